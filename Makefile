@@ -1,0 +1,42 @@
+# Every target sets itself up: Python 3.11+ and make are all it takes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= 4
+
+.PHONY: help setup demo test check bench clean
+
+help:  ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
+
+setup: $(READY)  ## Make .venv with every extra
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Mnemon needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing Mnemon and its tools into $(VENV) (once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## Five agents, five processes, one memory
+	@$(BIN)/mnemon demo
+
+test: check  ## Every check and every test
+	$(BIN)/coverage erase
+	COVERAGE_PROCESS_START=pyproject.toml $(BIN)/coverage run -m pytest -n $(WORKERS)
+	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
+
+check: $(READY)  ## Lint, types, layers, dead code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/vulture
+
+bench: $(READY)  ## Speed and memory, as ratios measured in one run
+	$(BIN)/python -m bench.spine
+
+clean:  ## Remove what was generated
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* bench/out
