@@ -1,0 +1,154 @@
+"""Every setting, its default and its unit. `mnemon.toml` beside the memory changes them; nothing else does."""
+
+from __future__ import annotations
+
+import os
+
+from mnemon.errors import InvalidInput
+from mnemon.model.trust import DecayPolicy, Signal
+from mnemon.model.value import replace, value
+from mnemon.policy.permissions import Policy, policy_from
+from mnemon.policy.retention import RetentionRules
+from mnemon.policy.trust import TrustRules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+FILE_NAME = "mnemon.toml"
+
+
+@value
+class Limits:
+    """What is too much."""
+
+    text_bytes_max: int = 65_536
+    data_bytes_max: int = 1_048_576
+    batch_max: int = 1_000
+
+
+@value
+class GateRules:
+    """Numbers of the gate (S10) and of the duplicate guard (R6, A31)."""
+
+    reuse_min: int = 3
+    tau_dup: float = 0.96
+    tau_sim: float = 0.78
+    neighbours_max: int = 8
+
+
+@value
+class RecallRules:
+    """The three axes of M4 and how far a search looks."""
+
+    weight_similarity: float = 0.5
+    weight_recency: float = 0.3
+    weight_importance: float = 0.2
+    half_life_hours: float = 24.0
+    k_max: int = 1_000
+    candidates_per_item: int = 4
+    candidates_min: int = 32
+
+
+@value
+class StoreRules:
+    """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
+
+    durability: str = "process"
+    lock_wait_s_max: float = 30.0
+    index_tail_max: int = 512
+
+
+@value
+class Config:
+    """All settings together."""
+
+    project: str | None = None
+    policy: Policy = Policy()
+    limits: Limits = Limits()
+    gate: GateRules = GateRules()
+    trust: TrustRules = TrustRules()
+    retention: RetentionRules = RetentionRules()
+    recall: RecallRules = RecallRules()
+    store: StoreRules = StoreRules()
+
+    __hash__ = object.__hash__
+
+
+_SECTIONS = ("limits", "gate", "retention", "recall", "store")
+
+
+def load(folder: str) -> Config:
+    """The configuration of `folder`: the defaults, changed by its mnemon.toml if there is one."""
+    path = os.path.join(folder, FILE_NAME)
+    if not os.path.exists(path):
+        return Config()
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            settings = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not valid TOML: {error}.", hint="Correct it, or remove it for the defaults.") from None
+    return config_from(settings)
+
+
+def config_from(settings: Mapping[str, Any]) -> Config:
+    """A configuration from nested settings, as mnemon.toml holds them. An unknown name is an error, not a no-op."""
+    config = Config()
+    changes: dict[str, Any] = {}
+    for name, setting in settings.items():
+        if name == "project":
+            changes[name] = _typed(name, setting, "")
+        elif name == "policy":
+            changes[name] = policy_from(setting)
+        elif name == "trust":
+            changes[name] = _trust_from(setting, config.trust)
+        elif name in _SECTIONS:
+            section = getattr(config, name)
+            fields = {
+                field: _typed(f"{name}.{field}", item, _default(section, name, field)) for field, item in setting.items()
+            }
+            changes[name] = replace(section, **fields)
+        else:
+            raise InvalidInput(
+                f"mnemon.toml has no setting {name!r}.",
+                hint=f"Use project, policy, trust, {', '.join(_SECTIONS)}.",
+            )
+    config = replace(config, **changes)
+    if config.store.durability not in {"process", "power"}:
+        raise InvalidInput(f"store.durability is {config.store.durability!r}.", hint='Use "process" or "power".')
+    return config
+
+
+def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
+    boosts = {Signal(name): _typed(f"trust.boosts.{name}", item, 0.0) for name, item in settings.get("boosts", {}).items()}
+    decays = {
+        DecayPolicy(name): _typed(f"trust.decay_per_month.{name}", item, 0.0)
+        for name, item in settings.get("decay_per_month", {}).items()
+    }
+    plain = {
+        name: _typed(f"trust.{name}", item, _default(default, "trust", name))
+        for name, item in settings.items()
+        if name not in {"boosts", "decay_per_month"}
+    }
+    return replace(
+        default, boosts=dict(default.boosts) | boosts, decay_per_month=dict(default.decay_per_month) | decays, **plain
+    )
+
+
+def _default(section: Any, name: str, field: str) -> Any:
+    if field not in type(section).__match_args__:
+        known = ", ".join(type(section).__match_args__)
+        raise InvalidInput(f"mnemon.toml has no setting {name}.{field}.", hint=f"[{name}] knows: {known}.")
+    return getattr(section, field)
+
+
+def _typed(name: str, given: Any, default: Any) -> Any:
+    wanted = (int, float) if isinstance(default, float) else type(default)
+    if not isinstance(given, wanted) or isinstance(given, bool):
+        raise InvalidInput(f"{name} must be like {default!r}, not {given!r}.", hint="Correct it in mnemon.toml.")
+    if isinstance(given, int | float) and given < 0 and not name.startswith("trust.boosts"):
+        raise InvalidInput(f"{name} must not be negative: {given!r}.", hint="Correct it in mnemon.toml.")
+    return given

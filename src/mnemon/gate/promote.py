@@ -1,0 +1,63 @@
+"""Scope upward (G6): one unit, one level or more, by an actor who may write there."""
+
+from __future__ import annotations
+
+from mnemon.ledger.act import receipt_for
+from mnemon.ledger.standing import change
+from mnemon.model.event import EventType
+from mnemon.model.instant import micros
+from mnemon.model.outcome import Refused, Stored
+from mnemon.model.unit import Status
+from mnemon.policy.promotion import refusal_to_promote
+from mnemon.text.canonical import canonical, canonical_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemon.ledger.act import Act
+    from mnemon.model.scope import Level, Scope
+    from mnemon.model.unit import Unit
+
+
+def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:
+    """Move a unit to a wider level; where its twin already lives there, the twin gains it and takes its place."""
+    unit = act.changeable_unit(unit_id, expected_version)
+    refusal = refusal_to_promote(unit, target, act.presence.actor, act.config.policy)
+    if refusal is not None:
+        payload = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
+        event, _ = act.record(EventType.UNIT_HELD, payload, subject=unit_id)
+        reason = f"{refusal.reason} {refusal.hint}"
+        return Refused(rule=refusal.rule, reason=reason, receipt=receipt_for(event), unit_id=unit_id)
+    scope = act.presence.scope.at(target)
+    twin = _twin(act, unit, scope)
+    if twin is not None:
+        return _folded(act, unit, twin)
+    payload = {"from": unit.scope.segments, "set": {"scope": scope.segments}}
+    event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit_id)
+    after = act.transaction.unit(unit_id)
+    assert after is not None
+    return Stored(unit=after, receipt=receipt_for(event))
+
+
+def _twin(act: Act, unit: Unit, scope: Scope) -> Unit | None:
+    text = canonical(unit.content)
+    for other in act.transaction.units_with_text([scope.key], canonical_key(unit.content)):
+        if other.kind is unit.kind and other.domain == unit.domain and canonical(other.content) == text:
+            return other
+    return None
+
+
+def _folded(act: Act, unit: Unit, twin: Unit) -> Stored:
+    """Two units that say the same become one: the wider stands, with the narrower's evidence."""
+    payload = {"said": unit.content, "cite": [citation.to_json() for citation in unit.citations]}
+    event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
+    reason = "promoted into the unit that says the same at the wider level"
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": twin.id,
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, unit.occurred_at)),
+    }
+    change(act, EventType.UNIT_SUPERSEDED, unit, {"new": twin.id, "reason": reason, "set": changes})
+    after = act.transaction.unit(twin.id)
+    assert after is not None
+    return Stored(unit=after, receipt=receipt_for(event), merged=True)

@@ -1,0 +1,142 @@
+"""What each event does to the projections: one fold, used when an event is recorded and when all are replayed (R1)."""
+
+from __future__ import annotations
+
+from mnemon.model.citation import Citation
+from mnemon.model.event import EventType
+from mnemon.model.instant import instant
+from mnemon.model.link import Link, Use
+from mnemon.model.scope import Scope
+from mnemon.model.trust import Trust
+from mnemon.model.unit import Kind, Provenance, Status, Unit, fields_from_json, unit_from_json
+from mnemon.model.value import replace
+from mnemon.text.canonical import canonical_key
+from mnemon.text.difference import skeleton
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mnemon.model.event import Event
+    from mnemon.ports import Transaction
+
+_WITHOUT_EFFECT = frozenset(
+    {EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ACT_REFUSED, EventType.UNIT_HELD}
+)
+_SEARCHED = ("content", "scope", "status")
+_OF_MERGING_KIND = frozenset(
+    {Kind.FACT, Kind.PREFERENCE, Kind.PROFILE, Kind.SEMANTIC, Kind.SKILL, Kind.POLICY, Kind.EPISODE, Kind.EVIDENCE}
+)
+PROVENANCE_MAX = 100
+
+
+def project(transaction: Transaction, event: Event) -> None:
+    """Apply one event. Its payload states outcomes, so nothing is decided here and a replay can't decide otherwise."""
+    if event.type in _WITHOUT_EFFECT:
+        return
+    payload = event.payload
+    if payload is None:
+        return  # Erased: what it did is undone or restated by the erasure that follows it.
+    match event.type:
+        case EventType.UNIT_REMEMBERED:
+            _put(transaction, _born(payload["unit"], event), searchable_at=event.position)
+        case EventType.RECALLED:
+            task_key = event.scope.key
+            for unit_id in payload["units"]:
+                transaction.put_use(Use(unit_id=unit_id, task_key=task_key, handed=True))
+        case EventType.TASK_VERIFIED:
+            for name in payload["tests"]:
+                transaction.put_test(event.stream, name, payload["passed"], event.recorded_at)
+        case EventType.LINK_ADDED:
+            transaction.put_link(Link.from_json(payload["link"] | {"id": event.id}))
+        case EventType.LINK_RESOLVED:
+            link = transaction.link(payload["link"])
+            if link is not None:
+                transaction.put_link(replace(link, open=False, winner=payload["winner"]))
+        case EventType.UNIT_ERASED:
+            for link_id in payload["links"]:
+                transaction.drop_link(link_id)
+            for record in payload["units"]:
+                transaction.drop_uses(record["id"])
+                _put(transaction, _tombstone(record, event), searchable_at=event.position)
+            for record in payload["rewritten"]:
+                _put(transaction, unit_from_json(record), searchable_at=event.position)
+        case _:
+            _change(transaction, event, payload)
+
+
+def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> None:
+    """The common shape of a step in a unit's life: fields set, citations and provenance gained, a task's use noted."""
+    if "use" in payload and event.subject is not None:
+        transaction.put_use(Use(unit_id=event.subject, **payload["use"]))
+    before = transaction.unit(event.subject or "")
+    if before is None:
+        return  # Erased later in the log.
+    fields = fields_from_json(payload.get("set", {}))
+    gained = [Citation.from_json(item) for item in payload.get("cite", ())]
+    if gained:
+        fields["citations"] = (*before.citations, *(item for item in gained if item not in before.citations))
+    if event.type in {EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}:
+        fields["mentions"] = before.mentions + 1
+    if event.type is EventType.UNIT_MERGED and _is_new_voice(before, event):
+        fields["provenance"] = (*before.provenance, _source(event))
+    counters_only = not payload.get("set") and not gained and "provenance" not in fields
+    if not counters_only:
+        fields["version"] = before.version + 1
+    after = replace(before, **fields)
+    searched = any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
+    _put(transaction, after, searchable_at=event.position if searched else None)
+
+
+def _is_new_voice(unit: Unit, event: Event) -> bool:
+    """One entry for each actor and place: a unit that thousands repeat must not grow with each repetition."""
+    heard = any(source.actor == event.actor and source.scope == event.scope for source in unit.provenance)
+    return not heard and len(unit.provenance) < PROVENANCE_MAX
+
+
+def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> None:
+    keyed = bool(unit.content) and unit.kind in _OF_MERGING_KIND and not unit.attributes.get("unique")
+    transaction.put_unit(
+        unit,
+        canonical_key=canonical_key(unit.content) if keyed else None,
+        skeleton_key=canonical_key(skeleton(unit.content)) if keyed and unit.kind is not Kind.EPISODE else None,
+        searchable_at=searchable_at,
+    )
+
+
+def _born(record: dict[str, Any], event: Event) -> Unit:
+    fields = fields_from_json(record)
+    return Unit(
+        **fields,
+        id=event.subject or "",
+        provenance=(_source(event),),
+        occurred_at=event.occurred_at,
+        recorded_at=event.recorded_at,
+    )
+
+
+def _source(event: Event) -> Provenance:
+    return Provenance(
+        actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session
+    )
+
+
+def _tombstone(record: dict[str, Any], event: Event) -> Unit:
+    """What is left of an erased unit: that it was there, what kind of thing it was, and when it went."""
+    return Unit(
+        id=record["id"],
+        kind=Kind(record["kind"]),
+        content="",
+        scope=Scope(*record["scope"]),
+        domain="global",
+        status=Status.ARCHIVED,
+        trust=Trust(confidence=0.0, since=event.recorded_at),
+        importance=0.0,
+        citations=(),
+        provenance=(),
+        occurred_at=instant(record["recorded_at"]),
+        recorded_at=instant(record["recorded_at"]),
+        version=record["version"],
+        archive_reason="erased",
+        erased_at=event.recorded_at,
+    )

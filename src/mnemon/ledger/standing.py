@@ -1,0 +1,90 @@
+"""How a unit's standing rises and falls: the one place where evidence and use become status and trust (S10, R2, R7)."""
+
+from __future__ import annotations
+
+from mnemon.errors import InvalidInput
+from mnemon.model.citation import CitationKind
+from mnemon.model.event import EventType
+from mnemon.model.trust import Signal
+from mnemon.model.unit import Status, trust_to_json
+from mnemon.policy.promotion import counts, publishable, warranted
+from mnemon.policy.trust import signalled, verified
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from mnemon.ledger.act import Act
+    from mnemon.model.citation import Citation
+    from mnemon.model.link import Use
+    from mnemon.model.unit import Unit
+
+
+def passed_tests(act: Act, citations: Iterable[Citation]) -> set[str]:
+    """Those of the cited tests that a verification of this project last recorded as passed."""
+    names = {item.ref for item in citations if item.kind is CitationKind.TEST}
+    return {name for name in names if act.transaction.test_passed(act.presence.stream, name)}
+
+
+def check_citations(act: Act, citations: Iterable[Citation]) -> None:
+    """Refuse evidence that isn't there, and a person's word given by another (R2). Code is checked before the act."""
+    for citation in citations:
+        if citation.kind is CitationKind.LOG:
+            event = act.transaction.event(citation.ref)
+            if event is None or event.stream != act.presence.stream:
+                raise InvalidInput(f"No event {citation.ref!r} in this project's log.", hint="Cite the event_id of a receipt.")
+        elif citation.kind is CitationKind.HUMAN:
+            actor = act.presence.actor
+            if actor.kind != "human" or actor.id != citation.ref:
+                raise InvalidInput(
+                    f"{actor} can't vouch in the name of human {citation.ref!r} (R2).",
+                    hint=f"Let {citation.ref!r} approve or cite it from a seat of their own.",
+                )
+
+
+def change(act: Act, type: EventType, unit: Unit, payload: dict[str, Any]) -> Unit:
+    """Record one step in a unit's life and give the unit as it stands after it."""
+    act.record(type, payload, subject=unit.id)
+    after = act.transaction.unit(unit.id)
+    assert after is not None
+    return after
+
+
+def signal(act: Act, type: EventType, unit: Unit, given: Signal, payload: dict[str, Any]) -> Unit:
+    """Record a step that also moves trust."""
+    trust = signalled(unit.trust, given, act.now, act.config.trust)
+    changes = payload.get("set", {}) | {"trust": trust_to_json(trust)}
+    return change(act, type, unit, payload | {"signal": str(given), "set": changes})
+
+
+def raise_by_evidence(act: Act, unit: Unit, given: Signal | None = None) -> Unit:
+    """Hypothesis to verified, if its citations warrant it (Rule 2); else the unit as it is."""
+    tests = passed_tests(act, unit.citations)
+    if unit.status is not Status.HYPOTHESIS or warranted(unit.citations, tests) is not Status.VERIFIED:
+        return unit
+    because = [str(citation) for citation in unit.citations if counts(citation, tests)]
+    trust = unit.trust if given is None else signalled(unit.trust, given, act.now, act.config.trust)
+    trust = verified(trust, act.config.trust)
+    changes = {"status": str(Status.VERIFIED), "trust": trust_to_json(trust)}
+    return change(act, EventType.UNIT_VERIFIED, unit, {"because": because, "set": changes})
+
+
+def credit(act: Act, unit: Unit, use: Use, given: Signal | None) -> Unit:
+    """Count one more task that reused the unit, and publish it when there are enough (Rule 3). One task counts once."""
+    flags = {"task_key": use.task_key, "used": use.used, "credited": True}
+    changes: dict[str, Any] = {"uses": unit.uses + 1}
+    if given is None:
+        unit = change(act, EventType.UNIT_USED, unit, {"use": flags, "set": changes})
+    else:
+        unit = signal(act, EventType.UNIT_USED, unit, given, {"use": flags, "set": changes})
+    if publishable(unit.status, unit.uses, act.config.gate.reuse_min):
+        published = {"reuses": unit.uses, "set": {"status": str(Status.PUBLISHED)}}
+        unit = change(act, EventType.UNIT_PUBLISHED, unit, published)
+    return unit
+
+
+def blame(act: Act, unit: Unit, use: Use) -> Unit:
+    """A task that relied on the unit failed: trust falls, once for each task (R2)."""
+    payload = {"use": {"task_key": use.task_key, "blamed": True}}
+    return signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_FAILED, payload)

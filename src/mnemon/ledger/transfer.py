@@ -1,0 +1,118 @@
+"""The whole log as JSON lines, and back: lossless, so hashes and ids survive (export, import)."""
+
+from __future__ import annotations
+
+import json
+
+from mnemon.errors import Conflict, Incompatible, InvalidInput
+from mnemon.ledger.chain import entry_hash, payload_hash
+from mnemon.ledger.projection import project
+from mnemon.model.actor import Actor
+from mnemon.model.event import Event, EventType, Stream
+from mnemon.model.instant import instant, micros
+from mnemon.model.outcome import Imported
+from mnemon.model.scope import Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from mnemon.ports import Transaction
+
+EXPORT_VERSION = 1
+
+
+def exported(events: Iterable[Event]) -> Iterator[str]:
+    """A header line, then one line an event, in commit order."""
+    yield json.dumps({"mnemon": "export", "version": EXPORT_VERSION})
+    for event in events:
+        yield json.dumps(_record(event), ensure_ascii=False)
+
+
+def checked_header(line: str) -> None:
+    try:
+        header = json.loads(line)
+        version = int(header["version"])
+        known = header["mnemon"] == "export"
+    except (ValueError, KeyError, TypeError):
+        known, version = False, 0
+    if not known:
+        raise InvalidInput("This is no Mnemon export.", hint="Import a file that mnemon export wrote.")
+    if version > EXPORT_VERSION:
+        raise Incompatible(f"The export has version {version}; this Mnemon reads {EXPORT_VERSION}.", hint="Upgrade Mnemon.")
+
+
+def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> Imported:
+    """Append the events of these numbered lines; what is already there is skipped, what contradicts it is refused."""
+    added = skipped = 0
+    streams = set()
+    for number, line in lines:
+        event = _event(number, line)
+        streams.add(event.stream)
+        seq, previous = transaction.head(event.stream)
+        if event.seq <= seq:
+            known = transaction.event(event.id)
+            if known is None or known.hash != event.hash:
+                raise Conflict(
+                    f"Line {number}: {event.stream} #{event.seq} differs from what is here: the two logs have diverged.",
+                    hint="Import into a new memory instead.",
+                )
+            skipped += 1
+            continue
+        body_ok = event.body is None or (
+            event.salt is not None and payload_hash(event.salt, event.body) == event.payload_hash
+        )
+        if event.seq != seq + 1 or entry_hash(previous, event) != event.hash or not body_ok:
+            raise InvalidInput(
+                f"Line {number}: event {event.id} does not fit the chain of {event.stream}.",
+                hint="The file was changed or cut; export again.",
+            )
+        project(transaction, transaction.append(event))
+        added += 1
+    return Imported(events=added, skipped=skipped, streams=len(streams))
+
+
+def _record(event: Event) -> dict[str, Any]:
+    return {
+        "org": event.stream.org,
+        "project": event.stream.project,
+        "seq": event.seq,
+        "id": event.id,
+        "type": str(event.type),
+        "actor": str(event.actor),
+        "scope": event.scope.segments,
+        "session": event.session,
+        "subject": event.subject,
+        "key": event.key,
+        "occurred_at": micros(event.occurred_at),
+        "recorded_at": micros(event.recorded_at),
+        "body": event.body,
+        "salt": event.salt and event.salt.hex(),
+        "payload_hash": event.payload_hash.hex(),
+        "hash": event.hash.hex(),
+    }
+
+
+def _event(number: int, line: str) -> Event:
+    try:
+        record = json.loads(line)
+        return Event(
+            id=record["id"],
+            stream=Stream(record["org"], record["project"]),
+            seq=record["seq"],
+            type=EventType(record["type"]),
+            actor=Actor.parse(record["actor"]),
+            scope=Scope(*record["scope"]),
+            session=record["session"],
+            subject=record["subject"],
+            key=record["key"],
+            occurred_at=instant(record["occurred_at"]),
+            recorded_at=instant(record["recorded_at"]),
+            body=record["body"],
+            salt=record["salt"] and bytes.fromhex(record["salt"]),
+            payload_hash=bytes.fromhex(record["payload_hash"]),
+            hash=bytes.fromhex(record["hash"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"Line {number} is no event: {error!r}.", hint="The file was changed or cut; export again.") from None

@@ -1,0 +1,584 @@
+"""Memory and Seat: every verb, in the order of the data's path. Each reads as what happens; the stations do the work."""
+
+from __future__ import annotations
+
+import os
+
+from mnemon.code.git import head
+from mnemon.code.tree import checked_in_tree
+from mnemon.errors import InvalidInput, NotFound, StoreUnavailable
+from mnemon.gate.promote import promote
+from mnemon.gate.verify import Hands, verify
+from mnemon.ledger.act import Ledger
+from mnemon.ledger.chain import checked_chain
+from mnemon.model.actor import Actor
+from mnemon.model.citation import Citation
+from mnemon.model.claim import Claim
+from mnemon.model.event import EventType
+from mnemon.model.instant import checked_instant
+from mnemon.model.link import LinkType
+from mnemon.model.outcome import Erased, Stats, Stored
+from mnemon.model.presence import Presence
+from mnemon.model.scope import Level, Scope
+from mnemon.model.unit import Kind, Status
+from mnemon.model.value import replace
+from mnemon.policy.admission import checked_claim, checked_signal, checked_text
+from mnemon.policy.permissions import Deed
+from mnemon.policy.trust import confidence_at
+from mnemon.published import evidence, retirement, succession
+from mnemon.published.remember import link_units, record_unit, remember
+from mnemon.recall.finder import Finder
+from mnemon.staging.append import Entry, append
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from types import TracebackType
+    from typing import Any, Self, TypeVar
+
+    from mnemon.config import Config
+    from mnemon.ledger.act import Act
+    from mnemon.model.event import Event, Receipt
+    from mnemon.model.outcome import (
+        Analysis,
+        Dispute,
+        Explanation,
+        Finding,
+        Found,
+        Imported,
+        LogCheck,
+        Promotion,
+        Pruned,
+        Rebuild,
+        Refused,
+    )
+    from mnemon.model.unit import Unit
+    from mnemon.ports import Reader, SearchIndex, Store
+
+    T = TypeVar("T")
+    Progress = Callable[[int], None]
+
+_CHUNK = 500
+_REASON_BYTES_MAX = 4_096
+_SIMILAR_EPISODES_MAX = 3
+
+
+class Memory:
+    """A store and what belongs to its operator. Everything else is done from a seat."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        index: SearchIndex | None,
+        config: Config,
+        clock: Callable[[], datetime],
+        root: str | None,
+    ) -> None:
+        self._store = store
+        self._index = index
+        self._root = root
+        self.config = config
+        self._clock = clock
+        self._ledger = Ledger(store, clock, config)
+        self._finder = Finder(store, index, config.store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def seat(
+        self,
+        actor: Actor,
+        scope: Scope,
+        *,
+        session: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+    ) -> Seat:
+        """A place to act from: who, and where. Cheap, stateless, safe to share between threads."""
+        if not isinstance(actor, Actor) or not isinstance(scope, Scope):
+            raise InvalidInput(
+                "A seat needs an Actor and a Scope.", hint='mem.seat(Actor.agent("coder-1"), Scope(project="shop"))'
+            )
+        tree = self._root if root is None else os.path.abspath(os.fspath(root))
+        return Seat(self, Presence(actor, scope, session, tree))
+
+    # What the operator does
+
+    def audit(self, progress: Progress | None = None) -> LogCheck:
+        """Walk every hash chain; names the first entry that does not hold."""
+        return self._store.read(lambda reader: checked_chain(reader.events(), reader.head, progress))
+
+    def rebuild(self, progress: Progress | None = None) -> Rebuild:
+        """Recreate every projection from the log alone and compare digests. Writers wait meanwhile."""
+        from mnemon.ledger.replay import rebuild
+
+        return self._store.write(lambda transaction: rebuild(transaction, progress), durable=True)
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """Make the search index anew; gives the number of documents. Interrupted, the old one stays."""
+        if self._index is None:
+            return 0
+        self._finder.wait()
+        if not self._finder.index_now(rebuild=True, progress=progress):
+            raise StoreUnavailable("Another process is indexing.", hint="Wait for it, then call again.")
+        return self._index.documents()
+
+    def stats(self) -> Stats:
+        counts = self._store.read(lambda reader: reader.counts())
+        return Stats(
+            events=counts["total"]["events"],
+            units=sum(counts["status"].values()),
+            by_status=counts["status"],
+            by_kind=counts["kind"],
+            by_level={str(Level(int(level))): count for level, count in counts["level"].items()},
+            projects=counts["total"]["streams"],
+            open_conflicts=counts["total"]["open_conflicts"],
+            indexed=self._index.documents() if self._index is not None else 0,
+            unindexed=self._finder.pending(),
+            bytes_on_disk=self._store.bytes_on_disk(),
+            format_version=self._store.format_version,
+        )
+
+    def prune(self, dry_run: bool = True) -> Pruned:
+        """Archive old, worthless episodes and skills (G24, R13); a dry run only says which."""
+        from mnemon.model.outcome import Pruned
+        from mnemon.policy.retention import prunable
+
+        kinds = (Kind.EPISODE, Kind.SKILL)
+        found = self._store.read(lambda reader: list(reader.units_of_kinds(kinds)))
+        pruned, kept = prunable(found, self._clock(), self.config.retention)
+        if not dry_run:
+            for unit in pruned:
+                presence = Presence(Actor.system("retention"), unit.scope)
+                self._ledger.act(presence, lambda act, id=unit.id: self._pruned(act, id))
+        return Pruned(units=tuple(unit.id for unit in pruned), kept=kept, dry_run=dry_run)
+
+    @staticmethod
+    def _pruned(act: Act, unit_id: str) -> Unit:
+        return retirement.archive(act, unit_id, "retention: old and of little worth (G24)", None, Deed.PRUNE)
+
+    def doctor(self) -> list[Finding]:
+        """Look the memory over with a real write and a real recall, and say in words what is wrong."""
+        from mnemon.doctor import examined
+
+        return examined(self, self._store)
+
+    def export(self, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
+        """Write the whole log as JSON lines; gives the number of events. An existing file is not overwritten."""
+        from mnemon.ledger.transfer import exported
+
+        target = os.fspath(path)
+        self._refuse_existing(target)
+        count = -1
+        with open(target + ".partial", "w", encoding="utf-8") as file:
+            for count, line in enumerate(self._exported_lines(exported)):
+                file.write(line + "\n")
+                if progress is not None and count and count % 1000 == 0:
+                    progress(count)
+        os.replace(target + ".partial", target)
+        return count
+
+    def _exported_lines(self, exported: Callable[[Iterable[Event]], Iterator[str]]) -> Iterator[str]:
+        return iter(self._store.read(lambda reader: list(exported(reader.events()))))
+
+    def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
+        """Read an export back: the same ids, hashes and state. What is already here is skipped."""
+        from mnemon.ledger.transfer import checked_header, import_batch
+        from mnemon.model.outcome import Imported
+
+        events = skipped = streams = 0
+        try:
+            with open(os.fspath(path), encoding="utf-8") as file:
+                checked_header(file.readline())
+                numbered = enumerate(file, start=2)
+                while chunk := [(number, line) for _, (number, line) in zip(range(_CHUNK), numbered, strict=False)]:
+                    done = self._store.write(lambda transaction, lines=chunk: import_batch(transaction, lines))
+                    events, skipped = events + done.events, skipped + done.skipped
+                    streams = max(streams, done.streams)
+                    if progress is not None:
+                        progress(events + skipped)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{os.fspath(path)!r} can't be read: {error}.", hint="Give a file that export wrote.") from None
+        return Imported(events=events, skipped=skipped, streams=streams)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the database, consistent, while others write. An existing file is not overwritten."""
+        self._refuse_existing(os.fspath(path))
+        self._store.backup(os.fspath(path))
+
+    @staticmethod
+    def _refuse_existing(path: str) -> None:
+        if os.path.exists(path):
+            raise InvalidInput(f"{path!r} exists.", hint="Choose another name; nothing was overwritten.")
+        if not os.path.isdir(os.path.dirname(path) or "."):
+            raise InvalidInput(f"There is no folder for {path!r}.", hint="Make the folder first.")
+
+    def close(self) -> None:
+        """Let everything go; a long unindexed tail is indexed first, so that the next process starts fast."""
+        self._finder.close()
+        self._store.close()
+
+
+class Seat:
+    """Who acts, and where: the only way in. It holds nothing but its memory and its presence."""
+
+    __slots__ = ("_memory", "presence")
+
+    def __init__(self, memory: Memory, presence: Presence) -> None:
+        self._memory = memory
+        self.presence = presence
+
+    @property
+    def actor(self) -> Actor:
+        return self.presence.actor
+
+    @property
+    def scope(self) -> Scope:
+        return self.presence.scope
+
+    def _act(self, work: Callable[[Act], T], *, durable: bool = False) -> T:
+        return self._memory._ledger.act(self.presence, work, durable=durable)
+
+    def _read(self, work: Callable[[Reader], T]) -> T:
+        return self._memory._store.read(work)
+
+    # 1. Staging: append freely
+
+    def log(
+        self,
+        kind: str,
+        text: str,
+        *,
+        data: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        occurred_at: datetime | None = None,
+        session: str | None = None,
+    ) -> Receipt:
+        """Append to the log; the receipt comes once the event is durable."""
+        entry = Entry(kind=kind, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
+        return self._act(lambda act: append(act, entry))
+
+    def log_many(self, entries: Iterable[Entry | Mapping[str, Any] | tuple[str, str]]) -> list[Receipt]:
+        """Append several entries in one transaction: all of them, or none."""
+        whole = [_entry(given) for given in entries]
+        return self._act(lambda act: [append(act, entry) for entry in whole])
+
+    def remember(
+        self,
+        content: str,
+        *,
+        kind: Kind | str = Kind.FACT,
+        level: Level | str | None = None,
+        domain: str = "global",
+        citations: Sequence[Citation] = (),
+        importance: float = 0.5,
+        occurred_at: datetime | None = None,
+        session: str | None = None,
+        key: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Stored | Refused:
+        """Claim something. It becomes a unit, joins one that says the same, or is refused by a rule."""
+        claim = Claim(
+            content=content,
+            kind=kind,
+            level=level,
+            domain=domain,
+            citations=tuple(citations),
+            importance=importance,
+            occurred_at=occurred_at,
+            session=session,
+            key=key,
+            attributes=attributes or {},
+        )
+        return self.remember_many([claim])[0]
+
+    def remember_many(
+        self, claims: Iterable[Claim], progress: Progress | None = None
+    ) -> list[Stored | Refused]:
+        """Claim many things in order, a few hundred to a transaction. All are checked before the first is stored."""
+        from mnemon.recall.near import Neighbourhood
+
+        whole = [self._checked(claim) for claim in claims]
+        outcomes: list[Stored | Refused] = []
+        for start in range(0, len(whole), _CHUNK):
+            chunk = whole[start : start + _CHUNK]
+            around = Neighbourhood(self._memory._finder, self._memory.config.gate.neighbours_max)
+            glances = [around.glance(claim.content, self.presence.visible_keys) for claim in chunk]
+
+            def work(act: Act, chunk: Any = chunk, glances: Any = glances, around: Any = around) -> list[Any]:
+                return [
+                    remember(act, claim, around.near(act.transaction, glance))
+                    for claim, glance in zip(chunk, glances, strict=True)
+                ]
+
+            outcomes += self._act(work)
+            if progress is not None:
+                progress(len(outcomes))
+        return [self._current(outcome) for outcome in outcomes]
+
+    def _checked(self, claim: Claim) -> Claim:
+        checked = checked_claim(claim, self.scope, self._memory.config.limits.text_bytes_max)
+        cited = tuple(checked_in_tree(citation, self.presence.root) for citation in checked.citations)
+        return replace(checked, citations=cited)
+
+    # 2. Gate: verify is what triggers promotion
+
+    def verify(
+        self,
+        passed: bool,
+        *,
+        tests: Sequence[str] = (),
+        commit: str | None = None,
+        analysis: Analysis | Mapping[str, Any] | None = None,
+    ) -> Promotion:
+        """Report how the task's verification went: the gate judges what it staged, and an episode is kept."""
+        if not isinstance(passed, bool):
+            raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint="verify(passed=True, tests=[...])")
+        names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in tests]
+        whole = self._whole_hash(commit)
+        hands = Hands(remember=remember, record_unit=record_unit, relate=self._relate_episode)
+        promotion = self._act(
+            lambda act: verify(act, passed=passed, tests=names, commit=whole, analysis=analysis, hands=hands),
+            durable=True,
+        )
+        return replace(promotion, units=tuple(self._aged(unit) for unit in promotion.units))
+
+    def _whole_hash(self, commit: str | None) -> str | None:
+        if commit is None:
+            return None
+        checked = checked_in_tree(Citation.commit(commit), self.presence.root)
+        return checked.ref
+
+    def _relate_episode(self, act: Act, episode: Unit) -> int:
+        """Link an episode to those like it (G11); gives how many of them succeeded."""
+        from mnemon.published.disputes import meetings
+
+        others = [
+            unit
+            for unit in act.transaction.units_in(act.presence.visible_keys, kind=Kind.EPISODE, limit=200)
+            if unit.id != episode.id and unit.live
+        ]
+        task = str(episode.attributes["task"])
+        tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
+        alike = [meeting for meeting in meetings(task, tasks, act.config.gate)]
+        for meeting in alike[:_SIMILAR_EPISODES_MAX]:
+            link_units(act, episode.id, meeting.other.id, LinkType.SIMILAR_TO, meeting.similarity, "similar episode")
+        return sum(bool(meeting.other.attributes.get("success")) for meeting in alike)
+
+    def promote(
+        self, unit_id: str, to: Level | str = Level.PROJECT, *, expected_version: int | None = None
+    ) -> Stored | Refused:
+        """Move a unit to a wider level, through the gate."""
+        level = Level.parse(to)
+        self.scope.at(level)
+        outcome = self._act(lambda act: promote(act, unit_id, level, expected_version), durable=True)
+        return self._current(outcome)
+
+    # 3. Published: the life of a unit
+
+    def get(self, unit_id: str) -> Unit:
+        """The unit as it stands now, its confidence decayed to this moment."""
+        return self._aged(self._stored(unit_id))
+
+    def units(
+        self,
+        *,
+        kind: Kind | str | None = None,
+        status: Status | str | None = None,
+        level: Level | str | None = None,
+        domain: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> list[Unit]:
+        """What this seat can see, newest first; `after` is the last id of the page before."""
+        if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= 10_000:
+            raise InvalidInput(f"limit must be from 0 to 10000, not {limit!r}.", hint="Page with after=<last id>.")
+        found = self._read(
+            lambda reader: reader.units_in(
+                self.presence.visible_keys,
+                kind=None if kind is None else Kind.parse(kind),
+                status=None if status is None else Status.parse(status),
+                level=None if level is None else Level.parse(level),
+                domain=domain,
+                limit=limit,
+                before=after,
+            )
+        )
+        return [self._aged(unit) for unit in found]
+
+    def cite(self, unit_id: str, citation: Citation, *, expected_version: int | None = None) -> Unit:
+        """Add evidence to a unit; what it points to is checked."""
+        if not isinstance(citation, Citation):
+            raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
+        checked = checked_in_tree(citation, self.presence.root)
+        return self._aged(self._act(lambda act: evidence.cite(act, unit_id, checked, expected_version)))
+
+    def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
+        """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
+        given = checked_signal(signal)
+        return self._act(lambda act: evidence.validate(act, unit_id, given, expected_version)).confidence
+
+    def use(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
+        """Say that this task used a unit; each task counts once towards publishing it."""
+        return self._aged(self._act(lambda act: evidence.use(act, unit_id, expected_version)))
+
+    def approve(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
+        """A yes; a human's is evidence."""
+        return self._aged(self._act(lambda act: evidence.approve(act, unit_id, expected_version), durable=True))
+
+    def reject(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """A no, and why: the unit leaves recall."""
+        why = self._reason(reason)
+        return self._aged(self._act(lambda act: evidence.reject(act, unit_id, why, expected_version), durable=True))
+
+    def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
+        why = self._reason(reason)
+        commit = self._head()
+        return self._aged(
+            self._act(
+                lambda act: succession.supersede(act, new_id, old_id, why, commit, expected_version), durable=True
+            )
+        )
+
+    def archive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """Take a unit out of recall; it can be revived."""
+        why = self._reason(reason)
+        return self._aged(self._act(lambda act: retirement.archive(act, unit_id, why, expected_version)))
+
+    def revive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """Bring an archived unit back."""
+        why = self._reason(reason)
+        return self._aged(self._act(lambda act: retirement.revive(act, unit_id, why, expected_version)))
+
+    def erase(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Erased:
+        """Delete a unit's content for good, from the log, the projections, the index and the files (R16)."""
+        why = self._reason(reason)
+        memory = self._memory
+        removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version), durable=True)
+        memory._finder.forget(removal.units)
+        if memory._index is not None:
+            memory.reindex()
+        return Erased(units=removal.units, events=removal.events, files_searched=memory._store.scrub(removal.contents))
+
+    def conflicts(self) -> list[Dispute]:
+        """The open contradictions that this seat can see."""
+        return self._read(
+            lambda reader: succession.open_disputes(reader, self.presence.visible_keys, LinkType.CONTRADICTS)
+        )
+
+    def proposals(self) -> list[Dispute]:
+        """Near-duplicates that wait for somebody to merge them (resolve) or let them be."""
+        return self._read(
+            lambda reader: succession.open_disputes(reader, self.presence.visible_keys, LinkType.DUPLICATES)
+        )
+
+    def resolve(self, conflict_id: str, *, winner: str, reason: str) -> Dispute:
+        """Decide a conflict or a merge proposal: the winner replaces the other side."""
+        why = self._reason(reason)
+        commit = self._head()
+        return self._act(lambda act: succession.resolve(act, conflict_id, winner, why, commit), durable=True)
+
+    def explain(self, unit_id: str) -> Explanation:
+        """Where from, who, when true, how sure and why, replaced by what, used by whom."""
+        from mnemon.published.explain import explained
+
+        unit = self._stored(unit_id)
+        now = self._memory._clock()
+        rules = self._memory.config.trust
+        return self._read(
+            lambda reader: explained(reader, unit, self.presence.stream, self.presence.visible_keys, now, rules)
+        )
+
+    def history(self, unit_id: str) -> list[Event]:
+        """The unit's events, oldest first."""
+        self._stored(unit_id)
+        return self._read(lambda reader: list(reader.events_of_unit(unit_id)))
+
+    # 4. Recall
+
+    def recall(
+        self,
+        query: str,
+        k: int = 8,
+        *,
+        kinds: Sequence[Kind | str] | None = None,
+        domain: str | None = None,
+        phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
+        as_of: datetime | None = None,
+    ) -> Found:
+        """The units that answer a question, in order, with reasons; and what was withheld, and why."""
+        from mnemon.recall.answer import answer
+
+        if not isinstance(query, str):
+            raise InvalidInput(f"A query is text, not {type(query).__name__}.", hint="recall('how does checkout retry?')")
+        most = self._memory.config.recall.k_max
+        if not isinstance(k, int) or isinstance(k, bool) or not 0 <= k <= most:
+            raise InvalidInput(f"k must be a whole number from 0 to {most}, not {k!r}.", hint="8 is the default.")
+        found = answer(
+            self._memory._store,
+            self._memory._finder,
+            self.presence,
+            query,
+            k=k,
+            kinds=[Kind.parse(kind) for kind in kinds or ()],
+            domain=domain,
+            as_of=None if as_of is None else checked_instant(as_of, "as_of"),
+            now=self._memory._clock(),
+            rules=self._memory.config.recall,
+        )
+        items = tuple(replace(item, unit=self._aged(item.unit)) for item in found.items)
+        return replace(found, items=items, notes=self._handed([item.unit.id for item in items]))
+
+    def _handed(self, unit_ids: list[str]) -> tuple[str, ...]:
+        """Record what a task was handed: reuse is counted from it, and an echo is known by it (R2, R6)."""
+        if not unit_ids or self.presence.task_key is None:
+            return ()
+        known = {use.unit_id for use in self._read(lambda reader: reader.uses_of_task(self.presence.scope_key))}
+        new = [unit_id for unit_id in unit_ids if unit_id not in known]
+        if not new:
+            return ()
+        try:
+            self._act(lambda act: act.record(EventType.RECALLED, {"units": new}))
+        except StoreUnavailable as error:
+            return (f"The store can't be written, so this recall was not recorded: {error.message}",)
+        return ()
+
+    # Shared by the verbs
+
+    def _stored(self, unit_id: str) -> Unit:
+        """The unit as it is stored, if this seat may see it."""
+        unit = self._read(lambda reader: reader.unit(unit_id))
+        if unit is None or unit.scope.key not in self.presence.visible_keys:
+            raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+        return unit
+
+    def _aged(self, unit: Unit) -> Unit:
+        """The unit with its confidence as of now; nothing is written by reading (R7)."""
+        now = confidence_at(unit.trust, self._memory._clock(), self._memory.config.trust)
+        return unit if now == unit.trust.confidence else replace(unit, trust=replace(unit.trust, confidence=now))
+
+    def _current(self, outcome: Stored | Refused) -> Stored | Refused:
+        return replace(outcome, unit=self._aged(outcome.unit)) if isinstance(outcome, Stored) else outcome
+
+    def _reason(self, reason: str) -> str:
+        return checked_text(reason, "The reason", _REASON_BYTES_MAX)
+
+    def _head(self) -> str | None:
+        """The commit checked out where the seat is, if it is in a repository."""
+        return None if self.presence.root is None else head(self.presence.root)
+
+
+def _entry(given: Entry | Mapping[str, Any] | tuple[str, str]) -> Entry:
+    if isinstance(given, Entry):
+        return given
+    try:
+        return Entry(*given) if isinstance(given, tuple) else Entry(**given)
+    except TypeError as error:
+        raise InvalidInput(f"{given!r} is no log entry: {error}.", hint='Use ("thought", "text") or Entry(...).') from None

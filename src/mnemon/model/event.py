@@ -1,0 +1,97 @@
+"""One entry of the append-only log (G2, R1)."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from enum import StrEnum
+
+from mnemon.model.actor import Actor
+from mnemon.model.scope import Scope
+from mnemon.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class EventType(StrEnum):
+    """The closed vocabulary of the log. What each does to the projections is in `ledger.projection`."""
+
+    LOGGED = "logged"
+    CLAIM_REFUSED = "claim.refused"
+    ACT_REFUSED = "act.refused"
+    UNIT_REMEMBERED = "unit.remembered"
+    UNIT_MERGED = "unit.merged"
+    UNIT_MENTIONED = "unit.mentioned"
+    UNIT_CITED = "unit.cited"
+    UNIT_VERIFIED = "unit.verified"
+    UNIT_PUBLISHED = "unit.published"
+    UNIT_HELD = "unit.held"
+    UNIT_VALIDATED = "unit.validated"
+    UNIT_USED = "unit.used"
+    UNIT_PROMOTED = "unit.promoted"
+    UNIT_APPROVED = "unit.approved"
+    UNIT_REJECTED = "unit.rejected"
+    UNIT_SUPERSEDED = "unit.superseded"
+    UNIT_SUPERSEDING = "unit.superseding"
+    UNIT_ARCHIVED = "unit.archived"
+    UNIT_REVIVED = "unit.revived"
+    UNIT_ERASED = "unit.erased"
+    LINK_ADDED = "link.added"
+    LINK_RESOLVED = "link.resolved"
+    RECALLED = "recalled"
+    TASK_VERIFIED = "task.verified"
+
+
+@value
+class Stream:
+    """One hash chain: a project of an org, or the org itself."""
+
+    org: str
+    project: str | None
+
+    def __str__(self) -> str:
+        return self.org if self.project is None else f"{self.org} / {self.project}"
+
+
+@value
+class Event:
+    """What somebody did, thought, saw, asked or decided. Never edited; its payload can be erased (R16), its hash stays."""
+
+    id: str
+    stream: Stream
+    seq: int
+    type: EventType
+    actor: Actor
+    scope: Scope
+    session: str | None
+    subject: str | None
+    key: str | None
+    occurred_at: datetime
+    recorded_at: datetime
+    body: str | None
+    salt: bytes | None
+    payload_hash: bytes
+    hash: bytes
+    position: int = 0
+
+    @property
+    def payload(self) -> dict[str, Any] | None:
+        """What was recorded, or None once it was erased."""
+        return None if self.body is None else json.loads(self.body)
+
+    @property
+    def erased(self) -> bool:
+        return self.body is None
+
+
+@value
+class Receipt:
+    """Proof that an event is durable. `duplicate`: it was there already; `redacted`: the kinds of secret taken out."""
+
+    event_id: str
+    seq: int
+    hash: str
+    duplicate: bool = False
+    redacted: tuple[str, ...] = ()

@@ -1,0 +1,213 @@
+"""What the verbs answer: expected outcomes are values, matched to the end, not exceptions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mnemon.model.event import Event, Receipt
+from mnemon.model.link import LinkType
+from mnemon.model.unit import Provenance, Unit
+from mnemon.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+@value
+class Dispute:
+    """Two units that can't both stand as they are: a contradiction, or a near-duplicate offered for merging (R6)."""
+
+    id: str
+    kind: LinkType
+    units: tuple[str, str]
+    reason: str
+    similarity: float
+    opened_at: datetime
+    open: bool = True
+    winner: str | None = None
+
+
+@value
+class Stored:
+    """Remembered. `merged`: the fact was known and gained a provenance; `conflicts` and `similar` await a decision."""
+
+    unit: Unit
+    receipt: Receipt
+    merged: bool = False
+    conflicts: tuple[Dispute, ...] = ()
+    similar: tuple[Dispute, ...] = ()
+
+    __hash__ = object.__hash__
+
+
+@value
+class Refused:
+    """Not accepted, by this rule; what was refused stays in the log (R4)."""
+
+    rule: str
+    reason: str
+    receipt: Receipt | None = None
+    unit_id: str | None = None
+
+
+@value
+class Promotion:
+    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals."""
+
+    episode_id: str
+    skill_id: str | None
+    units: tuple[Unit, ...]
+    refused: tuple[Refused, ...]
+    receipt: Receipt
+
+    __hash__ = object.__hash__
+
+
+@value
+class Analysis:
+    """What was learnt from a task (G8): by rules, by a model, or handed in by the calling agent itself (R14)."""
+
+    success: bool
+    critique: str
+    score: float
+    key_decisions: tuple[str, ...] = ()
+    result: Any = None
+    is_repeatable: bool = False
+    suggested_skill_name: str | None = None
+    extracted_code: str | None = None
+
+    __hash__ = object.__hash__
+
+
+@value
+class Recalled:
+    """One unit handed out: where it ranks, why, and how to label it for its reader."""
+
+    unit: Unit
+    score: float
+    tier: int
+    why: Mapping[str, float]
+    label: str
+
+    __hash__ = object.__hash__
+
+
+@value
+class Withheld:
+    """One unit that matched and was not handed out, and the rule that kept it back."""
+
+    unit_id: str
+    reason: str
+
+
+@value
+class Found:
+    """The answer to a recall. `notes` says what the reader should know about the answer itself."""
+
+    items: tuple[Recalled, ...]
+    withheld: tuple[Withheld, ...]
+    intent: str
+    notes: tuple[str, ...] = ()
+
+    __hash__ = object.__hash__
+
+
+@value
+class Explanation:
+    """Everything a unit can say for itself: where from, who, when true, how sure and why, replaced by what, used by whom."""
+
+    unit: Unit
+    confidence_now: float
+    confidence_stored: float
+    why_confidence: tuple[str, ...]
+    provenance: tuple[Provenance, ...]
+    citations: tuple[tuple[str, bool], ...]
+    status_reason: str
+    valid: str
+    supersedes: str | None
+    superseded_by: str | None
+    disputes: tuple[Dispute, ...]
+    used_by: tuple[str, ...]
+    history: tuple[Event, ...]
+
+    __hash__ = object.__hash__
+
+
+@value
+class Erased:
+    """What an erasure took out: the units, the number of event payloads, and the files that were searched afterwards."""
+
+    units: tuple[str, ...]
+    events: int
+    files_searched: int
+
+
+@value
+class LogCheck:
+    """The result of walking every hash chain. `first_broken` is the id of the first entry that does not hold."""
+
+    ok: bool
+    events: int
+    first_broken: str | None = None
+    problem: str | None = None
+
+
+@value
+class Rebuild:
+    """Digests of the projections before and after recreating them from the log alone."""
+
+    digest_before: str
+    digest_after: str
+    events: int
+
+    @property
+    def same(self) -> bool:
+        return self.digest_before == self.digest_after
+
+
+@value
+class Stats:
+    """Counts an operator looks at first."""
+
+    events: int
+    units: int
+    by_status: Mapping[str, int]
+    by_kind: Mapping[str, int]
+    by_level: Mapping[str, int]
+    projects: int
+    open_conflicts: int
+    indexed: int
+    unindexed: int
+    bytes_on_disk: int
+    format_version: int
+
+    __hash__ = object.__hash__
+
+
+@value
+class Pruned:
+    """What retention archived (or would, in a dry run), and how many candidates it kept."""
+
+    units: tuple[str, ...]
+    kept: int
+    dry_run: bool
+
+
+@value
+class Finding:
+    """One thing the doctor looked at."""
+
+    ok: bool
+    what: str
+    hint: str = ""
+
+
+@value
+class Imported:
+    """What an import brought in."""
+
+    events: int
+    skipped: int
+    streams: int

@@ -1,0 +1,91 @@
+"""Where something holds: task < worktree < project < org (G5, R3)."""
+
+from __future__ import annotations
+
+import json
+from enum import IntEnum
+from hashlib import blake2b
+
+from mnemon.errors import InvalidInput
+from mnemon.model.actor import checked_id
+from mnemon.model.value import value
+
+
+class Level(IntEnum):
+    TASK = 1
+    WORKTREE = 2
+    PROJECT = 3
+    ORG = 4
+
+    @classmethod
+    def parse(cls, name: str | int | Level) -> Level:
+        try:
+            return cls[name.upper()] if isinstance(name, str) else cls(name)
+        except (KeyError, ValueError):
+            raise InvalidInput(f"{name!r} is no level.", hint="Use one of: task, worktree, project, org.") from None
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def can_promote(source: Level, target: Level) -> bool:
+    """G6: strictly upward; skipping a level is allowed, sideways and down are not."""
+    return source < target
+
+
+@value
+class Scope:
+    """An address `(org, project, worktree, task)` down to its deepest level set."""
+
+    org: str = "default"
+    project: str | None = None
+    worktree: str | None = None
+    task: str | None = None
+
+    def __check__(self) -> None:
+        checked_id(self.org, "an org")
+        for name in ("project", "worktree", "task"):
+            segment = getattr(self, name)
+            if segment is not None:
+                checked_id(segment, f"a {name}")
+        if self.project is None and (self.worktree or self.task):
+            raise InvalidInput("A worktree or task needs its project.", hint="Scope(project=..., worktree=..., task=...).")
+
+    @property
+    def level(self) -> Level:
+        if self.task is not None:
+            return Level.TASK
+        if self.worktree is not None:
+            return Level.WORKTREE
+        return Level.PROJECT if self.project is not None else Level.ORG
+
+    def at(self, level: Level) -> Scope:
+        """This address cut off at `level`."""
+        level = Level.parse(level)
+        if level < self.level or (level is Level.WORKTREE and self.worktree is None):
+            raise InvalidInput(f"{self} has no {level}.", hint=f"Take a seat whose scope names a {level}.")
+        return Scope(
+            org=self.org,
+            project=self.project if level <= Level.PROJECT else None,
+            worktree=self.worktree if level <= Level.WORKTREE else None,
+            task=self.task if level <= Level.TASK else None,
+        )
+
+    @property
+    def visible(self) -> tuple[Scope, ...]:
+        """The addresses a reader here may see, narrowest first: its own task, worktree, project and org, never another's."""
+        levels = (Level.TASK, Level.WORKTREE, Level.PROJECT, Level.ORG)
+        present = (self.task, self.worktree, self.project, self.org)
+        return tuple(self.at(level) for level, segment in zip(levels, present, strict=True) if segment is not None)
+
+    @property
+    def segments(self) -> list[str | None]:
+        return [self.org, self.project, self.worktree, self.task]
+
+    @property
+    def key(self) -> str:
+        """A fixed-size name of exactly this address: equal only for equal segments, whatever characters they hold."""
+        return blake2b(json.dumps(self.segments).encode(), digest_size=16).hexdigest()
+
+    def __str__(self) -> str:
+        return " / ".join(segment for segment in self.segments if segment is not None)

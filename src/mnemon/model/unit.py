@@ -1,0 +1,224 @@
+"""One remembered thing (S8): its content never changes, its life does, through events (R5)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from mnemon.errors import InvalidInput
+from mnemon.model.actor import Actor
+from mnemon.model.citation import Citation
+from mnemon.model.instant import instant, micros
+from mnemon.model.scope import Level, Scope
+from mnemon.model.trust import DecayPolicy, Signal, Trust
+from mnemon.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+class Kind(StrEnum):
+    PROFILE = "profile"
+    PREFERENCE = "preference"
+    EPISODE = "episode"
+    SEMANTIC = "semantic"
+    FACT = "fact"
+    SKILL = "skill"
+    DECISION = "decision"
+    EVIDENCE = "evidence"
+    ANCHOR = "anchor"
+    POLICY = "policy"
+
+    @classmethod
+    def parse(cls, name: str) -> Kind:
+        try:
+            return cls(name)
+        except ValueError:
+            raise InvalidInput(f"{name!r} is no kind of unit.", hint=f"Use one of: {', '.join(cls)}.") from None
+
+
+class Status(StrEnum):
+    HYPOTHESIS = "hypothesis"
+    VERIFIED = "verified"
+    PUBLISHED = "published"
+    DEPRECATED = "deprecated"
+    ARCHIVED = "archived"
+
+    @classmethod
+    def parse(cls, name: str) -> Status:
+        try:
+            return cls(name)
+        except ValueError:
+            raise InvalidInput(f"{name!r} is no status.", hint=f"Use one of: {', '.join(cls)}.") from None
+
+
+LIVE = frozenset({Status.HYPOTHESIS, Status.VERIFIED, Status.PUBLISHED})
+TRUSTED = frozenset({Status.VERIFIED, Status.PUBLISHED})
+
+
+@value
+class Provenance:
+    """Who said it, where and when, and the event that proves it."""
+
+    actor: Actor
+    scope: Scope
+    event_id: str
+    at: datetime
+    session: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "actor": str(self.actor),
+            "scope": self.scope.segments,
+            "event": self.event_id,
+            "at": micros(self.at),
+            "session": self.session,
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Provenance:
+        return cls(
+            actor=Actor.parse(record["actor"]),
+            scope=Scope(*record["scope"]),
+            event_id=record["event"],
+            at=instant(record["at"]),
+            session=record["session"],
+        )
+
+
+@value
+class Unit:
+    """One remembered thing, as it stands at `version`."""
+
+    id: str
+    kind: Kind
+    content: str
+    scope: Scope
+    domain: str
+    status: Status
+    trust: Trust
+    importance: float
+    citations: tuple[Citation, ...]
+    provenance: tuple[Provenance, ...]
+    occurred_at: datetime
+    recorded_at: datetime
+    version: int = 1
+    mentions: int = 1
+    uses: int = 0
+    valid_to: datetime | None = None
+    valid_from_commit: str | None = None
+    valid_to_commit: str | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    contradiction_note: str | None = None
+    archived_from: Status | None = None
+    archive_reason: str | None = None
+    erased_at: datetime | None = None
+    attributes: Mapping[str, Any] = {}
+
+    @property
+    def level(self) -> Level:
+        return self.scope.level
+
+    @property
+    def confidence(self) -> float:
+        return self.trust.confidence
+
+    @property
+    def author(self) -> Actor | None:
+        return self.provenance[0].actor if self.provenance else None
+
+    @property
+    def session(self) -> str | None:
+        return self.provenance[0].session if self.provenance else None
+
+    @property
+    def live(self) -> bool:
+        return self.status in LIVE
+
+    def valid_at(self, moment: datetime) -> bool:
+        """Whether it held at `moment`, by time alone (R8)."""
+        return self.occurred_at <= moment and (self.valid_to is None or moment < self.valid_to)
+
+    __hash__ = object.__hash__
+
+
+def trust_to_json(trust: Trust) -> dict[str, Any]:
+    return {
+        "confidence": trust.confidence,
+        "since": micros(trust.since),
+        "decay": str(trust.decay_policy),
+        "source": trust.validation_source and str(trust.validation_source),
+        "validated_at": trust.last_validated_at and micros(trust.last_validated_at),
+        "count": trust.validation_count,
+    }
+
+
+def trust_from_json(record: Mapping[str, Any]) -> Trust:
+    return Trust(
+        confidence=record["confidence"],
+        since=instant(record["since"]),
+        decay_policy=DecayPolicy(record["decay"]),
+        validation_source=record["source"] and Signal(record["source"]),
+        last_validated_at=record["validated_at"] and instant(record["validated_at"]),
+        validation_count=record["count"],
+    )
+
+
+def unit_to_json(unit: Unit) -> dict[str, Any]:
+    """The stored form: JSON types only, every field, no derived ones."""
+    return {
+        "id": unit.id,
+        "kind": str(unit.kind),
+        "content": unit.content,
+        "scope": unit.scope.segments,
+        "domain": unit.domain,
+        "status": str(unit.status),
+        "trust": trust_to_json(unit.trust),
+        "importance": unit.importance,
+        "citations": [citation.to_json() for citation in unit.citations],
+        "provenance": [source.to_json() for source in unit.provenance],
+        "occurred_at": micros(unit.occurred_at),
+        "recorded_at": micros(unit.recorded_at),
+        "version": unit.version,
+        "mentions": unit.mentions,
+        "uses": unit.uses,
+        "valid_to": unit.valid_to and micros(unit.valid_to),
+        "valid_from_commit": unit.valid_from_commit,
+        "valid_to_commit": unit.valid_to_commit,
+        "supersedes": unit.supersedes,
+        "superseded_by": unit.superseded_by,
+        "contradiction_note": unit.contradiction_note,
+        "archived_from": unit.archived_from and str(unit.archived_from),
+        "archive_reason": unit.archive_reason,
+        "erased_at": unit.erased_at and micros(unit.erased_at),
+        "attributes": dict(unit.attributes),
+    }
+
+
+_READERS = {
+    "kind": Kind,
+    "scope": lambda segments: Scope(*segments),
+    "status": Status,
+    "trust": trust_from_json,
+    "citations": lambda items: tuple(Citation.from_json(item) for item in items),
+    "provenance": lambda items: tuple(Provenance.from_json(item) for item in items),
+    "occurred_at": instant,
+    "recorded_at": instant,
+    "valid_to": instant,
+    "archived_from": Status,
+    "erased_at": instant,
+}
+
+
+def fields_from_json(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Some fields of a unit, read back from their stored form."""
+    return {
+        name: item if item is None or name not in _READERS else _READERS[name](item) for name, item in record.items()
+    }
+
+
+def unit_from_json(record: Mapping[str, Any]) -> Unit:
+    return Unit(**fields_from_json(record))

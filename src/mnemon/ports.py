@@ -1,0 +1,164 @@
+"""What Mnemon asks of its parts. Only type checkers read this file: it costs a running process nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from mnemon.model.event import Event, EventType, Stream
+    from mnemon.model.link import Link, LinkType, Use
+    from mnemon.model.scope import Level
+    from mnemon.model.unit import Kind, Status, Unit
+
+T = TypeVar("T")
+
+
+class Reader(Protocol):
+    """A consistent view of the log and its projections."""
+
+    # The log.
+    def head(self, stream: Stream) -> tuple[int, bytes]:
+        """The last sequence number and hash of a stream; (0, b"") before its first event."""
+
+    def position(self) -> int:
+        """The position of the newest event of all streams; positions follow commit order."""
+
+    def event(self, event_id: str) -> Event | None: ...
+    def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None: ...
+    def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Every event in commit order."""
+
+    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
+        """The events recorded from exactly this scope."""
+
+    def events_of_unit(self, unit_id: str) -> Iterator[Event]: ...
+    def events_containing(self, needle: str) -> Iterator[Event]:
+        """The events whose payload holds this text, verbatim, in any string."""
+
+    # The projections.
+    def unit(self, unit_id: str) -> Unit | None: ...
+    def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]: ...
+    def units_in(
+        self,
+        scope_keys: Sequence[str],
+        *,
+        kind: Kind | None = None,
+        status: Status | None = None,
+        level: Level | None = None,
+        domain: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Unit]:
+        """Units of these scopes, newest first, older than the unit `before`."""
+
+    def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        """Live units of these scopes with this canonical key, oldest first."""
+
+    def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
+        """Live units of these scopes that differ from a text only in guarded pieces, newest first."""
+
+    def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]: ...
+    def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
+        """Every live unit of these kinds, in every scope: for the operator."""
+
+    def searchable_after(self, position: int, limit: int) -> list[tuple[int, Unit]]:
+        """Units whose searchable form changed after `position`, with the position of that change, in order."""
+
+    def searchable_count_after(self, position: int) -> int: ...
+    def link(self, link_id: str) -> Link | None: ...
+    def links_of(self, unit_id: str) -> list[Link]: ...
+    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]: ...
+    def test_passed(self, stream: Stream, name: str) -> bool: ...
+    def uses_of_task(self, task_key: str) -> list[Use]: ...
+    def uses_of_unit(self, unit_id: str) -> list[Use]: ...
+    def counts(self) -> dict[str, dict[str, int]]: ...
+    def rows(self) -> Iterator[str]:
+        """Every projection row in its canonical form and order, the same on every store: what a digest is taken over."""
+
+
+class Transaction(Reader, Protocol):
+    """A reader that may also write; everything in it happens, or nothing."""
+
+    def append(self, event: Event) -> Event:
+        """Add an event at the end of its stream and give it back with its position."""
+
+    def erase_payload(self, event_id: str) -> None:
+        """Remove payload and salt of an event for good; its hashes stay (R16)."""
+
+    def put_unit(self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None) -> None:
+        """Insert or replace; `searchable_at` is the position of the change if search must see it, None if it need not."""
+
+    def put_link(self, link: Link) -> None: ...
+    def drop_link(self, link_id: str) -> None: ...
+    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime) -> None: ...
+    def put_use(self, use: Use) -> None: ...
+    def drop_uses(self, unit_id: str) -> None: ...
+    def clear_projections(self) -> None: ...
+
+
+class Store(Protocol):
+    """The truth: an append-only log and its projections, changed together in transactions that queue, never fail late."""
+
+    @property
+    def id(self) -> str:
+        """Names this store for ever; a derived index that belongs to another store is not used."""
+
+    @property
+    def writable(self) -> bool: ...
+    @property
+    def format_version(self) -> int: ...
+    def write(self, work: Callable[[Transaction], T], *, durable: bool = False) -> T:
+        """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains."""
+
+    def read(self, work: Callable[[Reader], T]) -> T:
+        """Run `work` on one consistent view."""
+
+    def scrub(self, needles: Sequence[str]) -> int:
+        """Make sure that no file of the store still holds any of these texts; gives the number of files searched."""
+
+    def backup(self, path: str) -> None:
+        """Write a consistent copy to `path` while others go on writing."""
+
+    def bytes_on_disk(self) -> int: ...
+    def check(self) -> str | None:
+        """What the storage engine itself finds wrong with its file, or None."""
+
+    def close(self) -> None: ...
+
+
+class SearchIndex(Protocol):
+    """A derived full-text index that lags behind the store by a known position."""
+
+    def position(self) -> int:
+        """Every searchable change up to here is in the index."""
+
+    def documents(self) -> int: ...
+    def mean_tokens(self) -> float: ...
+    def frequency(self, token: str) -> int:
+        """In how many documents a token occurs."""
+
+    def search(
+        self,
+        tokens: Sequence[str],
+        scope_keys: Sequence[str],
+        *,
+        live: bool,
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        limit: int,
+    ) -> list[str]:
+        """Ids of the best documents of these scopes (kinds, domains), best first."""
+
+    def update(self, changes: Iterable[tuple[int, Unit]], *, rebuild: bool = False) -> bool:
+        """Index these changes; `rebuild` drops everything else first. False if another process holds the writer."""
+
+    def refresh(self) -> None:
+        """See what other processes have indexed since."""
+
+    def close(self) -> None: ...
+
+
+Clock = "Callable[[], datetime]"

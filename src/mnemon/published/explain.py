@@ -1,0 +1,111 @@
+"""Everything a unit can say for itself (S7): where from, who, when true, how sure and why, replaced by what, used by whom."""
+
+from __future__ import annotations
+
+from mnemon.model.citation import CitationKind
+from mnemon.model.event import EventType
+from mnemon.model.link import LinkType
+from mnemon.model.outcome import Explanation
+from mnemon.model.unit import Provenance, Status
+from mnemon.policy.promotion import counts
+from mnemon.policy.trust import confidence_at
+from mnemon.published.disputes import dispute_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from mnemon.model.event import Event, Stream
+    from mnemon.model.unit import Unit
+    from mnemon.policy.trust import TrustRules
+    from mnemon.ports import Reader
+
+_VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
+
+
+def explained(
+    reader: Reader, unit: Unit, stream: Stream, visible_keys: Sequence[str], now: datetime, rules: TrustRules
+) -> Explanation:
+    history = tuple(reader.events_of_unit(unit.id))
+    tests = {
+        citation.ref
+        for citation in unit.citations
+        if citation.kind is CitationKind.TEST and reader.test_passed(stream, citation.ref)
+    }
+    others = reader.units(
+        {side for link in reader.links_of(unit.id) for side in (link.source, link.target)} | {unit.id}
+    )
+    links = [
+        link
+        for link in reader.links_of(unit.id)
+        if link.type is not LinkType.SIMILAR_TO
+        and all(side in others and others[side].scope.key in visible_keys for side in (link.source, link.target))
+    ]
+    return Explanation(
+        unit=unit,
+        confidence_now=confidence_at(unit.trust, now, rules),
+        confidence_stored=unit.trust.confidence,
+        why_confidence=tuple(_steps_of_trust(history)),
+        provenance=tuple(_voice(event) for event in history if event.type in _VOICES),
+        citations=tuple((str(citation), counts(citation, tests)) for citation in unit.citations),
+        status_reason=_status_reason(unit, history),
+        valid=_validity(unit),
+        supersedes=unit.supersedes,
+        superseded_by=unit.superseded_by,
+        disputes=tuple(dispute_from(link) for link in links),
+        used_by=tuple(_users(reader, unit)),
+        history=history,
+    )
+
+
+def _voice(event: Event) -> Provenance:
+    return Provenance(
+        actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session
+    )
+
+
+def _steps_of_trust(history: Sequence[Event]) -> list[str]:
+    """Each event that moved the confidence, in words."""
+    steps = []
+    for event in history:
+        payload = event.payload or {}
+        trust = payload.get("set", {}).get("trust") or payload.get("unit", {}).get("trust")
+        if trust:
+            cause = payload.get("signal") or event.type.partition(".")[2]
+            steps.append(f"{trust['confidence']:.2f} after {cause} by {event.actor} on {event.recorded_at:%Y-%m-%d}")
+    return steps
+
+
+def _status_reason(unit: Unit, history: Sequence[Event]) -> str:
+    if unit.erased_at is not None:
+        return "erased"
+    if unit.status is Status.DEPRECATED:
+        return f"superseded: {unit.contradiction_note}"
+    if unit.status is Status.ARCHIVED:
+        return str(unit.archive_reason)
+    if unit.status is Status.PUBLISHED:
+        return f"verified and reused by {unit.uses} tasks (S10.3)"
+    held = [event.payload for event in history if event.type is EventType.UNIT_HELD and event.payload]
+    if unit.status is Status.HYPOTHESIS:
+        return f"{held[-1]['reason']} ({held[-1]['rule']})" if held else "no test or human citation counts yet (S10)"
+    return "a test or human citation counts (S10.2)"
+
+
+def _validity(unit: Unit) -> str:
+    since = f"since {unit.occurred_at:%Y-%m-%d %H:%M}"
+    if unit.valid_from_commit:
+        since += f" (commit {unit.valid_from_commit[:12]})"
+    if unit.valid_to is None:
+        return since
+    commit = f" (commit {unit.valid_to_commit[:12]})" if unit.valid_to_commit else ""
+    return f"{since} until {unit.valid_to:%Y-%m-%d %H:%M}{commit}"
+
+
+def _users(reader: Reader, unit: Unit) -> list[str]:
+    """The tasks that were credited with reusing it, named by the events that say so."""
+    return [
+        str(event.scope.task)
+        for event in reader.events_of_unit(unit.id)
+        if event.type is EventType.UNIT_USED and event.scope.task is not None
+    ]

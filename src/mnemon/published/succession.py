@@ -1,0 +1,94 @@
+"""One unit takes the place of another (G12-G13, R8), and disputes are decided (R5, R6)."""
+
+from __future__ import annotations
+
+from mnemon.errors import Conflict, InvalidInput, NotFound
+from mnemon.ledger.standing import change, signal
+from mnemon.model.event import EventType
+from mnemon.model.instant import micros
+from mnemon.model.link import LinkType
+from mnemon.model.trust import Signal
+from mnemon.model.unit import Status
+from mnemon.policy.permissions import Deed
+from mnemon.published.disputes import dispute_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemon.ledger.act import Act
+    from mnemon.model.outcome import Dispute
+    from mnemon.model.unit import Unit
+    from mnemon.ports import Reader
+
+
+def supersede(
+    act: Act, new_id: str, old_id: str, reason: str, commit: str | None, expected_version: int | None
+) -> Unit:
+    """Put `new` in the place of `old`: both change in this one act, and only one successor can win."""
+    if new_id == old_id:
+        raise InvalidInput("A unit can't supersede itself.", hint="Remember the new content first, then supersede.")
+    new = act.changeable_unit(new_id, None)
+    old = act.changeable_unit(old_id, expected_version)
+    act.require(Deed.SUPERSEDE, old)
+    if old.superseded_by is not None:
+        raise Conflict(
+            f"Unit {old_id} (version {old.version}) was already superseded by {old.superseded_by}.",
+            hint="Read what replaced it and supersede that, or resolve the two.",
+            expected_version=expected_version,
+            actual_version=old.version,
+            current=act.transaction.unit(old.superseded_by),
+            proposed=new,
+        )
+    if not new.live:
+        raise InvalidInput(f"Unit {new_id} is {new.status} and can't replace another.", hint="Revive it, or use a live one.")
+    return _replace(act, new, old, reason, commit)
+
+
+def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) -> Unit:
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": new.id,
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, old.occurred_at)),
+        "valid_to_commit": commit,
+    }
+    change(act, EventType.UNIT_SUPERSEDED, old, {"new": new.id, "reason": reason, "set": changes})
+    gained = {"supersedes": old.id, "valid_from_commit": new.valid_from_commit or commit}
+    successor = change(act, EventType.UNIT_SUPERSEDING, new, {"old": old.id, "reason": reason, "set": gained})
+    for link in act.transaction.links_of(old.id):
+        if link.open and new.id in {link.source, link.target}:
+            act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": new.id, "reason": reason}, subject=link.id)
+    return successor
+
+
+def open_disputes(reader: Reader, visible_keys: tuple[str, ...], type: LinkType) -> list[Dispute]:
+    return [dispute_from(link) for link in reader.open_links(visible_keys, type)]
+
+
+def resolve(act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None) -> Dispute:
+    """Decide a dispute: the winner stands, the other is superseded by it and, if it contradicted, loses trust."""
+    link = act.transaction.link(dispute_id)
+    if link is None:
+        raise NotFound(f"No conflict {dispute_id!r} here.", hint="List them with conflicts().")
+    if winner_id not in {link.source, link.target}:
+        raise InvalidInput(
+            f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose {link.source} or {link.target}."
+        )
+    winner = act.changeable_unit(winner_id, None)
+    loser = act.changeable_unit(link.target if winner_id == link.source else link.source, None)
+    act.require(Deed.RESOLVE, loser)
+    if not link.open:
+        raise Conflict(
+            f"Conflict {dispute_id} was already resolved for {link.winner}.",
+            hint="Read the winner; supersede it if it is wrong.",
+            current=act.transaction.unit(link.winner or ""),
+            proposed=winner,
+        )
+    if loser.live and winner.live:
+        if link.type is LinkType.CONTRADICTS:
+            loser = signal(act, EventType.UNIT_VALIDATED, loser, Signal.CONTRADICTED, {"reason": reason})
+        _replace(act, winner, loser, reason, commit)
+    else:
+        act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": winner_id, "reason": reason}, subject=link.id)
+    decided = act.transaction.link(dispute_id)
+    assert decided is not None
+    return dispute_from(decided)

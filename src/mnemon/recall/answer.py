@@ -1,0 +1,79 @@
+"""One recall from question to answer: candidates, what may be handed out, order, and what was withheld."""
+
+from __future__ import annotations
+
+from mnemon.model.link import LinkType
+from mnemon.model.outcome import Found, Withheld
+from mnemon.recall.finder import Candidate
+from mnemon.recall.scores import ranked, withheld_reason
+from mnemon.text.tokens import query_tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from mnemon.config import RecallRules
+    from mnemon.model.presence import Presence
+    from mnemon.model.unit import Kind
+    from mnemon.ports import Reader, Store
+    from mnemon.recall.finder import Finder
+
+_WITHHELD_MAX = 8
+_GLOBAL = "global"
+
+
+def answer(
+    store: Store,
+    finder: Finder,
+    presence: Presence,
+    query: str,
+    *,
+    k: int,
+    kinds: Sequence[Kind],
+    domain: str | None,
+    as_of: datetime | None,
+    now: datetime,
+    rules: RecallRules,
+) -> Found:
+    """What this seat may be told about the query at this moment (or as of an earlier one)."""
+    moment = as_of or now
+    visible = presence.visible_keys
+    words = query_tokens(query)
+    limit = max(rules.candidates_min, k * rules.candidates_per_item) if k else 0
+    within = {"kinds": [str(kind) for kind in kinds], "domains": [domain, _GLOBAL] if domain else []}
+    if words:
+        candidates = finder.candidates(words, visible, limit=limit, **within)
+        past = finder.candidates(words, visible, limit=limit if as_of else _WITHHELD_MAX, live=False, **within)
+    else:
+        candidates, past = _newest(store, visible, within, limit), []
+    allowed: list[Candidate] = []
+    withheld: list[Withheld] = []
+    for candidate in (*candidates, *past):
+        unit = candidate.unit
+        if unit.scope.key not in visible:
+            continue
+        reason = withheld_reason(unit, moment)
+        if reason is None:
+            allowed.append(candidate)
+        else:
+            withheld.append(Withheld(unit_id=unit.id, reason=reason))
+    contested = store.read(lambda reader: _contested(reader, visible)) if allowed else set()
+    items = ranked(allowed, now=now, rules=rules, contested=contested, k=k)
+    return Found(items=tuple(items), withheld=tuple(withheld[:_WITHHELD_MAX]), intent="GENERAL")
+
+
+def _contested(reader: Reader, visible: Sequence[str]) -> set[str]:
+    links = reader.open_links(visible, LinkType.CONTRADICTS)
+    return {side for link in links for side in (link.source, link.target)}
+
+
+def _newest(store: Store, visible: Sequence[str], within: dict[str, list[str]], limit: int) -> list[Candidate]:
+    """With nothing to search for, what is newest."""
+    units = store.read(lambda reader: reader.units_in(visible, limit=limit))
+    kinds, domains = within["kinds"], within["domains"]
+    return [
+        Candidate(unit=unit, lexical=0.0)
+        for unit in units
+        if unit.live and (not kinds or unit.kind in kinds) and (not domains or unit.domain in domains)
+    ]

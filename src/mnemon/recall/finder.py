@@ -1,0 +1,188 @@
+"""Candidates for a question: the index for what is old, the tail for what is new, one exact score over both."""
+
+from __future__ import annotations
+
+import threading
+from math import log
+
+from mnemon.model.value import value
+from mnemon.recall.tail import Tail, bm25, frequencies
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mnemon.config import StoreRules
+    from mnemon.model.unit import Unit
+    from mnemon.ports import SearchIndex, Store
+
+_TAIL_PAGE = 2_000
+_REMEMBERED_MAX = 4_096
+
+
+@value
+class Candidate:
+    """A unit that shares words with the question, and how well (BM25)."""
+
+    unit: Unit
+    lexical: float
+
+    __hash__ = object.__hash__
+
+
+class Finder:
+    """Searches one store. Safe to share between threads."""
+
+    def __init__(self, store: Store, index: SearchIndex | None, rules: StoreRules) -> None:
+        self._store = store
+        self._index = index
+        self._rules = rules
+        self._tail = Tail()
+        self._lock = threading.RLock()
+        self._indexing: threading.Thread | None = None
+        self._counted: dict[str, dict[str, int]] = {}
+        self._started = False
+
+    def candidates(
+        self,
+        words: Sequence[str],
+        scope_keys: Sequence[str],
+        *,
+        limit: int,
+        live: bool = True,
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+    ) -> list[Candidate]:
+        """The best units for these words, best first; the same whatever part of them is indexed already."""
+        if not words or limit <= 0:
+            return []
+        with self._lock:
+            self._catch_up()
+            weights, mean = self._weighted(words)
+            within = {"live": live, "kinds": kinds, "domains": domains, "limit": limit}
+            scores = {unit_id: score for score, unit_id in self._tail.best(weights, mean, scope_keys, **within)}
+            indexed = self._index.search(words, scope_keys, **within) if self._index is not None else []
+            fresh = [unit_id for unit_id in indexed if unit_id not in self._tail]
+            units = self._store.read(lambda reader: reader.units([*scores, *fresh]))
+            for unit_id in fresh:
+                if unit_id in units:
+                    scores[unit_id] = bm25(self._frequencies(units[unit_id]), weights, mean)
+        found = [Candidate(unit=unit, lexical=scores[unit_id]) for unit_id, unit in units.items() if scores[unit_id] > 0]
+        return sorted(found, key=lambda candidate: (-candidate.lexical, candidate.unit.id))[:limit]
+
+    def weighed(self, words: Sequence[str]) -> tuple[dict[str, float], float, int]:
+        """The weight of each word, the mean length of a text, and the position up to which everything was looked at."""
+        with self._lock:
+            self._catch_up()
+            return *self._weighted(words), self._tail.position
+
+    def _weighted(self, words: Sequence[str]) -> tuple[dict[str, float], float]:
+        """How telling each word is, and the mean length of a text, over the index and the tail together."""
+        index, tail = self._index, self._tail
+        indexed = index.documents() if index is not None else 0
+        documents = len(tail) + indexed
+        tokens = tail.total_tokens + (index.mean_tokens() * indexed if index is not None else 0.0)
+        weights = {}
+        for word in words:
+            seen = min(documents, tail.frequency(word) + (index.frequency(word) if index is not None else 0))
+            weights[word] = log(1 + (documents - seen + 0.5) / (seen + 0.5))
+        return weights, max(1.0, tokens / max(1, documents))
+
+    def _frequencies(self, unit: Unit) -> dict[str, int]:
+        """A unit's token counts; its content never changes, so they can be kept."""
+        known = self._counted.get(unit.id)
+        if known is None or not unit.content:
+            known = frequencies(unit.content)
+            if len(self._counted) >= _REMEMBERED_MAX:
+                self._counted.clear()
+            self._counted[unit.id] = known
+        return known
+
+    # Following the store
+
+    def _catch_up(self) -> None:
+        if not self._started:
+            self._tail.position = self._index.position() if self._index is not None else 0
+            self._started = True
+        while True:
+            newer = self._store.read(lambda reader: reader.searchable_after(self._tail.position, _TAIL_PAGE))
+            for position, unit in newer:
+                self._tail.add(position, unit)
+            if len(newer) < _TAIL_PAGE:
+                break
+        if self._index is not None and len(self._tail) > self._rules.index_tail_max:
+            self._index.refresh()
+            if self._index.position() >= self._tail.position:
+                self._forget_tail()
+            elif self._indexing is None and self._store.writable:
+                self._indexing = threading.Thread(target=self._index_in_background, name="mnemon-index", daemon=True)
+                self._indexing.start()
+
+    def _forget_tail(self) -> None:
+        """The index knows it all now: start a new tail at its position."""
+        assert self._index is not None
+        position = self._index.position()
+        self._tail = Tail()
+        self._tail.position = position
+
+    def _index_in_background(self) -> None:
+        try:
+            self.index_now()
+        finally:
+            self._indexing = None
+
+    def pending(self) -> int:
+        """How many units the index does not know yet."""
+        position = self._index.position() if self._index is not None else 0
+        return self._store.read(lambda reader: reader.searchable_count_after(position))
+
+    def index_now(self, *, rebuild: bool = False, progress: Callable[[int], None] | None = None) -> bool:
+        """Bring the index up to date, or make it anew; False if another process is doing it or there is none."""
+        if self._index is None:
+            return False
+        start = 0 if rebuild else self._index.position()
+        if not self._index.update(self._changes_after(start, progress), rebuild=rebuild or start == 0):
+            return False
+        with self._lock:
+            self._index.refresh()
+            self._forget_tail()
+            self._catch_up_after_indexing()
+        return True
+
+    def _catch_up_after_indexing(self) -> None:
+        for position, unit in self._store.read(
+            lambda reader: reader.searchable_after(self._tail.position, _TAIL_PAGE)
+        ):
+            self._tail.add(position, unit)
+
+    def _changes_after(self, position: int, progress: Callable[[int], None] | None) -> Iterator[tuple[int, Unit]]:
+        done = 0
+        while True:
+            page = self._store.read(lambda reader, after=position: reader.searchable_after(after, _TAIL_PAGE))
+            yield from page
+            done += len(page)
+            if progress is not None and page:
+                progress(done)
+            if len(page) < _TAIL_PAGE:
+                return
+            position = page[-1][0]
+
+    def forget(self, unit_ids: Sequence[str]) -> None:
+        """Drop what is kept of erased units."""
+        with self._lock:
+            for unit_id in unit_ids:
+                self._counted.pop(unit_id, None)
+
+    def wait(self) -> None:
+        """Let a background indexing end."""
+        thread = self._indexing
+        if thread is not None:
+            thread.join()
+
+    def close(self) -> None:
+        """Index a long tail before the process goes, so that the next one starts fast."""
+        self.wait()
+        if self._index is not None:
+            if self._started and len(self._tail) > self._rules.index_tail_max and self._store.writable:
+                self.index_now()
+            self._index.close()

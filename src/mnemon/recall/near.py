@@ -1,0 +1,62 @@
+"""Which known units a new statement might repeat or oppose: looked up before the act, completed inside it."""
+
+from __future__ import annotations
+
+from mnemon.model.value import value
+from mnemon.recall.tail import Tail, bm25, frequencies
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mnemon.ports import Reader
+    from mnemon.recall.finder import Finder
+
+_WORDS_MAX = 16
+_SHARE_MIN = 0.5
+_PAGE = 2_000
+
+
+@value
+class Glance:
+    """What was looked up for one statement: its telling words, the score that counts as near, and what was found."""
+
+    weights: Mapping[str, float]
+    mean_tokens: float
+    score_min: float
+    scope_keys: Sequence[str]
+    found: tuple[str, ...]
+
+    __hash__ = object.__hash__
+
+
+class Neighbourhood:
+    """Serves one call. What others, or the call itself, wrote since the look-up is added from the open transaction."""
+
+    def __init__(self, finder: Finder, limit: int) -> None:
+        self._finder = finder
+        self._limit = limit
+        self._since = Tail()
+        self._since.position = -1
+
+    def glance(self, content: str, scope_keys: Sequence[str]) -> Glance:
+        """Look for statements that share at least half of what this one's telling words weigh."""
+        counted = frequencies(content)
+        weights, mean, position = self._finder.weighed(list(counted))
+        if self._since.position < 0:
+            self._since.position = position
+        telling = sorted(weights, key=lambda word: (-weights[word], word))[:_WORDS_MAX]
+        chosen = {word: weights[word] for word in telling}
+        bar = _SHARE_MIN * bm25(counted, chosen, mean)
+        found = self._finder.candidates(telling, scope_keys, limit=self._limit)
+        near = tuple(candidate.unit.id for candidate in found if candidate.lexical >= bar)
+        return Glance(weights=chosen, mean_tokens=mean, score_min=bar, scope_keys=scope_keys, found=near)
+
+    def near(self, reader: Reader, glance: Glance) -> list[str]:
+        """The ids found, and those of units that came after the look-up, as the open transaction sees them."""
+        for position, unit in reader.searchable_after(self._since.position, _PAGE):
+            self._since.add(position, unit)
+        late = self._since.best(
+            glance.weights, glance.mean_tokens, glance.scope_keys, live=True, limit=self._limit
+        )
+        return [*glance.found, *(unit_id for score, unit_id in late if score >= glance.score_min)]

@@ -1,0 +1,93 @@
+"""The tail: units newer than the index, kept in memory and scored exactly, so nothing waits to be indexed to be found."""
+
+from __future__ import annotations
+
+from mnemon.text.tokens import tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mnemon.model.unit import Unit
+
+K1 = 1.2
+B = 0.75
+
+
+def frequencies(text: str) -> dict[str, int]:
+    """How often each token occurs."""
+    counted: dict[str, int] = {}
+    for token in tokens(text):
+        counted[token] = counted.get(token, 0) + 1
+    return counted
+
+
+def bm25(counted: Mapping[str, int], weights: Mapping[str, float], mean_tokens: float) -> float:
+    """How well a text with these token counts answers a question of weighted words."""
+    damping = K1 * (1 - B + B * sum(counted.values()) / mean_tokens)
+    return sum(
+        weight * counted[word] * (K1 + 1) / (counted[word] + damping) for word, weight in weights.items() if word in counted
+    )
+
+
+class Tail:
+    """A small inverted index over the newest units of every scope."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.total_tokens = 0
+        self._units: dict[str, tuple[str, bool, str, str]] = {}
+        self._tokens: dict[str, dict[str, int]] = {}
+        self._postings: dict[str, set[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __contains__(self, unit_id: str) -> bool:
+        return unit_id in self._units
+
+    def add(self, position: int, unit: Unit) -> None:
+        """Take in a unit's newest searchable form in place of an older one."""
+        self._remove(unit.id)
+        self._units[unit.id] = (unit.scope.key, unit.live, str(unit.kind), unit.domain)
+        if unit.erased_at is None:
+            counted = frequencies(unit.content)
+            self._tokens[unit.id] = counted
+            self.total_tokens += sum(counted.values())
+            for token in counted:
+                self._postings.setdefault(token, set()).add(unit.id)
+        self.position = max(self.position, position)
+
+    def _remove(self, unit_id: str) -> None:
+        self._units.pop(unit_id, None)
+        counted = self._tokens.pop(unit_id, {})
+        self.total_tokens -= sum(counted.values())
+        for token in counted:
+            self._postings[token].discard(unit_id)
+
+    def frequency(self, token: str) -> int:
+        return len(self._postings.get(token, ()))
+
+    def best(
+        self,
+        weights: Mapping[str, float],
+        mean_tokens: float,
+        scope_keys: Sequence[str],
+        *,
+        live: bool,
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        limit: int,
+    ) -> list[tuple[float, str]]:
+        """The best units of these scopes for weighted words, with their scores."""
+        found: set[str] = set()
+        for word in weights:
+            found |= self._postings.get(word, set())
+        scored = []
+        for unit_id in found:
+            scope_key, is_live, kind, domain = self._units[unit_id]
+            fits = (not kinds or kind in kinds) and (not domains or domain in domains)
+            if fits and is_live == live and scope_key in scope_keys:
+                scored.append((bm25(self._tokens[unit_id], weights, mean_tokens), unit_id))
+        scored.sort(key=lambda item: (-item[0], item[1]))
+        return scored[:limit]

@@ -1,0 +1,59 @@
+"""Free appends to the log (G2), idempotent by key."""
+
+from __future__ import annotations
+
+from mnemon.errors import Conflict
+from mnemon.ledger.act import receipt_for
+from mnemon.model.canonical_json import canonical_json
+from mnemon.model.event import EventType
+from mnemon.model.instant import checked_instant
+from mnemon.model.value import value
+from mnemon.policy.admission import checked_key, checked_text
+from mnemon.text.secrets import redacted_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from mnemon.ledger.act import Act
+    from mnemon.model.event import Receipt
+
+
+@value
+class Entry:
+    """One thing to log: what kind of thing, its text, and data that goes with it."""
+
+    kind: str
+    text: str
+    data: Mapping[str, Any] | None = None
+    key: str | None = None
+    occurred_at: datetime | None = None
+    session: str | None = None
+
+    __hash__ = object.__hash__
+
+
+def append(act: Act, entry: Entry) -> Receipt:
+    """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
+    text = checked_text(entry.text, "The text", act.config.limits.text_bytes_max)
+    kind = checked_text(entry.kind, "The kind of entry", 256)
+    payload: dict[str, Any] = {"kind": kind, "text": text}
+    if entry.data is not None:
+        payload["data"] = dict(entry.data)
+    key = checked_key(entry.key)
+    if key is not None:
+        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), key)
+        if earlier is not None:
+            if earlier.body is not None and earlier.body != canonical_json(redacted_tree(payload, set())):
+                raise Conflict(
+                    f"Key {key!r} already stands for event {earlier.id}, which says something else.",
+                    hint="Use a new key for a new entry; nothing was stored.",
+                )
+            return receipt_for(earlier, duplicate=True)
+    occurred_at = None if entry.occurred_at is None else checked_instant(entry.occurred_at, "occurred_at")
+    event, redacted = act.record(
+        EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=entry.session
+    )
+    return receipt_for(event, redacted=redacted)

@@ -1,0 +1,309 @@
+"""A store in plain dictionaries: nothing on disk, for trying things out and as the model the others are tested against."""
+
+from __future__ import annotations
+
+import threading
+
+from mnemon.errors import InvalidInput
+from mnemon.model.canonical_json import canonical_json, json_needle
+from mnemon.model.ids import new_id
+from mnemon.model.instant import micros
+from mnemon.model.link import Use
+from mnemon.model.unit import unit_to_json
+from mnemon.model.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
+    from typing import Any, TypeVar
+
+    from mnemon.model.event import Event, EventType, Stream
+    from mnemon.model.link import Link, LinkType
+    from mnemon.model.scope import Level
+    from mnemon.model.unit import Kind, Status, Unit
+
+    T = TypeVar("T")
+
+_ABSENT: Any = object()
+
+
+class InMemoryTables:
+    """Log and projections. Every change notes how to undo it, so a failed act leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._event_places: dict[str, int] = {}
+        self._keys: dict[tuple[str, str, str], int] = {}
+        self._heads: dict[Stream, tuple[int, bytes]] = {}
+        self._units: dict[str, Unit] = {}
+        self._canonical: dict[str, str | None] = {}
+        self._skeletons: dict[str, str | None] = {}
+        self._searchable: dict[str, int] = {}
+        self._links: dict[str, Link] = {}
+        self._tests: dict[tuple[Stream, str], tuple[bool, int]] = {}
+        self._uses: dict[tuple[str, str], Use] = {}
+        self._undo: list[Callable[[], object]] = []
+
+    def begin(self) -> None:
+        self._undo.clear()
+
+    def roll_back(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _put(self, table: dict[Any, Any], key: Any, item: Any) -> None:
+        before = table.get(key, _ABSENT)
+        table[key] = item
+        self._undo.append(lambda: table.pop(key) if before is _ABSENT else table.__setitem__(key, before))
+
+    def _drop(self, table: dict[Any, Any], key: Any) -> None:
+        before = table.pop(key, _ABSENT)
+        if before is not _ABSENT:
+            self._undo.append(lambda: table.__setitem__(key, before))
+
+    # The log
+
+    def head(self, stream: Stream) -> tuple[int, bytes]:
+        return self._heads.get(stream, (0, b""))
+
+    def position(self) -> int:
+        return len(self._events)
+
+    def event(self, event_id: str) -> Event | None:
+        place = self._event_places.get(event_id)
+        return None if place is None else self._events[place]
+
+    def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None:
+        place = self._keys.get((scope_key, actor, key))
+        return None if place is None else self._events[place]
+
+    def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        return iter(self._events[after : None if limit is None else after + limit])
+
+    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
+        return (
+            event for event in self._events if event.scope.key == scope_key and (not types or event.type in types)
+        )
+
+    def events_of_unit(self, unit_id: str) -> Iterator[Event]:
+        return (event for event in self._events if event.subject == unit_id)
+
+    def events_containing(self, needle: str) -> Iterator[Event]:
+        stored = json_needle(needle)
+        return (event for event in self._events if event.body is not None and stored in event.body)
+
+    def append(self, event: Event) -> Event:
+        assert event.seq == self.head(event.stream)[0] + 1, "an event takes the next place of its stream"
+        place = len(self._events)
+        placed = replace(event, position=place + 1)
+        self._events.append(placed)
+        self._undo.append(self._events.pop)
+        self._put(self._event_places, event.id, place)
+        if event.key is not None:
+            self._put(self._keys, (event.scope.key, str(event.actor), event.key), place)
+        self._put(self._heads, event.stream, (event.seq, event.hash))
+        return placed
+
+    def erase_payload(self, event_id: str) -> None:
+        place = self._event_places[event_id]
+        before = self._events[place]
+        self._events[place] = replace(before, body=None, salt=None)
+        self._undo.append(lambda: self._events.__setitem__(place, before))
+
+    # Units
+
+    def unit(self, unit_id: str) -> Unit | None:
+        return self._units.get(unit_id)
+
+    def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
+        return {unit_id: self._units[unit_id] for unit_id in unit_ids if unit_id in self._units}
+
+    def _sorted(self, chosen: Iterable[Unit], *, newest_first: bool = False) -> list[Unit]:
+        return sorted(chosen, key=lambda unit: unit.id, reverse=newest_first)
+
+    def units_in(
+        self,
+        scope_keys: Sequence[str],
+        *,
+        kind: Kind | None = None,
+        status: Status | None = None,
+        level: Level | None = None,
+        domain: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Unit]:
+        chosen = (
+            unit
+            for unit in self._units.values()
+            if unit.scope.key in scope_keys
+            and (kind is None or unit.kind == kind)
+            and (status is None or unit.status == status)
+            and (level is None or unit.level == level)
+            and (domain is None or unit.domain == domain)
+            and (before is None or unit.id < before)
+        )
+        return self._sorted(chosen, newest_first=True)[:limit]
+
+    def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        return self._sorted(self._live_with(self._canonical, canonical_key, scope_keys))
+
+    def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
+        return self._sorted(self._live_with(self._skeletons, skeleton_key, scope_keys), newest_first=True)[:limit]
+
+    def _live_with(self, keys: dict[str, str | None], wanted: str, scope_keys: Sequence[str]) -> Iterator[Unit]:
+        for unit_id, key in keys.items():
+            unit = self._units[unit_id]
+            if key == wanted and unit.live and unit.scope.key in scope_keys:
+                yield unit
+
+    def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:
+        return self._sorted(
+            unit
+            for unit in self._units.values()
+            if unit.scope.key in scope_keys and any(item.kind == kind and item.ref == ref for item in unit.citations)
+        )
+
+    def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
+        return iter(self._sorted(unit for unit in self._units.values() if unit.live and unit.kind in kinds))
+
+    def searchable_after(self, position: int, limit: int) -> list[tuple[int, Unit]]:
+        newer = sorted((at, unit_id) for unit_id, at in self._searchable.items() if at > position)
+        if len(newer) > limit:
+            newer = [item for item in newer if item[0] <= newer[limit - 1][0]]
+        return [(at, self._units[unit_id]) for at, unit_id in newer]
+
+    def searchable_count_after(self, position: int) -> int:
+        return sum(at > position for at in self._searchable.values())
+
+    def put_unit(
+        self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
+    ) -> None:
+        self._put(self._units, unit.id, unit)
+        self._put(self._canonical, unit.id, canonical_key)
+        self._put(self._skeletons, unit.id, skeleton_key)
+        if searchable_at is not None:
+            self._put(self._searchable, unit.id, searchable_at)
+
+    # Links, tests, uses
+
+    def link(self, link_id: str) -> Link | None:
+        return self._links.get(link_id)
+
+    def links_of(self, unit_id: str) -> list[Link]:
+        return [link for _, link in sorted(self._links.items()) if unit_id in {link.source, link.target}]
+
+    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
+        return [
+            link
+            for _, link in sorted(self._links.items())
+            if link.open
+            and link.type == type
+            and all(self._units[side].scope.key in scope_keys for side in (link.source, link.target))
+        ]
+
+    def put_link(self, link: Link) -> None:
+        self._put(self._links, link.id, link)
+
+    def drop_link(self, link_id: str) -> None:
+        self._drop(self._links, link_id)
+
+    def test_passed(self, stream: Stream, name: str) -> bool:
+        return self._tests.get((stream, name), (False, 0))[0]
+
+    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime) -> None:
+        self._put(self._tests, (stream, name), (passed, micros(at)))
+
+    def uses_of_task(self, task_key: str) -> list[Use]:
+        return [use for _, use in sorted(self._uses.items()) if use.task_key == task_key]
+
+    def uses_of_unit(self, unit_id: str) -> list[Use]:
+        return [use for _, use in sorted(self._uses.items()) if use.unit_id == unit_id]
+
+    def put_use(self, use: Use) -> None:
+        known = self._uses.get((use.unit_id, use.task_key), use)
+        merged = Use(
+            unit_id=use.unit_id,
+            task_key=use.task_key,
+            handed=use.handed or known.handed,
+            used=use.used or known.used,
+            credited=use.credited or known.credited,
+            blamed=use.blamed or known.blamed,
+        )
+        self._put(self._uses, (use.unit_id, use.task_key), merged)
+
+    def drop_uses(self, unit_id: str) -> None:
+        for key in [key for key in self._uses if key[0] == unit_id]:
+            self._drop(self._uses, key)
+
+    # All of it
+
+    def clear_projections(self) -> None:
+        tables = (self._units, self._canonical, self._skeletons, self._searchable, self._links, self._tests, self._uses)
+        for table in tables:
+            for key in list(table):
+                self._drop(table, key)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        counted: dict[str, dict[str, int]] = {"status": {}, "kind": {}, "level": {}, "total": {}}
+        for unit in self._units.values():
+            named = (("status", unit.status), ("kind", unit.kind), ("level", str(int(unit.level))))
+            for name, item in named:
+                counted[name][str(item)] = counted[name].get(str(item), 0) + 1
+        conflicts = sum(link.open and link.type == "contradicts" for link in self._links.values())
+        counted["total"] = {"events": len(self._events), "streams": len(self._heads), "open_conflicts": conflicts}
+        return counted
+
+    def rows(self) -> Iterator[str]:
+        for _, unit in sorted(self._units.items()):
+            yield canonical_json(unit_to_json(unit))
+        for _, link in sorted(self._links.items()):
+            yield canonical_json(link.to_json())
+        tests = [
+            [stream.org, stream.project or "", name, int(passed), at]
+            for (stream, name), (passed, at) in self._tests.items()
+        ]
+        for row in sorted(tests):
+            yield canonical_json(row)
+        for _, use in sorted(self._uses.items()):
+            flags = (use.handed, use.used, use.credited, use.blamed)
+            yield canonical_json([use.unit_id, use.task_key, *map(int, flags)])
+
+
+class InMemoryStore:
+    """One process, any number of threads."""
+
+    def __init__(self) -> None:
+        self._tables = InMemoryTables()
+        self._lock = threading.RLock()
+        self.id = new_id()
+        self.format_version = 1
+        self.writable = True
+
+    def write(self, work: Callable[[InMemoryTables], T], *, durable: bool = False) -> T:  # noqa: ARG002 - nothing outlives us
+        with self._lock:
+            self._tables.begin()
+            try:
+                return work(self._tables)
+            except BaseException:
+                self._tables.roll_back()
+                raise
+
+    def read(self, work: Callable[[InMemoryTables], T]) -> T:
+        with self._lock:
+            return work(self._tables)
+
+    def scrub(self, needles: Sequence[str]) -> int:  # noqa: ARG002 - no file ever held anything
+        return 0
+
+    def backup(self, path: str) -> None:
+        raise InvalidInput(f"A memory without a file has no backup for {path!r}.", hint="Use export instead.")
+
+    def bytes_on_disk(self) -> int:
+        return 0
+
+    def check(self) -> str | None:
+        return None
+
+    def close(self) -> None:
+        """Nothing to let go of."""

@@ -1,0 +1,161 @@
+-- head: The end of one stream.
+SELECT id, seq, hash FROM streams WHERE org = :org AND project IS :project;
+
+-- new_stream: The first event of a stream.
+INSERT INTO streams (org, project, seq, hash) VALUES (:org, :project, :seq, :hash) RETURNING id;
+
+-- move_head: One more event in a stream.
+UPDATE streams SET seq = :seq, hash = :hash WHERE id = :stream;
+
+-- position: The newest event of all.
+SELECT ifnull(max(position), 0) FROM events;
+
+-- append: One event.
+INSERT INTO events (stream, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- erase_payload: The one true deletion; the hashes stay.
+UPDATE events SET body = NULL, salt = NULL WHERE id = :id;
+
+-- event: One event by its id.
+SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream WHERE e.id = :id;
+
+-- event_for_key: What an idempotency key stood for.
+SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
+WHERE e.scope_key = :scope_key AND e.actor = :actor AND e.key = :key;
+
+-- events: The whole log in commit order.
+SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
+WHERE e.position > :after ORDER BY e.position LIMIT :limit;
+
+-- events_of_scope: What was recorded from exactly one scope.
+SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
+WHERE e.scope_key = :scope_key ORDER BY e.position;
+
+-- events_of_unit: The life of one unit.
+SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
+WHERE e.subject = :subject ORDER BY e.position;
+
+-- events_containing: Where a text stands in the log. A scan, for erasure only.
+SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
+WHERE instr(e.body, :needle) > 0 ORDER BY e.position;
+
+-- unit: One unit.
+SELECT body FROM units WHERE id = :id;
+
+-- units: Some units.
+SELECT body FROM units WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- units_in: A page of some scopes, newest first.
+SELECT body FROM units
+WHERE scope_key IN (SELECT value FROM json_each(:scope_keys))
+  AND (:kind IS NULL OR kind = :kind)
+  AND (:status IS NULL OR status = :status)
+  AND (:level IS NULL OR level = :level)
+  AND (:domain IS NULL OR domain = :domain)
+  AND (:before IS NULL OR id < :before)
+ORDER BY id DESC LIMIT :limit;
+
+-- units_with_text: The units that say exactly this.
+SELECT body FROM units
+WHERE live AND canonical_key = :canonical_key AND scope_key IN (SELECT value FROM json_each(:scope_keys))
+ORDER BY id;
+
+-- units_with_skeleton: The units that say this but for numbers, names and negations.
+SELECT body FROM units
+WHERE live AND skeleton_key = :skeleton_key AND scope_key IN (SELECT value FROM json_each(:scope_keys))
+ORDER BY id DESC LIMIT :limit;
+
+-- units_citing: The units that rest on one thing.
+SELECT u.body FROM citations c JOIN units u ON u.id = c.unit_id
+WHERE c.kind = :kind AND c.ref = :ref AND u.scope_key IN (SELECT value FROM json_each(:scope_keys))
+ORDER BY u.id;
+
+-- units_of_kinds: Live units of some kinds, everywhere, for the operator.
+SELECT body FROM units WHERE live AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;
+
+-- searchable_after: What an index has still to learn: a page, with all that changed at its last position.
+SELECT searchable_at, body FROM units
+WHERE searchable_at > :position AND searchable_at <= (
+  SELECT max(searchable_at) FROM (
+    SELECT searchable_at FROM units WHERE searchable_at > :position ORDER BY searchable_at LIMIT :limit))
+ORDER BY searchable_at, id;
+
+-- searchable_count_after: How much that is.
+SELECT count(*) FROM units WHERE searchable_at > :position;
+
+-- put_unit: A unit's newest state. The change of position is kept unless search must see it.
+INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, skeleton_key, searchable_at, body)
+VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :skeleton_key, ifnull(:searchable_at, 0), :body)
+ON CONFLICT (id) DO UPDATE SET
+  scope_key = excluded.scope_key, level = excluded.level, kind = excluded.kind, domain = excluded.domain,
+  status = excluded.status, live = excluded.live, canonical_key = excluded.canonical_key,
+  skeleton_key = excluded.skeleton_key, searchable_at = ifnull(:searchable_at, units.searchable_at), body = excluded.body;
+
+-- put_citation: One citation of a unit.
+INSERT OR IGNORE INTO citations (kind, ref, unit_id) VALUES (:kind, :ref, :unit_id);
+
+-- drop_citations: A unit's citations, before they are written anew.
+DELETE FROM citations WHERE unit_id = :unit_id;
+
+-- put_link: A link's newest state.
+INSERT INTO links (id, type, source, target, open, body) VALUES (:id, :type, :source, :target, :open, :body)
+ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body;
+
+-- drop_link: A link of an erased unit.
+DELETE FROM links WHERE id = :id;
+
+-- link: One link.
+SELECT body FROM links WHERE id = :id;
+
+-- links_of: What a unit is related to.
+SELECT body FROM links WHERE source = :unit_id OR target = :unit_id ORDER BY id;
+
+-- open_links: What somebody still has to decide, if both sides can be seen.
+SELECT l.body FROM links l
+JOIN units a ON a.id = l.source AND a.scope_key IN (SELECT value FROM json_each(:scope_keys))
+JOIN units b ON b.id = l.target AND b.scope_key IN (SELECT value FROM json_each(:scope_keys))
+WHERE l.open AND l.type = :type ORDER BY l.id;
+
+-- put_test: The last outcome of a test.
+INSERT INTO tests (org, project, name, passed, at) VALUES (:org, :project, :name, :passed, :at)
+ON CONFLICT (org, project, name) DO UPDATE SET passed = excluded.passed, at = excluded.at;
+
+-- test_passed: Whether a test passed when it was last recorded.
+SELECT passed FROM tests WHERE org = :org AND project = :project AND name = :name;
+
+-- put_use: What a task did with a unit; a flag once set stays set.
+INSERT INTO uses (unit_id, task_key, handed, used, credited, blamed)
+VALUES (:unit_id, :task_key, :handed, :used, :credited, :blamed)
+ON CONFLICT (unit_id, task_key) DO UPDATE SET
+  handed = handed OR excluded.handed, used = used OR excluded.used,
+  credited = credited OR excluded.credited, blamed = blamed OR excluded.blamed;
+
+-- drop_uses: The uses of an erased unit.
+DELETE FROM uses WHERE unit_id = :unit_id;
+
+-- uses_of_task: What a task relied on.
+SELECT * FROM uses WHERE task_key = :task_key ORDER BY unit_id;
+
+-- uses_of_unit: Who relied on a unit.
+SELECT * FROM uses WHERE unit_id = :unit_id ORDER BY task_key;
+
+-- counts: What there is, by one property at a time.
+SELECT 'status' AS property, status AS name, count(*) FROM units GROUP BY status
+UNION ALL SELECT 'kind', kind, count(*) FROM units GROUP BY kind
+UNION ALL SELECT 'level', CAST(level AS TEXT), count(*) FROM units GROUP BY level
+UNION ALL SELECT 'total', 'events', count(*) FROM events
+UNION ALL SELECT 'total', 'streams', count(*) FROM streams
+UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links WHERE open AND type = 'contradicts';
+
+-- row_units: Every unit, for the digest.
+SELECT body FROM units ORDER BY id;
+
+-- row_links: Every link, for the digest.
+SELECT body FROM links ORDER BY id;
+
+-- row_tests: Every test outcome, for the digest.
+SELECT org, project, name, passed, at FROM tests ORDER BY org, project, name;
+
+-- row_uses: Every use, for the digest.
+SELECT unit_id, task_key, handed, used, credited, blamed FROM uses ORDER BY unit_id, task_key;

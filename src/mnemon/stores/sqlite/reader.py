@@ -1,0 +1,292 @@
+"""Reading and writing rows on one open SQLite transaction."""
+
+from __future__ import annotations
+
+import json
+
+from mnemon.model.actor import Actor
+from mnemon.model.canonical_json import canonical_json, json_needle
+from mnemon.model.event import Event, EventType, Stream
+from mnemon.model.instant import instant, micros
+from mnemon.model.link import Link, Use
+from mnemon.model.scope import Scope
+from mnemon.model.unit import unit_from_json, unit_to_json
+from mnemon.model.value import replace
+from mnemon.stores.sqlite.sql import QUERY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from mnemon.model.link import LinkType
+    from mnemon.model.scope import Level
+    from mnemon.model.unit import Kind, Status, Unit
+
+_CHUNK = 500
+
+
+class SqliteReader:
+    """A consistent view: every method reads through the one transaction that its connection has open."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._heads: dict[Stream, tuple[int, int, bytes]] = {}
+
+    def _one(self, query: str, **given: Any) -> Any:
+        return self._connection.execute(QUERY[query], given).fetchone()
+
+    def _all(self, query: str, **given: Any) -> sqlite3.Cursor:
+        return self._connection.execute(QUERY[query], given)
+
+    def _units(self, query: str, **given: Any) -> list[Unit]:
+        return [_unit(body) for (body,) in self._all(query, **given)]
+
+    def _head(self, stream: Stream) -> tuple[int, int, bytes]:
+        known = self._heads.get(stream)
+        if known is None:
+            known = self._one("head", org=stream.org, project=stream.project) or (0, 0, b"")
+            self._heads[stream] = known
+        return known
+
+    def head(self, stream: Stream) -> tuple[int, bytes]:
+        return self._head(stream)[1:]
+
+    def position(self) -> int:
+        return int(self._one("position")[0])
+
+    def event(self, event_id: str) -> Event | None:
+        row = self._one("event", id=event_id)
+        return row and _event(row)
+
+    def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None:
+        row = self._one("event_for_key", scope_key=scope_key, actor=actor, key=key)
+        return row and _event(row)
+
+    def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        return map(_event, self._all("events", after=after, limit=-1 if limit is None else limit))
+
+    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
+        events = map(_event, self._all("events_of_scope", scope_key=scope_key))
+        return (event for event in events if not types or event.type in types)
+
+    def events_of_unit(self, unit_id: str) -> Iterator[Event]:
+        return map(_event, self._all("events_of_unit", subject=unit_id))
+
+    def events_containing(self, needle: str) -> Iterator[Event]:
+        return map(_event, self._all("events_containing", needle=json_needle(needle)))
+
+    def unit(self, unit_id: str) -> Unit | None:
+        row = self._one("unit", id=unit_id)
+        return row and _unit(row[0])
+
+    def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
+        found = self._units("units", ids=json.dumps(list(unit_ids)))
+        return {unit.id: unit for unit in found}
+
+    def units_in(
+        self,
+        scope_keys: Sequence[str],
+        *,
+        kind: Kind | None = None,
+        status: Status | None = None,
+        level: Level | None = None,
+        domain: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Unit]:
+        return self._units(
+            "units_in",
+            scope_keys=json.dumps(scope_keys),
+            kind=kind,
+            status=status,
+            level=None if level is None else int(level),
+            domain=domain,
+            limit=limit,
+            before=before,
+        )
+
+    def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        return self._units("units_with_text", scope_keys=json.dumps(scope_keys), canonical_key=canonical_key)
+
+    def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
+        keys = json.dumps(scope_keys)
+        return self._units("units_with_skeleton", scope_keys=keys, skeleton_key=skeleton_key, limit=limit)
+
+    def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:
+        return self._units("units_citing", scope_keys=json.dumps(scope_keys), kind=str(kind), ref=ref)
+
+    def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
+        return (_unit(body) for (body,) in self._all("units_of_kinds", kinds=json.dumps(kinds)))
+
+    def searchable_after(self, position: int, limit: int) -> list[tuple[int, Unit]]:
+        rows = self._all("searchable_after", position=position, limit=limit)
+        return [(at, _unit(body)) for at, body in rows]
+
+    def searchable_count_after(self, position: int) -> int:
+        return int(self._one("searchable_count_after", position=position)[0])
+
+    def link(self, link_id: str) -> Link | None:
+        row = self._one("link", id=link_id)
+        return row and Link.from_json(json.loads(row[0]))
+
+    def links_of(self, unit_id: str) -> list[Link]:
+        return [Link.from_json(json.loads(body)) for (body,) in self._all("links_of", unit_id=unit_id)]
+
+    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
+        rows = self._all("open_links", scope_keys=json.dumps(scope_keys), type=type)
+        return [Link.from_json(json.loads(body)) for (body,) in rows]
+
+    def test_passed(self, stream: Stream, name: str) -> bool:
+        row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
+        return bool(row and row[0])
+
+    def uses_of_task(self, task_key: str) -> list[Use]:
+        return [_use(row) for row in self._all("uses_of_task", task_key=task_key)]
+
+    def uses_of_unit(self, unit_id: str) -> list[Use]:
+        return [_use(row) for row in self._all("uses_of_unit", unit_id=unit_id)]
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        counted: dict[str, dict[str, int]] = {"status": {}, "kind": {}, "level": {}, "total": {}}
+        for name, item, count in self._all("counts"):
+            counted[name][item] = count
+        return counted
+
+    def rows(self) -> Iterator[str]:
+        for table in ("row_units", "row_links"):
+            for (body,) in self._all(table):
+                yield body
+        for table in ("row_tests", "row_uses"):
+            for row in self._all(table):
+                yield canonical_json(list(row))
+
+
+class SqliteTransaction(SqliteReader):
+    """The one writer: everything here happens, or nothing."""
+
+    def forget_heads(self) -> None:
+        """What was read of the streams no longer holds: a part of the transaction was rolled back."""
+        self._heads.clear()
+
+    def append(self, event: Event) -> Event:
+        stream_id, seq, _ = self._head(event.stream)
+        assert event.seq == seq + 1, "an event takes the next place of its stream"
+        if stream_id:
+            self._all("move_head", stream=stream_id, seq=event.seq, hash=event.hash)
+        else:
+            named = event.stream
+            row = self._one("new_stream", org=named.org, project=named.project, seq=event.seq, hash=event.hash)
+            stream_id = row[0]
+        self._heads[event.stream] = (stream_id, event.seq, event.hash)
+        cursor = self._connection.execute(
+            QUERY["append"],
+            (
+                stream_id,
+                event.seq,
+                event.id,
+                event.type,
+                str(event.actor),
+                json.dumps(event.scope.segments),
+                event.scope.key,
+                event.session,
+                event.subject,
+                event.key,
+                micros(event.occurred_at),
+                micros(event.recorded_at),
+                event.body,
+                event.salt,
+                event.payload_hash,
+                event.hash,
+            ),
+        )
+        assert cursor.lastrowid is not None
+        return replace(event, position=cursor.lastrowid)
+
+    def erase_payload(self, event_id: str) -> None:
+        self._all("erase_payload", id=event_id)
+
+    def put_unit(
+        self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
+    ) -> None:
+        self._all(
+            "put_unit",
+            id=unit.id,
+            scope_key=unit.scope.key,
+            level=int(unit.level),
+            kind=unit.kind,
+            domain=unit.domain,
+            status=unit.status,
+            live=unit.live,
+            canonical_key=canonical_key,
+            skeleton_key=skeleton_key,
+            searchable_at=searchable_at,
+            body=canonical_json(unit_to_json(unit)),
+        )
+        if unit.version > 1 or unit.erased_at:
+            self._all("drop_citations", unit_id=unit.id)
+        for citation in unit.citations:
+            self._all("put_citation", kind=citation.kind, ref=citation.ref, unit_id=unit.id)
+
+    def put_link(self, link: Link) -> None:
+        body = canonical_json(link.to_json())
+        self._all(
+            "put_link", id=link.id, type=link.type, source=link.source, target=link.target, open=link.open, body=body
+        )
+
+    def drop_link(self, link_id: str) -> None:
+        self._all("drop_link", id=link_id)
+
+    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime) -> None:
+        self._all("put_test", org=stream.org, project=stream.project or "", name=name, passed=passed, at=micros(at))
+
+    def put_use(self, use: Use) -> None:
+        self._all(
+            "put_use",
+            unit_id=use.unit_id,
+            task_key=use.task_key,
+            handed=use.handed,
+            used=use.used,
+            credited=use.credited,
+            blamed=use.blamed,
+        )
+
+    def drop_uses(self, unit_id: str) -> None:
+        self._all("drop_uses", unit_id=unit_id)
+
+    def clear_projections(self) -> None:
+        for table in ("units", "citations", "links", "tests", "uses"):
+            self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+
+
+def _event(row: Any) -> Event:
+    return Event(
+        id=row[3],
+        stream=Stream(row[17], row[18]),
+        seq=row[2],
+        type=EventType(row[4]),
+        actor=Actor.parse(row[5]),
+        scope=Scope(*json.loads(row[6])),
+        session=row[8],
+        subject=row[9],
+        key=row[10],
+        occurred_at=instant(row[11]),
+        recorded_at=instant(row[12]),
+        body=row[13],
+        salt=row[14],
+        payload_hash=row[15],
+        hash=row[16],
+        position=row[0],
+    )
+
+
+def _unit(body: str) -> Unit:
+    return unit_from_json(json.loads(body))
+
+
+def _use(row: Any) -> Use:
+    unit_id, task_key, *flags = row
+    handed, used, credited, blamed = map(bool, flags)
+    return Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)

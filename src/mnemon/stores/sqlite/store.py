@@ -1,0 +1,375 @@
+"""The SQLite store: opening, migrating, writing in turn, reading beside, scrubbing and copying."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections import deque
+from contextlib import contextmanager
+
+from mnemon.errors import Incompatible, MnemonError, StoreCorrupt, StoreError, StoreUnavailable
+from mnemon.model.canonical_json import json_needle
+from mnemon.model.ids import new_id
+from mnemon.stores.sqlite.reader import SqliteReader, SqliteTransaction
+from mnemon.stores.sqlite.sql import APPLICATION_ID, FORMAT_VERSION, migration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+
+_BATCH_MAX = 64
+_BACKOFF_S_MIN = 0.0002
+_BACKOFF_S_MAX = 0.008
+_READ_WAIT_S = 10.0
+
+
+class _Job:
+    """One piece of work waiting for its turn to write."""
+
+    __slots__ = ("durable", "error", "finished", "result", "work")
+
+    def __init__(self, work: Callable[[SqliteTransaction], Any], durable: bool) -> None:
+        self.work = work
+        self.durable = durable
+        self.finished = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class SqliteStore:
+    """One file, many processes. Writers queue with BEGIN IMMEDIATE; threads of one process share a commit."""
+
+    def __init__(self, path: str, *, durability: str = "process", lock_wait_s_max: float = 30.0) -> None:
+        self._path = path
+        self._lock_wait_s_max = lock_wait_s_max
+        self._always_durable = durability == "power"
+        self._turn = threading.Lock()
+        self._leader: int | None = None
+        self._jobs: deque[_Job] = deque()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        self._pid = os.getpid()
+        with _translated(path):
+            self._refuse_truncated()
+            self._writer = self._connect()
+            self.id = self._prepare()
+        self.format_version = FORMAT_VERSION
+
+    @property
+    def writable(self) -> bool:
+        return os.access(self._path, os.W_OK) and os.access(os.path.dirname(self._path) or ".", os.W_OK)
+
+    # Opening
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=_READ_WAIT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        # Erased content must not survive in free pages, whoever frees them.
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._always_durable else 'NORMAL'}")
+        return connection
+
+    def _refuse_truncated(self) -> None:
+        """A file shorter than its own header says lost its end; with a write-ahead log the end may still be there."""
+        try:
+            with open(self._path, "rb") as file:
+                header = file.read(100)
+                size = os.fstat(file.fileno()).st_size
+        except FileNotFoundError:
+            return
+        if size == 0 or _size(self._path + "-wal"):
+            return
+        page = int.from_bytes(header[16:18], "big")
+        wanted = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+        if header.startswith(b"SQLite format 3\0") and size < wanted:
+            raise StoreCorrupt(
+                f"{self._path} is truncated: {size} bytes where its header promises {wanted}.",
+                hint="Restore a backup (mnemon backup makes them), or import an export into a new memory.",
+            )
+
+    def _prepare(self) -> str:
+        """Bring the file to this format, in one transaction a migration, whoever comes first; give the store's id."""
+        found = self._format_found()
+        if found < FORMAT_VERSION:
+            self._execute_patiently("PRAGMA journal_mode = WAL")
+            self._execute_patiently("BEGIN IMMEDIATE")
+            try:
+                for version in range(self._format_found() + 1, FORMAT_VERSION + 1):
+                    self._migrate(version)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                self._writer.execute("ROLLBACK")
+                raise
+        (id,) = self._writer.execute("SELECT id FROM store").fetchone()
+        return str(id)
+
+    def _format_found(self) -> int:
+        (application,) = self._writer.execute("PRAGMA application_id").fetchone()
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION_ID:
+            (tables,) = self._writer.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if tables or version:
+                raise StoreCorrupt(
+                    f"{self._path} is a database, but not Mnemon's; it was left untouched.",
+                    hint="Point --store at another folder, or move that file away.",
+                )
+            return 0
+        if version > FORMAT_VERSION:
+            raise Incompatible(
+                f"{self._path} has format {version}; this Mnemon knows formats up to {FORMAT_VERSION}.",
+                hint="Upgrade Mnemon. The file was left untouched.",
+            )
+        return int(version)
+
+    def _migrate(self, version: int) -> None:
+        for statement in _statements(migration(version)):
+            self._writer.execute(statement)
+        if version == 1:
+            row = (new_id(), time.time_ns() // 1000)
+            self._writer.execute("INSERT INTO store (id, created_at) VALUES (?, ?)", row)
+            self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._writer.execute(f"PRAGMA user_version = {version}")
+
+    # Writing
+
+    def write(self, work: Callable[[SqliteTransaction], T], *, durable: bool = False) -> T:
+        if self._leader == threading.get_ident():
+            raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
+        job = _Job(work, durable)
+        self._jobs.append(job)
+        with self._turn:
+            while not job.finished:
+                self._lead()
+        if job.error is not None:
+            raise job.error
+        return job.result  # type: ignore[no-any-return]
+
+    def _lead(self) -> None:
+        """Run what is queued in one transaction: whoever holds the turn commits for all who wait for it."""
+        batch = [self._jobs.popleft() for _ in range(min(len(self._jobs), _BATCH_MAX))]
+        self._leader = threading.get_ident()
+        try:
+            with _translated(self._path):
+                self._commit(batch)
+        except StoreError as error:
+            for job in batch:
+                job.error = job.error or error
+        except BaseException:
+            for job in batch:
+                job.error = job.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
+            raise
+        finally:
+            self._leader = None
+            for job in batch:
+                job.finished = True
+
+    def _commit(self, batch: list[_Job]) -> None:
+        self._adopt_process()
+        raised = any(job.durable for job in batch) and not self._always_durable
+        if raised:
+            self._writer.execute("PRAGMA synchronous = FULL")
+        try:
+            self._execute_patiently("BEGIN IMMEDIATE")
+            transaction = SqliteTransaction(self._writer)
+            if len(batch) == 1:
+                batch[0].result = batch[0].work(transaction)
+            else:
+                for job in batch:
+                    self._run_apart(job, transaction)
+            self._writer.execute("COMMIT")
+        except BaseException as error:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            if len(batch) == 1 and isinstance(error, Exception) and not isinstance(error, sqlite3.Error):
+                batch[0].error = error
+                return
+            raise
+        finally:
+            if raised:
+                self._writer.execute("PRAGMA synchronous = NORMAL")
+
+    def _run_apart(self, job: _Job, transaction: SqliteTransaction) -> None:
+        """One job of several: if it fails, it alone is undone."""
+        self._writer.execute("SAVEPOINT job")
+        try:
+            job.result = job.work(transaction)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
+            job.error = error
+            self._writer.execute("ROLLBACK TO job")
+            transaction.forget_heads()
+        self._writer.execute("RELEASE job")
+
+    def _execute_patiently(self, statement: str) -> None:
+        """Wait for the write lock in short random naps: SQLite's own handler starves some writers for seconds."""
+        self._writer.execute("PRAGMA busy_timeout = 0")
+        deadline = time.monotonic() + self._lock_wait_s_max
+        nap_s = _BACKOFF_S_MIN
+        while True:
+            try:
+                self._writer.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                    raise
+                if time.monotonic() > deadline:
+                    raise StoreUnavailable(
+                        f"{self._path} was locked by other writers for {self._lock_wait_s_max:g} s.",
+                        hint="See which process holds it, or raise store.lock_wait_s_max in mnemon.toml.",
+                    ) from None
+            time.sleep(nap_s * (0.5 + int.from_bytes(os.urandom(2), "big") / 65_536))
+            nap_s = min(nap_s * 1.5, _BACKOFF_S_MAX)
+
+    # Reading
+
+    def read(self, work: Callable[[SqliteReader], T]) -> T:
+        with _translated(self._path):
+            self._adopt_process()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
+            try:
+                connection.execute("BEGIN")
+                return work(SqliteReader(connection))
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                self._idle.append(connection)
+
+    def _adopt_process(self) -> None:
+        """After a fork the child must not touch its parent's connections: it opens its own and forgets the others."""
+        if self._closed:
+            raise StoreUnavailable(f"{self._path} was closed.", hint="Open the memory again.")
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._idle = []
+            self._writer = self._connect()
+
+    # Keeping
+
+    def scrub(self, needles: Sequence[str]) -> int:
+        wanted = [form for needle in needles for form in {needle.encode(), json_needle(needle).encode()} if form]
+        with _translated(self._path):
+            self._truncate_log()
+            files = self._files()
+            if any(_holds(file, wanted) for file in files):
+                # Moved cells can leave copies in the slack of a page, which only a rewrite of the file removes.
+                self._execute_patiently("VACUUM")
+                self._truncate_log()
+                files = self._files()
+            left = [file for file in files if _holds(file, wanted)]
+        if left:
+            raise StoreUnavailable(
+                f"The content was erased, but {', '.join(left)} still hold(s) bytes of it: another process is reading.",
+                hint="Let the other processes finish, then erase the unit again.",
+            )
+        return len(files)
+
+    def _truncate_log(self) -> None:
+        deadline = time.monotonic() + self._lock_wait_s_max
+        while True:
+            busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not busy or time.monotonic() > deadline:
+                return
+            time.sleep(_BACKOFF_S_MAX)
+
+    def _files(self) -> list[str]:
+        return [path for suffix in ("", "-wal", "-shm") if os.path.exists(path := self._path + suffix)]
+
+    def backup(self, path: str) -> None:
+        partial = path + ".partial"
+        with _translated(self._path):
+            source = self._connect()
+            target = sqlite3.connect(partial)
+            try:
+                source.backup(target)
+                target.execute("PRAGMA journal_mode = DELETE")
+            finally:
+                target.close()
+                source.close()
+            os.replace(partial, path)
+
+    def bytes_on_disk(self) -> int:
+        return sum(_size(path) for path in self._files())
+
+    def check(self) -> str | None:
+        with _translated(self._path):
+            (verdict,) = self._writer.execute("PRAGMA quick_check(1)").fetchone()
+        return None if verdict == "ok" else str(verdict)
+
+    def close(self) -> None:
+        with self._turn:
+            if self._closed or self._pid != os.getpid():
+                return
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+            self._writer.close()
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script one by one: executescript would commit the transaction they belong to."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:
+        return 0
+
+
+def _holds(path: str, wanted: Sequence[bytes]) -> bool:
+    """Whether any of these byte strings stands in the file, also across the borders of what is read at once."""
+    overlap = max(map(len, wanted), default=1) - 1
+    tail = b""
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(4 << 20):
+                window = tail + chunk
+                if any(form in window for form in wanted):
+                    return True
+                tail = window[-overlap:] if overlap else b""
+    except FileNotFoundError:
+        return False
+    return False
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """SQLite's errors as ours, each with what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translation(path, error) from error
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: {error.strerror or error}.", hint="Check the folder and its rights.") from error
+
+
+def _translation(path: str, error: sqlite3.Error) -> MnemonError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or "malformed" in str(error):
+        return StoreCorrupt(
+            f"{path} is damaged or not a database: {error}.",
+            hint="Run mnemon doctor; restore a backup, or import an export into a new memory.",
+        )
+    hints = {
+        sqlite3.SQLITE_FULL: "Free some disk space and call again; nothing was half-written.",
+        sqlite3.SQLITE_READONLY: "Make the file and its folder writable, or read only.",
+        sqlite3.SQLITE_CANTOPEN: "Check that the folder exists and may be written.",
+        sqlite3.SQLITE_BUSY: "Another process holds the file; call again.",
+    }
+    return StoreUnavailable(f"{path} can't be used now: {error}.", hint=hints.get(code, "Nothing was half-written."))

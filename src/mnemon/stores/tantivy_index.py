@@ -1,0 +1,190 @@
+"""The search index beside the embedded store: derived, shared through mmap, rebuilt whenever it is in doubt."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+from mnemon.errors import StoreUnavailable
+from mnemon.text.tokens import TOKENS_VERSION, tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    import tantivy
+
+    from mnemon.model.unit import Unit
+
+_META = "#meta"
+_HEAP_BYTES = 30_000_000
+_LIVE, _PAST = "live", "past"
+
+
+class TantivyIndex:
+    """One folder. What it has learnt, and of which store, is written in the index itself, so both commit together."""
+
+    def __init__(self, folder: str, store_id: str) -> None:
+        self._folder = folder
+        self._store_id = store_id
+        self._opened: tantivy.Index | None = None
+        self._schema: tantivy.Schema | None = None
+        self._meta: dict[str, Any] = {}
+
+    # Opening
+
+    def _index(self) -> tantivy.Index:
+        if self._opened is None:
+            import tantivy
+
+            self._schema = self._built_schema()
+            try:
+                os.makedirs(self._folder, exist_ok=True)
+                self._opened = tantivy.Index(self._schema, path=self._folder)
+            except (ValueError, OSError):
+                # A damaged or foreign index is worth nothing: the store can make it again.
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._opened = self._created()
+            self._read_meta()
+        return self._opened
+
+    def _created(self) -> tantivy.Index:
+        import tantivy
+
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+            return tantivy.Index(self._schema, path=self._folder)
+        except (ValueError, OSError) as error:
+            raise StoreUnavailable(
+                f"The search index {self._folder} can't be made: {error}.", hint="Check the folder's rights."
+            ) from None
+
+    def _built_schema(self) -> tantivy.Schema:
+        import tantivy
+
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+        for name in ("scope", "kind", "domain", "state"):
+            builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        builder.add_text_field("meta", stored=True, tokenizer_name="raw", index_option="basic")
+        return builder.build()
+
+    def _read_meta(self) -> None:
+        import tantivy
+
+        assert self._opened is not None
+        searcher = self._opened.searcher()
+        query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
+        hits = searcher.search(query, 1).hits
+        meta = json.loads(searcher.doc(hits[0][1])["meta"][0]) if hits else {}
+        ours = meta.get("store") == self._store_id and meta.get("version") == TOKENS_VERSION
+        self._meta = meta if ours else {}
+
+    def refresh(self) -> None:
+        self._index().reload()
+        self._read_meta()
+
+    # Reading
+
+    def position(self) -> int:
+        self._index()
+        return int(self._meta.get("position", 0))
+
+    def documents(self) -> int:
+        return max(0, self._index().searcher().num_docs - 1) if self._meta_known() else 0
+
+    def _meta_known(self) -> bool:
+        self._index()
+        return bool(self._meta)
+
+    def mean_tokens(self) -> float:
+        self._index()
+        return float(self._meta.get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
+
+    def frequency(self, token: str) -> int:
+        return int(self._index().searcher().doc_freq("body", token)) if self._meta_known() else 0
+
+    def search(
+        self,
+        tokens: Sequence[str],
+        scope_keys: Sequence[str],
+        *,
+        live: bool,
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        limit: int,
+    ) -> list[str]:
+        if not tokens or limit <= 0 or not self._meta_known():
+            return []
+        import tantivy
+
+        searcher = self._index().searcher()
+        words = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "body", token, "freq")) for token in tokens
+        ]
+        filters = [("scope", scope_keys), ("state", [_LIVE if live else _PAST]), ("kind", kinds), ("domain", domains)]
+        required = [
+            (
+                tantivy.Occur.Must,
+                tantivy.Query.const_score_query(tantivy.Query.term_set_query(self._schema, field, list(allowed)), 0.0),
+            )
+            for field, allowed in filters
+            if allowed
+        ]
+        query = tantivy.Query.boolean_query([*required, (tantivy.Occur.Must, tantivy.Query.boolean_query(words))])
+        hits = searcher.search(query, limit).hits
+        return [searcher.doc(address)["id"][0] for _, address in hits]
+
+    # Writing
+
+    def update(self, changes: Iterable[tuple[int, Unit]], *, rebuild: bool = False) -> bool:
+        import tantivy
+
+        index = self._index()
+        try:
+            writer = index.writer(_HEAP_BYTES, 1)
+        except ValueError:
+            return False  # Another process is at it.
+        index.reload()
+        self._read_meta()
+        rebuild = rebuild or not self._meta
+        meta: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0} | ({} if rebuild else self._meta)
+        if rebuild:
+            writer.delete_all_documents()
+        for position, unit in changes:
+            if not rebuild:
+                writer.delete_documents_by_term("id", unit.id)
+            if unit.erased_at is None:
+                words = tokens(unit.content)
+                writer.add_document(_document(tantivy, unit, words))
+                meta["tokens"] += len(words)
+                meta["added"] += 1
+            meta["position"] = max(meta["position"], position)
+        meta |= {"store": self._store_id, "version": TOKENS_VERSION}
+        writer.delete_documents_by_term("id", _META)
+        writer.add_document(tantivy.Document(id=[_META], meta=[json.dumps(meta)]))
+        writer.commit()
+        if rebuild:
+            writer.garbage_collect_files()
+        writer.wait_merging_threads()
+        index.reload()
+        self._meta = meta
+        return True
+
+    def close(self) -> None:
+        self._opened = None
+        self._meta = {}
+
+
+def _document(tantivy: Any, unit: Unit, words: Sequence[str]) -> Any:
+    return tantivy.Document(
+        id=[unit.id],
+        scope=[unit.scope.key],
+        kind=[str(unit.kind)],
+        domain=[unit.domain],
+        state=[_LIVE if unit.live else _PAST],
+        body=[" ".join(words)],
+    )

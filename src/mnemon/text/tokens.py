@@ -1,0 +1,178 @@
+"""Search tokens: stemmed English words, identifiers whole and in parts, Korean words bare and in bigrams."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from unicodedata import normalize
+
+from mnemon.text import korean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# An index built with other rules gives other answers: a change of meaning raises the version.
+TOKENS_VERSION = 1
+
+TOKEN_CHARS_MAX = 64
+# Words come back again and again; at some 200 bytes an entry this stays under 4 MB.
+_KNOWN_MAX = 16_384
+
+_known: dict[str, tuple[str, ...]] = {}
+# A stemmer may be used by one thread at a time: each call takes one out, or makes one, and puts it back. Both ends of
+# a list are safe without a lock.
+_stemmers: list[Any] = []
+
+
+def tokens(text: str, limit: int = 4096) -> list[str]:
+    """The search tokens of a text in order, each without white space and of at most 64 characters."""
+    found: list[str] = []
+    if not text.isascii():
+        text = normalize("NFKC", text)
+    known = _known
+    for word in text.split():
+        found += known.get(word) or _remembered(word, limit)
+        if len(found) >= limit:
+            return found[:limit]
+    return found
+
+
+def query_tokens(text: str, limit: int = 64) -> list[str]:
+    """The distinct tokens of a query in the order in which they first come."""
+    return list(dict.fromkeys(tokens(text)))[:limit]
+
+
+def _remembered(word: str, limit: int) -> tuple[str, ...]:
+    if len(word) > TOKEN_CHARS_MAX:
+        return tuple(_up_to(limit, _of_word(word)))
+    if len(_known) >= _KNOWN_MAX:
+        _known.clear()
+    found = _known[word] = tuple(_of_word(word))
+    return found
+
+
+def _up_to(limit: int, found: Iterator[str]) -> Iterator[str]:
+    for _, token in zip(range(limit), found, strict=False):
+        yield token
+
+
+def _of_word(word: str) -> Iterator[str]:
+    latin_end = -1
+    for match in _lexemes().finditer(word):
+        kind, text = match.lastgroup, match[0]
+        if kind == "latin":
+            latin_end = match.end()
+            yield from _of_latin(text)
+        elif kind == "hangul":
+            # The particle of a foreign word (OS를) is no word of its own.
+            if match.start() != latin_end or text not in korean.suffixes():
+                yield from _of_hangul(text)
+        elif kind == "ideographs":
+            yield from _bigrams(text)
+        else:
+            yield text.replace("\ufe0f", "")[:TOKEN_CHARS_MAX]
+
+
+def _of_latin(text: str) -> Iterator[str]:
+    if text.isascii() and text.isalpha() and (text.islower() or text[1:].islower()):
+        yield _stem(text.lower())[:TOKEN_CHARS_MAX]
+        return
+    text = text.replace("’", "'")
+    if _grouped().fullmatch(text):
+        text = text.replace(",", "")
+    yield from dict.fromkeys(map(_cut, _whole_and_parts(text)))
+
+
+def _whole_and_parts(text: str) -> Iterator[str]:
+    parts = [part for name in _joints().split(text) if name for part in _parts(name)]
+    if parts == [text]:
+        yield _stem(text.casefold())
+    elif parts:
+        yield text.casefold()
+        if "/" in text or "\\" in text:
+            yield _slashes().split(text)[-1].casefold()
+        for part in parts:
+            yield _stem(part.casefold())
+
+
+def _parts(name: str) -> list[str]:
+    if not name.isascii() or _unit().fullmatch(name):
+        return [name]
+    return _humps().findall(name)
+
+
+def _of_hangul(word: str) -> Iterator[str]:
+    bare = korean.without_suffix(word)
+    if bare != word:
+        bare = korean.without_suffix(bare)
+    yield from dict.fromkeys((bare[:TOKEN_CHARS_MAX], *_bigrams(word)))
+
+
+def _bigrams(text: str) -> Iterator[str]:
+    if len(text) == 1:
+        yield text
+    for start in range(len(text) - 1):
+        yield text[start : start + 2]
+
+
+def _stem(word: str) -> str:
+    if not word.isascii() or len(word) > TOKEN_CHARS_MAX:
+        return word
+    try:
+        stemmer = _stemmers.pop()
+    except IndexError:
+        from Stemmer import Stemmer
+
+        stemmer = Stemmer("english", 0)
+    stem: str = stemmer.stemWord(word)
+    _stemmers.append(stemmer)
+    return stem
+
+
+def _cut(token: str) -> str:
+    return token[:TOKEN_CHARS_MAX]
+
+
+@cache
+def _lexemes() -> re.Pattern[str]:
+    hangul = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
+    ideographs = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    letter = f"[^\\W{hangul}{ideographs}]"
+    # Vowel signs are no letters to the engine, and a word must not break at them.
+    marks = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0eff\u0f00-\u109f\u1780-\u17ff"
+    pictures = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
+    shown = "[\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+    return re.compile(
+        rf"(?P<latin>{letter}+(?:[-./\\@+]{letter}+|(?<=\d),(?=\d){letter}+|['’]{letter}+|[{marks}]+{letter}*)*"
+        r"(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?)"
+        rf"|(?P<hangul>[{hangul}]+)"
+        rf"|(?P<ideographs>[{ideographs}]+)"
+        rf"|(?P<emoji>[\U0001f1e6-\U0001f1ff]{{2}}|[{pictures}]{shown}(?:\u200d[{pictures}]{shown})*)"
+    )
+
+
+@cache
+def _grouped() -> re.Pattern[str]:
+    return re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
+
+@cache
+def _unit() -> re.Pattern[str]:
+    return re.compile(r"v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}", re.IGNORECASE)
+
+
+@cache
+def _joints() -> re.Pattern[str]:
+    return re.compile(r"[-/\\@+#_,]+|\.(?!\d)|(?<!\d)\.")
+
+
+@cache
+def _slashes() -> re.Pattern[str]:
+    return re.compile(r"[/\\]")
+
+
+@cache
+def _humps() -> re.Pattern[str]:
+    return re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z']+\d*|[A-Z]+\d*|\d+[a-z]*")

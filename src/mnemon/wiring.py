@@ -1,0 +1,81 @@
+"""The only file that names concrete parts: from what the user opens to a memory that works."""
+
+from __future__ import annotations
+
+import io
+import os
+
+from mnemon import config as configuration
+from mnemon.code.home import FOLDER, home_of
+from mnemon.errors import InvalidInput, StoreUnavailable
+from mnemon.memory import Memory
+from mnemon.model import instant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from mnemon.config import Config
+
+_LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
+
+
+def open(
+    target: str | os.PathLike[str] | None = None,
+    *,
+    config: Config | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> Memory:
+    """Open a memory: that of this git repository, of a folder, or ":memory:" with nothing on disk."""
+    clock = clock or instant.now
+    if target == ":memory:":
+        from mnemon.stores.in_memory import InMemoryStore
+
+        return Memory(InMemoryStore(), index=None, config=config or configuration.Config(), clock=clock, root=None)
+    address = None if target is None else os.fspath(target)
+    if address is not None:
+        _refuse_unknown(address)
+    home = home_of(address or os.getcwd())
+    folder = home.folder if address is None else os.path.abspath(address)
+    settings = config or configuration.load(folder)
+    return _embedded(folder, home.root if address is None else folder, settings, clock)
+
+
+def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime]) -> Memory:
+    from mnemon.stores.sqlite import SqliteStore
+    from mnemon.stores.tantivy_index import TantivyIndex
+
+    place = os.path.join(folder, FOLDER)
+    _make_place(place)
+    store = SqliteStore(
+        os.path.join(place, "memory.db"),
+        durability=config.store.durability,
+        lock_wait_s_max=config.store.lock_wait_s_max,
+    )
+    index = TantivyIndex(os.path.join(place, "index"), store.id)
+    return Memory(store, index=index, config=config, clock=clock, root=root)
+
+
+def _make_place(place: str) -> None:
+    """The folder of the memory, which git should never pick up."""
+    if os.path.isdir(place):
+        return
+    try:
+        os.makedirs(place, exist_ok=True)
+        ignore = os.path.join(place, ".gitignore")
+        if not os.path.exists(ignore):
+            with io.open(ignore, "w", encoding="utf-8") as file:
+                file.write("*\n")
+    except OSError as error:
+        raise StoreUnavailable(f"{place} can't be made: {error.strerror}.", hint="Choose a folder you may write to.") from None
+
+
+def _refuse_unknown(address: str) -> None:
+    if not address.strip():
+        raise InvalidInput("The memory to open has no name.", hint="Give a folder, or nothing for this repository's.")
+    for prefix, what in _LATER.items():
+        if address.startswith(prefix):
+            raise InvalidInput(f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead.")
+    if os.path.exists(address) and not os.path.isdir(address):
+        raise InvalidInput(f"{address!r} is a file.", hint="Give the folder that holds (or shall hold) .mnemon/.")
