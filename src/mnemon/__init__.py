@@ -1,32 +1,75 @@
-"""Mnemon: a governed memory that several coding agents share."""
+"""Mnemon: a governed memory that several coding agents share.
+
+The names below are imported when first used, so that a hook which only logs starts fast.
+"""
 
 from __future__ import annotations
 
-from mnemon.errors import (
-    AnalystFailed,
-    Conflict,
-    Incompatible,
-    InvalidInput,
-    MnemonError,
-    NotAllowed,
-    NotFound,
-    StoreCorrupt,
-    StoreError,
-    StoreUnavailable,
-)
-from mnemon.memory import Memory, Seat
-from mnemon.model.actor import Actor, ActorKind
-from mnemon.model.citation import Citation
-from mnemon.model.claim import Claim
-from mnemon.model.event import Event, EventType, Receipt
-from mnemon.model.outcome import Analysis, Found, Promotion, Recalled, Refused, Stored, Withheld
-from mnemon.model.scope import Level, Scope, can_promote
-from mnemon.model.unit import Kind, Status, Unit
-from mnemon.policy.permissions import can_write
-from mnemon.staging.append import Entry
-from mnemon.wiring import open
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemon.errors import (
+        AnalystFailed,
+        Conflict,
+        Incompatible,
+        InvalidInput,
+        MnemonError,
+        NotAllowed,
+        NotFound,
+        StoreCorrupt,
+        StoreError,
+        StoreUnavailable,
+    )
+    from mnemon.memory import Memory, Seat
+    from mnemon.model.actor import Actor, ActorKind
+    from mnemon.model.citation import Citation
+    from mnemon.model.claim import Claim
+    from mnemon.model.event import Event, EventType, Receipt
+    from mnemon.model.outcome import Analysis, Found, Promotion, Recalled, Refused, Stored, Withheld
+    from mnemon.model.scope import Level, Scope, can_promote
+    from mnemon.model.unit import Kind, Status, Unit
+    from mnemon.policy.permissions import can_write
+    from mnemon.staging.append import Entry
+    from mnemon.wiring import open
 
 __version__ = "0.1.0"
+
+_HOME_OF = {
+    "Actor": "mnemon.model.actor",
+    "ActorKind": "mnemon.model.actor",
+    "Analysis": "mnemon.model.outcome",
+    "AnalystFailed": "mnemon.errors",
+    "Citation": "mnemon.model.citation",
+    "Claim": "mnemon.model.claim",
+    "Conflict": "mnemon.errors",
+    "Entry": "mnemon.staging.append",
+    "Event": "mnemon.model.event",
+    "EventType": "mnemon.model.event",
+    "Found": "mnemon.model.outcome",
+    "Incompatible": "mnemon.errors",
+    "InvalidInput": "mnemon.errors",
+    "Kind": "mnemon.model.unit",
+    "Level": "mnemon.model.scope",
+    "Memory": "mnemon.memory",
+    "MnemonError": "mnemon.errors",
+    "NotAllowed": "mnemon.errors",
+    "NotFound": "mnemon.errors",
+    "Promotion": "mnemon.model.outcome",
+    "Recalled": "mnemon.model.outcome",
+    "Receipt": "mnemon.model.event",
+    "Refused": "mnemon.model.outcome",
+    "Scope": "mnemon.model.scope",
+    "Seat": "mnemon.memory",
+    "Status": "mnemon.model.unit",
+    "StoreCorrupt": "mnemon.errors",
+    "StoreError": "mnemon.errors",
+    "StoreUnavailable": "mnemon.errors",
+    "Stored": "mnemon.model.outcome",
+    "Unit": "mnemon.model.unit",
+    "Withheld": "mnemon.model.outcome",
+    "can_promote": "mnemon.model.scope",
+    "can_write": "mnemon.policy.permissions",
+    "open": "mnemon.wiring",
+}
 
 __all__ = [
     "Actor",
@@ -65,3 +108,19 @@ __all__ = [
     "can_write",
     "open",
 ]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'mnemon' has no attribute {name!r}")
+    import sys
+
+    __import__(home)
+    found: object = getattr(sys.modules[home], name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -58,6 +58,7 @@ class StoreRules:
     durability: str = "process"
     lock_wait_s_max: float = 30.0
     index_tail_max: int = 512
+    index_at_close_min: int = 64
 
 
 @value
@@ -90,7 +91,9 @@ def load(folder: str) -> Config:
         with open(path, "rb") as file:
             settings = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not valid TOML: {error}.", hint="Correct it, or remove it for the defaults.") from None
+        raise InvalidInput(
+            f"{path} is not valid TOML: {error}.", hint="Correct it, or remove it for the defaults."
+        ) from None
     return config_from(settings)
 
 
@@ -108,7 +111,8 @@ def config_from(settings: Mapping[str, Any]) -> Config:
         elif name in _SECTIONS:
             section = getattr(config, name)
             fields = {
-                field: _typed(f"{name}.{field}", item, _default(section, name, field)) for field, item in setting.items()
+                field: _typed(f"{name}.{field}", item, _default(section, name, field))
+                for field, item in setting.items()
             }
             changes[name] = replace(section, **fields)
         else:
@@ -123,7 +127,9 @@ def config_from(settings: Mapping[str, Any]) -> Config:
 
 
 def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
-    boosts = {Signal(name): _typed(f"trust.boosts.{name}", item, 0.0) for name, item in settings.get("boosts", {}).items()}
+    boosts = {
+        Signal(name): _typed(f"trust.boosts.{name}", item, 0.0) for name, item in settings.get("boosts", {}).items()
+    }
     decays = {
         DecayPolicy(name): _typed(f"trust.decay_per_month.{name}", item, 0.0)
         for name, item in settings.get("decay_per_month", {}).items()

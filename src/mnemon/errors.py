@@ -1,15 +1,15 @@
 """What can go wrong, and what to do about it.
 
-    MnemonError
-    ├── InvalidInput        the call itself is wrong; nothing was changed
-    ├── NotFound            no such thing, or none that this seat may see
-    ├── NotAllowed          the policy forbids this act to this actor at this level
-    ├── Conflict            somebody else changed it first; carries both versions
-    ├── AnalystFailed       the analyst (a model, or a caller's own analysis) gave nothing usable
-    └── StoreError
-        ├── StoreUnavailable    locked for too long, read-only, disk full, unreachable: nothing half-written
-        ├── StoreCorrupt        truncated, damaged, or not a Mnemon database at all
-        └── Incompatible        written by a newer Mnemon; left untouched
+MnemonError
+├── InvalidInput        the call itself is wrong; nothing was changed
+├── NotFound            no such thing, or none that this seat may see
+├── NotAllowed          the policy forbids this act to this actor at this level
+├── Conflict            somebody else changed it first; carries both versions
+├── AnalystFailed       the analyst (a model, or a caller's own analysis) gave nothing usable
+└── StoreError
+    ├── StoreUnavailable    locked for too long, read-only, disk full, unreachable: nothing half-written
+    ├── StoreCorrupt        truncated, damaged, or not a Mnemon database at all
+    └── Incompatible        written by a newer Mnemon; left untouched
 """
 
 from __future__ import annotations

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import os
 
-from mnemon.code.git import head
-from mnemon.code.tree import checked_in_tree
 from mnemon.errors import InvalidInput, NotFound, StoreUnavailable
-from mnemon.gate.promote import promote
-from mnemon.gate.verify import Hands, verify
+from mnemon.lazy import Lazy
 from mnemon.ledger.act import Ledger
-from mnemon.ledger.chain import checked_chain
 from mnemon.model.actor import Actor
-from mnemon.model.citation import Citation
-from mnemon.model.claim import Claim
 from mnemon.model.event import EventType
 from mnemon.model.instant import checked_instant
-from mnemon.model.link import LinkType
-from mnemon.model.outcome import Erased, Stats, Stored
 from mnemon.model.presence import Presence
 from mnemon.model.scope import Level, Scope
-from mnemon.model.unit import Kind, Status
 from mnemon.model.value import replace
-from mnemon.policy.admission import checked_claim, checked_signal, checked_text
-from mnemon.policy.permissions import Deed
+from mnemon.policy.admission import checked_text
 from mnemon.policy.trust import confidence_at
-from mnemon.published import evidence, retirement, succession
-from mnemon.published.remember import link_units, record_unit, remember
-from mnemon.recall.finder import Finder
 from mnemon.staging.append import Entry, append
 
 TYPE_CHECKING = False
@@ -37,12 +24,23 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
+    from mnemon.code import git, tree
     from mnemon.config import Config
+    from mnemon.gate import promote as promotion
+    from mnemon.gate import verify as verification
+    from mnemon.ledger import audit, replay, transfer
     from mnemon.ledger.act import Act
+    from mnemon.model import citation as citations_model
+    from mnemon.model import claim as claims_model
+    from mnemon.model import outcome
+    from mnemon.model import unit as units_model
+    from mnemon.model.citation import Citation
+    from mnemon.model.claim import Claim
     from mnemon.model.event import Event, Receipt
     from mnemon.model.outcome import (
         Analysis,
         Dispute,
+        Erased,
         Explanation,
         Finding,
         Found,
@@ -52,12 +50,44 @@ if TYPE_CHECKING:
         Pruned,
         Rebuild,
         Refused,
+        Stats,
+        Stored,
     )
-    from mnemon.model.unit import Unit
+    from mnemon.model.unit import Kind, Status, Unit
+    from mnemon.policy import claims as admission
+    from mnemon.policy import retention
     from mnemon.ports import Reader, SearchIndex, Store
+    from mnemon.published import disputes, evidence, explain, retirement, succession
+    from mnemon.published import remember as remembering
+    from mnemon.recall import answer, finder, near
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
+else:
+    # Each is loaded when first used: a process that only logs must not pay for what recall needs.
+    admission = Lazy("mnemon.policy.claims")
+    answer = Lazy("mnemon.recall.answer")
+    audit = Lazy("mnemon.ledger.audit")
+    citations_model = Lazy("mnemon.model.citation")
+    claims_model = Lazy("mnemon.model.claim")
+    disputes = Lazy("mnemon.published.disputes")
+    doctor = Lazy("mnemon.doctor")
+    evidence = Lazy("mnemon.published.evidence")
+    explain = Lazy("mnemon.published.explain")
+    finder = Lazy("mnemon.recall.finder")
+    git = Lazy("mnemon.code.git")
+    near = Lazy("mnemon.recall.near")
+    outcome = Lazy("mnemon.model.outcome")
+    promotion = Lazy("mnemon.gate.promote")
+    remembering = Lazy("mnemon.published.remember")
+    replay = Lazy("mnemon.ledger.replay")
+    retention = Lazy("mnemon.policy.retention")
+    retirement = Lazy("mnemon.published.retirement")
+    succession = Lazy("mnemon.published.succession")
+    transfer = Lazy("mnemon.ledger.transfer")
+    tree = Lazy("mnemon.code.tree")
+    units_model = Lazy("mnemon.model.unit")
+    verification = Lazy("mnemon.gate.verify")
 
 _CHUNK = 500
 _REASON_BYTES_MAX = 4_096
@@ -82,7 +112,7 @@ class Memory:
         self.config = config
         self._clock = clock
         self._ledger = Ledger(store, clock, config)
-        self._finder = Finder(store, index, config.store)
+        self._searching: finder.Finder | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -108,17 +138,21 @@ class Memory:
         tree = self._root if root is None else os.path.abspath(os.fspath(root))
         return Seat(self, Presence(actor, scope, session, tree))
 
+    @property
+    def _finder(self) -> finder.Finder:
+        if self._searching is None:
+            self._searching = finder.Finder(self._store, self._index, self.config.store)
+        return self._searching
+
     # What the operator does
 
     def audit(self, progress: Progress | None = None) -> LogCheck:
         """Walk every hash chain; names the first entry that does not hold."""
-        return self._store.read(lambda reader: checked_chain(reader.events(), reader.head, progress))
+        return self._store.read(lambda reader: audit.checked_chain(reader.events(), reader.head, progress))
 
     def rebuild(self, progress: Progress | None = None) -> Rebuild:
         """Recreate every projection from the log alone and compare digests. Writers wait meanwhile."""
-        from mnemon.ledger.replay import rebuild
-
-        return self._store.write(lambda transaction: rebuild(transaction, progress), durable=True)
+        return self._store.write(lambda transaction: replay.rebuild(transaction, progress), durable=True)
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Make the search index anew; gives the number of documents. Interrupted, the old one stays."""
@@ -131,7 +165,7 @@ class Memory:
 
     def stats(self) -> Stats:
         counts = self._store.read(lambda reader: reader.counts())
-        return Stats(
+        return outcome.Stats(
             events=counts["total"]["events"],
             units=sum(counts["status"].values()),
             by_status=counts["status"],
@@ -147,65 +181,57 @@ class Memory:
 
     def prune(self, dry_run: bool = True) -> Pruned:
         """Archive old, worthless episodes and skills (G24, R13); a dry run only says which."""
-        from mnemon.model.outcome import Pruned
-        from mnemon.policy.retention import prunable
-
-        kinds = (Kind.EPISODE, Kind.SKILL)
+        kinds = (units_model.Kind.EPISODE, units_model.Kind.SKILL)
         found = self._store.read(lambda reader: list(reader.units_of_kinds(kinds)))
-        pruned, kept = prunable(found, self._clock(), self.config.retention)
+        pruned, kept = retention.prunable(found, self._clock(), self.config.retention)
         if not dry_run:
             for unit in pruned:
                 presence = Presence(Actor.system("retention"), unit.scope)
                 self._ledger.act(presence, lambda act, id=unit.id: self._pruned(act, id))
-        return Pruned(units=tuple(unit.id for unit in pruned), kept=kept, dry_run=dry_run)
+        return outcome.Pruned(units=tuple(unit.id for unit in pruned), kept=kept, dry_run=dry_run)
 
     @staticmethod
     def _pruned(act: Act, unit_id: str) -> Unit:
-        return retirement.archive(act, unit_id, "retention: old and of little worth (G24)", None, Deed.PRUNE)
+        return retirement.prune(act, unit_id, "retention: old and of little worth (G24)")
 
     def doctor(self) -> list[Finding]:
         """Look the memory over with a real write and a real recall, and say in words what is wrong."""
-        from mnemon.doctor import examined
-
-        return examined(self, self._store)
+        return doctor.examined(self, self._store)
 
     def export(self, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
         """Write the whole log as JSON lines; gives the number of events. An existing file is not overwritten."""
-        from mnemon.ledger.transfer import exported
-
         target = os.fspath(path)
         self._refuse_existing(target)
         count = -1
         with open(target + ".partial", "w", encoding="utf-8") as file:
-            for count, line in enumerate(self._exported_lines(exported)):
+            for count, line in enumerate(self._exported_lines()):
                 file.write(line + "\n")
                 if progress is not None and count and count % 1000 == 0:
                     progress(count)
         os.replace(target + ".partial", target)
         return count
 
-    def _exported_lines(self, exported: Callable[[Iterable[Event]], Iterator[str]]) -> Iterator[str]:
-        return iter(self._store.read(lambda reader: list(exported(reader.events()))))
+    def _exported_lines(self) -> Iterator[str]:
+        return iter(self._store.read(lambda reader: list(transfer.exported(reader.events()))))
 
     def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
         """Read an export back: the same ids, hashes and state. What is already here is skipped."""
-        from mnemon.ledger.transfer import checked_header, import_batch
-        from mnemon.model.outcome import Imported
-
         events = skipped = streams = 0
         try:
             with open(os.fspath(path), encoding="utf-8") as file:
-                checked_header(file.readline())
+                transfer.checked_header(file.readline())
                 numbered = enumerate(file, start=2)
                 while chunk := [(number, line) for _, (number, line) in zip(range(_CHUNK), numbered, strict=False)]:
-                    done = self._store.write(lambda transaction, lines=chunk: import_batch(transaction, lines))
+                    done = self._store.write(lambda transaction, lines=chunk: transfer.import_batch(transaction, lines))
                     events, skipped = events + done.events, skipped + done.skipped
                     streams = max(streams, done.streams)
                     if progress is not None:
                         progress(events + skipped)
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{os.fspath(path)!r} can't be read: {error}.", hint="Give a file that export wrote.") from None
-        return Imported(events=events, skipped=skipped, streams=streams)
+            raise InvalidInput(
+                f"{os.fspath(path)!r} can't be read: {error}.", hint="Give a file that export wrote."
+            ) from None
+        return outcome.Imported(events=events, skipped=skipped, streams=streams)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""
@@ -221,7 +247,8 @@ class Memory:
 
     def close(self) -> None:
         """Let everything go; a long unindexed tail is indexed first, so that the next process starts fast."""
-        self._finder.close()
+        if self._searching is not None:
+            self._searching.close()
         self._store.close()
 
 
@@ -273,7 +300,7 @@ class Seat:
         self,
         content: str,
         *,
-        kind: Kind | str = Kind.FACT,
+        kind: Kind | str = "fact",
         level: Level | str | None = None,
         domain: str = "global",
         citations: Sequence[Citation] = (),
@@ -284,7 +311,7 @@ class Seat:
         attributes: Mapping[str, Any] | None = None,
     ) -> Stored | Refused:
         """Claim something. It becomes a unit, joins one that says the same, or is refused by a rule."""
-        claim = Claim(
+        claim = claims_model.Claim(
             content=content,
             kind=kind,
             level=level,
@@ -298,33 +325,29 @@ class Seat:
         )
         return self.remember_many([claim])[0]
 
-    def remember_many(
-        self, claims: Iterable[Claim], progress: Progress | None = None
-    ) -> list[Stored | Refused]:
+    def remember_many(self, claims: Iterable[Claim], progress: Progress | None = None) -> list[Stored | Refused]:
         """Claim many things in order, a few hundred to a transaction. All are checked before the first is stored."""
-        from mnemon.recall.near import Neighbourhood
-
         whole = [self._checked(claim) for claim in claims]
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(whole), _CHUNK):
             chunk = whole[start : start + _CHUNK]
-            around = Neighbourhood(self._memory._finder, self._memory.config.gate.neighbours_max)
+            around = near.Neighbourhood(self._memory._finder, self._memory.config.gate.neighbours_max)
             glances = [around.glance(claim.content, self.presence.visible_keys) for claim in chunk]
 
             def work(act: Act, chunk: Any = chunk, glances: Any = glances, around: Any = around) -> list[Any]:
                 return [
-                    remember(act, claim, around.near(act.transaction, glance))
+                    remembering.remember(act, claim, around.near(act.transaction, glance))
                     for claim, glance in zip(chunk, glances, strict=True)
                 ]
 
             outcomes += self._act(work)
             if progress is not None:
                 progress(len(outcomes))
-        return [self._current(outcome) for outcome in outcomes]
+        return [self._current(answered) for answered in outcomes]
 
     def _checked(self, claim: Claim) -> Claim:
-        checked = checked_claim(claim, self.scope, self._memory.config.limits.text_bytes_max)
-        cited = tuple(checked_in_tree(citation, self.presence.root) for citation in checked.citations)
+        checked = admission.checked_claim(claim, self.scope, self._memory.config.limits.text_bytes_max)
+        cited = tuple(tree.checked_in_tree(citation, self.presence.root) for citation in checked.citations)
         return replace(checked, citations=cited)
 
     # 2. Gate: verify is what triggers promotion
@@ -339,36 +362,40 @@ class Seat:
     ) -> Promotion:
         """Report how the task's verification went: the gate judges what it staged, and an episode is kept."""
         if not isinstance(passed, bool):
-            raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint="verify(passed=True, tests=[...])")
+            raise InvalidInput(
+                f"passed must be True or False, not {passed!r}.", hint="verify(passed=True, tests=[...])"
+            )
         names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in tests]
         whole = self._whole_hash(commit)
-        hands = Hands(remember=remember, record_unit=record_unit, relate=self._relate_episode)
-        promotion = self._act(
-            lambda act: verify(act, passed=passed, tests=names, commit=whole, analysis=analysis, hands=hands),
+        hands = verification.Hands(
+            remember=remembering.remember, record_unit=remembering.record_unit, relate=self._relate_episode
+        )
+        judged = self._act(
+            lambda act: verification.verify(
+                act, passed=passed, tests=names, commit=whole, analysis=analysis, hands=hands
+            ),
             durable=True,
         )
-        return replace(promotion, units=tuple(self._aged(unit) for unit in promotion.units))
+        return replace(judged, units=tuple(self._aged(unit) for unit in judged.units))
 
     def _whole_hash(self, commit: str | None) -> str | None:
         if commit is None:
             return None
-        checked = checked_in_tree(Citation.commit(commit), self.presence.root)
+        checked = tree.checked_in_tree(citations_model.Citation.commit(commit), self.presence.root)
         return checked.ref
 
     def _relate_episode(self, act: Act, episode: Unit) -> int:
         """Link an episode to those like it (G11); gives how many of them succeeded."""
-        from mnemon.published.disputes import meetings
-
         others = [
             unit
-            for unit in act.transaction.units_in(act.presence.visible_keys, kind=Kind.EPISODE, limit=200)
+            for unit in act.transaction.units_in(act.presence.visible_keys, kind=units_model.Kind.EPISODE, limit=200)
             if unit.id != episode.id and unit.live
         ]
         task = str(episode.attributes["task"])
         tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
-        alike = [meeting for meeting in meetings(task, tasks, act.config.gate)]
+        alike = disputes.meetings(task, tasks, act.config.gate)
         for meeting in alike[:_SIMILAR_EPISODES_MAX]:
-            link_units(act, episode.id, meeting.other.id, LinkType.SIMILAR_TO, meeting.similarity, "similar episode")
+            remembering.link_episodes(act, episode.id, meeting.other.id, meeting.similarity)
         return sum(bool(meeting.other.attributes.get("success")) for meeting in alike)
 
     def promote(
@@ -377,8 +404,9 @@ class Seat:
         """Move a unit to a wider level, through the gate."""
         level = Level.parse(to)
         self.scope.at(level)
-        outcome = self._act(lambda act: promote(act, unit_id, level, expected_version), durable=True)
-        return self._current(outcome)
+        return self._current(
+            self._act(lambda act: promotion.promote(act, unit_id, level, expected_version), durable=True)
+        )
 
     # 3. Published: the life of a unit
 
@@ -402,8 +430,8 @@ class Seat:
         found = self._read(
             lambda reader: reader.units_in(
                 self.presence.visible_keys,
-                kind=None if kind is None else Kind.parse(kind),
-                status=None if status is None else Status.parse(status),
+                kind=None if kind is None else units_model.Kind.parse(kind),
+                status=None if status is None else units_model.Status.parse(status),
                 level=None if level is None else Level.parse(level),
                 domain=domain,
                 limit=limit,
@@ -414,14 +442,14 @@ class Seat:
 
     def cite(self, unit_id: str, citation: Citation, *, expected_version: int | None = None) -> Unit:
         """Add evidence to a unit; what it points to is checked."""
-        if not isinstance(citation, Citation):
+        if not isinstance(citation, citations_model.Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
-        checked = checked_in_tree(citation, self.presence.root)
+        checked = tree.checked_in_tree(citation, self.presence.root)
         return self._aged(self._act(lambda act: evidence.cite(act, unit_id, checked, expected_version)))
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
-        given = checked_signal(signal)
+        given = admission.checked_signal(signal)
         return self._act(lambda act: evidence.validate(act, unit_id, given, expected_version)).confidence
 
     def use(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
@@ -465,19 +493,17 @@ class Seat:
         memory._finder.forget(removal.units)
         if memory._index is not None:
             memory.reindex()
-        return Erased(units=removal.units, events=removal.events, files_searched=memory._store.scrub(removal.contents))
+        return outcome.Erased(
+            units=removal.units, events=removal.events, files_searched=memory._store.scrub(removal.contents)
+        )
 
     def conflicts(self) -> list[Dispute]:
         """The open contradictions that this seat can see."""
-        return self._read(
-            lambda reader: succession.open_disputes(reader, self.presence.visible_keys, LinkType.CONTRADICTS)
-        )
+        return self._read(lambda reader: succession.open_disputes(reader, self.presence.visible_keys, "contradicts"))
 
     def proposals(self) -> list[Dispute]:
         """Near-duplicates that wait for somebody to merge them (resolve) or let them be."""
-        return self._read(
-            lambda reader: succession.open_disputes(reader, self.presence.visible_keys, LinkType.DUPLICATES)
-        )
+        return self._read(lambda reader: succession.open_disputes(reader, self.presence.visible_keys, "duplicates"))
 
     def resolve(self, conflict_id: str, *, winner: str, reason: str) -> Dispute:
         """Decide a conflict or a merge proposal: the winner replaces the other side."""
@@ -487,13 +513,11 @@ class Seat:
 
     def explain(self, unit_id: str) -> Explanation:
         """Where from, who, when true, how sure and why, replaced by what, used by whom."""
-        from mnemon.published.explain import explained
-
         unit = self._stored(unit_id)
         now = self._memory._clock()
         rules = self._memory.config.trust
         return self._read(
-            lambda reader: explained(reader, unit, self.presence.stream, self.presence.visible_keys, now, rules)
+            lambda reader: explain.explained(reader, unit, self.presence.stream, self.presence.visible_keys, now, rules)
         )
 
     def history(self, unit_id: str) -> list[Event]:
@@ -514,20 +538,20 @@ class Seat:
         as_of: datetime | None = None,
     ) -> Found:
         """The units that answer a question, in order, with reasons; and what was withheld, and why."""
-        from mnemon.recall.answer import answer
-
         if not isinstance(query, str):
-            raise InvalidInput(f"A query is text, not {type(query).__name__}.", hint="recall('how does checkout retry?')")
+            raise InvalidInput(
+                f"A query is text, not {type(query).__name__}.", hint="recall('how does checkout retry?')"
+            )
         most = self._memory.config.recall.k_max
         if not isinstance(k, int) or isinstance(k, bool) or not 0 <= k <= most:
             raise InvalidInput(f"k must be a whole number from 0 to {most}, not {k!r}.", hint="8 is the default.")
-        found = answer(
+        found = answer.answer(
             self._memory._store,
             self._memory._finder,
             self.presence,
             query,
             k=k,
-            kinds=[Kind.parse(kind) for kind in kinds or ()],
+            kinds=[units_model.Kind.parse(kind) for kind in kinds or ()],
             domain=domain,
             as_of=None if as_of is None else checked_instant(as_of, "as_of"),
             now=self._memory._clock(),
@@ -564,15 +588,17 @@ class Seat:
         now = confidence_at(unit.trust, self._memory._clock(), self._memory.config.trust)
         return unit if now == unit.trust.confidence else replace(unit, trust=replace(unit.trust, confidence=now))
 
-    def _current(self, outcome: Stored | Refused) -> Stored | Refused:
-        return replace(outcome, unit=self._aged(outcome.unit)) if isinstance(outcome, Stored) else outcome
+    def _current(self, answered: Stored | Refused) -> Stored | Refused:
+        if isinstance(answered, outcome.Stored):
+            return replace(answered, unit=self._aged(answered.unit))
+        return answered
 
     def _reason(self, reason: str) -> str:
         return checked_text(reason, "The reason", _REASON_BYTES_MAX)
 
     def _head(self) -> str | None:
         """The commit checked out where the seat is, if it is in a repository."""
-        return None if self.presence.root is None else head(self.presence.root)
+        return None if self.presence.root is None else git.head(self.presence.root)
 
 
 def _entry(given: Entry | Mapping[str, Any] | tuple[str, str]) -> Entry:
@@ -581,4 +607,6 @@ def _entry(given: Entry | Mapping[str, Any] | tuple[str, str]) -> Entry:
     try:
         return Entry(*given) if isinstance(given, tuple) else Entry(**given)
     except TypeError as error:
-        raise InvalidInput(f"{given!r} is no log entry: {error}.", hint='Use ("thought", "text") or Entry(...).') from None
+        raise InvalidInput(
+            f"{given!r} is no log entry: {error}.", hint='Use ("thought", "text") or Entry(...).'
+        ) from None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mnemon.model.event import Event, EventType, Stream
     from mnemon.model.link import Link, LinkType, Use
     from mnemon.model.scope import Level
-    from mnemon.model.unit import Kind, Status, Unit
+    from mnemon.model.unit import Kind, Searchable, Status, Unit
 
 T = TypeVar("T")
 
@@ -64,8 +64,8 @@ class Reader(Protocol):
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         """Every live unit of these kinds, in every scope: for the operator."""
 
-    def searchable_after(self, position: int, limit: int) -> list[tuple[int, Unit]]:
-        """Units whose searchable form changed after `position`, with the position of that change, in order."""
+    def searchable_after(self, position: int, limit: int) -> list[Searchable]:
+        """What search must learn: units that changed after `position`, in order; all of the last position's."""
 
     def searchable_count_after(self, position: int) -> int: ...
     def link(self, link_id: str) -> Link | None: ...
@@ -88,7 +88,9 @@ class Transaction(Reader, Protocol):
     def erase_payload(self, event_id: str) -> None:
         """Remove payload and salt of an event for good; its hashes stay (R16)."""
 
-    def put_unit(self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None) -> None:
+    def put_unit(
+        self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
+    ) -> None:
         """Insert or replace; `searchable_at` is the position of the change if search must see it, None if it need not."""
 
     def put_link(self, link: Link) -> None: ...
@@ -152,7 +154,7 @@ class SearchIndex(Protocol):
     ) -> list[str]:
         """Ids of the best documents of these scopes (kinds, domains), best first."""
 
-    def update(self, changes: Iterable[tuple[int, Unit]], *, rebuild: bool = False) -> bool:
+    def update(self, changes: Iterable[Searchable], *, rebuild: bool = False) -> bool:
         """Index these changes; `rebuild` drops everything else first. False if another process holds the writer."""
 
     def refresh(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import builtins
 import os
 
 from mnemon import config as configuration
@@ -65,10 +65,12 @@ def _make_place(place: str) -> None:
         os.makedirs(place, exist_ok=True)
         ignore = os.path.join(place, ".gitignore")
         if not os.path.exists(ignore):
-            with io.open(ignore, "w", encoding="utf-8") as file:
+            with builtins.open(ignore, "w", encoding="utf-8") as file:
                 file.write("*\n")
     except OSError as error:
-        raise StoreUnavailable(f"{place} can't be made: {error.strerror}.", hint="Choose a folder you may write to.") from None
+        raise StoreUnavailable(
+            f"{place} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
+        ) from None
 
 
 def _refuse_unknown(address: str) -> None:
@@ -76,6 +78,8 @@ def _refuse_unknown(address: str) -> None:
         raise InvalidInput("The memory to open has no name.", hint="Give a folder, or nothing for this repository's.")
     for prefix, what in _LATER.items():
         if address.startswith(prefix):
-            raise InvalidInput(f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead.")
+            raise InvalidInput(
+                f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead."
+            )
     if os.path.exists(address) and not os.path.isdir(address):
         raise InvalidInput(f"{address!r} is a file.", hint="Give the folder that holds (or shall hold) .mnemon/.")

@@ -58,7 +58,9 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
         try:
             analysis = Analysis(**{"success": passed, "critique": "", "score": float(passed)} | dict(given))
         except TypeError as error:
-            raise AnalystFailed(f"The analysis does not fit: {error}.", hint="Give the fields of mnemon.Analysis.") from None
+            raise AnalystFailed(
+                f"The analysis does not fit: {error}.", hint="Give the fields of mnemon.Analysis."
+            ) from None
     if analysis.success and not passed:
         raise AnalystFailed("The analysis claims success, but verification failed.", hint="Set success to False.")
     if isinstance(analysis.score, bool) or not isinstance(analysis.score, int | float) or not 0 <= analysis.score <= 1:

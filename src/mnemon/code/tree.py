@@ -20,12 +20,15 @@ def checked_in_tree(citation: Citation, root: str | None) -> Citation:
         return citation
     if root is None:
         raise InvalidInput(
-            f"{citation} can't be checked: this seat has no working tree.", hint="Take a seat with root='path/of/the/worktree'."
+            f"{citation} can't be checked: this seat has no working tree.",
+            hint="Take a seat with root='path/of/the/worktree'.",
         )
     if citation.kind is CitationKind.COMMIT:
         whole = full_hash(root, citation.ref)
         if whole is None:
-            raise InvalidInput(f"No commit {citation.ref!r} in the repository of {root}.", hint="Cite an existing commit.")
+            raise InvalidInput(
+                f"No commit {citation.ref!r} in the repository of {root}.", hint="Cite an existing commit."
+            )
         return replace(citation, ref=whole)
     text = _text_of(citation, root)
     if citation.kind is CitationKind.SYMBOL:
@@ -58,7 +61,9 @@ def _checked_lines(citation: Citation, text: str) -> Citation:
         first, last = map(int, span.split("-"))
         lines = text.splitlines()
         if last > len(lines):
-            raise InvalidInput(f"{citation.ref!r} has {len(lines)} lines, not {last}.", hint="Cite lines that are there.")
+            raise InvalidInput(
+                f"{citation.ref!r} has {len(lines)} lines, not {last}.", hint="Cite lines that are there."
+            )
         text = "\n".join(lines[first - 1 : last])
     digest = hashlib.sha256(text.encode()).hexdigest()
     detail = dict(citation.detail) | {"sha256": digest}

@@ -57,7 +57,8 @@ def verify(
     """Run the gate over everything the seat's task staged."""
     if act.presence.scope.level > Level.WORKTREE:
         raise InvalidInput(
-            "Verify judges what a task staged, and this seat has no task.", hint="Take a seat with Scope(..., task=...)."
+            "Verify judges what a task staged, and this seat has no task.",
+            hint="Take a seat with Scope(..., task=...).",
         )
     given = None if analysis is None else analysis_from(analysis, passed)
     staged = list(act.transaction.events_of_scope(act.presence.scope_key))
@@ -87,9 +88,7 @@ def _settle_reliance(act: Act, passed: bool) -> None:
             blame(act, unit, use)
 
 
-def _judged(
-    act: Act, staged: Sequence[Event], tests: Sequence[str], hands: Hands
-) -> tuple[list[Unit], list[Refused]]:
+def _judged(act: Act, staged: Sequence[Event], tests: Sequence[str], hands: Hands) -> tuple[list[Unit], list[Refused]]:
     """Raise what the evidence now warrants; say of the rest which rule keeps it down."""
     raised: list[Unit] = []
     refused: list[Refused] = []
@@ -192,9 +191,7 @@ def _episode(
     return episode, _skill(act, analysis, task, level, episode, similar_successes, hands)
 
 
-def _skill(
-    act: Act, analysis: Analysis, task: str, level: Level, episode: Unit, successes: int, hands: Hands
-) -> str:
+def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit, successes: int, hands: Hands) -> str:
     name = analysis.suggested_skill_name or "skill"
     code = analysis.extracted_code or ""
     claim = Claim(

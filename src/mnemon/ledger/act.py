@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 
 from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemon.lazy import Lazy
 from mnemon.ledger.chain import entry_hash, payload_hash
-from mnemon.ledger.projection import project
 from mnemon.model.canonical_json import canonical_json
-from mnemon.model.event import Event, EventType, Receipt
+from mnemon.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemon.model.ids import new_id
 from mnemon.model.value import replace
-from mnemon.policy.permissions import Deed
 from mnemon.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
@@ -21,11 +20,15 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemon.config import Config
+    from mnemon.ledger import projection
     from mnemon.model.presence import Presence
     from mnemon.model.unit import Unit
+    from mnemon.policy.permissions import Deed
     from mnemon.ports import Store, Transaction
 
     T = TypeVar("T")
+else:
+    projection = Lazy("mnemon.ledger.projection")
 
 _NO_HASH = b""
 
@@ -80,7 +83,8 @@ class Act:
             hash=_NO_HASH,
         )
         event = self.transaction.append(replace(event, hash=entry_hash(previous, event)))
-        project(self.transaction, event)
+        if type not in WITHOUT_EFFECT:
+            projection.project(self.transaction, event)
         return event, tuple(sorted(found))
 
     # What every lifecycle verb asks first
@@ -144,5 +148,7 @@ class Ledger:
     def _record_refusal(self, presence: Presence, refusal: NotAllowed) -> None:
         payload = {"rule": refusal.rule, "reason": refusal.message}
         self.store.write(
-            lambda transaction: Act(transaction, presence, self.clock(), self.config).record(EventType.ACT_REFUSED, payload)
+            lambda transaction: Act(transaction, presence, self.clock(), self.config).record(
+                EventType.ACT_REFUSED, payload
+            )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.model.citation import Citation
-from mnemon.model.event import EventType
+from mnemon.model.event import WITHOUT_EFFECT, EventType
 from mnemon.model.instant import instant
 from mnemon.model.link import Link, Use
 from mnemon.model.scope import Scope
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from mnemon.model.event import Event
     from mnemon.ports import Transaction
 
-_WITHOUT_EFFECT = frozenset(
-    {EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ACT_REFUSED, EventType.UNIT_HELD}
-)
 _SEARCHED = ("content", "scope", "status")
 _OF_MERGING_KIND = frozenset(
     {Kind.FACT, Kind.PREFERENCE, Kind.PROFILE, Kind.SEMANTIC, Kind.SKILL, Kind.POLICY, Kind.EPISODE, Kind.EVIDENCE}
@@ -32,7 +29,7 @@ PROVENANCE_MAX = 100
 
 def project(transaction: Transaction, event: Event) -> None:
     """Apply one event. Its payload states outcomes, so nothing is decided here and a replay can't decide otherwise."""
-    if event.type in _WITHOUT_EFFECT:
+    if event.type in WITHOUT_EFFECT:
         return
     payload = event.payload
     if payload is None:
@@ -127,7 +124,7 @@ def _tombstone(record: dict[str, Any], event: Event) -> Unit:
         id=record["id"],
         kind=Kind(record["kind"]),
         content="",
-        scope=Scope(*record["scope"]),
+        scope=Scope.of(record["scope"]),
         domain="global",
         status=Status.ARCHIVED,
         trust=Trust(confidence=0.0, since=event.recorded_at),

@@ -33,7 +33,9 @@ def check_citations(act: Act, citations: Iterable[Citation]) -> None:
         if citation.kind is CitationKind.LOG:
             event = act.transaction.event(citation.ref)
             if event is None or event.stream != act.presence.stream:
-                raise InvalidInput(f"No event {citation.ref!r} in this project's log.", hint="Cite the event_id of a receipt.")
+                raise InvalidInput(
+                    f"No event {citation.ref!r} in this project's log.", hint="Cite the event_id of a receipt."
+                )
         elif citation.kind is CitationKind.HUMAN:
             actor = act.presence.actor
             if actor.kind != "human" or actor.id != citation.ref:

@@ -40,7 +40,9 @@ def checked_header(line: str) -> None:
     if not known:
         raise InvalidInput("This is no Mnemon export.", hint="Import a file that mnemon export wrote.")
     if version > EXPORT_VERSION:
-        raise Incompatible(f"The export has version {version}; this Mnemon reads {EXPORT_VERSION}.", hint="Upgrade Mnemon.")
+        raise Incompatible(
+            f"The export has version {version}; this Mnemon reads {EXPORT_VERSION}.", hint="Upgrade Mnemon."
+        )
 
 
 def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> Imported:
@@ -103,7 +105,7 @@ def _event(number: int, line: str) -> Event:
             seq=record["seq"],
             type=EventType(record["type"]),
             actor=Actor.parse(record["actor"]),
-            scope=Scope(*record["scope"]),
+            scope=Scope.of(record["scope"]),
             session=record["session"],
             subject=record["subject"],
             key=record["key"],
@@ -115,4 +117,6 @@ def _event(number: int, line: str) -> Event:
             hash=bytes.fromhex(record["hash"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(f"Line {number} is no event: {error!r}.", hint="The file was changed or cut; export again.") from None
+        raise InvalidInput(
+            f"Line {number} is no event: {error!r}.", hint="The file was changed or cut; export again."
+        ) from None

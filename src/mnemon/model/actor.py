@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 
 from mnemon.errors import InvalidInput
 from mnemon.model.value import value
@@ -27,12 +28,9 @@ class Actor:
             object.__setattr__(self, "kind", _actor_kind(self.kind))
         checked_id(self.id, "an actor's id")
 
-    @classmethod
-    def parse(cls, text: str) -> Actor:
-        kind, separator, name = text.partition(":")
-        if not separator:
-            raise InvalidInput(f"{text!r} names no actor.", hint="Write kind:id, for example agent:coder-1.")
-        return cls(_actor_kind(kind), name)
+    @staticmethod
+    def parse(text: str) -> Actor:
+        return _parsed(text)
 
     @classmethod
     def agent(cls, id: str) -> Actor:
@@ -54,6 +52,14 @@ class Actor:
         return f"{self.kind}:{self.id}"
 
 
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Actor:
+    kind, separator, name = text.partition(":")
+    if not separator:
+        raise InvalidInput(f"{text!r} names no actor.", hint="Write kind:id, for example agent:coder-1.")
+    return Actor(_actor_kind(kind), name)
+
+
 def _actor_kind(name: str) -> ActorKind:
     try:
         return ActorKind(name)
@@ -64,9 +70,13 @@ def _actor_kind(name: str) -> ActorKind:
 def checked_id(id: object, what: str) -> str:
     """`id` if it can name something: a non-empty string that UTF-8 can hold. Any other character is only a character."""
     if not isinstance(id, str) or not id.strip():
-        raise InvalidInput(f"{what[0].upper()}{what[1:]} must be a non-empty string, not {id!r}.", hint="Give it a name.")
+        raise InvalidInput(
+            f"{what[0].upper()}{what[1:]} must be a non-empty string, not {id!r}.", hint="Give it a name."
+        )
     try:
         id.encode()
     except UnicodeEncodeError:
-        raise InvalidInput(f"{what[0].upper()}{what[1:]} is not valid Unicode: {id!r}.", hint="Pass decoded text.") from None
+        raise InvalidInput(
+            f"{what[0].upper()}{what[1:]} is not valid Unicode: {id!r}.", hint="Pass decoded text."
+        ) from None
     return id

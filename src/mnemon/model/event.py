@@ -44,6 +44,10 @@ class EventType(StrEnum):
     TASK_VERIFIED = "task.verified"
 
 
+# Entries that are only read, never projected.
+WITHOUT_EFFECT = frozenset({EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ACT_REFUSED, EventType.UNIT_HELD})
+
+
 @value
 class Stream:
     """One hash chain: a project of an org, or the org itself."""

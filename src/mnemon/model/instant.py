@@ -25,7 +25,9 @@ def now() -> datetime:
 def checked_instant(given: datetime, what: str) -> datetime:
     """`given` in UTC; a datetime without a zone would mean something else on every machine."""
     if not isinstance(given, datetime) or given.tzinfo is None:
-        raise InvalidInput(f"{what} must be a datetime with a time zone, not {given!r}.", hint="datetime.now(UTC), say.")
+        raise InvalidInput(
+            f"{what} must be a datetime with a time zone, not {given!r}.", hint="datetime.now(UTC), say."
+        )
     try:
         return given.astimezone(UTC)
     except OverflowError:

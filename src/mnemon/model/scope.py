@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from enum import IntEnum
+from functools import lru_cache
 from hashlib import blake2b
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
 from mnemon.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Level(IntEnum):
@@ -49,7 +54,9 @@ class Scope:
             if segment is not None:
                 checked_id(segment, f"a {name}")
         if self.project is None and (self.worktree or self.task):
-            raise InvalidInput("A worktree or task needs its project.", hint="Scope(project=..., worktree=..., task=...).")
+            raise InvalidInput(
+                "A worktree or task needs its project.", hint="Scope(project=..., worktree=..., task=...)."
+            )
 
     @property
     def level(self) -> Level:
@@ -85,7 +92,22 @@ class Scope:
     @property
     def key(self) -> str:
         """A fixed-size name of exactly this address: equal only for equal segments, whatever characters they hold."""
-        return blake2b(json.dumps(self.segments).encode(), digest_size=16).hexdigest()
+        return _key_of(self.org, self.project, self.worktree, self.task)
+
+    @staticmethod
+    def of(segments: Sequence[str | None]) -> Scope:
+        """The scope with these segments; the few that a process meets again and again are kept."""
+        return _scope_of(*segments)
 
     def __str__(self) -> str:
         return " / ".join(segment for segment in self.segments if segment is not None)
+
+
+@lru_cache(maxsize=1024)
+def _key_of(*segments: str | None) -> str:
+    return blake2b(json.dumps(segments).encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _scope_of(*segments: str | None) -> Scope:
+    return Scope(*segments)  # type: ignore[arg-type]

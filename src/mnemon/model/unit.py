@@ -81,7 +81,7 @@ class Provenance:
     def from_json(cls, record: Mapping[str, Any]) -> Provenance:
         return cls(
             actor=Actor.parse(record["actor"]),
-            scope=Scope(*record["scope"]),
+            scope=Scope.of(record["scope"]),
             event_id=record["event"],
             at=instant(record["at"]),
             session=record["session"],
@@ -145,6 +145,19 @@ class Unit:
     __hash__ = object.__hash__
 
 
+@value
+class Searchable:
+    """What search needs of a unit, without the rest; `content` is empty once it was erased."""
+
+    id: str
+    scope_key: str
+    live: bool
+    kind: str
+    domain: str
+    content: str
+    changed_at: int
+
+
 def trust_to_json(trust: Trust) -> dict[str, Any]:
     return {
         "confidence": trust.confidence,
@@ -200,7 +213,7 @@ def unit_to_json(unit: Unit) -> dict[str, Any]:
 
 _READERS = {
     "kind": Kind,
-    "scope": lambda segments: Scope(*segments),
+    "scope": Scope.of,
     "status": Status,
     "trust": trust_from_json,
     "citations": lambda items: tuple(Citation.from_json(item) for item in items),

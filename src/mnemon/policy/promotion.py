@@ -29,9 +29,7 @@ class Refusal:
 
 def counts(citation: Citation, passed_tests: Collection[str]) -> bool:
     """Whether this citation verifies by itself (Rule 2): a human's word, or a test that a verification saw pass."""
-    return citation.kind is CitationKind.HUMAN or (
-        citation.kind is CitationKind.TEST and citation.ref in passed_tests
-    )
+    return citation.kind is CitationKind.HUMAN or (citation.kind is CitationKind.TEST and citation.ref in passed_tests)
 
 
 def warranted(citations: Iterable[Citation], passed_tests: Collection[str]) -> Status:
@@ -42,12 +40,16 @@ def warranted(citations: Iterable[Citation], passed_tests: Collection[str]) -> S
 def refusal_to_verify(citations: Collection[Citation], passed_tests: Collection[str]) -> Refusal | None:
     """Why these citations don't make a unit verified, or None if they do."""
     if not citations:
-        return Refusal("S10.1", "It cites nothing, so it stays a hypothesis.", "Cite a test or have a human approve it.")
+        return Refusal(
+            "S10.1", "It cites nothing, so it stays a hypothesis.", "Cite a test or have a human approve it."
+        )
     if warranted(citations, passed_tests) is Status.HYPOTHESIS:
         pending = [item.ref for item in citations if item.kind is CitationKind.TEST]
         if pending:
             return Refusal("S10.2", f"No verification recorded {pending[0]} as passed.", "Run it and verify the task.")
-        return Refusal("S10.2", "Only a test or a human citation verifies.", "Cite a passing test, or have a human approve it.")
+        return Refusal(
+            "S10.2", "Only a test or a human citation verifies.", "Cite a passing test, or have a human approve it."
+        )
     return None
 
 
@@ -81,5 +83,7 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
         return Refusal("G6", f"The unit is {unit.status}.", "Revive it first, or promote what replaced it.")
     refusal = refusal_to_write(actor, target, unit.status, policy)
     if refusal is None and target is Level.ORG and unit.status is not Status.PUBLISHED:
-        return Refusal("S10.3", "Only published knowledge reaches org scope.", "Let at least 3 distinct tasks reuse it first.")
+        return Refusal(
+            "S10.3", "Only published knowledge reaches org scope.", "Let at least 3 distinct tasks reuse it first."
+        )
     return refusal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mnemon.model.unit import Kind
 from mnemon.model.value import value
 
 TYPE_CHECKING = False
@@ -40,7 +39,7 @@ def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tup
 
 def _task_of(unit: Unit) -> str:
     """Episodes are counted per task; a skill belongs to none and has no minimum."""
-    if unit.kind is not Kind.EPISODE:
+    if unit.kind != "episode":
         return ""
     return str(unit.attributes.get("task_key") or unit.scope.key)
 
@@ -50,8 +49,8 @@ def _old(unit: Unit, now: datetime, rules: RetentionRules) -> bool:
 
 
 def _worthless(unit: Unit, rules: RetentionRules) -> bool:
-    if unit.kind is Kind.EPISODE:
+    if unit.kind == "episode":
         return float(unit.attributes.get("reward", 1.0)) < rules.reward_min
-    if unit.kind is Kind.SKILL:
+    if unit.kind == "skill":
         return float(unit.attributes.get("success_rate", 1.0)) < rules.success_rate_min
     return False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from mnemon.model.trust import DecayPolicy, Signal, Trust
-from mnemon.model.unit import Kind
 from mnemon.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from mnemon.model.unit import Kind
 
 DAYS_PER_MONTH = 30
 
@@ -41,14 +42,15 @@ class TrustRules:
     __hash__ = object.__hash__
 
 
+# Keyed by name, so that the settings load without the model of a unit.
 _DECAY_OF_KIND = {
-    Kind.EPISODE: DecayPolicy.RECENCY_BIAS,
-    Kind.PREFERENCE: DecayPolicy.RECENCY_BIAS,
-    Kind.PROFILE: DecayPolicy.MANUAL_ONLY,
-    Kind.DECISION: DecayPolicy.MANUAL_ONLY,
-    Kind.EVIDENCE: DecayPolicy.MANUAL_ONLY,
-    Kind.ANCHOR: DecayPolicy.MANUAL_ONLY,
-    Kind.POLICY: DecayPolicy.MANUAL_ONLY,
+    "episode": DecayPolicy.RECENCY_BIAS,
+    "preference": DecayPolicy.RECENCY_BIAS,
+    "profile": DecayPolicy.MANUAL_ONLY,
+    "decision": DecayPolicy.MANUAL_ONLY,
+    "evidence": DecayPolicy.MANUAL_ONLY,
+    "anchor": DecayPolicy.MANUAL_ONLY,
+    "policy": DecayPolicy.MANUAL_ONLY,
 }
 
 

@@ -49,7 +49,9 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     act.require(Deed.USE, unit)
     task_key = act.presence.task_key
     if task_key is None:
-        raise InvalidInput("Use is counted by task, and this seat has none.", hint="Take a seat with Scope(..., task=...).")
+        raise InvalidInput(
+            "Use is counted by task, and this seat has none.", hint="Take a seat with Scope(..., task=...)."
+        )
     earlier = [known for known in act.transaction.uses_of_unit(unit_id) if known.task_key == task_key]
     if any(known.credited for known in earlier):
         return unit
@@ -63,7 +65,11 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     actor = act.presence.actor
     changes: dict[str, object] = {}
     if unit.archive_reason and unit.archive_reason.startswith("rejected"):
-        changes = {"status": str(unit.archived_from or Status.HYPOTHESIS), "archived_from": None, "archive_reason": None}
+        changes = {
+            "status": str(unit.archived_from or Status.HYPOTHESIS),
+            "archived_from": None,
+            "archive_reason": None,
+        }
     if actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_APPROVED, unit, {"set": changes})
     payload = {"cite": [Citation.human(actor.id).to_json()], "set": changes}

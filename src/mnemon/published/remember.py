@@ -104,9 +104,7 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Sto
     echo = not cited and any(
         use.handed and use.task_key == act.presence.scope_key for use in act.transaction.uses_of_unit(unit.id)
     )
-    heard = any(
-        source.actor == act.presence.actor and source.scope == act.presence.scope for source in unit.provenance
-    )
+    heard = any(source.actor == act.presence.actor and source.scope == act.presence.scope for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     event, found = act.record(
         type,
@@ -183,6 +181,11 @@ def link_units(act: Act, source: str, target: str, type: LinkType, weight: float
     return Link.from_json(link | {"id": event.id})
 
 
+def link_episodes(act: Act, episode_id: str, other_id: str, similarity: float) -> Link:
+    """Similar episodes are linked, never merged (G11)."""
+    return link_units(act, episode_id, other_id, LinkType.SIMILAR_TO, similarity, "similar episode")
+
+
 def _rivals(act: Act, claim: Claim, near: Sequence[str]) -> list[Unit]:
     """What this claim may repeat or oppose: what is the same but for guarded pieces, and what a search found."""
     visible = act.presence.visible_keys
@@ -192,7 +195,4 @@ def _rivals(act: Act, claim: Claim, near: Sequence[str]) -> list[Unit]:
         for unit in act.transaction.units_with_skeleton(visible, skeleton_key, act.config.gate.neighbours_max)
     }
     found |= act.transaction.units(near)
-    return [
-        unit for unit in found.values() if unit.live and unit.scope.key in visible and unit.kind in _DISPUTED_KINDS
-    ]
-
+    return [unit for unit in found.values() if unit.live and unit.scope.key in visible and unit.kind in _DISPUTED_KINDS]

@@ -29,12 +29,19 @@ def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, d
     return change(act, EventType.UNIT_ARCHIVED, unit, {"reason": reason, "set": changes})
 
 
+def prune(act: Act, unit_id: str, reason: str) -> Unit:
+    """What retention archives (G24): a deed of its own in the policy."""
+    return archive(act, unit_id, reason, None, Deed.PRUNE)
+
+
 def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     """Bring an archived unit back to the status it had."""
     unit = act.changeable_unit(unit_id, expected_version)
     act.require(Deed.REVIVE, unit)
     if unit.status is not Status.ARCHIVED:
-        raise InvalidInput(f"Unit {unit_id} is {unit.status}, not archived.", hint="Only archived units can be revived.")
+        raise InvalidInput(
+            f"Unit {unit_id} is {unit.status}, not archived.", hint="Only archived units can be revived."
+        )
     changes = {"status": str(unit.archived_from or Status.HYPOTHESIS), "archived_from": None, "archive_reason": None}
     return change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": changes})
 

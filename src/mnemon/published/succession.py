@@ -39,7 +39,9 @@ def supersede(
             proposed=new,
         )
     if not new.live:
-        raise InvalidInput(f"Unit {new_id} is {new.status} and can't replace another.", hint="Revive it, or use a live one.")
+        raise InvalidInput(
+            f"Unit {new_id} is {new.status} and can't replace another.", hint="Revive it, or use a live one."
+        )
     return _replace(act, new, old, reason, commit)
 
 
@@ -60,8 +62,8 @@ def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) ->
     return successor
 
 
-def open_disputes(reader: Reader, visible_keys: tuple[str, ...], type: LinkType) -> list[Dispute]:
-    return [dispute_from(link) for link in reader.open_links(visible_keys, type)]
+def open_disputes(reader: Reader, visible_keys: tuple[str, ...], type: str) -> list[Dispute]:
+    return [dispute_from(link) for link in reader.open_links(visible_keys, LinkType(type))]
 
 
 def resolve(act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None) -> Dispute:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mnemon.model.link import LinkType
 from mnemon.model.outcome import Found, Withheld
+from mnemon.model.value import replace
 from mnemon.recall.finder import Candidate
-from mnemon.recall.scores import ranked, withheld_reason
+from mnemon.recall.scores import label, ranked, withheld_reason
 from mnemon.text.tokens import query_tokens
 
 TYPE_CHECKING = False
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemon.config import RecallRules
+    from mnemon.model.outcome import Recalled
     from mnemon.model.presence import Presence
     from mnemon.model.unit import Kind
     from mnemon.ports import Reader, Store
@@ -58,14 +60,17 @@ def answer(
             allowed.append(candidate)
         else:
             withheld.append(Withheld(unit_id=unit.id, reason=reason))
-    contested = store.read(lambda reader: _contested(reader, visible)) if allowed else set()
-    items = ranked(allowed, now=now, rules=rules, contested=contested, k=k)
+    items = store.read(lambda reader: _labelled(reader, ranked(allowed, now=now, rules=rules, k=k)))
     return Found(items=tuple(items), withheld=tuple(withheld[:_WITHHELD_MAX]), intent="GENERAL")
 
 
-def _contested(reader: Reader, visible: Sequence[str]) -> set[str]:
-    links = reader.open_links(visible, LinkType.CONTRADICTS)
-    return {side for link in links for side in (link.source, link.target)}
+def _labelled(reader: Reader, items: Sequence[Recalled]) -> list[Recalled]:
+    """Say of each item how far it may be believed, and whether another contradicts it."""
+    return [replace(item, label=label(item.unit, _contested(reader, item.unit.id))) for item in items]
+
+
+def _contested(reader: Reader, unit_id: str) -> bool:
+    return any(link.open and link.type is LinkType.CONTRADICTS for link in reader.links_of(unit_id))
 
 
 def _newest(store: Store, visible: Sequence[str], within: dict[str, list[str]], limit: int) -> list[Candidate]:

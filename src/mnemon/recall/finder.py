@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mnemon.config import StoreRules
-    from mnemon.model.unit import Unit
+    from mnemon.model.unit import Searchable, Unit
     from mnemon.ports import SearchIndex, Store
 
 _TAIL_PAGE = 2_000
@@ -67,7 +67,9 @@ class Finder:
             for unit_id in fresh:
                 if unit_id in units:
                     scores[unit_id] = bm25(self._frequencies(units[unit_id]), weights, mean)
-        found = [Candidate(unit=unit, lexical=scores[unit_id]) for unit_id, unit in units.items() if scores[unit_id] > 0]
+        found = [
+            Candidate(unit=unit, lexical=scores[unit_id]) for unit_id, unit in units.items() if scores[unit_id] > 0
+        ]
         return sorted(found, key=lambda candidate: (-candidate.lexical, candidate.unit.id))[:limit]
 
     def weighed(self, words: Sequence[str]) -> tuple[dict[str, float], float, int]:
@@ -106,8 +108,8 @@ class Finder:
             self._started = True
         while True:
             newer = self._store.read(lambda reader: reader.searchable_after(self._tail.position, _TAIL_PAGE))
-            for position, unit in newer:
-                self._tail.add(position, unit)
+            for unit in newer:
+                self._tail.add(unit)
             if len(newer) < _TAIL_PAGE:
                 break
         if self._index is not None and len(self._tail) > self._rules.index_tail_max:
@@ -150,12 +152,10 @@ class Finder:
         return True
 
     def _catch_up_after_indexing(self) -> None:
-        for position, unit in self._store.read(
-            lambda reader: reader.searchable_after(self._tail.position, _TAIL_PAGE)
-        ):
-            self._tail.add(position, unit)
+        for unit in self._store.read(lambda reader: reader.searchable_after(self._tail.position, _TAIL_PAGE)):
+            self._tail.add(unit)
 
-    def _changes_after(self, position: int, progress: Callable[[int], None] | None) -> Iterator[tuple[int, Unit]]:
+    def _changes_after(self, position: int, progress: Callable[[int], None] | None) -> Iterator[Searchable]:
         done = 0
         while True:
             page = self._store.read(lambda reader, after=position: reader.searchable_after(after, _TAIL_PAGE))
@@ -165,7 +165,7 @@ class Finder:
                 progress(done)
             if len(page) < _TAIL_PAGE:
                 return
-            position = page[-1][0]
+            position = page[-1].changed_at
 
     def forget(self, unit_ids: Sequence[str]) -> None:
         """Drop what is kept of erased units."""
@@ -183,6 +183,6 @@ class Finder:
         """Index a long tail before the process goes, so that the next one starts fast."""
         self.wait()
         if self._index is not None:
-            if self._started and len(self._tail) > self._rules.index_tail_max and self._store.writable:
+            if self._started and self._store.writable and self.pending() > self._rules.index_at_close_min:
                 self.index_now()
             self._index.close()

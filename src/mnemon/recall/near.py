@@ -54,9 +54,7 @@ class Neighbourhood:
 
     def near(self, reader: Reader, glance: Glance) -> list[str]:
         """The ids found, and those of units that came after the look-up, as the open transaction sees them."""
-        for position, unit in reader.searchable_after(self._since.position, _PAGE):
-            self._since.add(position, unit)
-        late = self._since.best(
-            glance.weights, glance.mean_tokens, glance.scope_keys, live=True, limit=self._limit
-        )
+        for unit in reader.searchable_after(self._since.position, _PAGE):
+            self._since.add(unit)
+        late = self._since.best(glance.weights, glance.mean_tokens, glance.scope_keys, live=True, limit=self._limit)
         return [*glance.found, *(unit_id for score, unit_id in late if score >= glance.score_min)]

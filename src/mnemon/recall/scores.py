@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mnemon.model.outcome import Recalled, Withheld
+from mnemon.model.outcome import Recalled
 from mnemon.model.unit import TRUSTED, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from mnemon.config import RecallRules
@@ -18,18 +18,14 @@ TIER_KNOWLEDGE = 7
 TIER_HYPOTHESIS = 8
 
 
-def ranked(
-    candidates: Sequence[Candidate], *, now: datetime, rules: RecallRules, contested: Collection[str], k: int
-) -> list[Recalled]:
+def ranked(candidates: Sequence[Candidate], *, now: datetime, rules: RecallRules, k: int) -> list[Recalled]:
     """The best `k`: trusted knowledge before hypotheses (R2), by score inside each; ties break by id."""
     best = max((candidate.lexical for candidate in candidates), default=0.0) or 1.0
-    items = [_item(candidate.unit, candidate.lexical, best, now, rules, contested) for candidate in candidates]
+    items = [_item(candidate.unit, candidate.lexical, best, now, rules) for candidate in candidates]
     return sorted(items, key=lambda item: (item.tier, -item.score, item.unit.id))[:k]
 
 
-def _item(
-    unit: Unit, lexical: float, best: float, now: datetime, rules: RecallRules, contested: Collection[str]
-) -> Recalled:
+def _item(unit: Unit, lexical: float, best: float, now: datetime, rules: RecallRules) -> Recalled:
     similarity = lexical / best
     age_hours = max(0.0, (now - unit.occurred_at).total_seconds() / 3600)
     recency = 0.5 ** (age_hours / rules.half_life_hours)
@@ -44,11 +40,12 @@ def _item(
         score=sum(why.values()),
         tier=TIER_KNOWLEDGE if trusted else TIER_HYPOTHESIS,
         why=why | {"lexical": lexical},
-        label=_label(unit, unit.id in contested),
+        label=label(unit, contested=False),
     )
 
 
-def _label(unit: Unit, contested: bool) -> str:
+def label(unit: Unit, contested: bool) -> str:
+    """How far a reader may believe it."""
     return f"[{unit.status.upper()}]" + (" [CONTESTED]" if contested else "")
 
 

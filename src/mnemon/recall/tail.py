@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mnemon.model.unit import Unit
+    from mnemon.model.unit import Searchable
 
 K1 = 1.2
 B = 0.75
@@ -26,7 +26,9 @@ def bm25(counted: Mapping[str, int], weights: Mapping[str, float], mean_tokens: 
     """How well a text with these token counts answers a question of weighted words."""
     damping = K1 * (1 - B + B * sum(counted.values()) / mean_tokens)
     return sum(
-        weight * counted[word] * (K1 + 1) / (counted[word] + damping) for word, weight in weights.items() if word in counted
+        weight * counted[word] * (K1 + 1) / (counted[word] + damping)
+        for word, weight in weights.items()
+        if word in counted
     )
 
 
@@ -46,17 +48,17 @@ class Tail:
     def __contains__(self, unit_id: str) -> bool:
         return unit_id in self._units
 
-    def add(self, position: int, unit: Unit) -> None:
+    def add(self, unit: Searchable) -> None:
         """Take in a unit's newest searchable form in place of an older one."""
         self._remove(unit.id)
-        self._units[unit.id] = (unit.scope.key, unit.live, str(unit.kind), unit.domain)
-        if unit.erased_at is None:
+        self._units[unit.id] = (unit.scope_key, unit.live, unit.kind, unit.domain)
+        if unit.content:
             counted = frequencies(unit.content)
             self._tokens[unit.id] = counted
             self.total_tokens += sum(counted.values())
             for token in counted:
                 self._postings.setdefault(token, set()).add(unit.id)
-        self.position = max(self.position, position)
+        self.position = max(self.position, unit.changed_at)
 
     def _remove(self, unit_id: str) -> None:
         self._units.pop(unit_id, None)

@@ -53,7 +53,5 @@ def append(act: Act, entry: Entry) -> Receipt:
                 )
             return receipt_for(earlier, duplicate=True)
     occurred_at = None if entry.occurred_at is None else checked_instant(entry.occurred_at, "occurred_at")
-    event, redacted = act.record(
-        EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=entry.session
-    )
+    event, redacted = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=entry.session)
     return receipt_for(event, redacted=redacted)

@@ -9,7 +9,7 @@ from mnemon.model.canonical_json import canonical_json, json_needle
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
 from mnemon.model.link import Use
-from mnemon.model.unit import unit_to_json
+from mnemon.model.unit import Searchable, unit_to_json
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
@@ -82,9 +82,7 @@ class InMemoryTables:
         return iter(self._events[after : None if limit is None else after + limit])
 
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
-        return (
-            event for event in self._events if event.scope.key == scope_key and (not types or event.type in types)
-        )
+        return (event for event in self._events if event.scope.key == scope_key and (not types or event.type in types))
 
     def events_of_unit(self, unit_id: str) -> Iterator[Event]:
         return (event for event in self._events if event.subject == unit_id)
@@ -167,11 +165,11 @@ class InMemoryTables:
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         return iter(self._sorted(unit for unit in self._units.values() if unit.live and unit.kind in kinds))
 
-    def searchable_after(self, position: int, limit: int) -> list[tuple[int, Unit]]:
+    def searchable_after(self, position: int, limit: int) -> list[Searchable]:
         newer = sorted((at, unit_id) for unit_id, at in self._searchable.items() if at > position)
         if len(newer) > limit:
             newer = [item for item in newer if item[0] <= newer[limit - 1][0]]
-        return [(at, self._units[unit_id]) for at, unit_id in newer]
+        return [_searchable(self._units[unit_id], at) for at, unit_id in newer]
 
     def searchable_count_after(self, position: int) -> int:
         return sum(at > position for at in self._searchable.values())
@@ -268,6 +266,18 @@ class InMemoryTables:
         for _, use in sorted(self._uses.items()):
             flags = (use.handed, use.used, use.credited, use.blamed)
             yield canonical_json([use.unit_id, use.task_key, *map(int, flags)])
+
+
+def _searchable(unit: Unit, at: int) -> Searchable:
+    return Searchable(
+        id=unit.id,
+        scope_key=unit.scope.key,
+        live=unit.live,
+        kind=str(unit.kind),
+        domain=unit.domain,
+        content=unit.content,
+        changed_at=at,
+    )
 
 
 class InMemoryStore:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 
 from mnemon.errors import StoreUnavailable
 from mnemon.text.tokens import TOKENS_VERSION, tokens
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemon.model.unit import Unit
+    from mnemon.model.unit import Searchable
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
@@ -45,6 +44,8 @@ class TantivyIndex:
                 self._opened = tantivy.Index(self._schema, path=self._folder)
             except (ValueError, OSError):
                 # A damaged or foreign index is worth nothing: the store can make it again.
+                import shutil
+
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._opened = self._created()
             self._read_meta()
@@ -140,7 +141,7 @@ class TantivyIndex:
 
     # Writing
 
-    def update(self, changes: Iterable[tuple[int, Unit]], *, rebuild: bool = False) -> bool:
+    def update(self, changes: Iterable[Searchable], *, rebuild: bool = False) -> bool:
         import tantivy
 
         index = self._index()
@@ -154,15 +155,15 @@ class TantivyIndex:
         meta: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0} | ({} if rebuild else self._meta)
         if rebuild:
             writer.delete_all_documents()
-        for position, unit in changes:
+        for unit in changes:
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
-            if unit.erased_at is None:
+            if unit.content:
                 words = tokens(unit.content)
                 writer.add_document(_document(tantivy, unit, words))
                 meta["tokens"] += len(words)
                 meta["added"] += 1
-            meta["position"] = max(meta["position"], position)
+            meta["position"] = max(meta["position"], unit.changed_at)
         meta |= {"store": self._store_id, "version": TOKENS_VERSION}
         writer.delete_documents_by_term("id", _META)
         writer.add_document(tantivy.Document(id=[_META], meta=[json.dumps(meta)]))
@@ -179,11 +180,11 @@ class TantivyIndex:
         self._meta = {}
 
 
-def _document(tantivy: Any, unit: Unit, words: Sequence[str]) -> Any:
+def _document(tantivy: Any, unit: Searchable, words: Sequence[str]) -> Any:
     return tantivy.Document(
         id=[unit.id],
-        scope=[unit.scope.key],
-        kind=[str(unit.kind)],
+        scope=[unit.scope_key],
+        kind=[unit.kind],
         domain=[unit.domain],
         state=[_LIVE if unit.live else _PAST],
         body=[" ".join(words)],

@@ -25,18 +25,23 @@ _KEYWORDS: dict[str, tuple[str, ...] | None] = {
     "암호": None,
     "토큰": None,
 }
-_WORD_MIN = 8
+_CHARS_MIN = 8
+# `auth` names methods and modes as often as secrets.
+_AUTH_CHARS_MIN = 16
 _RUN_MAX = 2048
 
 
 def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     """From, to and kind of each value that is assigned to the name of a secret and looks like one."""
+    has_flags = "--" in text
     for keyword, before in _KEYWORDS.items():
         at = lowered.find(keyword)
         while at >= 0:
             end = at + len(keyword)
-            if before is None or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(before):
-                span = _value_after(text, lowered, at, end)
+            # In prose the next word follows; that is most of what a keyword in an ordinary text costs.
+            is_prose = lowered[end : end + 1] == " " and lowered[end + 1 : end + 2] not in "=: \t" and not has_flags
+            if not is_prose and (before is None or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(before)):
+                span = _value_after(text, lowered, at)
                 if span:
                     yield span
                     end = span[1]
@@ -46,7 +51,7 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 def is_secret_of(name: str, content: str) -> bool:
     """Whether an entry of that name with that content holds a secret."""
     # Read as the JSON it may have come from, so that one set of rules decides.
-    if len(content) < _WORD_MIN or len(name) > 128 or '"' in content or "\n" in content:
+    if len(content) < _CHARS_MIN or len(name) > 128 or '"' in content or "\n" in content:
         return False
     text = f'"{name}": "{content}"'
     lowered = text.lower()
@@ -55,35 +60,33 @@ def is_secret_of(name: str, content: str) -> bool:
     )
 
 
-def _value_after(text: str, lowered: str, at: int, end: int) -> tuple[int, int, str] | None:
-    if lowered.startswith("auth", at) and text[at - 1 : at].isalpha() and at:
+def _value_after(text: str, lowered: str, at: int) -> tuple[int, int, str] | None:
+    name = _name().match(lowered, at)
+    if name is None or (lowered.startswith("auth", at) and text[max(0, at - 1) : at].isalpha()):
         return None
-    name = _name().match(text, at)
-    if name is None:
-        return None
-    is_flag = name["assigned"] is None
-    if is_flag and not _flag().search(text, max(0, at - 40), at):
+    assigned: str | None = name["assigned"]
+    if assigned is None and not _flag().search(text, max(0, at - 40), at):
         return None
     found = _value().match(text, name.end())
     if found is None:
         return None
-    is_password = lowered.startswith(("passw", "passp", "pwd", "비", "패", "암"), at)
-    quoted = found["quoted"]
-    if quoted is not None:
-        return _span(found, "quoted", _kind(lowered, at, quoted)) if _is_quoted_secret(quoted, is_password) else None
-    start, stop = found.span("bare")
-    if stop - start == _RUN_MAX:
-        stop = _rest().match(text, stop).end()  # type: ignore[union-attr]
-    stop -= len(text[start:stop]) - len(text[start:stop].rstrip(")]}.:!?*"))
-    bare = text[start:stop]
-    glued = not is_flag and name["assigned"].strip() == name["assigned"] == "=" and text[stop : stop + 1] not in {",", ")"}
-    if not _is_bare_secret(bare, is_password, glued=glued):
-        return None
-    return start, stop, _kind(lowered, at, bare)
+    is_password = lowered.startswith(("pass", "pwd", "비밀", "패스", "암호"), at)
+    chars_min = _AUTH_CHARS_MIN if lowered.startswith("auth", at) and name.end() - at < 8 else _CHARS_MIN
+    start, end = found.span(found.lastgroup or 0)
+    if found.lastgroup != "bare":
+        is_secret = _is_quoted_secret(text[start:end], is_password)
+    else:
+        end = _trimmed_end(text, start, end)
+        is_setting = assigned == "=" and text[end : end + 1] not in {",", ")"}
+        is_secret = _is_bare_secret(text[start:end], is_password, is_setting, shouted=text[at : at + 3].isupper())
+    return (start, end, _kind(lowered, at, text[start:end])) if is_secret and end - start >= chars_min else None
 
 
-def _span(match: re.Match[str], group: str, kind: str) -> tuple[int, int, str]:
-    return match.start(group), match.end(group), kind
+def _trimmed_end(text: str, start: int, end: int) -> int:
+    if end - start >= _RUN_MAX:
+        rest = _rest().match(text, end)
+        return rest.end() if rest else end
+    return start + len(text[start:end].rstrip(")]}.:"))
 
 
 def _kind(lowered: str, at: int, content: str) -> str:
@@ -93,19 +96,20 @@ def _kind(lowered: str, at: int, content: str) -> str:
 
 
 def _is_quoted_secret(content: str, is_password: bool) -> bool:
-    if len(content) < _WORD_MIN or is_placeholder(content) or _is_reference(content) or not content.isascii():
+    if is_placeholder(content) or _is_reference(content) or not content.isascii():
         return False
     # In quotes a password may be a plain word; a token of words ("session-token") is a name.
     return is_password or (looks_random(content) and not _words().fullmatch(content))
 
 
-def _is_bare_secret(content: str, is_password: bool, *, glued: bool) -> bool:
-    if len(content) < _WORD_MIN or is_placeholder(content) or _is_reference(content) or _is_code(content):
+def _is_bare_secret(content: str, is_password: bool, is_setting: bool, *, shouted: bool) -> bool:
+    if is_placeholder(content) or _is_reference(content) or _is_code(content, is_setting and shouted):
         return False
     if is_password:
         # Outside quotes a plain word is a secret only where nothing but a setting is written so: DB_PASSWORD=word.
-        return glued or content.isdigit() or _mixed().search(content) is not None
-    return _mixed().search(content) is not None and not _type_name().fullmatch(content)
+        return is_setting or content.isdigit() or _mixed().search(content) is not None
+    named = _type_name().fullmatch(content) or _email().fullmatch(content) or _hyphenated().fullmatch(content)
+    return _mixed().search(content) is not None and not named
 
 
 def _is_reference(content: str) -> bool:
@@ -113,20 +117,19 @@ def _is_reference(content: str) -> bool:
     return _reference().match(content) is not None or _file().fullmatch(content) is not None
 
 
-def _is_code(content: str) -> bool:
-    return _call().match(content) is not None or _dotted().fullmatch(content) is not None or (
-        _words().fullmatch(content) is not None and "_" in content
-    )
+def _is_code(content: str, is_setting: bool) -> bool:
+    if _call().match(content) or _dotted().fullmatch(content):
+        return True
+    return not is_setting and "_" in content and _words().fullmatch(content) is not None
 
 
 @cache
 def _name() -> re.Pattern[str]:
-    # The rest of the name, its closing quote, and the sign of assignment; or a space, after a flag.
+    # The rest of the name, its closing quote, and the sign of assignment; or a space, after a flag. In lower case.
     return re.compile(
         r"(?:passw(?:or)?d|passphrase|pwd|secret|token|key|auth|비밀번호|패스워드|암호|토큰)"
-        r"(?:[_-]?(?:access|key|token|secret|base|value|string|hash|admin|root|user|db|b64|base64|hex|[0-9]{1,2}))"
-        r"""{0,3}s?(?:\\{0,3}["'`])?(?:(?P<assigned>[ \t]{0,8}(?:=>|:=|=(?!=)|:(?!:))[ \t]{0,8})|[ ](?=\S))""",
-        re.IGNORECASE,
+        r"(?:[_-]?(?:access|key|token|secret|base|value|string|hash|admin|root|user|db|b64|hex|[0-9]{1,2})){0,3}+s?"
+        r"""(?:\\{0,3}["'`])?(?:(?P<assigned>[ \t]{0,8}(?:=>|:=|=(?!=)|:(?!:))[ \t]{0,8})|[ ](?=\S))"""
     )
 
 
@@ -137,10 +140,13 @@ def _flag() -> re.Pattern[str]:
 
 @cache
 def _value() -> re.Pattern[str]:
-    return re.compile(
-        r"""(?:\\{0,3}(?P<mark>["'`])(?P<quoted>[^"'`\s\\]{8,2048})\\{0,3}(?P=mark)"""
-        rf"""|(?P<bare>[!#-&(-+\--:=?-\[\]-_a-~]{{1,{_RUN_MAX}}}))"""
+    quoted = "|".join(
+        rf"{mark}(?P<{name}>[^{mark}\s\\]{{8,}}+)\\{{0,3}}{mark}"
+        for name, mark in (("double", '"'), ("single", "'"), ("back", "`"))
     )
+    # Outside quotes an equals sign is padding at the end or the next assignment.
+    bare = rf"[!#-%(-+\--:?-\[\]^_a-{{}}~]{{1,{_RUN_MAX}}}+(?:={{1,2}}(?![\w=]))?"
+    return re.compile(rf"[bBfFrRuU]{{0,2}}\\{{0,3}}(?:{quoted})|(?P<bare>{bare})")
 
 
 @cache
@@ -155,7 +161,17 @@ def _mixed() -> re.Pattern[str]:
 
 @cache
 def _words() -> re.Pattern[str]:
-    return re.compile(r"[A-Za-z]+\d{0,2}(?:[_.:-][A-Za-z]+\d{0,2})*")
+    return re.compile(r"[A-Za-z]+\d{0,2}(?:[_.:-](?:[A-Za-z]+\d{0,2}|\d{1,2}))*")
+
+
+@cache
+def _hyphenated() -> re.Pattern[str]:
+    return re.compile(r"[A-Za-z]+\d{0,2}(?:[.:-][A-Za-z]+\d{0,2})+|v?\d+(?:\.\d+)+\S*")
+
+
+@cache
+def _email() -> re.Pattern[str]:
+    return re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
 
 
 @cache
@@ -167,7 +183,7 @@ def _type_name() -> re.Pattern[str]:
 def _reference() -> re.Pattern[str]:
     return re.compile(
         r"[A-Za-z][A-Za-z0-9+.-]{1,20}://|\.{0,2}/|~/|[A-Za-z]:\\|[a-z_.-]+/[a-z_.-]+\d{0,3}(?:/[a-z_.-]+\d{0,3})*\Z"
-        r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|vars?|config|settings|self|this|arn|vault|op|ref|file)[.:(\[]",
+        r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|vars?|config|settings|self|this|arn|vault|op|ref|file)[.:(\[]|(?i:ctrl|alt|shift|cmd|meta)[+-]",
     )
 
 

@@ -21,7 +21,7 @@ def redacted(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each secret replaced by `[REDACTED:<kind>]`, and the kinds found."""
     kinds: set[str] = set()
     # What one pass takes away can lay open what it hid, so a text that had a secret is read again.
-    while spans := list(_spans(text)):
+    while spans := _apart(_spans(text)):
         kinds.update(kind for _, _, kind in spans)
         text = _without(text, spans)
     return text, tuple(sorted(kinds))
@@ -79,16 +79,23 @@ def _spans(text: str) -> Iterator[Span]:
         yield from assigned_secrets(text, lowered)
 
 
+def _apart(spans: Iterator[Span]) -> list[Span]:
+    """The spans in order, those that overlap made one of the kind of the first."""
+    apart: list[Span] = []
+    for start, end, kind in sorted(spans, key=lambda span: span[0]):
+        if apart and start < apart[-1][1]:
+            first = apart[-1]
+            apart[-1] = (first[0], max(first[1], end), first[2])
+        else:
+            apart.append((start, end, kind))
+    return apart
+
+
 def _without(text: str, spans: list[Span]) -> str:
-    """The text without the spans; of two that overlap the earlier wins, and of two that start together the first."""
-    spans.sort(key=lambda span: span[0])
     pieces, at = [], 0
     for start, end, kind in spans:
-        if start >= at:
-            pieces += [text[at:start], f"[REDACTED:{kind}]"]
-            at = end
-        elif end > at:
-            at = end
+        pieces += [text[at:start], f"[REDACTED:{kind}]"]
+        at = end
     return "".join((*pieces, text[at:]))
 
 
@@ -113,8 +120,8 @@ def _authorizations(text: str, lowered: str) -> Iterator[Span]:
     at = -1
     while (at := lowered.find("authorization", at + 1)) >= 0:
         match = _authorization().match(text, at)
-        if match and looks_random(match[1]):
-            yield *match.span(1), "bearer-token"
+        if match and looks_random(match[match.lastindex or 0]):
+            yield *match.span(match.lastindex or 0), "bearer-token"
     at = -1
     while (at := lowered.find("bearer ", at + 1)) >= 0:
         match = _bearer().match(text, at)
@@ -134,7 +141,7 @@ def _key_begin() -> re.Pattern[str]:
 
 @cache
 def _key_body() -> re.Pattern[str]:
-    return re.compile(r"[ \t]*(?:\\*[rn]|\r?\n|[A-Za-z0-9+/]{16})(?=[\s\S])")
+    return re.compile(r"[ \t]*(?:\\+[rn]|\r?\n|[A-Za-z0-9+/]{16})(?=[\s\S])")
 
 
 @cache
@@ -151,8 +158,8 @@ def _url_password() -> re.Pattern[str]:
 @cache
 def _authorization() -> re.Pattern[str]:
     return re.compile(
-        r"""authorization\\{0,2}["']?\s{0,4}[:=]\s{0,4}\\{0,2}["']?(?:(?:bearer|basic|token|apikey)\s{1,4})"""
-        r"([A-Za-z0-9._~+/=-]{8,})",
+        r"""authorization\\{0,2}["']?\s{0,4}[:=]\s{0,4}\\{0,2}["']?"""
+        r"(?:(?:bearer|basic|token|apikey)\s{1,4}([A-Za-z0-9._~+/=-]{8,})|([A-Za-z0-9_~+=-]{20,}))",
         re.IGNORECASE,
     )
 

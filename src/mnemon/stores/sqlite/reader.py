@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
+from mnemon.lazy import Lazy
 from mnemon.model.actor import Actor
 from mnemon.model.canonical_json import canonical_json, json_needle
 from mnemon.model.event import Event, EventType, Stream
 from mnemon.model.instant import instant, micros
-from mnemon.model.link import Link, Use
 from mnemon.model.scope import Scope
-from mnemon.model.unit import unit_from_json, unit_to_json
 from mnemon.model.value import replace
 from mnemon.stores.sqlite.sql import QUERY
 
@@ -21,9 +20,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemon.model.link import LinkType
+    from mnemon.model import link as links
+    from mnemon.model import unit as units
+    from mnemon.model.link import Link, LinkType, Use
     from mnemon.model.scope import Level
-    from mnemon.model.unit import Kind, Status, Unit
+    from mnemon.model.unit import Kind, Searchable, Status, Unit
+else:
+    links = Lazy("mnemon.model.link")
+    units = Lazy("mnemon.model.unit")
 
 _CHUNK = 500
 
@@ -121,23 +125,23 @@ class SqliteReader:
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         return (_unit(body) for (body,) in self._all("units_of_kinds", kinds=json.dumps(kinds)))
 
-    def searchable_after(self, position: int, limit: int) -> list[tuple[int, Unit]]:
+    def searchable_after(self, position: int, limit: int) -> list[Searchable]:
         rows = self._all("searchable_after", position=position, limit=limit)
-        return [(at, _unit(body)) for at, body in rows]
+        return [units.Searchable(*row[:2], bool(row[2]), *row[3:]) for row in rows]
 
     def searchable_count_after(self, position: int) -> int:
         return int(self._one("searchable_count_after", position=position)[0])
 
     def link(self, link_id: str) -> Link | None:
         row = self._one("link", id=link_id)
-        return row and Link.from_json(json.loads(row[0]))
+        return row and links.Link.from_json(json.loads(row[0]))
 
     def links_of(self, unit_id: str) -> list[Link]:
-        return [Link.from_json(json.loads(body)) for (body,) in self._all("links_of", unit_id=unit_id)]
+        return [links.Link.from_json(json.loads(body)) for (body,) in self._all("links_of", unit_id=unit_id)]
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
         rows = self._all("open_links", scope_keys=json.dumps(scope_keys), type=type)
-        return [Link.from_json(json.loads(body)) for (body,) in rows]
+        return [links.Link.from_json(json.loads(body)) for (body,) in rows]
 
     def test_passed(self, stream: Stream, name: str) -> bool:
         row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
@@ -223,7 +227,7 @@ class SqliteTransaction(SqliteReader):
             canonical_key=canonical_key,
             skeleton_key=skeleton_key,
             searchable_at=searchable_at,
-            body=canonical_json(unit_to_json(unit)),
+            body=canonical_json(units.unit_to_json(unit)),
         )
         if unit.version > 1 or unit.erased_at:
             self._all("drop_citations", unit_id=unit.id)
@@ -268,7 +272,7 @@ def _event(row: Any) -> Event:
         seq=row[2],
         type=EventType(row[4]),
         actor=Actor.parse(row[5]),
-        scope=Scope(*json.loads(row[6])),
+        scope=Scope.of(json.loads(row[6])),
         session=row[8],
         subject=row[9],
         key=row[10],
@@ -283,10 +287,10 @@ def _event(row: Any) -> Event:
 
 
 def _unit(body: str) -> Unit:
-    return unit_from_json(json.loads(body))
+    return units.unit_from_json(json.loads(body))
 
 
 def _use(row: Any) -> Use:
     unit_id, task_key, *flags = row
     handed, used, credited, blamed = map(bool, flags)
-    return Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)
+    return links.Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)

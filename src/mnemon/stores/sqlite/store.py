@@ -356,7 +356,9 @@ def _translated(path: str) -> Iterator[None]:
     except sqlite3.Error as error:
         raise _translation(path, error) from error
     except OSError as error:
-        raise StoreUnavailable(f"{path}: {error.strerror or error}.", hint="Check the folder and its rights.") from error
+        raise StoreUnavailable(
+            f"{path}: {error.strerror or error}.", hint="Check the folder and its rights."
+        ) from error
 
 
 def _translation(path: str, error: sqlite3.Error) -> MnemonError:
