@@ -1,4 +1,4 @@
-"""Memory and Seat: every verb, in the order of the data's path. Each reads as what happens; the stations do the work."""
+"""Memory and Seat: every verb, in the order of the data's path. The stations do the work; here it can be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mnemon.model.instant import checked_instant
 from mnemon.model.presence import Presence
 from mnemon.model.scope import Level, Scope
 from mnemon.model.value import replace
-from mnemon.policy.admission import checked_text
+from mnemon.policy.admission import checked_count, checked_text
 from mnemon.policy.trust import confidence_at
 from mnemon.staging.append import Entry, append
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
+    from mnemon import doctor
     from mnemon.code import git, tree
     from mnemon.config import Config
     from mnemon.gate import promote as promotion
@@ -90,6 +91,7 @@ else:
     verification = Lazy("mnemon.gate.verify")
 
 _CHUNK = 500
+_PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 _SIMILAR_EPISODES_MAX = 3
 
@@ -131,12 +133,17 @@ class Memory:
         root: str | os.PathLike[str] | None = None,
     ) -> Seat:
         """A place to act from: who, and where. Cheap, stateless, safe to share between threads."""
-        if not isinstance(actor, Actor) or not isinstance(scope, Scope):
+        given: tuple[Any, Any] = (actor, scope)
+        if not isinstance(given[0], Actor) or not isinstance(given[1], Scope):
             raise InvalidInput(
                 "A seat needs an Actor and a Scope.", hint='mem.seat(Actor.agent("coder-1"), Scope(project="shop"))'
             )
         tree = self._root if root is None else os.path.abspath(os.fspath(root))
         return Seat(self, Presence(actor, scope, session, tree))
+
+    def now(self) -> datetime:
+        """The time by this memory's clock."""
+        return self._clock()
 
     @property
     def _finder(self) -> finder.Finder:
@@ -186,13 +193,13 @@ class Memory:
         pruned, kept = retention.prunable(found, self._clock(), self.config.retention)
         if not dry_run:
             for unit in pruned:
-                presence = Presence(Actor.system("retention"), unit.scope)
-                self._ledger.act(presence, lambda act, id=unit.id: self._pruned(act, id))
+                self._prune_one(unit)
         return outcome.Pruned(units=tuple(unit.id for unit in pruned), kept=kept, dry_run=dry_run)
 
-    @staticmethod
-    def _pruned(act: Act, unit_id: str) -> Unit:
-        return retirement.prune(act, unit_id, "retention: old and of little worth (G24)")
+    def _prune_one(self, unit: Unit) -> None:
+        reason = "retention: old and of little worth (G24)"
+        presence = Presence(Actor.system("retention"), unit.scope)
+        self._ledger.act(presence, lambda act: retirement.prune(act, unit.id, reason))
 
     def doctor(self) -> list[Finding]:
         """Look the memory over with a real write and a real recall, and say in words what is wrong."""
@@ -222,7 +229,7 @@ class Memory:
                 transfer.checked_header(file.readline())
                 numbered = enumerate(file, start=2)
                 while chunk := [(number, line) for _, (number, line) in zip(range(_CHUNK), numbered, strict=False)]:
-                    done = self._store.write(lambda transaction, lines=chunk: transfer.import_batch(transaction, lines))
+                    done = self._import_chunk(chunk)
                     events, skipped = events + done.events, skipped + done.skipped
                     streams = max(streams, done.streams)
                     if progress is not None:
@@ -232,6 +239,9 @@ class Memory:
                 f"{os.fspath(path)!r} can't be read: {error}.", hint="Give a file that export wrote."
             ) from None
         return outcome.Imported(events=events, skipped=skipped, streams=streams)
+
+    def _import_chunk(self, lines: list[tuple[int, str]]) -> Imported:
+        return self._store.write(lambda transaction: transfer.import_batch(transaction, lines))
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""
@@ -425,8 +435,7 @@ class Seat:
         after: str | None = None,
     ) -> list[Unit]:
         """What this seat can see, newest first; `after` is the last id of the page before."""
-        if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit <= 10_000:
-            raise InvalidInput(f"limit must be from 0 to 10000, not {limit!r}.", hint="Page with after=<last id>.")
+        checked_count(limit, "limit", _PAGE_MAX)
         found = self._read(
             lambda reader: reader.units_in(
                 self.presence.visible_keys,
@@ -538,13 +547,13 @@ class Seat:
         as_of: datetime | None = None,
     ) -> Found:
         """The units that answer a question, in order, with reasons; and what was withheld, and why."""
-        if not isinstance(query, str):
+        given: Any = query
+        if not isinstance(given, str):
             raise InvalidInput(
-                f"A query is text, not {type(query).__name__}.", hint="recall('how does checkout retry?')"
+                f"A query is text, not {type(given).__name__}.", hint="recall('how does checkout retry?')"
             )
         most = self._memory.config.recall.k_max
-        if not isinstance(k, int) or isinstance(k, bool) or not 0 <= k <= most:
-            raise InvalidInput(f"k must be a whole number from 0 to {most}, not {k!r}.", hint="8 is the default.")
+        checked_count(k, "k", most)
         found = answer.answer(
             self._memory._store,
             self._memory._finder,

@@ -76,7 +76,7 @@ class Reader(Protocol):
     def uses_of_unit(self, unit_id: str) -> list[Use]: ...
     def counts(self) -> dict[str, dict[str, int]]: ...
     def rows(self) -> Iterator[str]:
-        """Every projection row in its canonical form and order, the same on every store: what a digest is taken over."""
+        """Every projection row in canonical form and order, the same on every store: what a digest is taken over."""
 
 
 class Transaction(Reader, Protocol):
@@ -91,7 +91,7 @@ class Transaction(Reader, Protocol):
     def put_unit(
         self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
     ) -> None:
-        """Insert or replace; `searchable_at` is the position of the change if search must see it, None if it need not."""
+        """Insert or replace; `searchable_at` is the position of the change, or None if search need not see it."""
 
     def put_link(self, link: Link) -> None: ...
     def drop_link(self, link_id: str) -> None: ...
@@ -102,7 +102,7 @@ class Transaction(Reader, Protocol):
 
 
 class Store(Protocol):
-    """The truth: an append-only log and its projections, changed together in transactions that queue, never fail late."""
+    """The truth: an append-only log and its projections, changed together in transactions that queue."""
 
     @property
     def id(self) -> str:

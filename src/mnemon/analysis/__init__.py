@@ -1,1 +1,1 @@
-"""Analysis. Takes: what a task logged. Gives: what can be learnt from it. Never: a source of truth: it is derived (R14)."""
+"""Analysis. Takes: what a task logged. Gives: what can be learnt from it. Never: is a source of truth (R14)."""

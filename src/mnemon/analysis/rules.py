@@ -56,16 +56,19 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
         analysis = given
     else:
         try:
-            analysis = Analysis(**{"success": passed, "critique": "", "score": float(passed)} | dict(given))
+            fields: dict[str, Any] = {"success": passed, "critique": "", "score": float(passed)} | dict(given)
+            analysis = Analysis(**fields)
         except TypeError as error:
             raise AnalystFailed(
                 f"The analysis does not fit: {error}.", hint="Give the fields of mnemon.Analysis."
             ) from None
     if analysis.success and not passed:
         raise AnalystFailed("The analysis claims success, but verification failed.", hint="Set success to False.")
-    if isinstance(analysis.score, bool) or not isinstance(analysis.score, int | float) or not 0 <= analysis.score <= 1:
-        raise AnalystFailed(f"The score must be from 0 to 1, not {analysis.score!r}.", hint="1.0 is a full success.")
-    if not isinstance(analysis.critique, str) or any(not isinstance(item, str) for item in analysis.key_decisions):
+    score: Any = analysis.score
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        raise AnalystFailed(f"The score must be from 0 to 1, not {score!r}.", hint="1.0 is a full success.")
+    texts: tuple[Any, ...] = (analysis.critique, *analysis.key_decisions)
+    if any(not isinstance(text, str) for text in texts):
         raise AnalystFailed("critique and key_decisions must be text.", hint="Give strings.")
     return analysis
 

@@ -1,1 +1,1 @@
-"""Embedding. Takes: text. Gives: vectors that carry the name of what made them. Never: decides a duplicate by itself."""
+"""Embedding. Takes: text. Gives: vectors that carry the name of their maker. Never: decides a duplicate by itself."""

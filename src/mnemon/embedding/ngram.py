@@ -20,7 +20,7 @@ DEFAULT_SEED = 20_251
 
 
 class NgramHashEmbedder:
-    """Sparse vectors `{dimension: weight}`. Vectors compare only with vectors of an embedder in the same state (R18)."""
+    """Sparse vectors `{dimension: weight}`, comparable only with those of an embedder in the same state (R18)."""
 
     def __init__(self, ngram_range: tuple[int, int] = (3, 5), dim: int = 16_384, seed: int = DEFAULT_SEED) -> None:
         low, high = ngram_range

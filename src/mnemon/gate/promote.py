@@ -13,6 +13,8 @@ from mnemon.text.canonical import canonical, canonical_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mnemon.ledger.act import Act
     from mnemon.model.scope import Level, Scope
     from mnemon.model.unit import Unit
@@ -23,7 +25,7 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
     unit = act.changeable_unit(unit_id, expected_version)
     refusal = refusal_to_promote(unit, target, act.presence.actor, act.config.policy)
     if refusal is not None:
-        payload = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
+        payload: dict[str, Any] = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
         event, _ = act.record(EventType.UNIT_HELD, payload, subject=unit_id)
         reason = f"{refusal.reason} {refusal.hint}"
         return Refused(rule=refusal.rule, reason=reason, receipt=receipt_for(event), unit_id=unit_id)

@@ -77,7 +77,7 @@ def verify(
 
 
 def _settle_reliance(act: Act, passed: bool) -> None:
-    """Units that recall handed to this task, or that it marked as used, share its success or failure, once each (R2)."""
+    """Units that recall handed to this task, or that it marked as used, share how it went, once each (R2)."""
     for use in act.transaction.uses_of_task(act.presence.scope_key):
         unit = act.transaction.unit(use.unit_id)
         if unit is None or not unit.live:

@@ -54,7 +54,7 @@ class Act:
         occurred_at: datetime | None = None,
         session: str | None = None,
     ) -> tuple[Event, tuple[str, ...]]:
-        """Append one event, chained and without secrets, and project it; gives it back with the kinds of secret removed."""
+        """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
         found: set[str] = set()
         body = canonical_json(redacted_tree(payload, found))
         if len(body) > self.config.limits.data_bytes_max:
@@ -116,9 +116,10 @@ class Act:
         actor = self.presence.actor
         if not self.config.policy.allows(actor.kind, deed, unit.level):
             allowed = ", ".join(sorted(self.config.policy.table[deed][unit.level])) or "nobody"
+            rule = self.config.policy.rule_of(deed)
             raise NotAllowed(
-                f"{actor} may not {deed} unit {unit.id} at {unit.level} scope (policy rule {self.config.policy.rule_of(deed)}).",
-                rule=self.config.policy.rule_of(deed),
+                f"{actor} may not {deed} unit {unit.id} at {unit.level} scope (policy rule {rule}).",
+                rule=rule,
                 hint=f"At {unit.level} scope this is for: {allowed}.",
             )
 

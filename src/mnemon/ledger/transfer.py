@@ -57,7 +57,7 @@ def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> 
             known = transaction.event(event.id)
             if known is None or known.hash != event.hash:
                 raise Conflict(
-                    f"Line {number}: {event.stream} #{event.seq} differs from what is here: the two logs have diverged.",
+                    f"Line {number}: {event.stream} #{event.seq} differs from what is here: the logs have diverged.",
                     hint="Import into a new memory instead.",
                 )
             skipped += 1

@@ -24,8 +24,7 @@ class Actor:
     id: str
 
     def __check__(self) -> None:
-        if not isinstance(self.kind, ActorKind):
-            object.__setattr__(self, "kind", _actor_kind(self.kind))
+        object.__setattr__(self, "kind", _actor_kind(self.kind))
         checked_id(self.id, "an actor's id")
 
     @staticmethod
@@ -68,7 +67,7 @@ def _actor_kind(name: str) -> ActorKind:
 
 
 def checked_id(id: object, what: str) -> str:
-    """`id` if it can name something: a non-empty string that UTF-8 can hold. Any other character is only a character."""
+    """`id` if it can name something: a non-empty string that UTF-8 can hold; every character is only a character."""
     if not isinstance(id, str) or not id.strip():
         raise InvalidInput(
             f"{what[0].upper()}{what[1:]} must be a non-empty string, not {id!r}.", hint="Give it a name."

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def canonical_json(content: Any) -> str:
-    """JSON with sorted keys and no spaces; what JSON or UTF-8 can't hold is refused here, before anything is written."""
+    """JSON with sorted keys and no spaces; what JSON or UTF-8 can't hold is refused before anything is written."""
     try:
         text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
         text.encode()

@@ -10,6 +10,7 @@ from mnemon.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -79,7 +80,12 @@ class Citation:
             if path and (ends := span.replace("L", "").split("-")) and all(end.isdigit() for end in ends):
                 return cls.file(path, (int(ends[0]), int(ends[-1])))
             return cls.file(rest)
-        makers = {"commit": cls.commit, "log": cls.log, "human": cls.human, "test": cls.test}
+        makers: dict[str, Callable[[str], Citation]] = {
+            "commit": cls.commit,
+            "log": cls.log,
+            "human": cls.human,
+            "test": cls.test,
+        }
         if kind not in makers or not rest:
             raise InvalidInput(
                 f"{text!r} is no citation.",

@@ -61,7 +61,7 @@ class Stream:
 
 @value
 class Event:
-    """What somebody did, thought, saw, asked or decided. Never edited; its payload can be erased (R16), its hash stays."""
+    """What somebody did, thought, saw or decided. Never edited; its payload can be erased (R16), its hash stays."""
 
     id: str
     stream: Stream

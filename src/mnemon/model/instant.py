@@ -6,6 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from mnemon.errors import InvalidInput
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -22,13 +26,14 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def checked_instant(given: datetime, what: str) -> datetime:
+def checked_instant(given: Any, what: str) -> datetime:
     """`given` in UTC; a datetime without a zone would mean something else on every machine."""
     if not isinstance(given, datetime) or given.tzinfo is None:
         raise InvalidInput(
             f"{what} must be a datetime with a time zone, not {given!r}.", hint="datetime.now(UTC), say."
         )
+    aware: datetime = given
     try:
-        return given.astimezone(UTC)
+        return aware.astimezone(UTC)
     except OverflowError:
         raise InvalidInput(f"{what} {given!r} is out of range.", hint="Use a date between year 1 and 9999.") from None

@@ -116,7 +116,7 @@ class Found:
 
 @value
 class Explanation:
-    """Everything a unit can say for itself: where from, who, when true, how sure and why, replaced by what, used by whom."""
+    """Everything a unit can say for itself: where from, who, when true, how sure, replaced by what, used by whom."""
 
     unit: Unit
     confidence_now: float
@@ -137,7 +137,7 @@ class Explanation:
 
 @value
 class Erased:
-    """What an erasure took out: the units, the number of event payloads, and the files that were searched afterwards."""
+    """What an erasure took out: units, event payloads, and how many files were searched for the content afterwards."""
 
     units: tuple[str, ...]
     events: int

@@ -8,7 +8,7 @@ from mnemon.model.scope import Scope
 
 
 class Presence:
-    """An actor in a scope, in a session, at a working tree. Its keys are worked out once, since every act needs them."""
+    """An actor in a scope, in a session, at a working tree. Its keys are made once, since every act needs them."""
 
     __slots__ = ("actor", "root", "scope", "scope_key", "session", "stream", "visible_keys")
 

@@ -80,7 +80,7 @@ class Scope:
 
     @property
     def visible(self) -> tuple[Scope, ...]:
-        """The addresses a reader here may see, narrowest first: its own task, worktree, project and org, never another's."""
+        """The addresses a reader here may see, narrowest first: its own task, worktree, project and org."""
         levels = (Level.TASK, Level.WORKTREE, Level.PROJECT, Level.ORG)
         present = (self.task, self.worktree, self.project, self.org)
         return tuple(self.at(level) for level, segment in zip(levels, present, strict=True) if segment is not None)

@@ -15,7 +15,7 @@ from mnemon.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 
@@ -211,7 +211,7 @@ def unit_to_json(unit: Unit) -> dict[str, Any]:
     }
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Any], Any]] = {
     "kind": Kind,
     "scope": Scope.of,
     "status": Status,

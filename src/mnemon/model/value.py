@@ -22,7 +22,7 @@ def _initialiser(cls: type, fields: tuple[str, ...], defaults: dict[str, Any]) -
     known = frozenset(fields)
     check = cls.__dict__.get("__check__")
 
-    def __init__(self: Any, *positional: Any, **given: Any) -> None:
+    def initialise(self: Any, *positional: Any, **given: Any) -> None:
         if positional:
             given = _named(cls, fields, positional, given)
         look = given.get
@@ -37,7 +37,7 @@ def _initialiser(cls: type, fields: tuple[str, ...], defaults: dict[str, Any]) -
         if check is not None:
             check(self)
 
-    return __init__
+    return initialise
 
 
 def _named(cls: type, fields: tuple[str, ...], positional: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -53,10 +53,11 @@ def _refuse(self: Any, name: str, *_: object) -> None:
     raise AttributeError(f"{type(self).__name__} is frozen: {name!r} can't be changed (use replace)")
 
 
-def _equal(self: Any, other: object) -> bool:
-    if type(other) is not type(self):
-        return NotImplemented
-    return all(getattr(self, name) == getattr(other, name) for name in type(self).__match_args__)
+def _equal(self: Any, other: Any) -> bool:
+    cls: Any = type(self)
+    if type(other) is not cls:
+        return False
+    return all(getattr(self, name) == getattr(other, name) for name in cls.__match_args__)
 
 
 def _hashed(self: Any) -> int:
@@ -81,7 +82,7 @@ def _restore(self: Any, state: dict[str, Any]) -> None:
 @dataclass_transform(frozen_default=True)
 def value(cls: type[T]) -> type[T]:
     """Make `cls` a frozen value of its annotated fields; `__check__`, if defined, runs after construction."""
-    fields = tuple(cls.__dict__.get("__annotations__", {}))
+    fields = tuple(cls.__annotations__)
     body = {name: item for name, item in cls.__dict__.items() if name not in {"__dict__", "__weakref__"}}
     defaults = {name: body.pop(name) for name in fields if name in body}
     body |= {
@@ -95,7 +96,8 @@ def value(cls: type[T]) -> type[T]:
     }
     for name, method in (("__eq__", _equal), ("__repr__", _shown)):
         body.setdefault(name, method)
-    made: Any = type(cls)(cls.__name__, cls.__bases__, body)
+    meta: Any = type(cls)
+    made = meta(cls.__name__, cls.__bases__, body)
     made.__init__ = _initialiser(made, fields, defaults)
     return made  # type: ignore[no-any-return]
 

@@ -1,1 +1,1 @@
-"""Policy. Takes: values. Gives: what is allowed, how sure something is, what may be promoted or pruned. Never: I/O or a clock."""
+"""Policy. Takes: values. Gives: what is allowed, how sure a thing is, what may rise or go. Never: I/O or a clock."""

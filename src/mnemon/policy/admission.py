@@ -36,3 +36,9 @@ def checked_key(key: str | None) -> str | None:
     if key is not None and len(checked_id(key, "an idempotency key")) > KEY_CHARS_MAX:
         raise InvalidInput(f"An idempotency key has at most {KEY_CHARS_MAX} characters.", hint="Use a hash as the key.")
     return key
+
+
+def checked_count(number: Any, what: str, most: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= most:
+        raise InvalidInput(f"{what} must be a whole number from 0 to {most}, not {number!r}.", hint="Correct it.")
+    return number

@@ -93,7 +93,7 @@ class Policy:
 
 
 def policy_from(settings: Mapping[str, Any]) -> Policy:
-    """The policy that `[policy]` of mnemon.toml asks for; anything wider than the default needs `allow_unsafe = true`."""
+    """The policy that `[policy]` of mnemon.toml asks for; wider than the default needs `allow_unsafe = true`."""
     table = {deed: dict(levels) for deed, levels in DEFAULT_TABLE.items()}
     validated = DEFAULT_VALIDATED
     unsafe = settings.get("allow_unsafe", False) is True

@@ -65,7 +65,7 @@ def confidence_at(trust: Trust, moment: datetime, rules: TrustRules) -> float:
     Whole days, so that what was validated today reads exactly as it was stored. A clock that went back gives no gain.
     """
     days = max(0, (moment - (trust.last_validated_at or trust.since)).days)
-    kept = (1 - rules.decay_per_month[trust.decay_policy]) ** (days / DAYS_PER_MONTH)
+    kept: float = (1 - rules.decay_per_month[trust.decay_policy]) ** (days / DAYS_PER_MONTH)
     faded = trust.confidence * kept
     return faded if days == 0 else max(rules.minimum, min(rules.maximum, faded))
 

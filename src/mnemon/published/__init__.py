@@ -1,1 +1,1 @@
-"""Published. Takes: claims, and acts on units. Gives: units, merged or disputed where they meet others. Never: searches."""
+"""Published. Takes: claims and acts on units. Gives: units, merged or disputed where they meet. Never: searches."""

@@ -1,4 +1,4 @@
-"""Everything a unit can say for itself (S7): where from, who, when true, how sure and why, replaced by what, used by whom."""
+"""Everything a unit can say for itself (S7): where from, who, when true, how sure, replaced by what, used by whom."""
 
 from __future__ import annotations
 

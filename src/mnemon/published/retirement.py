@@ -107,7 +107,7 @@ def _provable(act: Act, contents: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _events_about(act: Act, unit: Unit) -> list[Event]:
-    """The unit's own events, those of its links, and every event that quotes it (if it is long enough to be a quote)."""
+    """The unit's own events, those of its links, and every event that quotes it, if it is long enough for a quote."""
     events = list(act.transaction.events_of_unit(unit.id))
     for link in act.transaction.links_of(unit.id):
         added = act.transaction.event(link.id)

@@ -1,1 +1,1 @@
-"""Recall. Takes: a question and who asks. Gives: units in order, with reasons, and what was withheld and why. Never: writes."""
+"""Recall. Takes: a question and who asks. Gives: units in order, with reasons, and what was withheld. Never: writes."""

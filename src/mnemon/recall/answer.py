@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+    from typing import Any
 
     from mnemon.config import RecallRules
     from mnemon.model.outcome import Recalled
@@ -43,7 +44,7 @@ def answer(
     visible = presence.visible_keys
     words = query_tokens(query)
     limit = max(rules.candidates_min, k * rules.candidates_per_item) if k else 0
-    within = {"kinds": [str(kind) for kind in kinds], "domains": [domain, _GLOBAL] if domain else []}
+    within: dict[str, Any] = {"kinds": [str(kind) for kind in kinds], "domains": [domain, _GLOBAL] if domain else []}
     if words:
         candidates = finder.candidates(words, visible, limit=limit, **within)
         past = finder.candidates(words, visible, limit=limit if as_of else _WITHHELD_MAX, live=False, **within)

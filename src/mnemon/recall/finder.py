@@ -11,6 +11,7 @@ from mnemon.recall.tail import Tail, bm25, frequencies
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from mnemon.config import StoreRules
     from mnemon.model.unit import Searchable, Unit
@@ -59,7 +60,7 @@ class Finder:
         with self._lock:
             self._catch_up()
             weights, mean = self._weighted(words)
-            within = {"live": live, "kinds": kinds, "domains": domains, "limit": limit}
+            within: dict[str, Any] = {"live": live, "kinds": kinds, "domains": domains, "limit": limit}
             scores = {unit_id: score for score, unit_id in self._tail.best(weights, mean, scope_keys, **within)}
             indexed = self._index.search(words, scope_keys, **within) if self._index is not None else []
             fresh = [unit_id for unit_id in indexed if unit_id not in self._tail]
@@ -107,7 +108,7 @@ class Finder:
             self._tail.position = self._index.position() if self._index is not None else 0
             self._started = True
         while True:
-            newer = self._store.read(lambda reader: reader.searchable_after(self._tail.position, _TAIL_PAGE))
+            newer = self._page_after(self._tail.position)
             for unit in newer:
                 self._tail.add(unit)
             if len(newer) < _TAIL_PAGE:
@@ -152,13 +153,13 @@ class Finder:
         return True
 
     def _catch_up_after_indexing(self) -> None:
-        for unit in self._store.read(lambda reader: reader.searchable_after(self._tail.position, _TAIL_PAGE)):
+        for unit in self._page_after(self._tail.position):
             self._tail.add(unit)
 
     def _changes_after(self, position: int, progress: Callable[[int], None] | None) -> Iterator[Searchable]:
         done = 0
         while True:
-            page = self._store.read(lambda reader, after=position: reader.searchable_after(after, _TAIL_PAGE))
+            page = self._page_after(position)
             yield from page
             done += len(page)
             if progress is not None and page:
@@ -166,6 +167,9 @@ class Finder:
             if len(page) < _TAIL_PAGE:
                 return
             position = page[-1].changed_at
+
+    def _page_after(self, position: int) -> list[Searchable]:
+        return self._store.read(lambda reader: reader.searchable_after(position, _TAIL_PAGE))
 
     def forget(self, unit_ids: Sequence[str]) -> None:
         """Drop what is kept of erased units."""

@@ -1,4 +1,4 @@
-"""The tail: units newer than the index, kept in memory and scored exactly, so nothing waits to be indexed to be found."""
+"""The tail: units newer than the index, kept in memory and scored exactly, so that nothing waits to be found."""
 
 from __future__ import annotations
 

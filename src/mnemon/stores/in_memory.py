@@ -1,4 +1,4 @@
-"""A store in plain dictionaries: nothing on disk, for trying things out and as the model the others are tested against."""
+"""A store in plain dictionaries: nothing on disk, for trying things out, and the model other stores must equal."""
 
 from __future__ import annotations
 

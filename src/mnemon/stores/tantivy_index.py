@@ -29,7 +29,7 @@ class TantivyIndex:
         self._folder = folder
         self._store_id = store_id
         self._opened: tantivy.Index | None = None
-        self._schema: tantivy.Schema | None = None
+        self._schema: Any = None
         self._meta: dict[str, Any] = {}
 
     # Opening

@@ -127,7 +127,18 @@ class SqliteReader:
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
         rows = self._all("searchable_after", position=position, limit=limit)
-        return [units.Searchable(*row[:2], bool(row[2]), *row[3:]) for row in rows]
+        return [
+            units.Searchable(
+                id=id,
+                scope_key=scope_key,
+                live=bool(live),
+                kind=kind,
+                domain=domain,
+                content=content,
+                changed_at=at,
+            )
+            for id, scope_key, live, kind, domain, content, at in rows
+        ]
 
     def searchable_count_after(self, position: int) -> int:
         return int(self._one("searchable_count_after", position=position)[0])
