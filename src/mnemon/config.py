@@ -35,7 +35,7 @@ class GateRules:
     reuse_min: int = 3
     tau_dup: float = 0.96
     tau_sim: float = 0.78
-    neighbours_max: int = 8
+    neighbours_max: int = 5
 
 
 @value

@@ -82,8 +82,8 @@ class Reader(Protocol):
 class Transaction(Reader, Protocol):
     """A reader that may also write; everything in it happens, or nothing."""
 
-    def append(self, event: Event) -> Event:
-        """Add an event at the end of its stream and give it back with its position."""
+    def append(self, event: Event, hash: bytes) -> Event:
+        """Add an event with its chain hash at the end of its stream; gives it placed (`Event.placed`)."""
 
     def erase_payload(self, event_id: str) -> None:
         """Remove payload and salt of an event for good; its hashes stay (R16)."""

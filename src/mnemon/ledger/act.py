@@ -57,11 +57,6 @@ class Act:
         """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
         found: set[str] = set()
         body = canonical_json(redacted_tree(payload, found))
-        if len(body) > self.config.limits.data_bytes_max:
-            raise InvalidInput(
-                f"An event of {len(body)} characters is over the limit of {self.config.limits.data_bytes_max}.",
-                hint="Log a reference to the data instead, or raise limits.data_bytes_max in mnemon.toml.",
-            )
         presence = self.presence
         seq, previous = self.transaction.head(presence.stream)
         salt = os.urandom(16)
@@ -79,13 +74,25 @@ class Act:
             recorded_at=self.now,
             body=body,
             salt=salt,
-            payload_hash=payload_hash(salt, body),
+            payload_hash=payload_hash(salt, self._encoded(body)),
             hash=_NO_HASH,
         )
-        event = self.transaction.append(replace(event, hash=entry_hash(previous, event)))
+        event = self.transaction.append(event, entry_hash(previous, event))
         if type not in WITHOUT_EFFECT:
             projection.project(self.transaction, event)
-        return event, tuple(sorted(found))
+        return event, tuple(sorted(found)) if found else ()
+
+    def _encoded(self, body: str) -> bytes:
+        try:
+            encoded = body.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"This is not valid Unicode: {error.object[error.start]!r}.", hint="Decode it first.") from None
+        if len(encoded) > self.config.limits.data_bytes_max:
+            raise InvalidInput(
+                f"An event of {len(encoded)} bytes is over the limit of {self.config.limits.data_bytes_max}.",
+                hint="Log a reference to the data instead, or raise limits.data_bytes_max in mnemon.toml.",
+            )
+        return encoded
 
     # What every lifecycle verb asks first
 

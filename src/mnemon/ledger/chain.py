@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
 
+from mnemon.model.canonical_json import compact_json
 from mnemon.model.instant import micros
 
 TYPE_CHECKING = False
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 CHAIN_VERSION = 1
 
 
-def payload_hash(salt: bytes, body: str) -> bytes:
+def payload_hash(salt: bytes, body: bytes) -> bytes:
     """Salted, so that the hash which outlives an erased payload does not let anybody guess it back."""
-    return sha256(salt + body.encode()).digest()
+    return sha256(salt + body).digest()
 
 
 def entry_hash(previous: bytes, event: Event) -> bytes:
@@ -38,4 +38,4 @@ def entry_hash(previous: bytes, event: Event) -> bytes:
         micros(event.recorded_at),
         event.payload_hash.hex(),
     ]
-    return sha256(previous + json.dumps(header, separators=(",", ":")).encode()).digest()
+    return sha256(previous + compact_json(header).encode()).digest()

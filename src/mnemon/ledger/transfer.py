@@ -63,14 +63,14 @@ def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> 
             skipped += 1
             continue
         body_ok = event.body is None or (
-            event.salt is not None and payload_hash(event.salt, event.body) == event.payload_hash
+            event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
         )
         if event.seq != seq + 1 or entry_hash(previous, event) != event.hash or not body_ok:
             raise InvalidInput(
                 f"Line {number}: event {event.id} does not fit the chain of {event.stream}.",
                 hint="The file was changed or cut; export again.",
             )
-        project(transaction, transaction.append(event))
+        project(transaction, transaction.append(event, event.hash))
         added += 1
     return Imported(events=added, skipped=skipped, streams=len(streams))
 

@@ -11,17 +11,25 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# One encoder each: json.dumps with options builds a new one on every call.
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_compact = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def compact_json(content: Any) -> str:
+    """JSON in ASCII without spaces, in the order given: for what is hashed or looked up, not read."""
+    return _compact(content)
+
+
 def canonical_json(content: Any) -> str:
-    """JSON with sorted keys and no spaces; what JSON or UTF-8 can't hold is refused before anything is written."""
+    """JSON with sorted keys and no spaces; what JSON can't hold is refused before anything is written."""
     try:
-        text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        text.encode()
-    except (TypeError, ValueError) as error:
+        return _canonical(content)
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"This can't be stored as JSON: {error}.",
             hint="Use strings, finite numbers, booleans, lists and dictionaries with string keys.",
         ) from None
-    return text
 
 
 def json_needle(text: str) -> str:

@@ -55,6 +55,13 @@ class Stream:
     org: str
     project: str | None
 
+    # Looked up on every append, so spelled out.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.org == other.org and self.project == other.project
+
+    def __hash__(self) -> int:
+        return hash((self.org, self.project))
+
     def __str__(self) -> str:
         return self.org if self.project is None else f"{self.org} / {self.project}"
 
@@ -84,6 +91,12 @@ class Event:
     def payload(self) -> dict[str, Any] | None:
         """What was recorded, or None once it was erased."""
         return None if self.body is None else json.loads(self.body)
+
+    def placed(self, position: int, hash: bytes) -> Event:
+        """This event at its place in the log; what was made for one append is completed, not copied."""
+        object.__setattr__(self, "position", position)
+        object.__setattr__(self, "hash", hash)
+        return self
 
     @property
     def erased(self) -> bool:

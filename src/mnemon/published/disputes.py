@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mnemon.embedding.ngram import NgramHashEmbedder, cosine
 from mnemon.model.link import LinkType
 from mnemon.model.outcome import Dispute
 from mnemon.model.value import value
 from mnemon.text.difference import differences, skeleton
+from mnemon.text.tokens import tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +23,17 @@ if TYPE_CHECKING:
 _EMBEDDER = NgramHashEmbedder()
 _FOUND_MAX = 3
 _VALUES = frozenset({"number", "negation"})
+_SHARED_MIN = 0.5
+# Korean skeletons differ by particles and endings, which no list of words covers: here their shapes are compared.
+_KOREAN_SHAPE_MIN = 0.85
+# Words that a rewording may add or drop without saying anything else.
+_EMPTY_WORDS = frozenset(
+    tokens(
+        "a an the is are was were be been being it its this that these those we our you your they their he she i "
+        "will would shall should do does did has have had to of in on at for by with from as and or then so also "
+        "now currently always please just only there here"
+    )
+)
 
 
 @value
@@ -34,27 +48,70 @@ class Meeting:
     __hash__ = object.__hash__
 
 
+@value
+class _Shape:
+    """What is compared of a statement, worked out once: bulk writes meet the same neighbours again and again."""
+
+    skeleton: str
+    skeleton_words: frozenset[str]
+    words: frozenset[str]
+    korean: bool
+
+
 def meetings(content: str, others: Iterable[Unit], rules: GateRules) -> list[Meeting]:
     """The known units that this content opposes, repeats in other words, or resembles; the closest few of each."""
-    vector = _EMBEDDER.embed(content)
-    shape = skeleton(content)
     found: dict[LinkType, list[Meeting]] = {}
     for other in others:
-        similarity = cosine(vector, _EMBEDDER.embed(other.content))
-        alike = shape == skeleton(other.content)
-        if not alike and similarity < rules.tau_sim:
-            continue
-        parted = differences(content, other.content)
-        if parted and _oppose(parted):
-            note = "; ".join(f"{part.what}: {part.left or 'none'} / {part.right or 'none'}" for part in parted)
-            meeting = Meeting(LinkType.CONTRADICTS, other, similarity, note)
-        elif not parted and (alike or similarity >= rules.tau_dup):
-            meeting = Meeting(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")
-        else:
-            meeting = Meeting(LinkType.SIMILAR_TO, other, similarity, "similar wording")
-        found.setdefault(meeting.type, []).append(meeting)
+        meeting = _meeting(content, other, rules)
+        if meeting is not None:
+            found.setdefault(meeting.type, []).append(meeting)
     ranked = (sorted(group, key=lambda meeting: (-meeting.similarity, meeting.other.id)) for group in found.values())
     return [meeting for group in ranked for meeting in group[:_FOUND_MAX]]
+
+
+def _meeting(content: str, other: Unit, rules: GateRules) -> Meeting | None:
+    ours, theirs = _shape(content), _shape(other.content)
+    if _same_but_for_guards(ours, theirs):
+        parted = differences(content, other.content)
+        if not parted:
+            note = "the same but for words that say nothing"
+            return Meeting(LinkType.DUPLICATES, other, _similarity(content, other.content), note)
+        if _oppose(parted):
+            note = "; ".join(f"{part.what}: {part.left or 'none'} / {part.right or 'none'}" for part in parted)
+            return Meeting(LinkType.CONTRADICTS, other, _similarity(content, other.content), note)
+        return None
+    if len(ours.words & theirs.words) < _SHARED_MIN * len(ours.words | theirs.words):
+        return None
+    similarity = _similarity(content, other.content)
+    if similarity < rules.tau_sim or differences(content, other.content):
+        return None
+    if similarity >= rules.tau_dup:
+        return Meeting(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")
+    return Meeting(LinkType.SIMILAR_TO, other, similarity, "similar wording")
+
+
+@lru_cache(maxsize=1024)
+def _shape(content: str) -> _Shape:
+    bones = skeleton(content)
+    return _Shape(
+        skeleton=bones,
+        skeleton_words=frozenset(tokens(bones)),
+        words=frozenset(tokens(content)),
+        korean=any("가" <= character <= "힣" for character in content),
+    )
+
+
+def _similarity(left: str, right: str) -> float:
+    return cosine(_EMBEDDER.embed(left), _EMBEDDER.embed(right))
+
+
+def _same_but_for_guards(ours: _Shape, theirs: _Shape) -> bool:
+    """Whether two statements say the same of the same, once numbers, names, quotes and negations are left out."""
+    if ours.skeleton == theirs.skeleton:
+        return True
+    if ours.korean and theirs.korean:
+        return _similarity(ours.skeleton, theirs.skeleton) >= _KOREAN_SHAPE_MIN
+    return ours.skeleton_words ^ theirs.skeleton_words <= _EMPTY_WORDS
 
 
 def _oppose(parted: Sequence[Difference]) -> bool:

@@ -67,7 +67,8 @@ class Finder:
             units = self._store.read(lambda reader: reader.units([*scores, *fresh]))
             for unit_id in fresh:
                 if unit_id in units:
-                    scores[unit_id] = bm25(self._frequencies(units[unit_id]), weights, mean)
+                    counted = self._frequencies(units[unit_id])
+                    scores[unit_id] = bm25(counted, sum(counted.values()), weights, mean)
         found = [
             Candidate(unit=unit, lexical=scores[unit_id]) for unit_id, unit in units.items() if scores[unit_id] > 0
         ]

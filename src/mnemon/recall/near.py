@@ -47,7 +47,7 @@ class Neighbourhood:
             self._since.position = position
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_WORDS_MAX]
         chosen = {word: weights[word] for word in telling}
-        bar = _SHARE_MIN * bm25(counted, chosen, mean)
+        bar = _SHARE_MIN * bm25(counted, sum(counted.values()), chosen, mean)
         found = self._finder.candidates(telling, scope_keys, limit=self._limit)
         near = tuple(candidate.unit.id for candidate in found if candidate.lexical >= bar)
         return Glance(weights=chosen, mean_tokens=mean, score_min=bar, scope_keys=scope_keys, found=near)

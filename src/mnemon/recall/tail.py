@@ -22,14 +22,15 @@ def frequencies(text: str) -> dict[str, int]:
     return counted
 
 
-def bm25(counted: Mapping[str, int], weights: Mapping[str, float], mean_tokens: float) -> float:
+def bm25(counted: Mapping[str, int], length: int, weights: Mapping[str, float], mean_tokens: float) -> float:
     """How well a text with these token counts answers a question of weighted words."""
-    damping = K1 * (1 - B + B * sum(counted.values()) / mean_tokens)
-    return sum(
-        weight * counted[word] * (K1 + 1) / (counted[word] + damping)
-        for word, weight in weights.items()
-        if word in counted
-    )
+    damping = K1 * (1 - B + B * length / mean_tokens)
+    total = 0.0
+    for word, weight in weights.items():
+        count = counted.get(word)
+        if count:
+            total += weight * count * (K1 + 1) / (count + damping)
+    return total
 
 
 class Tail:
@@ -40,6 +41,7 @@ class Tail:
         self.total_tokens = 0
         self._units: dict[str, tuple[str, bool, str, str]] = {}
         self._tokens: dict[str, dict[str, int]] = {}
+        self._lengths: dict[str, int] = {}
         self._postings: dict[str, set[str]] = {}
 
     def __len__(self) -> int:
@@ -55,7 +57,8 @@ class Tail:
         if unit.content:
             counted = frequencies(unit.content)
             self._tokens[unit.id] = counted
-            self.total_tokens += sum(counted.values())
+            self._lengths[unit.id] = sum(counted.values())
+            self.total_tokens += self._lengths[unit.id]
             for token in counted:
                 self._postings.setdefault(token, set()).add(unit.id)
         self.position = max(self.position, unit.changed_at)
@@ -63,7 +66,7 @@ class Tail:
     def _remove(self, unit_id: str) -> None:
         self._units.pop(unit_id, None)
         counted = self._tokens.pop(unit_id, {})
-        self.total_tokens -= sum(counted.values())
+        self.total_tokens -= self._lengths.pop(unit_id, 0)
         for token in counted:
             self._postings[token].discard(unit_id)
 
@@ -90,6 +93,7 @@ class Tail:
             scope_key, is_live, kind, domain = self._units[unit_id]
             fits = (not kinds or kind in kinds) and (not domains or domain in domains)
             if fits and is_live == live and scope_key in scope_keys:
-                scored.append((bm25(self._tokens[unit_id], weights, mean_tokens), unit_id))
+                score = bm25(self._tokens[unit_id], self._lengths[unit_id], weights, mean_tokens)
+                scored.append((score, unit_id))
         scored.sort(key=lambda item: (-item[0], item[1]))
         return scored[:limit]

@@ -91,16 +91,16 @@ class InMemoryTables:
         stored = json_needle(needle)
         return (event for event in self._events if event.body is not None and stored in event.body)
 
-    def append(self, event: Event) -> Event:
+    def append(self, event: Event, hash: bytes) -> Event:
         assert event.seq == self.head(event.stream)[0] + 1, "an event takes the next place of its stream"
         place = len(self._events)
-        placed = replace(event, position=place + 1)
+        placed = event.placed(place + 1, hash)
         self._events.append(placed)
         self._undo.append(self._events.pop)
         self._put(self._event_places, event.id, place)
         if event.key is not None:
             self._put(self._keys, (event.scope.key, str(event.actor), event.key), place)
-        self._put(self._heads, event.stream, (event.seq, event.hash))
+        self._put(self._heads, event.stream, (event.seq, hash))
         return placed
 
     def erase_payload(self, event_id: str) -> None:

@@ -11,20 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A keyword, and what must come before it for it to be a secret's name; None if it is one by itself.
-_KEYWORDS: dict[str, tuple[str, ...] | None] = {
-    "passw": None,
-    "passphrase": None,
-    "pwd": None,
-    "secret": None,
-    "token": None,
+# A keyword, and what must come before it for it to be a secret's name; nothing if it is one by itself.
+_KEYWORDS: dict[str, tuple[str, ...]] = {
+    "pass": (),
+    "pwd": (),
+    "secret": (),
+    "token": (),
+    "auth": (),
     "key": ("api", "access", "private", "secret", "encryption", "signing", "master", "auth", "account", "shared"),
-    "auth": None,
-    "비밀번호": None,
-    "패스워드": None,
-    "암호": None,
-    "토큰": None,
 }
+_KOREAN_KEYWORDS: dict[str, tuple[str, ...]] = {"비밀번호": (), "패스워드": (), "암호": (), "토큰": ()}
 _CHARS_MIN = 8
 # `auth` names methods and modes as often as secrets.
 _AUTH_CHARS_MIN = 16
@@ -34,13 +30,14 @@ _RUN_MAX = 2048
 def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     """From, to and kind of each value that is assigned to the name of a secret and looks like one."""
     has_flags = "--" in text
-    for keyword, before in _KEYWORDS.items():
+    keywords = _KEYWORDS if text.isascii() else _KEYWORDS | _KOREAN_KEYWORDS
+    for keyword, before in keywords.items():
         at = lowered.find(keyword)
         while at >= 0:
             end = at + len(keyword)
             # In prose the next word follows; that is most of what a keyword in an ordinary text costs.
             is_prose = lowered[end : end + 1] == " " and lowered[end + 1 : end + 2] not in "=: \t" and not has_flags
-            if not is_prose and (before is None or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(before)):
+            if not is_prose and (not before or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(before)):
                 span = _value_after(text, lowered, at)
                 if span:
                     yield span
@@ -76,17 +73,14 @@ def _value_after(text: str, lowered: str, at: int) -> tuple[int, int, str] | Non
     if found.lastgroup != "bare":
         is_secret = _is_quoted_secret(text[start:end], is_password)
     else:
-        end = _trimmed_end(text, start, end)
+        runs_on = end - start >= _RUN_MAX
+        end = end if runs_on else start + len(text[start:end].rstrip(")]}.:"))
         is_setting = assigned == "=" and text[end : end + 1] not in {",", ")"}
         is_secret = _is_bare_secret(text[start:end], is_password, is_setting, shouted=text[at : at + 3].isupper())
+        # Only a secret is followed to its end, or many names in one long run would each read all of it.
+        rest = _rest().match(text, end) if is_secret and runs_on else None
+        end = rest.end() if rest else end
     return (start, end, _kind(lowered, at, text[start:end])) if is_secret and end - start >= chars_min else None
-
-
-def _trimmed_end(text: str, start: int, end: int) -> int:
-    if end - start >= _RUN_MAX:
-        rest = _rest().match(text, end)
-        return rest.end() if rest else end
-    return start + len(text[start:end].rstrip(")]}.:"))
 
 
 def _kind(lowered: str, at: int, content: str) -> str:
@@ -127,7 +121,7 @@ def _is_code(content: str, is_setting: bool) -> bool:
 def _name() -> re.Pattern[str]:
     # The rest of the name, its closing quote, and the sign of assignment; or a space, after a flag. In lower case.
     return re.compile(
-        r"(?:passw(?:or)?d|passphrase|pwd|secret|token|key|auth|비밀번호|패스워드|암호|토큰)"
+        r"(?:pass(?:w(?:or)?d|phrase)|pwd|secret|token|key|auth|비밀번호|패스워드|암호|토큰)"
         r"(?:[_-]?(?:access|key|token|secret|base|value|string|hash|admin|root|user|db|b64|hex|[0-9]{1,2})){0,3}+s?"
         r"""(?:\\{0,3}["'`])?(?:(?P<assigned>[ \t]{0,8}(?:=>|:=|=(?!=)|:(?!:))[ \t]{0,8})|[ ](?=\S))"""
     )
@@ -145,7 +139,7 @@ def _value() -> re.Pattern[str]:
         for name, mark in (("double", '"'), ("single", "'"), ("back", "`"))
     )
     # Outside quotes an equals sign is padding at the end or the next assignment.
-    bare = rf"[!#-%(-+\--:?-\[\]^_a-{{}}~]{{1,{_RUN_MAX}}}+(?:={{1,2}}(?![\w=]))?"
+    bare = rf"[!#-%(-+\--:?-\[\]^_a-{{}}~]{{6,{_RUN_MAX}}}+(?:={{1,2}}(?![\w=]))?"
     return re.compile(rf"[bBfFrRuU]{{0,2}}\\{{0,3}}(?:{quoted})|(?P<bare>{bare})")
 
 

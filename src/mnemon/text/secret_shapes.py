@@ -81,7 +81,7 @@ def shapes_in(text: str) -> Iterator[tuple[int, int, str]]:
 def _kinds_to_try(text: str) -> dict[str, None]:
     """The kinds whose sign is in the text; most texts have none, so this is what an ordinary text costs."""
     kinds: list[str] = []
-    if "_" in text and _underscore_sign().search(text):
+    if "_" in text and (_underscore_sign().search(text) or "dckr_" in text):
         kinds += _UNDERSCORED.split()
     if "-" in text and _hyphen_sign().search(text):
         kinds += _HYPHENATED.split()
@@ -118,7 +118,7 @@ def _underscore_sign() -> re.Pattern[str]:
     # What follows is looked at first: few names go on for so long without another underscore.
     endings = ["gh[pousr]_", "_pat_", "k_live_", "k_test_", "whsec_", "npm_", "hf_", "_v1_", "lin_api_"]
     endings += ["lin_oauth_", "secret_", "ntn_"]
-    return re.compile(f"_(?=[A-Za-z0-9+/-]{{8}})(?:{'|'.join(f'(?<={ending})' for ending in endings)})|dckr_")
+    return re.compile(f"_(?=[A-Za-z0-9+/-]{{8}})(?:{'|'.join(f'(?<={ending})' for ending in endings)})")
 
 
 @cache

@@ -2,10 +2,10 @@
 SELECT id, seq, hash FROM streams WHERE org = :org AND project IS :project;
 
 -- new_stream: The first event of a stream.
-INSERT INTO streams (org, project, seq, hash) VALUES (:org, :project, :seq, :hash) RETURNING id;
+INSERT INTO streams (org, project, seq, hash) VALUES (?, ?, ?, ?) RETURNING id;
 
 -- move_head: One more event in a stream.
-UPDATE streams SET seq = :seq, hash = :hash WHERE id = :stream;
+UPDATE streams SET seq = ?, hash = ? WHERE id = ?;
 
 -- position: The newest event of all.
 SELECT ifnull(max(position), 0) FROM events;

@@ -6,11 +6,10 @@ import json
 
 from mnemon.lazy import Lazy
 from mnemon.model.actor import Actor
-from mnemon.model.canonical_json import canonical_json, json_needle
+from mnemon.model.canonical_json import canonical_json, compact_json, json_needle
 from mnemon.model.event import Event, EventType, Stream
 from mnemon.model.instant import instant, micros
 from mnemon.model.scope import Scope
-from mnemon.model.value import replace
 from mnemon.stores.sqlite.sql import QUERY
 
 TYPE_CHECKING = False
@@ -29,7 +28,9 @@ else:
     links = Lazy("mnemon.model.link")
     units = Lazy("mnemon.model.unit")
 
-_CHUNK = 500
+_POSITION = QUERY["position"]
+_MOVE_HEAD = QUERY["move_head"]
+_APPEND = QUERY["append"]
 
 
 class SqliteReader:
@@ -182,29 +183,38 @@ class SqliteReader:
 class SqliteTransaction(SqliteReader):
     """The one writer: everything here happens, or nothing."""
 
+    _known_position = 0
+
+    def begin(self) -> None:
+        """A new transaction: what is known of the streams still holds if nobody else has written since."""
+        (position,) = self._connection.execute(_POSITION).fetchone()
+        if position != self._known_position:
+            self._heads.clear()
+            self._known_position = position
+
     def forget_heads(self) -> None:
-        """What was read of the streams no longer holds: a part of the transaction was rolled back."""
+        """What was read of the streams no longer holds: (a part of) the transaction was rolled back."""
         self._heads.clear()
 
-    def append(self, event: Event) -> Event:
-        stream_id, seq, _ = self._head(event.stream)
+    def append(self, event: Event, hash: bytes) -> Event:
+        stream = event.stream
+        stream_id, seq, _ = self._head(stream)
         assert event.seq == seq + 1, "an event takes the next place of its stream"
+        execute = self._connection.execute
         if stream_id:
-            self._all("move_head", stream=stream_id, seq=event.seq, hash=event.hash)
+            execute(_MOVE_HEAD, (event.seq, hash, stream_id))
         else:
-            named = event.stream
-            row = self._one("new_stream", org=named.org, project=named.project, seq=event.seq, hash=event.hash)
-            stream_id = row[0]
-        self._heads[event.stream] = (stream_id, event.seq, event.hash)
-        cursor = self._connection.execute(
-            QUERY["append"],
+            stream_id = execute(QUERY["new_stream"], (stream.org, stream.project, event.seq, hash)).fetchone()[0]
+        self._heads[stream] = (stream_id, event.seq, hash)
+        cursor = execute(
+            _APPEND,
             (
                 stream_id,
                 event.seq,
                 event.id,
                 event.type,
                 str(event.actor),
-                json.dumps(event.scope.segments),
+                compact_json(event.scope.segments),
                 event.scope.key,
                 event.session,
                 event.subject,
@@ -214,11 +224,13 @@ class SqliteTransaction(SqliteReader):
                 event.body,
                 event.salt,
                 event.payload_hash,
-                event.hash,
+                hash,
             ),
         )
-        assert cursor.lastrowid is not None
-        return replace(event, position=cursor.lastrowid)
+        position = cursor.lastrowid
+        assert position is not None
+        self._known_position = position
+        return event.placed(position, hash)
 
     def erase_payload(self, event_id: str) -> None:
         self._all("erase_payload", id=event_id)

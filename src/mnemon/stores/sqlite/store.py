@@ -56,7 +56,7 @@ class SqliteStore:
         self._pid = os.getpid()
         with _translated(path):
             self._refuse_truncated()
-            self._writer = self._connect()
+            self._take_writer()
             self.id = self._prepare()
         self.format_version = FORMAT_VERSION
 
@@ -66,14 +66,19 @@ class SqliteStore:
 
     # Opening
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, *, wait_s: float = _READ_WAIT_S) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self._path, timeout=_READ_WAIT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+            self._path, timeout=wait_s, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         # Erased content must not survive in free pages, whoever frees them.
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._always_durable else 'NORMAL'}")
         return connection
+
+    def _take_writer(self) -> None:
+        """The one connection that writes waits by itself (see _execute_patiently), so SQLite's own waiting is off."""
+        self._writer = self._connect(wait_s=0)
+        self._transaction = SqliteTransaction(self._writer)
 
     def _refuse_truncated(self) -> None:
         """A file shorter than its own header says lost its end; with a write-ahead log the end may still be there."""
@@ -106,14 +111,17 @@ class SqliteStore:
             except BaseException:
                 self._writer.execute("ROLLBACK")
                 raise
-        (id,) = self._writer.execute("SELECT id FROM store").fetchone()
+        (id,) = self._asked("SELECT id FROM store")
         return str(id)
 
+    def _asked(self, query: str) -> Any:
+        return self._execute_patiently(query).fetchone()
+
     def _format_found(self) -> int:
-        (application,) = self._writer.execute("PRAGMA application_id").fetchone()
-        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        (application,) = self._asked("PRAGMA application_id")
+        (version,) = self._asked("PRAGMA user_version")
         if application != APPLICATION_ID:
-            (tables,) = self._writer.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            (tables,) = self._asked("SELECT count(*) FROM sqlite_master")
             if tables or version:
                 raise StoreCorrupt(
                     f"{self._path} is a database, but not Mnemon's; it was left untouched.",
@@ -152,17 +160,17 @@ class SqliteStore:
 
     def _lead(self) -> None:
         """Run what is queued in one transaction: whoever holds the turn commits for all who wait for it."""
-        batch = [self._jobs.popleft() for _ in range(min(len(self._jobs), _BATCH_MAX))]
+        jobs = self._jobs
+        batch = [jobs.popleft() for _ in range(min(len(jobs), _BATCH_MAX))]
         self._leader = threading.get_ident()
         try:
-            with _translated(self._path):
-                self._commit(batch)
+            self._commit(batch)
+        except (sqlite3.Error, OSError) as error:
+            _fail(batch, _translation(self._path, error))
         except StoreError as error:
-            for job in batch:
-                job.error = job.error or error
+            _fail(batch, error)
         except BaseException:
-            for job in batch:
-                job.error = job.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
+            _fail(batch, StoreUnavailable("The write was interrupted.", hint="Call again; nothing was written."))
             raise
         finally:
             self._leader = None
@@ -171,28 +179,31 @@ class SqliteStore:
 
     def _commit(self, batch: list[_Job]) -> None:
         self._adopt_process()
-        raised = any(job.durable for job in batch) and not self._always_durable
+        connection = self._writer
+        raised = not self._always_durable and any(job.durable for job in batch)
         if raised:
-            self._writer.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA synchronous = FULL")
         try:
             self._execute_patiently("BEGIN IMMEDIATE")
-            transaction = SqliteTransaction(self._writer)
+            transaction = self._transaction
+            transaction.begin()
             if len(batch) == 1:
                 batch[0].result = batch[0].work(transaction)
             else:
                 for job in batch:
                     self._run_apart(job, transaction)
-            self._writer.execute("COMMIT")
+            connection.execute("COMMIT")
         except BaseException as error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            if len(batch) == 1 and isinstance(error, Exception) and not isinstance(error, sqlite3.Error):
+            self._transaction.forget_heads()
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if len(batch) == 1 and isinstance(error, Exception) and not isinstance(error, sqlite3.Error | StoreError):
                 batch[0].error = error
                 return
             raise
         finally:
             if raised:
-                self._writer.execute("PRAGMA synchronous = NORMAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
 
     def _run_apart(self, job: _Job, transaction: SqliteTransaction) -> None:
         """One job of several: if it fails, it alone is undone."""
@@ -207,16 +218,15 @@ class SqliteStore:
             transaction.forget_heads()
         self._writer.execute("RELEASE job")
 
-    def _execute_patiently(self, statement: str) -> None:
+    def _execute_patiently(self, statement: str) -> sqlite3.Cursor:
         """Wait for the write lock in short random naps: SQLite's own handler starves some writers for seconds."""
-        self._writer.execute("PRAGMA busy_timeout = 0")
-        deadline = time.monotonic() + self._lock_wait_s_max
+        deadline = 0.0
         nap_s = _BACKOFF_S_MIN
         while True:
             try:
-                self._writer.execute(statement)
-                return
+                return self._writer.execute(statement)
             except sqlite3.OperationalError as error:
+                deadline = deadline or time.monotonic() + self._lock_wait_s_max
                 if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
                     raise
                 if time.monotonic() > deadline:
@@ -251,7 +261,7 @@ class SqliteStore:
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._idle = []
-            self._writer = self._connect()
+            self._take_writer()
 
     # Keeping
 
@@ -313,6 +323,11 @@ class SqliteStore:
             while self._idle:
                 self._idle.pop().close()
             self._writer.close()
+
+
+def _fail(batch: list[_Job], error: MnemonError) -> None:
+    for job in batch:
+        job.error = job.error or error
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -1,0 +1,179 @@
+"""The spine's promises: what a durable log costs over a bare commit, a cold start over a bare Python, and memory.
+
+    python -m bench.spine [--units 100000] [--rounds 15]
+
+Prints one table and writes bench/out/spine.json. Exits 1 if a promise is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import json
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import mnemon
+from mnemon import Actor, Claim, Scope
+
+HERE = os.path.dirname(__file__)
+TEXT = "The connection pool is exhausted before the retry, so the third attempt never reaches the database. " * 5
+SUBJECTS = ("checkout", "login", "search", "billing", "inventory", "shipping", "reports", "sessions", "uploads", "audit")
+VERBS = ("retries", "caches", "logs", "validates", "batches", "signs", "rounds", "queues", "compresses", "throttles")
+OBJECTS = ("orders", "tokens", "invoices", "images", "rows", "events", "payloads", "sessions", "webhooks", "reports")
+
+
+def texts(count: int) -> list[str]:
+    """Different plausible one-line facts, the same on every run."""
+    return [
+        f"{SUBJECTS[i % 10]} {VERBS[i // 10 % 10]} {OBJECTS[i // 100 % 10]} of module_{i // 1000} in step {i} before release"
+        for i in range(count)
+    ]
+
+
+def bare_commits(folder: str, count: int) -> float:
+    """Seconds for one commit of one row of the same size with the same settings, by stdlib sqlite3 alone."""
+    connection = sqlite3.connect(os.path.join(folder, "bare.db"), isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY, body TEXT)")
+    started = time.perf_counter()
+    for _ in range(count):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO log (body) VALUES (?)", (TEXT,))
+        connection.execute("COMMIT")
+    spent = time.perf_counter() - started
+    connection.close()
+    return spent / count
+
+
+def durable_logs(folder: str, count: int) -> float:
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="log"))
+        seat.log("thought", "warm")
+        started = time.perf_counter()
+        for _ in range(count):
+            seat.log("thought", TEXT)
+        return (time.perf_counter() - started) / count
+
+
+def cold(code: str) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - started
+
+
+def in_child(code: str) -> dict[str, float]:
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    compileall.compile_dir(os.path.dirname(mnemon.__file__), quiet=2)
+    with tempfile.TemporaryDirectory() as folder:
+        results = measured(folder, options.units, options.rounds)
+    os.makedirs(os.path.join(HERE, "out"), exist_ok=True)
+    with open(os.path.join(HERE, "out", "spine.json"), "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=2)
+    return shown(results)
+
+
+def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]]:
+    results: dict[str, dict[str, float]] = {}
+
+    floors, logs = [], []
+    for round in range(rounds):
+        here = os.path.join(folder, f"log-{round}")
+        os.makedirs(here)
+        floors.append(bare_commits(here, 400))
+        logs.append(durable_logs(here, 400))
+    results["durable log / bare commit"] = ratio(logs, floors, limit=3.0)
+
+    home = os.path.join(folder, "home")
+    with mnemon.open(home) as memory:
+        seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="load"))
+        started = time.perf_counter()
+        seat.remember_many(
+            [Claim(content=text) for text in texts(units)],
+            progress=lambda done: print(f"\rloading {done:,} of {units:,} units", end="", file=sys.stderr),
+        )
+        loaded_s = time.perf_counter() - started
+        print(file=sys.stderr)
+    results["remember_many, units a second"] = {"value": units / loaded_s}
+
+    seat_code = (
+        "import mnemon\nfrom mnemon import Actor, Scope\n"
+        f"memory = mnemon.open({home!r})\n"
+        "seat = memory.seat(Actor.agent('bench'), Scope(project='bench', task='load'))\n"
+    )
+    cases = {
+        "bare": "pass",
+        "log": seat_code + "seat.log('thought', 'cold')",
+        "recall": seat_code + "assert seat.recall('which step throttles webhooks of module_7', k=8).items",
+    }
+    spent: dict[str, list[float]] = {name: [] for name in cases}
+    for name, code in cases.items():
+        cold(code)
+    for _ in range(rounds):
+        for name, code in cases.items():
+            spent[name].append(cold(code))
+    results["cold import + log / bare python"] = ratio(spent["log"], spent["bare"], limit=4.0)
+    results["cold import + recall / bare python"] = ratio(spent["recall"], spent["bare"], limit=4.0)
+
+    memory_code = seat_code + (
+        "import resource, json, time\n"
+        "for word in ('webhooks', 'tokens', 'module_7', 'images'):\n"
+        "    seat.recall(f'what throttles {word}')\n"
+        "spent = []\n"
+        "for number in range(100):\n"
+        "    started = time.perf_counter(); seat.recall(f'module_{number} throttles'); "
+        "spent.append(time.perf_counter() - started)\n"
+        "mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
+        "print(json.dumps({'mb': mb, 'p50_ms': sorted(spent)[50] * 1000, 'p95_ms': sorted(spent)[95] * 1000}))"
+    )
+    warm = in_child(memory_code)
+    results["MB of a process that searched"] = {"value": warm["mb"], "limit": 150.0}
+    results["warm recall p50, ms"] = {"value": warm["p50_ms"]}
+    results["warm recall p95, ms"] = {"value": warm["p95_ms"]}
+    return results
+
+
+def ratio(ours: list[float], floor: list[float], limit: float) -> dict[str, float]:
+    """The ratio of medians, and of the fastest: the first is what users feel, the second is steadier."""
+    return {
+        "value": statistics.median(ours) / statistics.median(floor),
+        "of_fastest": min(ours) / min(floor),
+        "ours_ms": statistics.median(ours) * 1000,
+        "floor_ms": statistics.median(floor) * 1000,
+        "limit": limit,
+    }
+
+
+def shown(results: dict[str, dict[str, float]]) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("measured", "value", "of fastest", "ours ms", "floor ms", "limit", "")
+    broken = 0
+    for name, row in results.items():
+        kept = "limit" not in row or row["value"] <= row["limit"]
+        broken += not kept
+        mark = "" if "limit" not in row else ("[green]holds[/]" if kept else "[red]broken[/]")
+        cells = [f"{row[key]:,.3g}" if key in row else "" for key in ("value", "of_fastest", "ours_ms", "floor_ms", "limit")]
+        table.add_row(name, *cells, mark)
+    Console().print(table)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""`python -m mnemon`: the same as `mnemon`."""
+
+from mnemon.interfaces.cli import main
+
+raise SystemExit(main())

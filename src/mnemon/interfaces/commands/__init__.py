@@ -1,0 +1,1 @@
+"""Commands. Takes: parsed arguments. Gives: an answer, as data and as text. Never: prints it."""

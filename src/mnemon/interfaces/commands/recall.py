@@ -1,0 +1,50 @@
+"""`recall`: what comes out."""
+
+from __future__ import annotations
+
+from mnemon.interfaces import show
+from mnemon.interfaces.command import Answer, Command
+from mnemon.interfaces.given import instant_given
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from mnemon.interfaces.command import Call
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", help="a question or some words, in English or Korean")
+    parser.add_argument("-k", type=int, default=8, metavar="N", help="how many at most (default: 8)")
+    parser.add_argument("--kind", action="append", metavar="KIND", help="only this kind; repeatable")
+    parser.add_argument("--domain", help="only this domain, and global")
+    parser.add_argument("--as-of", metavar="ISO", help="what was true at that moment")
+
+
+def _recall(call: Call) -> Answer:
+    options = call.options
+    found = call.seat.recall(
+        options.query,
+        options.k,
+        kinds=options.kind,
+        domain=options.domain,
+        as_of=instant_given(options.as_of, "--as-of"),
+    )
+    return Answer(data=found, text=lambda: show.found(found, options.query))
+
+
+COMMANDS = {
+    "recall": Command(
+        description=(
+            "The units that answer a question, best first: trusted knowledge before hypotheses, each with its score's\n"
+            "shares. What matched but may not be handed out is listed as withheld, with the reason."
+        ),
+        examples=(
+            'mnemon recall "how does checkout retry?"',
+            'mnemon recall "결제 재시도" -k 3 --kind fact --task T-42',
+            'mnemon recall "deploy day" --as-of 2026-01-31T00:00Z --json',
+        ),
+        arguments=_arguments,
+        run=_recall,
+    ),
+}

@@ -1,0 +1,77 @@
+"""Which memory a command works on, and from which seat: options first, then MNEMON_* variables, then what is found here."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mnemon.code.home import home_of
+from mnemon.errors import InvalidInput
+from mnemon.model.actor import Actor
+from mnemon.model.scope import Scope
+from mnemon.model.value import replace
+from mnemon.wiring import open as open_memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from mnemon.code.home import Home
+    from mnemon.memory import Memory, Seat
+
+
+def setting(options: Namespace, name: str) -> str | None:
+    """What the command line says, else the environment; a variable that is set to nothing is not set."""
+    given: str | None = getattr(options, name)
+    return given if given is not None else os.environ.get(f"MNEMON_{name.upper()}") or None
+
+
+def home_for(options: Namespace) -> Home:
+    """Where this is: the repository around --root or the current folder; without one, the folder of --store names it."""
+    store = setting(options, "store")
+    here = home_of(_folder_here(options))
+    if store is None or store == ":memory:" or ":/" in store:
+        return here
+    folder = os.path.abspath(store)
+    return replace(here if options.root or here.worktree else home_of(folder), folder=folder)
+
+
+def _folder_here(options: Namespace) -> str:
+    if options.root is not None:
+        if not os.path.isdir(options.root):
+            raise InvalidInput(f"--root {options.root!r} is no folder.", hint="Give the root of a working tree.")
+        return str(options.root)
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
+
+
+def opened(options: Namespace, home: Home) -> Memory:
+    # The folder is named, not left to be found again: for a linked worktree that would ask git twice.
+    return open_memory(setting(options, "store") or home.folder)
+
+
+def seated(memory: Memory, options: Namespace, home: Home) -> Seat:
+    found = {"project": memory.config.project or home.project, "worktree": home.worktree}
+    named = {name: setting(options, name) for name in ("org", "project", "worktree", "task")}
+    scope = Scope(**found | {name: segment for name, segment in named.items() if segment is not None})
+    return memory.seat(actor_for(options), scope, session=setting(options, "session"), root=home.root)
+
+
+def actor_for(options: Namespace) -> Actor:
+    """The actor named; else the person at the terminal; else an agent, for a human's word is evidence (R2)."""
+    named = setting(options, "actor")
+    if named is not None:
+        return Actor.parse(named)
+    if at_terminal(sys.stdin) and at_terminal(sys.stdout):
+        return Actor.human(os.environ.get("USER") or os.environ.get("LOGNAME") or "unknown")
+    return Actor.agent("cli")
+
+
+def at_terminal(stream: object) -> bool:
+    """Whether a person is at this end; a stream that was closed has nobody."""
+    try:
+        return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
+    except ValueError:
+        return False

@@ -1,0 +1,247 @@
+"""Answers in words: what people read when they don't ask for JSON."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+
+from mnemon.interfaces.place import at_terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mnemon.model.actor import Actor
+    from mnemon.model.event import Event, Receipt
+    from mnemon.model.outcome import Dispute, Found, Promotion, Recalled, Refused, Stored
+    from mnemon.model.unit import Unit
+
+_SHOWN_CHARS = 96
+# What is remembered was written by others: it must not move the cursor, recolour the screen or turn the text around.
+_CONTROLS = dict.fromkeys(
+    (*(code for code in range(0xA0) if not 0x20 <= code < 0x7F), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"
+)
+_KEPT = {ord("\n"): "\n", ord("\t"): "    "}
+
+
+def clean(text: object) -> str:
+    """Text that is safe to print on a terminal, line breaks kept."""
+    return str(text).translate(_CONTROLS | _KEPT)
+
+
+def short(text: object, chars_max: int = _SHOWN_CHARS) -> str:
+    """The beginning of a text, on one line."""
+    line = clean(" ".join(str(text).split()))
+    return line if len(line) <= chars_max else line[: chars_max - 1] + "…"
+
+
+def quoted(content: str) -> str:
+    return f'"{short(content)}"' if content else "(erased)"
+
+
+def age(moment: datetime) -> str:
+    """How long ago, in one unit."""
+    seconds = (datetime.now(UTC) - moment).total_seconds()
+    if seconds < 0:
+        return "in the future"
+    for name, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {name} ago"
+    return "just now"
+
+
+def when(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def fields(pairs: Iterable[tuple[str, object]]) -> str:
+    """Name and value a line, the values aligned."""
+    rows = [(name, clean(item)) for name, item in pairs]
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join(f"{name:<{width}}  {item}" for name, item in rows)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> str:
+    """Aligned columns: drawn for a terminal, plain for a pipe. Long texts belong in the last column."""
+    if not rows:
+        return empty
+    cells = [[clean(cell).replace("\n", " ") for cell in row] for row in rows]
+    if at_terminal(sys.stdout):
+        return _drawn(headers, cells)
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    lines = (
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in (headers, *cells)
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for header in headers:
+        # An id that is cut can't be copied.
+        drawn.add_column(header, no_wrap=header in {"id", "conflict", "proposal"}, overflow="fold")
+    for row in cells:
+        drawn.add_row(*map(Text, row))
+    console = Console()
+    with console.capture() as capture:
+        console.print(drawn)
+    return capture.get().rstrip("\n")
+
+
+# Staging and the gate
+
+
+def receipt(given: Receipt) -> str:
+    first = "known already" if given.duplicate else "logged"
+    return "\n".join([f"{first}  {given.event_id}  #{given.seq}", *_redactions(given)])
+
+
+def _redactions(given: Receipt | None) -> list[str]:
+    if given is None or not given.redacted:
+        return []
+    return [f"  redacted: {', '.join(given.redacted)} (it never reached the disk)"]
+
+
+def unit_line(unit: Unit, first: str) -> str:
+    return f"{first}  {unit.id}  {unit.status} {unit.confidence:.2f}  {unit.level}  {quoted(unit.content)}"
+
+
+def stored(given: Stored, first: str = "stored") -> str:
+    lines = [unit_line(given.unit, "joined" if given.merged else first)]
+    if given.merged:
+        lines.append(f"  known already: {len(given.unit.provenance)} voices, {given.unit.mentions} mentions")
+    if given.receipt.duplicate:
+        lines.append("  this key was used before; nothing new was stored")
+    lines += _redactions(given.receipt)
+    for dispute in given.conflicts:
+        lines.append(f"  contradicts {_other(dispute, given.unit.id)} ({clean(dispute.reason)}): conflict {dispute.id}")
+    for dispute in given.similar:
+        lines.append(f"  resembles {_other(dispute, given.unit.id)} ({clean(dispute.reason)}): proposal {dispute.id}")
+    return "\n".join(lines)
+
+
+def _other(dispute: Dispute, unit_id: str) -> str:
+    return next(side for side in dispute.units if side != unit_id)
+
+
+def refused(given: Refused, actor: Actor | None = None) -> str:
+    lines = [f"refused by {given.rule}: {clean(given.reason)}"]
+    if given.receipt is not None:
+        lines.append(f"  it stays in the log as event {given.receipt.event_id}")
+    if actor is not None and actor.kind == "human" and given.rule.startswith("G23"):
+        lines.append(f"  a person writes at --level project, with a word of their own: --cite human:{clean(actor.id)}")
+    return "\n".join([*lines, *_redactions(given.receipt)])
+
+
+def outcome(given: Stored | Refused, first: str = "stored", actor: Actor | None = None) -> str:
+    # By its shape, not its class: the classes load half the model, which a plain answer does not need.
+    return refused(given, actor) if hasattr(given, "rule") else stored(given, first)
+
+
+def promotion(given: Promotion) -> str:
+    lines = [f"episode  {given.episode_id}"]
+    if given.skill_id is not None:
+        lines.append(f"skill    {given.skill_id}")
+    lines += [unit_line(unit, "raised ") for unit in given.units]
+    for refusal in given.refused:
+        lines.append(f"kept     {refusal.unit_id or ''}  by {refusal.rule}: {clean(refusal.reason)}")
+    if not given.units and not given.refused:
+        lines.append("nothing was staged for the gate to judge")
+    return "\n".join(lines)
+
+
+# Knowledge
+
+
+def unit(given: Unit) -> str:
+    pairs: list[tuple[str, object]] = [
+        ("id", given.id),
+        ("kind", given.kind),
+        ("status", f"{given.status}, confidence {given.confidence:.2f}, version {given.version}"),
+        ("scope", f"{given.scope} ({given.level})"),
+        ("domain", given.domain),
+        ("said by", ", ".join(str(source.actor) for source in given.provenance) or "nobody any more"),
+        ("when", f"{when(given.occurred_at)} ({age(given.occurred_at)})"),
+        ("cites", ", ".join(map(str, given.citations)) or "nothing"),
+        ("used by", f"{given.uses} tasks"),
+    ]
+    for name in ("supersedes", "superseded_by", "contradiction_note", "archive_reason", "erased_at"):
+        if getattr(given, name) is not None:
+            pairs.append((name.replace("_", " "), getattr(given, name)))
+    return f"{clean(given.content) or '(erased)'}\n\n{fields(pairs)}"
+
+
+def units(given: Sequence[Unit]) -> str:
+    rows = [
+        (one.id, one.kind, one.status, f"{one.confidence:.2f}", one.level, f"v{one.version}", quoted(one.content))
+        for one in given
+    ]
+    return table(("id", "kind", "status", "conf", "level", "", "content"), rows, "No units can be seen from here.")
+
+
+def disputes(given: Sequence[Dispute], contents: Mapping[str, str], what: str) -> str:
+    rows = [
+        (dispute.id if side == dispute.units[0] else "", side, quoted(contents.get(side, "")), dispute.reason)
+        for dispute in given
+        for side in dispute.units
+    ]
+    listed = table((what, "unit", "content", "differs in"), rows, f"No open {what}s.")
+    if not rows:
+        return listed
+    return f"{listed}\n\nDecide one: mnemon resolve ID --winner UNIT --reason WHY"
+
+
+def dispute(given: Dispute) -> str:
+    return f"resolved  {given.id}\n  winner  {given.winner}\n  loser   {_other(given, given.winner or '')}"
+
+
+def history(given: Sequence[Event]) -> str:
+    rows = [
+        (f"#{event.seq}", when(event.recorded_at), event.type, event.actor, event.scope, _what_happened(event))
+        for event in given
+    ]
+    return table(("seq", "when", "event", "who", "where", "what"), rows, "No events.")
+
+
+def _what_happened(event: Event) -> str:
+    payload = event.payload
+    if payload is None:
+        return "(erased)"
+    trust = (payload.get("set") or {}).get("trust") or (payload.get("unit") or {}).get("trust")
+    parts = [
+        str(payload.get("signal") or ""),
+        f"confidence {trust['confidence']:.2f}" if trust else "",
+        f"by {payload['rule']}" if "rule" in payload else "",
+        ", ".join(map(str, payload.get("because", ()))),
+        short(payload.get("reason") or payload.get("said") or ""),
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+# Recall
+
+
+def found(given: Found, query: str) -> str:
+    lines = [] if given.items else [f"Nothing found for {quoted(query)} from here."]
+    for rank, item in enumerate(given.items, start=1):
+        lines += _recalled(rank, item)
+    if given.withheld:
+        lines += ["", "withheld"]
+        lines += [f"  {held.unit_id}  {clean(held.reason)}" for held in given.withheld]
+    lines += [f"note: {clean(note)}" for note in given.notes]
+    return "\n".join(lines)
+
+
+def _recalled(rank: int, item: Recalled) -> list[str]:
+    why = ", ".join(f"{name} {share:.2f}" for name, share in item.why.items())
+    one = item.unit
+    return [
+        f"{rank}. {item.label} {short(one.content, 240)}",
+        f"   score {item.score:.2f} ({why})  tier {item.tier}  {one.level}  {age(one.occurred_at)}",
+        f"   {one.id}",
+    ]
