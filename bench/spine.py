@@ -23,7 +23,7 @@ from mnemon import Actor, Claim, Scope
 
 HERE = os.path.dirname(__file__)
 TEXT = "The connection pool is exhausted before the retry, so the third attempt never reaches the database. " * 5
-SUBJECTS = ("checkout", "login", "search", "billing", "inventory", "shipping", "reports", "sessions", "uploads", "audit")
+SUBJECTS = ("checkout", "login", "search", "billing", "stock", "shipping", "reports", "sessions", "uploads", "audit")
 VERBS = ("retries", "caches", "logs", "validates", "batches", "signs", "rounds", "queues", "compresses", "throttles")
 OBJECTS = ("orders", "tokens", "invoices", "images", "rows", "events", "payloads", "sessions", "webhooks", "reports")
 
@@ -31,7 +31,7 @@ OBJECTS = ("orders", "tokens", "invoices", "images", "rows", "events", "payloads
 def texts(count: int) -> list[str]:
     """Different plausible one-line facts, the same on every run."""
     return [
-        f"{SUBJECTS[i % 10]} {VERBS[i // 10 % 10]} {OBJECTS[i // 100 % 10]} of module_{i // 1000} in step {i} before release"
+        f"{SUBJECTS[i % 10]} {VERBS[i // 10 % 10]} {OBJECTS[i // 100 % 10]} of module_{i // 1000} in step {i} at night"
         for i in range(count)
     ]
 
@@ -122,7 +122,7 @@ def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]
         "recall": seat_code + "assert seat.recall('which step throttles webhooks of module_7', k=8).items",
     }
     spent: dict[str, list[float]] = {name: [] for name in cases}
-    for name, code in cases.items():
+    for code in cases.values():
         cold(code)
     for _ in range(rounds):
         for name, code in cases.items():
@@ -169,7 +169,8 @@ def shown(results: dict[str, dict[str, float]]) -> int:
         kept = "limit" not in row or row["value"] <= row["limit"]
         broken += not kept
         mark = "" if "limit" not in row else ("[green]holds[/]" if kept else "[red]broken[/]")
-        cells = [f"{row[key]:,.3g}" if key in row else "" for key in ("value", "of_fastest", "ours_ms", "floor_ms", "limit")]
+        columns = ("value", "of_fastest", "ours_ms", "floor_ms", "limit")
+        cells = [f"{row[key]:,.3g}" if key in row else "" for key in columns]
         table.add_row(name, *cells, mark)
     Console().print(table)
     return 1 if broken else 0

@@ -1,4 +1,4 @@
-"""The same verbs for async callers, each in a worker thread: derived from the synchronous classes, not written twice."""
+"""The same verbs for async callers, each in a worker thread: derived from the synchronous classes."""
 
 from __future__ import annotations
 

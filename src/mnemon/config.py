@@ -25,7 +25,7 @@ class Limits:
 
     text_bytes_max: int = 65_536
     data_bytes_max: int = 1_048_576
-    batch_max: int = 1_000
+    batch_max: int = 500
 
 
 @value

@@ -90,7 +90,6 @@ else:
     units_model = Lazy("mnemon.model.unit")
     verification = Lazy("mnemon.gate.verify")
 
-_CHUNK = 500
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 _SIMILAR_EPISODES_MAX = 3
@@ -165,9 +164,7 @@ class Memory:
         """Make the search index anew; gives the number of documents. Interrupted, the old one stays."""
         if self._index is None:
             return 0
-        self._finder.wait()
-        if not self._finder.index_now(rebuild=True, progress=progress):
-            raise StoreUnavailable("Another process is indexing.", hint="Wait for it, then call again.")
+        self._finder.index_patiently(self.config.store.lock_wait_s_max, progress)
         return self._index.documents()
 
     def stats(self) -> Stats:
@@ -224,11 +221,12 @@ class Memory:
     def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
         """Read an export back: the same ids, hashes and state. What is already here is skipped."""
         events = skipped = streams = 0
+        size = max(1, self.config.limits.batch_max)
         try:
             with open(os.fspath(path), encoding="utf-8") as file:
                 transfer.checked_header(file.readline())
                 numbered = enumerate(file, start=2)
-                while chunk := [(number, line) for _, (number, line) in zip(range(_CHUNK), numbered, strict=False)]:
+                while chunk := [(number, line) for _, (number, line) in zip(range(size), numbered, strict=False)]:
                     done = self._import_chunk(chunk)
                     events, skipped = events + done.events, skipped + done.skipped
                     streams = max(streams, done.streams)
@@ -339,8 +337,9 @@ class Seat:
         """Claim many things in order, a few hundred to a transaction. All are checked before the first is stored."""
         whole = [self._checked(claim) for claim in claims]
         outcomes: list[Stored | Refused] = []
-        for start in range(0, len(whole), _CHUNK):
-            chunk = whole[start : start + _CHUNK]
+        size = max(1, self._memory.config.limits.batch_max)
+        for start in range(0, len(whole), size):
+            chunk = whole[start : start + size]
             around = near.Neighbourhood(self._memory._finder, self._memory.config.gate.neighbours_max)
             glances = [around.glance(claim.content, self.presence.visible_keys) for claim in chunk]
 
@@ -499,12 +498,11 @@ class Seat:
         why = self._reason(reason)
         memory = self._memory
         removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version), durable=True)
-        memory._finder.forget(removal.units)
+        memory._finder.forget_all()
         if memory._index is not None:
-            memory.reindex()
-        return outcome.Erased(
-            units=removal.units, events=removal.events, files_searched=memory._store.scrub(removal.contents)
-        )
+            memory._finder.index_patiently(memory.config.store.lock_wait_s_max)
+        searched = memory._store.scrub(removal.contents)
+        return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 
     def conflicts(self) -> list[Dispute]:
         """The open contradictions that this seat can see."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from mnemon.code.home import Home
     from mnemon.memory import Memory, Seat
+    from mnemon.model.outcome import Refused, Stored
 
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -38,6 +39,12 @@ class Command:
     run: Callable[[Call], Answer]
 
     __hash__ = object.__hash__
+
+
+def exit_code_of(*outcomes: Stored | Refused) -> int:
+    from mnemon.model.outcome import Refused
+
+    return REFUSED if any(isinstance(outcome, Refused) for outcome in outcomes) else DONE
 
 
 class Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
@@ -74,6 +75,7 @@ PLACES = {
     "--store": ("FOLDER", "the folder that holds .mnemon/"),
     "--root": ("FOLDER", "the root of the working tree (no variable)"),
 }
+_WIDTH_MAX = 118
 _ENDING = """\
 Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as MNEMON_ACTOR,
 MNEMON_ORG, ... Inside a git repository the project and the worktree are found; `project` in mnemon.toml renames it.
@@ -81,6 +83,20 @@ Where nothing names an actor it is human:<login> if both input and output are a 
 word is evidence, so a hook or a pipe is never taken for one.
 
 Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted."""
+
+
+class _Formatter(RawDescriptionHelpFormatter):
+    """Texts as they are written. The width is asked of the system here: argparse would load `shutil` for it."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=_width())
+
+
+def _width() -> int:
+    try:
+        return min(os.get_terminal_size(1).columns, _WIDTH_MAX)
+    except OSError:
+        return _WIDTH_MAX
 
 
 class _Parser(ArgumentParser):
@@ -125,7 +141,7 @@ def parser_for(name: str, command: Command) -> ArgumentParser:
         prog=f"mnemon {name}",
         description=command.description,
         epilog=f"examples:\n{examples}\n\nHow the options of who and where are found: mnemon --help",
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
     command.arguments(parser)

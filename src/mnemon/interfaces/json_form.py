@@ -19,7 +19,7 @@ _LEFT_OUT = {"Event": ("body",)}
 
 
 def to_json(value: Any) -> Any:
-    """`value` in JSON types: enums as their words, instants in ISO 8601 (UTC), actors and citations as they are typed."""
+    """`value` in JSON types: enums as words, instants in ISO 8601 (UTC), actors and citations as they are typed."""
     if isinstance(value, Enum | Actor | Citation):
         return str(value)
     if value is None or isinstance(value, str | int | float):

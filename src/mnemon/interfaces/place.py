@@ -1,4 +1,4 @@
-"""Which memory a command works on, and from which seat: options first, then MNEMON_* variables, then what is found here."""
+"""Which memory a command works on, and from which seat: by options, then MNEMON_* variables, then what is here."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mnemon.wiring import open as open_memory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
     from mnemon.code.home import Home
     from mnemon.memory import Memory, Seat
@@ -27,7 +28,7 @@ def setting(options: Namespace, name: str) -> str | None:
 
 
 def home_for(options: Namespace) -> Home:
-    """Where this is: the repository around --root or the current folder; without one, the folder of --store names it."""
+    """Where this is: the repository around --root or the current folder; without one, --store's folder names it."""
     store = setting(options, "store")
     here = home_of(_folder_here(options))
     if store is None or store == ":memory:" or ":/" in store:
@@ -53,9 +54,9 @@ def opened(options: Namespace, home: Home) -> Memory:
 
 
 def seated(memory: Memory, options: Namespace, home: Home) -> Seat:
-    found = {"project": memory.config.project or home.project, "worktree": home.worktree}
+    segments: dict[str, Any] = {"project": memory.config.project or home.project, "worktree": home.worktree}
     named = {name: setting(options, name) for name in ("org", "project", "worktree", "task")}
-    scope = Scope(**found | {name: segment for name, segment in named.items() if segment is not None})
+    scope = Scope(**segments | {name: segment for name, segment in named.items() if segment is not None})
     return memory.seat(actor_for(options), scope, session=setting(options, "session"), root=home.root)
 
 

@@ -69,10 +69,10 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]], empty: str) 
     if at_terminal(sys.stdout):
         return _drawn(headers, cells)
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
-    lines = (
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in (headers, *cells)
+    return "\n".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (headers, *cells)
     )
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
@@ -84,7 +84,7 @@ def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     drawn = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for header in headers:
         # An id that is cut can't be copied.
-        drawn.add_column(header, no_wrap=header in {"id", "conflict", "proposal"}, overflow="fold")
+        drawn.add_column(header, no_wrap=header in {"id", "unit", "conflict", "proposal"}, overflow="fold")
     for row in cells:
         drawn.add_row(*map(Text, row))
     console = Console()
@@ -139,8 +139,9 @@ def refused(given: Refused, actor: Actor | None = None) -> str:
 
 
 def outcome(given: Stored | Refused, first: str = "stored", actor: Actor | None = None) -> str:
-    # By its shape, not its class: the classes load half the model, which a plain answer does not need.
-    return refused(given, actor) if hasattr(given, "rule") else stored(given, first)
+    from mnemon.model.outcome import Refused
+
+    return refused(given, actor) if isinstance(given, Refused) else stored(given, first)
 
 
 def promotion(given: Promotion) -> str:
@@ -170,9 +171,8 @@ def unit(given: Unit) -> str:
         ("cites", ", ".join(map(str, given.citations)) or "nothing"),
         ("used by", f"{given.uses} tasks"),
     ]
-    for name in ("supersedes", "superseded_by", "contradiction_note", "archive_reason", "erased_at"):
-        if getattr(given, name) is not None:
-            pairs.append((name.replace("_", " "), getattr(given, name)))
+    rest = ("supersedes", "superseded_by", "contradiction_note", "archive_reason", "erased_at")
+    pairs += [(name.replace("_", " "), getattr(given, name)) for name in rest if getattr(given, name) is not None]
     return f"{clean(given.content) or '(erased)'}\n\n{fields(pairs)}"
 
 
@@ -186,11 +186,11 @@ def units(given: Sequence[Unit]) -> str:
 
 def disputes(given: Sequence[Dispute], contents: Mapping[str, str], what: str) -> str:
     rows = [
-        (dispute.id if side == dispute.units[0] else "", side, quoted(contents.get(side, "")), dispute.reason)
+        (*(("", "") if place else (dispute.id, dispute.reason)), side, quoted(contents.get(side, "")))
         for dispute in given
-        for side in dispute.units
+        for place, side in enumerate(dispute.units)
     ]
-    listed = table((what, "unit", "content", "differs in"), rows, f"No open {what}s.")
+    listed = table((what, "differs in", "unit", "content"), rows, f"No open {what}s.")
     if not rows:
         return listed
     return f"{listed}\n\nDecide one: mnemon resolve ID --winner UNIT --reason WHY"

@@ -10,7 +10,6 @@ from mnemon.ledger.chain import entry_hash, payload_hash
 from mnemon.model.canonical_json import canonical_json
 from mnemon.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemon.model.ids import new_id
-from mnemon.model.value import replace
 from mnemon.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
@@ -86,7 +85,8 @@ class Act:
         try:
             encoded = body.encode()
         except UnicodeEncodeError as error:
-            raise InvalidInput(f"This is not valid Unicode: {error.object[error.start]!r}.", hint="Decode it first.") from None
+            wrong = error.object[error.start]
+            raise InvalidInput(f"This is not valid Unicode: {wrong!r}.", hint="Decode it first.") from None
         if len(encoded) > self.config.limits.data_bytes_max:
             raise InvalidInput(
                 f"An event of {len(encoded)} bytes is over the limit of {self.config.limits.data_bytes_max}.",

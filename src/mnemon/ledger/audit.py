@@ -43,7 +43,9 @@ def checked_chain(
 def _problem(event: Event, seq: int, previous: bytes) -> str | None:
     if event.seq != seq + 1:
         return f"follows #{seq}: an entry is missing or repeated"
-    if event.body is not None and (event.salt is None or payload_hash(event.salt, event.body.encode()) != event.payload_hash):
+    if event.body is not None and (
+        event.salt is None or payload_hash(event.salt, event.body.encode()) != event.payload_hash
+    ):
         return "its payload was changed"
     if entry_hash(previous, event) != event.hash:
         return "it does not fit the chain: the entry or the one before it was changed"

@@ -61,8 +61,11 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> 
     An event's hash stays, so the chain still holds. A unit that was made of the content goes too; one whose life only
     mentions it (a reason, say) is restated without those words.
     """
-    unit = act.changeable_unit(unit_id, expected_version)
+    unit = act.visible_unit(unit_id)
     act.require(Deed.ERASE, unit)
+    if unit.erased_at is not None:
+        return Removal(units=(unit.id,), events=0, contents=())  # Once more, for files that were busy the first time.
+    unit = act.changeable_unit(unit_id, expected_version)
     if unit.content and unit.content in reason:
         raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
     gone = {unit.id: unit}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from math import log
 
+from mnemon.errors import StoreUnavailable
 from mnemon.model.value import value
 from mnemon.recall.tail import Tail, bm25, frequencies
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _TAIL_PAGE = 2_000
 _REMEMBERED_MAX = 4_096
+_NAP_S = 0.05
 
 
 @value
@@ -172,11 +175,21 @@ class Finder:
     def _page_after(self, position: int) -> list[Searchable]:
         return self._store.read(lambda reader: reader.searchable_after(position, _TAIL_PAGE))
 
-    def forget(self, unit_ids: Sequence[str]) -> None:
-        """Drop what is kept of erased units."""
+    def index_patiently(self, wait_s_max: float, progress: Callable[[int], None] | None = None) -> None:
+        """Make the index anew, waiting for another process that is at it."""
+        self.wait()
+        deadline = time.monotonic() + wait_s_max
+        while not self.index_now(rebuild=True, progress=progress):
+            if time.monotonic() > deadline:
+                raise StoreUnavailable("Another process is indexing.", hint="Wait for it, then call again.")
+            time.sleep(_NAP_S)
+
+    def forget_all(self) -> None:
+        """Drop what is kept of units' texts: some of it was erased."""
         with self._lock:
-            for unit_id in unit_ids:
-                self._counted.pop(unit_id, None)
+            self._counted.clear()
+            self._tail = Tail()
+            self._started = False
 
     def wait(self) -> None:
         """Let a background indexing end."""

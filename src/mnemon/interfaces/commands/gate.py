@@ -48,7 +48,7 @@ def _promote(call: Call) -> Answer:
 COMMANDS = {
     "verify": Command(
         description=(
-            "Report how a task's verification went. On success the gate judges what the task staged: what cites a passed\n"
+            "Report how a task's verification went. On success the gate judges what it staged: what cites a passed\n"
             "test is raised, the rest is kept down and the rule that keeps it is named. The seat needs a --task."
         ),
         examples=(

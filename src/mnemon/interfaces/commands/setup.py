@@ -128,7 +128,7 @@ COMMANDS = {
         run=_doctor,
     ),
     "policy": Command(
-        description="The permission table in force: who may do what at which level. [policy] in mnemon.toml tightens it.",
+        description="The permission table in force: who may do what at which level. mnemon.toml can tighten it.",
         examples=("mnemon policy", "mnemon policy --json"),
         arguments=_nothing_more,
         run=_policy,

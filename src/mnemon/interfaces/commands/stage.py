@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.interfaces import show
-from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
+from mnemon.interfaces.command import Answer, Command, exit_code_of
 from mnemon.interfaces.given import instant_given, json_lines_given, json_object, text_given
 
 TYPE_CHECKING = False
@@ -114,26 +114,27 @@ def _remember(call: Call) -> Answer:
     return Answer(
         data=outcome,
         text=lambda: show.outcome(outcome, actor=call.seat.actor),
-        exit_code=REFUSED if hasattr(outcome, "rule") else DONE,
+        exit_code=exit_code_of(outcome),
     )
 
 
 def _remember_batch(call: Call) -> Answer:
     from mnemon.interfaces.progress import counted
+    from mnemon.model.outcome import Refused
 
     _refuse_single(call)
     claims = [_claim(record, f"Line {number}: ") for number, record in json_lines_given()]
     with counted("remembering", "claims") as progress:
         outcomes = call.seat.remember_many(claims, progress)
-    refused = [outcome for outcome in outcomes if hasattr(outcome, "rule")]
-    joined = sum(getattr(outcome, "merged", False) for outcome in outcomes)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+    joined = sum(outcome.merged for outcome in outcomes if not isinstance(outcome, Refused))
 
     def text() -> str:
         stored = len(outcomes) - len(refused) - joined
         counts = f"stored  {stored} new, {joined} joined to known units, {len(refused)} refused"
-        return "\n".join([counts, *(show.outcome(outcome, actor=call.seat.actor) for outcome in refused)])
+        return "\n".join([counts, *(show.refused(outcome, call.seat.actor) for outcome in refused)])
 
-    return Answer(data=outcomes, text=text, exit_code=REFUSED if refused else DONE)
+    return Answer(data=outcomes, text=text, exit_code=exit_code_of(*outcomes))
 
 
 def _claim(record: dict[str, Any], where: str) -> Claim:
@@ -156,7 +157,7 @@ def _claim(record: dict[str, Any], where: str) -> Claim:
 
 COMMANDS = {
     "log": Command(
-        description="Append to the log, freely. The receipt comes once the entry is durable; secrets are taken out first.",
+        description="Append to the log, freely. The receipt comes once it is durable; secrets are taken out first.",
         examples=(
             'mnemon log thought "The pool is exhausted before the retry" --task T-42',
             "pytest 2>&1 | mnemon log tool_output - --task T-42 --key run-7",
@@ -168,7 +169,7 @@ COMMANDS = {
     "remember": Command(
         description=(
             "Claim something. It becomes a unit, joins one that says the same, or is refused (exit code 1) by a rule.\n"
-            "Without evidence that counts (a passed test, a human's word) it is a hypothesis, seen only where it was made."
+            "Without evidence that counts (a passed test, a human's word) it is a hypothesis, seen where it was made."
         ),
         examples=(
             'mnemon remember "Checkout retries three times" --cite test:tests/test_checkout.py::test_retry --task T-42',

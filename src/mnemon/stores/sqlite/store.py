@@ -270,8 +270,9 @@ class SqliteStore:
         with _translated(self._path):
             self._truncate_log()
             files = self._files()
-            if any(_holds(file, wanted) for file in files):
-                # Moved cells can leave copies in the slack of a page, which only a rewrite of the file removes.
+            # Moved cells can leave copies in the slack of a page, which only a rewrite of the file removes. Without
+            # needles nothing can be searched for, so it is rewritten in any case.
+            if not wanted or any(_holds(file, wanted) for file in files):
                 self._execute_patiently("VACUUM")
                 self._truncate_log()
                 files = self._files()
