@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from mnemon.errors import InvalidInput
-from mnemon.model.trust import DecayPolicy, Signal
 from mnemon.model.value import replace, value
 from mnemon.policy.permissions import Policy, policy_from
 from mnemon.policy.retention import RetentionRules
@@ -127,21 +126,18 @@ def config_from(settings: Mapping[str, Any]) -> Config:
 
 
 def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
-    boosts = {
-        Signal(name): _typed(f"trust.boosts.{name}", item, 0.0) for name, item in settings.get("boosts", {}).items()
-    }
-    decays = {
-        DecayPolicy(name): _typed(f"trust.decay_per_month.{name}", item, 0.0)
-        for name, item in settings.get("decay_per_month", {}).items()
-    }
-    plain = {
-        name: _typed(f"trust.{name}", item, _default(default, "trust", name))
-        for name, item in settings.items()
-        if name not in {"boosts", "decay_per_month"}
-    }
-    return replace(
-        default, boosts=dict(default.boosts) | boosts, decay_per_month=dict(default.decay_per_month) | decays, **plain
-    )
+    tables = {"boosts": dict(default.boosts), "decay_per_month": dict(default.decay_per_month)}
+    plain: dict[str, Any] = {}
+    for name, setting in settings.items():
+        if name not in tables:
+            plain[name] = _typed(f"trust.{name}", setting, _default(default, "trust", name))
+            continue
+        for entry, number in setting.items():
+            if entry not in tables[name]:
+                known = ", ".join(tables[name])
+                raise InvalidInput(f"mnemon.toml has no setting trust.{name}.{entry}.", hint=f"It knows: {known}.")
+            tables[name][entry] = _typed(f"trust.{name}.{entry}", number, 0.0)
+    return replace(default, **tables, **plain)
 
 
 def _default(section: Any, name: str, field: str) -> Any:

@@ -206,17 +206,10 @@ class Memory:
         """Write the whole log as JSON lines; gives the number of events. An existing file is not overwritten."""
         target = os.fspath(path)
         self._refuse_existing(target)
-        count = -1
         with open(target + ".partial", "w", encoding="utf-8") as file:
-            for count, line in enumerate(self._exported_lines()):
-                file.write(line + "\n")
-                if progress is not None and count and count % 1000 == 0:
-                    progress(count)
+            count = self._store.read(lambda reader: transfer.write_export(reader.events(), file.write, progress))
         os.replace(target + ".partial", target)
         return count
-
-    def _exported_lines(self) -> Iterator[str]:
-        return iter(self._store.read(lambda reader: list(transfer.exported(reader.events()))))
 
     def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
         """Read an export back: the same ids, hashes and state. What is already here is skipped."""

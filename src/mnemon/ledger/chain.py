@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from functools import lru_cache
 
 from mnemon.model.canonical_json import compact_json
+from mnemon.model.digest import sha256
 from mnemon.model.instant import micros
 
 TYPE_CHECKING = False
@@ -21,21 +22,23 @@ def payload_hash(salt: bytes, body: bytes) -> bytes:
 
 def entry_hash(previous: bytes, event: Event) -> bytes:
     """Covers the previous hash, every header field, and the payload by its hash, so a payload can be erased (R16)."""
-    header = [
-        CHAIN_VERSION,
-        event.stream.org,
-        event.stream.project,
-        event.seq,
-        event.id,
-        event.type,
-        event.actor.kind,
-        event.actor.id,
-        event.scope.segments,
-        event.session,
-        event.subject,
-        event.key,
-        micros(event.occurred_at),
-        micros(event.recorded_at),
-        event.payload_hash.hex(),
-    ]
-    return sha256(previous + compact_json(header).encode()).digest()
+    return sha256(previous + header(event).encode()).digest()
+
+
+def header(event: Event) -> str:
+    """The header as one JSON array. What repeats from entry to entry is encoded once and kept."""
+    stream, actor, scope = event.stream, event.actor, event.scope
+    place = _encoded(stream.org, stream.project)
+    who = _encoded(actor.kind, actor.id)
+    where = _encoded(scope.org, scope.project, scope.worktree, scope.task)
+    said = _encoded(event.session, event.subject, event.key)
+    times = f"{micros(event.occurred_at)},{micros(event.recorded_at)}"
+    digest = event.payload_hash.hex()
+    return (
+        f'[{CHAIN_VERSION},{place},{event.seq},"{event.id}","{event.type}",{who},[{where}],{said},{times},"{digest}"]'
+    )
+
+
+@lru_cache(maxsize=4096)
+def _encoded(*items: str | None) -> str:
+    return compact_json(items)[1:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemon.lazy import Lazy
 from mnemon.model.citation import Citation
 from mnemon.model.event import WITHOUT_EFFECT, EventType
 from mnemon.model.instant import instant
@@ -10,8 +11,6 @@ from mnemon.model.scope import Scope
 from mnemon.model.trust import Trust
 from mnemon.model.unit import Kind, Provenance, Status, Unit, fields_from_json, unit_from_json
 from mnemon.model.value import replace
-from mnemon.text.canonical import canonical_key
-from mnemon.text.difference import skeleton
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +18,10 @@ if TYPE_CHECKING:
 
     from mnemon.model.event import Event
     from mnemon.ports import Transaction
+    from mnemon.text import canonical, difference
+else:
+    canonical = Lazy("mnemon.text.canonical")
+    difference = Lazy("mnemon.text.difference")
 
 _SEARCHED = ("content", "scope", "status")
 _OF_MERGING_KIND = frozenset(
@@ -95,8 +98,10 @@ def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> 
     keyed = bool(unit.content) and unit.kind in _OF_MERGING_KIND and not unit.attributes.get("unique")
     transaction.put_unit(
         unit,
-        canonical_key=canonical_key(unit.content) if keyed else None,
-        skeleton_key=canonical_key(skeleton(unit.content)) if keyed and unit.kind is not Kind.EPISODE else None,
+        canonical_key=canonical.canonical_key(unit.content) if keyed else None,
+        skeleton_key=canonical.canonical_key(difference.skeleton(unit.content))
+        if keyed and unit.kind is not Kind.EPISODE
+        else None,
         searchable_at=searchable_at,
     )
 

@@ -15,7 +15,7 @@ from mnemon.model.scope import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from mnemon.ports import Transaction
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 EXPORT_VERSION = 1
 
 
-def exported(events: Iterable[Event]) -> Iterator[str]:
-    """A header line, then one line an event, in commit order."""
-    yield json.dumps({"mnemon": "export", "version": EXPORT_VERSION})
-    for event in events:
-        yield json.dumps(_record(event), ensure_ascii=False)
+def write_export(
+    events: Iterable[Event], write: Callable[[str], object], progress: Callable[[int], None] | None = None
+) -> int:
+    """A header line, then one line an event, in commit order; gives the number of events."""
+    write(json.dumps({"mnemon": "export", "version": EXPORT_VERSION}) + "\n")
+    count = 0
+    for count, event in enumerate(events, start=1):
+        write(json.dumps(_record(event), ensure_ascii=False) + "\n")
+        if progress is not None and count % 1000 == 0:
+            progress(count)
+    return count
 
 
 def checked_header(line: str) -> None:

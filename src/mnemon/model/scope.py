@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from enum import IntEnum
 from functools import lru_cache
-from hashlib import blake2b
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
+from mnemon.model.digest import blake2b
 from mnemon.model.value import value
 
 TYPE_CHECKING = False

@@ -32,8 +32,8 @@ def checked_text(text: Any, what: str, bytes_max: int) -> str:
     return text
 
 
-def checked_key(key: str | None) -> str | None:
-    if key is not None and len(checked_id(key, "an idempotency key")) > KEY_CHARS_MAX:
+def checked_key(key: str) -> str:
+    if len(checked_id(key, "an idempotency key")) > KEY_CHARS_MAX:
         raise InvalidInput(f"An idempotency key has at most {KEY_CHARS_MAX} characters.", hint="Use a hash as the key.")
     return key
 

@@ -52,6 +52,6 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
         importance=checked_share(claim.importance, "Importance"),
         occurred_at=None if claim.occurred_at is None else checked_instant(claim.occurred_at, "occurred_at"),
         session=None if claim.session is None else checked_id(claim.session, "a session"),
-        key=checked_key(claim.key),
+        key=None if claim.key is None else checked_key(claim.key),
         decay_policy=None if claim.decay_policy is None else DecayPolicy(claim.decay_policy),
     )

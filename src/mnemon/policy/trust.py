@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mnemon.model.trust import DecayPolicy, Signal, Trust
 from mnemon.model.value import replace, value
 
 TYPE_CHECKING = False
@@ -10,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from mnemon.model.trust import Signal, Trust
     from mnemon.model.unit import Kind
 
 DAYS_PER_MONTH = 30
@@ -19,21 +19,18 @@ DAYS_PER_MONTH = 30
 class TrustRules:
     """The numbers of G15-G17 and R7; every one can be set in the configuration."""
 
-    boosts: Mapping[Signal, float] = {
-        Signal.TESTS_PASSED: 0.2,
-        Signal.PR_MERGED: 0.3,
-        Signal.HUMAN_APPROVED: 0.4,
-        Signal.REPEATED_SUCCESS: 0.15,
-        Signal.TESTS_FAILED: -0.2,
-        Signal.PR_REVERTED: -0.3,
-        Signal.HUMAN_REJECTED: -0.4,
-        Signal.CONTRADICTED: -0.15,
+    # Keyed by name, as every name below: so the settings load without the model of a unit.
+    boosts: Mapping[str, float] = {
+        "tests_passed": 0.2,
+        "pr_merged": 0.3,
+        "human_approved": 0.4,
+        "repeated_success": 0.15,
+        "tests_failed": -0.2,
+        "pr_reverted": -0.3,
+        "human_rejected": -0.4,
+        "contradicted": -0.15,
     }
-    decay_per_month: Mapping[DecayPolicy, float] = {
-        DecayPolicy.RECENCY_BIAS: 0.1,
-        DecayPolicy.STABLE: 0.02,
-        DecayPolicy.MANUAL_ONLY: 0.0,
-    }
+    decay_per_month: Mapping[str, float] = {"recency_bias": 0.1, "stable": 0.02, "manual_only": 0.0}
     minimum: float = 0.1
     maximum: float = 1.0
     initial_draft: float = 0.3
@@ -42,21 +39,20 @@ class TrustRules:
     __hash__ = object.__hash__
 
 
-# Keyed by name, so that the settings load without the model of a unit.
 _DECAY_OF_KIND = {
-    "episode": DecayPolicy.RECENCY_BIAS,
-    "preference": DecayPolicy.RECENCY_BIAS,
-    "profile": DecayPolicy.MANUAL_ONLY,
-    "decision": DecayPolicy.MANUAL_ONLY,
-    "evidence": DecayPolicy.MANUAL_ONLY,
-    "anchor": DecayPolicy.MANUAL_ONLY,
-    "policy": DecayPolicy.MANUAL_ONLY,
+    "episode": "recency_bias",
+    "preference": "recency_bias",
+    "profile": "manual_only",
+    "decision": "manual_only",
+    "evidence": "manual_only",
+    "anchor": "manual_only",
+    "policy": "manual_only",
 }
 
 
-def decay_policy_of(kind: Kind) -> DecayPolicy:
+def decay_policy_of(kind: Kind) -> str:
     """How a unit of this kind fades unless its claim says otherwise."""
-    return _DECAY_OF_KIND.get(kind, DecayPolicy.STABLE)
+    return _DECAY_OF_KIND.get(kind, "stable")
 
 
 def confidence_at(trust: Trust, moment: datetime, rules: TrustRules) -> float:

@@ -142,7 +142,7 @@ def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[st
     rules = act.config.trust
     assert isinstance(claim.level, Level)
     assert isinstance(claim.kind, Kind)
-    decay = DecayPolicy(claim.decay_policy) if claim.decay_policy else decay_policy_of(claim.kind)
+    decay = DecayPolicy(claim.decay_policy or decay_policy_of(claim.kind))
     confidence = rules.initial_draft if status is Status.HYPOTHESIS else rules.initial_verified
     unit = {
         "kind": str(claim.kind),

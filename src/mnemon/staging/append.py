@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemon.ledger.act import Act
-    from mnemon.model.event import Receipt
+    from mnemon.model.event import Event, Receipt
+
+_KIND_BYTES_MAX = 256
 
 
 @value
@@ -37,21 +39,27 @@ class Entry:
 
 def append(act: Act, entry: Entry) -> Receipt:
     """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
-    text = checked_text(entry.text, "The text", act.config.limits.text_bytes_max)
-    kind = checked_text(entry.kind, "The kind of entry", 256)
-    payload: dict[str, Any] = {"kind": kind, "text": text}
+    payload: dict[str, Any] = {
+        "kind": checked_text(entry.kind, "The kind of entry", _KIND_BYTES_MAX),
+        "text": checked_text(entry.text, "The text", act.config.limits.text_bytes_max),
+    }
     if entry.data is not None:
         payload["data"] = dict(entry.data)
-    key = checked_key(entry.key)
+    key = entry.key
     if key is not None:
-        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), key)
+        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
         if earlier is not None:
-            if earlier.body is not None and earlier.body != canonical_json(redacted_tree(payload, set())):
-                raise Conflict(
-                    f"Key {key!r} already stands for event {earlier.id}, which says something else.",
-                    hint="Use a new key for a new entry; nothing was stored.",
-                )
-            return receipt_for(earlier, duplicate=True)
-    occurred_at = None if entry.occurred_at is None else checked_instant(entry.occurred_at, "occurred_at")
+            return _again(earlier, payload)
+    occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
     event, redacted = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=entry.session)
     return receipt_for(event, redacted=redacted)
+
+
+def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:
+    """The first entry's receipt, if this one says the same."""
+    if earlier.body is not None and earlier.body != canonical_json(redacted_tree(payload, set())):
+        raise Conflict(
+            f"Key {earlier.key!r} already stands for event {earlier.id}, which says something else.",
+            hint="Use a new key for a new entry; nothing was stored.",
+        )
+    return receipt_for(earlier, duplicate=True)

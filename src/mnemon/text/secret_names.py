@@ -48,13 +48,20 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 def is_secret_of(name: str, content: str) -> bool:
     """Whether an entry of that name with that content holds a secret."""
     # Read as the JSON it may have come from, so that one set of rules decides.
-    if len(content) < _CHARS_MIN or len(name) > 128 or '"' in content or "\n" in content:
+    if len(content) < _CHARS_MIN or len(name) > 128 or not _names_a_secret(name):
+        return False
+    if '"' in content or "\n" in content:
         return False
     text = f'"{name}": "{content}"'
     lowered = text.lower()
     return len(lowered) == len(text) and any(
         end == len(text) - 1 and start == len(name) + 5 for start, end, _ in assigned_secrets(text, lowered)
     )
+
+
+def _names_a_secret(name: str) -> bool:
+    lowered = name.lower()
+    return any(keyword in lowered for keyword in (*_KEYWORDS, *_KOREAN_KEYWORDS))
 
 
 def _value_after(text: str, lowered: str, at: int) -> tuple[int, int, str] | None:

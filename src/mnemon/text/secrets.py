@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+# No kind of secret is shorter.
+SECRET_CHARS_MIN = 8
 # From, to, kind.
 Span = tuple[int, int, str]
 
 
 def redacted(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each secret replaced by `[REDACTED:<kind>]`, and the kinds found."""
+    if len(text) < SECRET_CHARS_MIN:
+        return text, ()
     kinds: set[str] = set()
     # What one pass takes away can lay open what it hid, so a text that had a secret is read again.
     while spans := _apart(_spans(text)):

@@ -1,0 +1,67 @@
+"""`demo`: the whole path of the data, live."""
+
+from __future__ import annotations
+
+import shlex
+
+from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from mnemon.interfaces.command import Call
+    from mnemon.interfaces.demo import Told
+
+_EVENTS, _EVENTS_FAST = 240, 40
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--keep", metavar="DIR", help="leave the memory in this new folder, to look around in")
+    parser.add_argument("--agents", type=int, default=5, metavar="N", help="how many agents (default: 5)")
+    parser.add_argument("--events", type=int, metavar="N", help=f"log entries of each (default: {_EVENTS})")
+    parser.add_argument("--fast", action="store_true", help=f"no pauses, and {_EVENTS_FAST} log entries each")
+
+
+def _demo(call: Call) -> Answer:
+    from mnemon.interfaces.demo import tell
+
+    options = call.options
+    events = options.events if options.events is not None else _EVENTS_FAST if options.fast else _EVENTS
+    told = tell(keep=options.keep, agents=options.agents, events=events, fast=options.fast, aside=options.json)
+    return Answer(
+        data={"ok": told.ok, "folder": told.folder, "proofs": told.proofs},
+        text=lambda: _next_steps(told),
+        exit_code=DONE if told.ok else REFUSED,
+    )
+
+
+def _next_steps(told: Told) -> str:
+    if told.folder is None:
+        steps = (
+            "mnemon demo --keep shop-demo   keep the memory and look around in it",
+            "mnemon init                    a memory for the repository you are in",
+            "mnemon --help                  everything else",
+        )
+    else:
+        there = f"--store {shlex.quote(told.folder)}"
+        steps = (
+            f"mnemon units {there}",
+            f"mnemon explain {told.unit_id} {there}",
+            f'mnemon recall "what happens when a payment times out?" {there}',
+        )
+    return "\n".join(["try next", *(f"  {step}" for step in steps)])
+
+
+COMMANDS = {
+    "demo": Command(
+        description=(
+            "Watch agents in separate processes write to one memory at once: one fact said by all, opposed claims, a\n"
+            "refusal, a leaked key, a retry, a failed task, two revisions of one version, an erasure. Then the proof,\n"
+            "counted from the memory itself; exit code 1 if any part of it fails."
+        ),
+        examples=("mnemon demo", "mnemon demo --keep shop-demo", "mnemon demo --fast --agents 3"),
+        arguments=_arguments,
+        run=_demo,
+    ),
+}

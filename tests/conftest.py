@@ -1,0 +1,96 @@
+"""Shared by all tests: a clock that stands still, a memory on each store, and seats to act from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import mnemon
+from mnemon import Actor, Scope
+
+settings.register_profile(
+    "mnemon", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile("mnemon")
+
+
+class FixedClock:
+    """Stands still until it is told to move, forward or back."""
+
+    def __init__(self, now: datetime = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **delta: float) -> None:
+        self.now += timedelta(**delta)
+
+
+class Seats:
+    """Seats of one memory, by kind of actor; all in one place unless told otherwise."""
+
+    HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
+
+    def __init__(self, memory: mnemon.Memory) -> None:
+        self.memory = memory
+
+    def seat(self, kind: str, name: str, scope: Scope | None = None, **where):
+        at = scope or Scope(
+            **(dict(zip(("org", "project", "worktree", "task"), self.HOME.segments, strict=True)) | where)
+        )
+        return self.memory.seat(Actor(kind, name), at)
+
+    def agent(self, name: str = "coder-1", **where):
+        return self.seat("agent", name, **where)
+
+    def orchestrator(self, name: str = "boss-1", **where):
+        return self.seat("orchestrator", name, **where)
+
+    def human(self, name: str = "alice", **where):
+        return self.seat("human", name, **where)
+
+    def system(self, name: str = "mnemon", **where):
+        return self.seat("system", name, **where)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture(params=["in_memory", "sqlite"])
+def memory(request, tmp_path, clock):
+    """A memory on each store."""
+    target = ":memory:" if request.param == "in_memory" else tmp_path / "home"
+    with mnemon.open(target, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def disk(tmp_path, clock):
+    """A memory in a folder."""
+    with mnemon.open(tmp_path / "home", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def seats(memory) -> Seats:
+    return Seats(memory)
+
+
+@pytest.fixture
+def agent(seats):
+    return seats.agent()
+
+
+@pytest.fixture
+def orchestrator(seats):
+    return seats.orchestrator()
+
+
+@pytest.fixture
+def human(seats):
+    return seats.human()

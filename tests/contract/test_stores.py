@@ -1,0 +1,165 @@
+"""The stores that Mnemon brings keep the published contract, and agree with each other."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+
+import pytest
+
+import mnemon
+from mnemon import Citation, Level
+from mnemon.ledger.replay import digest
+from mnemon.model.value import replace
+from mnemon.stores.in_memory import InMemoryStore
+from mnemon.stores.sqlite import SqliteStore
+from mnemon.testing import StoreContract, recorded
+
+
+class TestSqliteStore(StoreContract):
+    def make_store(self, tmp_path):
+        return SqliteStore(str(tmp_path / "memory.db"))
+
+
+class TestInMemoryStore(StoreContract):
+    def make_store(self, tmp_path):
+        return InMemoryStore()
+
+
+def journal(memory, seats, clock):
+    """A bit of everything that changes state."""
+    coder, other = seats.agent(), seats.agent("coder-2", task="T-2")
+    boss, person, keeper = seats.orchestrator(), seats.human(), seats.system()
+    coder.log("thought", "The pool is exhausted before the retry", data={"context": {"n": 1}}, key="k-1", session="s-9")
+    fact = coder.remember("Checkout retries 3 times", level="worktree", citations=[Citation.test("test_retry")]).unit
+    other.remember("checkout retries 3 times.", level="worktree")
+    rival = other.remember("Checkout retries 5 times", level="worktree").unit
+    boss.remember("The gateway must be idempotent", level=Level.PROJECT, citations=[Citation.test("test_gateway")])
+    coder.recall("how often does checkout retry?")
+    clock.advance(hours=1)
+    coder.verify(True, tests=["test_retry"])
+    boss.verify(True, tests=["test_gateway"], analysis={"critique": "fine", "is_repeatable": True})
+    other.verify(False, tests=["test_other"])
+    for task in ("T-3", "T-4", "T-5"):
+        seats.agent("reader", task=task).use(fact.id)
+    boss.resolve(boss.conflicts()[0].id, winner=fact.id, reason="measured")
+    boss.promote(fact.id, to="project")
+    person.promote(fact.id, to="org")
+    person.approve(fact.id)
+    keeper.archive(rival.id, "old")
+    keeper.revive(rival.id, "needed")
+    doomed = coder.remember("The seaside house has a blue door").unit
+    coder.log("note", "I saw that The seaside house has a blue door, twice")
+    person.reject(rival.id, "because The seaside house has a blue door")
+    boss.erase(doomed.id, "privacy")
+    clock.advance(hours=-3)
+    coder.log("thought", "한국어 로그 🧠 \x00 nul")
+    with pytest.raises(mnemon.NotAllowed):
+        coder.archive(fact.id, "may not")
+
+
+def digest_of(memory):
+    return memory._store.read(digest)
+
+
+def exported(memory, path):
+    memory.export(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("other", ["in_memory", "sqlite"])
+def test_r1_the_same_log_gives_the_same_state_on_every_store(memory, seats, clock, tmp_path, other):
+    journal(memory, seats, clock)
+    first = exported(memory, tmp_path / "first.jsonl")
+    with mnemon.open(":memory:" if other == "in_memory" else tmp_path / "other", clock=clock) as copy:
+        done = copy.import_(tmp_path / "first.jsonl")
+        assert done.events == memory.stats().events
+        assert digest_of(copy) == digest_of(memory)
+        assert exported(copy, tmp_path / "second.jsonl") == first
+        assert copy.audit().ok
+        assert copy.rebuild().same
+
+
+def test_r1_a_rebuild_gives_the_same_state(memory, seats, clock):
+    journal(memory, seats, clock)
+    before = digest_of(memory)
+    rebuilt = memory.rebuild()
+    assert rebuilt.same
+    assert rebuilt.digest_before == before == digest_of(memory)
+    assert rebuilt.events == memory.stats().events
+
+
+def test_what_the_driver_refuses_in_one_threads_work_does_not_fail_the_others(tmp_path):
+    """Threads share a commit: one thread's broken row must not cost the others theirs."""
+    store = SqliteStore(str(tmp_path / "memory.db"))
+    first = store.write(recorded)
+    start = threading.Barrier(16)
+    outcomes = []
+
+    def twice(transaction):
+        seq, _ = transaction.head(first.stream)
+        transaction.append(replace(first, seq=seq + 1), first.hash)
+
+    def write(name):
+        start.wait()
+        for _ in range(20):
+            try:
+                store.write(twice if name == 0 else recorded)
+                outcomes.append((name, None))
+            except Exception as error:  # noqa: BLE001 - told to the test
+                outcomes.append((name, error))
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store.close()
+    assert [error for name, error in outcomes if name and error] == []
+    assert all(error for name, error in outcomes if not name)
+
+
+def test_every_process_sees_one_store_id(tmp_path):
+    first = SqliteStore(str(tmp_path / "memory.db"))
+    second = SqliteStore(str(tmp_path / "memory.db"))
+    assert first.id == second.id
+    second.close()
+    first.close()
+    third = SqliteStore(str(tmp_path / "memory.db"))
+    assert third.id == first.id
+    third.close()
+
+
+def test_a_closed_store_says_so(tmp_path):
+    store = SqliteStore(str(tmp_path / "memory.db"))
+    store.close()
+    store.close()
+    for call in (lambda: store.write(recorded), lambda: store.read(lambda reader: reader.position())):
+        with pytest.raises(mnemon.StoreUnavailable) as caught:
+            call()
+        assert caught.value.hint
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "memory.db"
+    monkeypatch.setattr(
+        "mnemon.stores.sqlite.store.migration", lambda version: "CREATE TABLE half (a); CREATE TABLE half (b);\n"
+    )
+    with pytest.raises(mnemon.StoreError):
+        SqliteStore(str(path))
+    monkeypatch.undo()
+    store = SqliteStore(str(path))
+    store.write(recorded)
+    store.close()
+    with sqlite3.connect(path) as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    connection.close()
+    assert "half" not in names
+
+
+def test_the_export_is_json_lines(memory, seats, clock, tmp_path):
+    journal(memory, seats, clock)
+    lines = exported(memory, tmp_path / "out.jsonl").decode().splitlines()
+    assert len(lines) == memory.stats().events + 1
+    assert all(isinstance(json.loads(line), dict) for line in lines)

@@ -1,0 +1,151 @@
+"""The hash chain: whatever is changed, removed, moved or added by hand is found and named (R1)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon import Actor, EventType, Scope
+from mnemon.ledger.audit import checked_chain
+from mnemon.ledger.chain import entry_hash, payload_hash
+from mnemon.model.event import Stream
+from mnemon.model.value import replace
+from mnemon.stores.in_memory import InMemoryStore
+from mnemon.testing import recorded
+
+SCOPES = (Scope(org="acme", project="shop", task="T-1"), Scope(org="acme", project="bank"), Scope(org="acme"))
+
+
+def log(count=9):
+    """Events of three streams, interleaved, and their heads."""
+    store = InMemoryStore()
+    store.write(
+        lambda tx: [
+            recorded(tx, scope=SCOPES[n % 3], payload={"n": n}, key=f"k-{n}", subject=f"u-{n}", session="s")
+            for n in range(count)
+        ]
+    )
+    events = store.read(lambda reader: list(reader.events()))
+    heads = {event.stream: (event.seq, event.hash) for event in events}
+    return events, lambda stream: heads.get(stream, (0, b""))
+
+
+CHANGES = {
+    "id": lambda event: "another",
+    "stream": lambda event: Stream("acme", "elsewhere"),
+    "seq": lambda event: event.seq + 1,
+    "type": lambda event: EventType.UNIT_HELD,
+    "actor": lambda event: Actor.human(event.actor.id),
+    "scope": lambda event: Scope(org="acme", project="shop", task="T-2"),
+    "session": lambda event: None,
+    "subject": lambda event: "another",
+    "key": lambda event: None,
+    "occurred_at": lambda event: event.occurred_at + timedelta(microseconds=1),
+    "recorded_at": lambda event: event.recorded_at - timedelta(microseconds=1),
+    "body": lambda event: event.body.replace("n", "m"),
+    "salt": lambda event: b"x" * 16,
+    "payload_hash": lambda event: b"x" * 32,
+    "hash": lambda event: b"x" * 32,
+}
+
+
+def test_an_untouched_log_holds():
+    events, heads = log()
+    assert checked_chain(events, heads) == checked_chain(iter(events), heads)
+    assert checked_chain(events, heads).ok
+    assert checked_chain(events, heads).events == len(events)
+
+
+def test_every_field_of_an_event_is_tried():
+    events, _ = log()
+    assert set(CHANGES) == set(type(events[0]).__match_args__) - {"position"}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+@pytest.mark.parametrize("place", range(9))
+def test_r1_a_change_of_any_field_of_any_event_is_found_and_named(field, place):
+    events, heads = log()
+    event = events[place]
+    changed = replace(event, **{field: CHANGES[field](event)})
+    found = checked_chain([*events[:place], changed, *events[place + 1 :]], heads)
+    assert not found.ok
+    named = {changed.id}
+    if field in {"hash", "stream"}:
+        # The entry itself can't tell; the next of its stream can, or the head.
+        named |= {other.id for other in events[place + 1 :] if other.stream == event.stream}
+        named |= {other.id for other in events[:place] if other.stream == event.stream}
+    assert found.first_broken in named
+    assert found.problem
+
+
+@given(st.data())
+def test_r1_a_removed_event_is_found(data):
+    events, heads = log()
+    place = data.draw(st.integers(0, len(events) - 1))
+    assert not checked_chain([*events[:place], *events[place + 1 :]], heads).ok
+
+
+@given(st.data())
+def test_r1_events_of_a_stream_that_changed_places_are_found(data):
+    events, heads = log()
+    first, second = data.draw(
+        st.sampled_from([(a, b) for a in range(9) for b in range(a) if events[a].stream == events[b].stream])
+    )
+    events[first], events[second] = events[second], events[first]
+    assert not checked_chain(events, heads).ok
+
+
+@pytest.mark.parametrize("cut", range(1, 9))
+def test_r1_a_tail_that_was_cut_off_is_found(cut):
+    events, heads = log()
+    found = checked_chain(events[:-cut], heads)
+    assert not found.ok
+    assert found.problem
+
+
+def test_r1_an_event_put_in_twice_or_forged_at_the_end_is_found():
+    events, heads = log()
+    assert not checked_chain([*events, events[-1]], heads).ok
+    last = events[-1]
+    forged = replace(last, seq=last.seq + 1, id="forged")
+    forged = replace(forged, hash=entry_hash(last.hash, forged))
+    assert not checked_chain([*events, forged], heads).ok
+
+
+@given(st.sets(st.integers(0, 8)))
+def test_r16_the_chain_holds_when_payloads_are_erased(erased):
+    events, heads = log()
+    left = [replace(event, body=None, salt=None) if place in erased else event for place, event in enumerate(events)]
+    assert checked_chain(left, heads).ok
+
+
+def test_r16_an_erased_payload_can_not_be_put_back_changed():
+    events, heads = log()
+    forged = replace(events[0], body='{"n":99}')
+    assert not checked_chain([forged, *events[1:]], heads).ok
+    assert not checked_chain([replace(forged, salt=None), *events[1:]], heads).ok
+
+
+@given(st.binary(min_size=16, max_size=16), st.binary(max_size=50), st.binary(max_size=50))
+def test_a_payload_hash_tells_payloads_apart(salt, left, right):
+    assert (payload_hash(salt, left) == payload_hash(salt, right)) is (left == right)
+
+
+def test_r1_header_fields_do_not_run_into_each_other():
+    events, _ = log(1)
+    event = events[0]
+    pairs = [
+        (replace(event, session="a", subject="b"), replace(event, session="ab", subject="")),
+        (replace(event, key=None), replace(event, key="null")),
+        (replace(event, actor=Actor.agent("x")), replace(event, actor=Actor.human("x"))),
+        (
+            replace(event, scope=Scope(org="a", project="b", worktree="c")),
+            replace(event, scope=Scope(org="a", project="b", task="c")),
+        ),
+    ]
+    for left, right in pairs:
+        assert entry_hash(b"", left) != entry_hash(b"", right)
+    assert entry_hash(b"", event) != entry_hash(b"x", event)

@@ -1,0 +1,148 @@
+"""Who may do what, at which level: the table of G23 and R4, written out by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon import ActorKind, InvalidInput, Level, can_write
+from mnemon.policy.permissions import DEFAULT_TABLE, Deed, Policy, policy_from
+
+A, O, H, S = "agent", "orchestrator", "human", "system"  # noqa: E741 - a table of letters
+LEVELS = ("task", "worktree", "project", "org")
+# deed: who at task, worktree, project, org
+TABLE = {
+    "write": ({A, O}, {A, O}, {O, H}, {H, S}),  # G23
+    "archive": ({S}, {S}, {S}, {S}),  # R4 from here on
+    "decay": ({S}, {S}, {S}, {S}),
+    "prune": ({S}, {S}, {S}, {S}),
+    "approve": ({H, O}, {H, O}, {H, O}, {H}),
+    "reject": ({H, O}, {H, O}, {H, O}, {H}),
+    "annotate": ({H, O}, {H, O}, {H, O}, {H}),
+    "supersede": ({H, O}, {H, O}, {H, O}, {H}),
+    "erase": ({H, O}, {H, O}, {H, O}, {H}),
+    "cite": ({A, O, H, S}, {A, O, H, S}, {A, O, H, S}, {A, O, H, S}),
+    "use": ({A, O, H, S}, {A, O, H, S}, {A, O, H, S}, {A, O, H, S}),
+    # Not named by R4; these are the project's own rows.
+    "resolve": ({H, O}, {H, O}, {H, O}, {H}),
+    "revive": ({H, O, S}, {H, O, S}, {H, O, S}, {H, S}),
+    "validate": ({A, O, H, S}, {A, O, H, S}, {A, O, H, S}, {A, O, H, S}),
+}
+ROWS = [
+    (deed, level, kind, kind in who[index])
+    for deed, who in TABLE.items()
+    for index, level in enumerate(LEVELS)
+    for kind in (A, O, H, S)
+]
+
+
+def test_the_table_above_rules_on_every_deed():
+    assert set(TABLE) == {str(deed) for deed in Deed}
+    assert set(DEFAULT_TABLE) == set(Deed)
+
+
+@pytest.mark.parametrize(("deed", "level", "kind", "allowed"), ROWS, ids=["-".join(row[:3]) for row in ROWS])
+def test_g23_r4_every_row_of_the_table(deed, level, kind, allowed):
+    assert Policy().allows(ActorKind(kind), Deed(deed), Level.parse(level)) is allowed
+
+
+@pytest.mark.parametrize(("level", "kind", "allowed"), [row[1:] for row in ROWS if row[0] == "write"])
+def test_g22_can_write_follows_the_table(level, kind, allowed):
+    assert can_write(kind, level) is allowed
+    assert can_write(ActorKind(kind), Level.parse(level)) is allowed
+
+
+@given(st.one_of(st.text(), st.none(), st.integers(5), st.lists(st.text()), st.floats(5)))
+def test_g22_what_is_unknown_may_nothing(unknown):
+    if unknown not in set(ActorKind):
+        assert can_write(unknown, "task") is False
+    if not (isinstance(unknown, str) and unknown.lower() in LEVELS):
+        assert can_write("agent", unknown) is False
+
+
+def test_g23_project_and_org_ask_for_validation():
+    policy = Policy()
+    assert [policy.requires_validation(Level.parse(level)) for level in LEVELS] == [False, False, True, True]
+
+
+@st.composite
+def wishes(draw):
+    """Some cells of the table, each with the kinds of actor wanted there."""
+    cells = draw(
+        st.dictionaries(
+            st.tuples(st.sampled_from(list(TABLE)), st.sampled_from(LEVELS)),
+            st.sets(st.sampled_from((A, O, H, S))),
+            max_size=6,
+        )
+    )
+    settings = {}
+    for (deed, level), kinds in cells.items():
+        settings.setdefault(deed, {})[level] = sorted(kinds)
+    return cells, settings
+
+
+@given(wishes(), st.booleans())
+def test_r4_a_project_can_tighten_the_policy_and_loosens_it_only_when_it_says_unsafe(wish, unsafe):
+    cells, settings = wish
+    loosens = any(kinds - TABLE[deed][LEVELS.index(level)] for (deed, level), kinds in cells.items())
+    given_settings = settings | ({"allow_unsafe": True} if unsafe else {})
+    if loosens and not unsafe:
+        with pytest.raises(InvalidInput) as caught:
+            policy_from(given_settings)
+        assert caught.value.hint
+        return
+    policy = policy_from(given_settings)
+    for deed, level, kind, allowed in ROWS:
+        wanted = kind in cells[deed, level] if (deed, level) in cells else allowed
+        assert policy.allows(ActorKind(kind), Deed(deed), Level.parse(level)) is wanted
+
+
+def test_a_changed_policy_leaves_the_default_alone():
+    policy_from({"write": {"task": []}, "allow_unsafe": True, "erase": {"org": ["agent"]}})
+    for deed, level, kind, allowed in ROWS:
+        assert Policy().allows(ActorKind(kind), Deed(deed), Level.parse(level)) is allowed
+
+
+@pytest.mark.parametrize("levels", [["project"], ["org"], []])
+def test_r4_dropping_validation_is_loosening(levels):
+    with pytest.raises(InvalidInput):
+        policy_from({"requires_validation": levels})
+    policy = policy_from({"requires_validation": levels, "allow_unsafe": True})
+    assert [level for level in LEVELS if policy.requires_validation(Level.parse(level))] == levels
+
+
+def test_r4_asking_for_validation_at_more_levels_is_tightening():
+    policy = policy_from({"requires_validation": ["task", "worktree", "project", "org"]})
+    assert all(policy.requires_validation(level) for level in Level)
+
+
+@pytest.mark.parametrize("saying", ["true", "yes", 1, "false", None, []])
+def test_r4_only_a_plain_true_allows_what_is_unsafe(saying):
+    with pytest.raises(InvalidInput):
+        policy_from({"write": {"org": ["agent"]}, "allow_unsafe": saying})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"wriet": {"task": ["agent"]}},
+        {"write": {"tusk": ["agent"]}},
+        {"write": {"task": ["robot"]}},
+        {"write": {"task": "agent"}},
+        {"write": ["agent"]},
+        {"write": "agent"},
+        {"write": {"task": 5}},
+        {"write": {"task": [5]}},
+        {"write": {"task": [["agent"]]}},
+        {"requires_validation": ["tusk"]},
+        {"requires_validation": "project"},
+        {"requires_validation": 5},
+        {"allow_unsafe": "true"},
+    ],
+    ids=str,
+)
+def test_what_the_policy_does_not_know_is_refused_in_words(settings):
+    with pytest.raises(InvalidInput) as caught:
+        policy_from(settings)
+    assert caught.value.hint

@@ -1,0 +1,116 @@
+"""What the gate lets through: levels by G6, status by S10, writers by G23."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon import Actor, Citation, Level, Scope, Status, can_promote, can_write
+from mnemon.policy.permissions import Policy, policy_from
+from mnemon.policy.promotion import (
+    publishable,
+    refusal_to_promote,
+    refusal_to_verify,
+    refusal_to_write,
+    warranted,
+)
+from mnemon.testing import made_unit
+
+SCOPE = Scope(org="o", project="p", worktree="w", task="t")
+UPWARD = {
+    ("task", "worktree"),
+    ("task", "project"),
+    ("task", "org"),
+    ("worktree", "project"),
+    ("worktree", "org"),
+    ("project", "org"),
+}
+names = st.sampled_from(["a", "b", "c", "d"])
+citations = st.lists(
+    st.one_of(
+        names.map(Citation.test),
+        names.map(Citation.human),
+        names.map(Citation.log),
+        names.map(Citation.commit),
+        names.map(Citation.file),
+        names.map(lambda name: Citation.symbol(name, name)),
+    ),
+    max_size=5,
+)
+
+
+@pytest.mark.parametrize(("source", "target"), list(product(Level, Level)), ids=str)
+def test_g6_promotion_is_strictly_upward(source, target):
+    assert can_promote(source, target) is ((str(source), str(target)) in UPWARD)
+
+
+@given(citations, st.sets(names))
+def test_s10_status_follows_from_the_evidence_alone(cited, passed):
+    verifying = [item for item in cited if item.kind == "human" or (item.kind == "test" and item.ref in passed)]
+    wanted = Status.VERIFIED if verifying else Status.HYPOTHESIS
+    assert warranted(cited, passed) is wanted
+    refusal = refusal_to_verify(cited, passed)
+    if verifying:
+        assert refusal is None
+    else:
+        assert refusal.rule == ("S10.2" if cited else "S10.1")
+        assert refusal.reason
+        assert refusal.hint
+
+
+def test_s10_rule_1_no_citation_is_a_hypothesis_whatever_passed():
+    assert warranted([], {"a", "b"}) is Status.HYPOTHESIS
+
+
+@given(st.sampled_from(list(Status)), st.integers(0, 10), st.integers(1, 5))
+def test_s10_rule_3_only_what_is_verified_and_reused_enough_is_published(status, reuses, reuse_min):
+    assert publishable(status, reuses, reuse_min) is (status is Status.VERIFIED and reuses >= reuse_min)
+
+
+@given(
+    st.sampled_from(["agent", "orchestrator", "human", "system"]),
+    st.sampled_from(list(Level)),
+    st.sampled_from(list(Status)),
+)
+def test_g23_writing_asks_first_for_the_actor_and_then_for_validation(kind, level, status):
+    refusal = refusal_to_write(Actor(kind, "x"), level, status, Policy())
+    if not can_write(kind, level):
+        assert refusal.rule == "G23"
+    elif level >= Level.PROJECT and status not in {Status.VERIFIED, Status.PUBLISHED}:
+        assert refusal.rule == "G23.validation"
+    else:
+        assert refusal is None
+    if refusal:
+        assert refusal.reason
+        assert refusal.hint
+
+
+@given(
+    st.sampled_from(["agent", "orchestrator", "human", "system"]),
+    st.sampled_from(list(Level)),
+    st.sampled_from(list(Level)),
+    st.sampled_from(list(Status)),
+)
+def test_promotion_is_refused_by_the_first_rule_it_breaks(kind, source, target, status):
+    unit = made_unit(scope=SCOPE.at(source), status=status)
+    refusal = refusal_to_promote(unit, target, Actor(kind, "x"), Policy())
+    live = status in {Status.HYPOTHESIS, Status.VERIFIED, Status.PUBLISHED}
+    if (str(source), str(target)) not in UPWARD or not live:
+        assert refusal.rule == "G6"
+    elif not can_write(kind, target):
+        assert refusal.rule == "G23"
+    elif target >= Level.PROJECT and status is Status.HYPOTHESIS:
+        assert refusal.rule == "G23.validation"
+    elif target is Level.ORG and status is not Status.PUBLISHED:
+        assert refusal.rule == "S10.3"
+    else:
+        assert refusal is None
+
+
+def test_r2_org_takes_only_published_knowledge_also_where_validation_was_switched_off():
+    policy = policy_from({"requires_validation": [], "allow_unsafe": True})
+    unit = made_unit(scope=SCOPE.at(Level.PROJECT), status=Status.VERIFIED)
+    assert refusal_to_promote(unit, Level.ORG, Actor.human("x"), policy).rule == "S10.3"

@@ -1,0 +1,119 @@
+"""How sure a unit is: bounds, boosts and decay (G14-G18, R7)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.model.trust import DecayPolicy, Signal, Trust
+from mnemon.model.value import replace
+from mnemon.policy.trust import TrustRules, confidence_at, decay_policy_of, signalled, verified
+
+RULES = TrustRules()
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+BOOSTS = {
+    "tests_passed": 0.2,
+    "pr_merged": 0.3,
+    "human_approved": 0.4,
+    "repeated_success": 0.15,
+    "tests_failed": -0.2,
+    "pr_reverted": -0.3,
+    "human_rejected": -0.4,
+    "contradicted": -0.15,
+}
+MONTHLY = {"recency_bias": 0.1, "stable": 0.02, "manual_only": 0.0}
+confidences = st.floats(0.1, 1.0)
+policies = st.sampled_from(list(DecayPolicy))
+spans = st.timedeltas(timedelta(days=-4000), timedelta(days=40_000))
+
+
+def trust(confidence=0.5, decay="stable", since=NOW):
+    return Trust(confidence=confidence, since=since, decay_policy=DecayPolicy(decay))
+
+
+def test_g15_r7_the_boosts_are_the_documents():
+    assert {str(signal): boost for signal, boost in RULES.boosts.items()} == BOOSTS
+    assert {str(signal) for signal in Signal} == set(BOOSTS)
+
+
+def test_g16_g17_the_rates_and_bounds_are_the_documents():
+    assert {str(policy): rate for policy, rate in RULES.decay_per_month.items()} == MONTHLY
+    assert (RULES.minimum, RULES.maximum, RULES.initial_draft, RULES.initial_verified) == (0.1, 1.0, 0.3, 0.6)
+
+
+@pytest.mark.parametrize(("signal", "boost"), BOOSTS.items())
+def test_g18_a_signal_moves_confidence_by_its_boost_and_is_noted(signal, boost):
+    before = trust(0.5)
+    after = signalled(before, Signal(signal), NOW, RULES)
+    assert after.confidence == pytest.approx(0.5 + boost)
+    assert after.validation_source is Signal(signal)
+    assert after.last_validated_at == NOW
+    assert after.validation_count == 1
+    assert after.decay_policy is before.decay_policy
+
+
+@given(confidences, policies, st.lists(st.tuples(st.sampled_from(list(Signal)), spans), max_size=30))
+def test_g17_confidence_stays_within_its_bounds_whatever_happens(confidence, decay, story):
+    now, current = NOW, trust(confidence, decay)
+    for number, (signal, later) in enumerate(story, start=1):
+        now += later / 100
+        before = confidence_at(current, now, RULES)
+        current = signalled(current, signal, now, RULES)
+        assert 0.1 <= current.confidence <= 1.0
+        assert current.validation_count == number
+        if BOOSTS[signal] > 0:
+            assert current.confidence >= min(before, 1.0) - 1e-6
+        else:
+            assert current.confidence <= before + 1e-6
+        assert 0.1 <= confidence_at(current, now + later, RULES) <= 1.0
+
+
+@given(confidences, policies, spans, spans)
+def test_r7_confidence_never_rises_by_itself(confidence, decay, first, second):
+    known = trust(confidence, decay)
+    earlier, later = sorted([NOW + first, NOW + second])
+    assert confidence_at(known, later, RULES) <= confidence_at(known, earlier, RULES) <= confidence
+
+
+@given(confidences, policies, st.timedeltas(timedelta(0), timedelta(days=4000)))
+def test_r7_a_clock_that_went_back_gives_neither_gain_nor_loss(confidence, decay, back):
+    assert confidence_at(trust(confidence, decay), NOW - back, RULES) == confidence
+
+
+@given(confidences, policies, st.timedeltas(timedelta(0), timedelta(hours=23, minutes=59, seconds=59)))
+def test_r7_confidence_is_exact_on_the_first_day(confidence, decay, later):
+    assert confidence_at(trust(confidence, decay), NOW + later, RULES) == confidence
+
+
+@given(confidences, policies, st.integers(0, 120), st.integers(0, 120))
+def test_r7_decay_is_multiplicative_by_month_and_floored(confidence, decay, months, more):
+    def faded(start, count):
+        return confidence_at(trust(start, decay), NOW + timedelta(days=30 * count), RULES)
+
+    wanted = max(0.1, confidence * (1 - MONTHLY[decay]) ** months)
+    assert faded(confidence, months) == pytest.approx(wanted)
+    assert faded(faded(confidence, months), more) == pytest.approx(faded(confidence, months + more))
+
+
+def test_g16_what_is_manual_only_never_fades():
+    assert confidence_at(trust(0.7, "manual_only"), NOW + timedelta(days=36_500), RULES) == 0.7
+
+
+@given(confidences, spans)
+def test_r7_decay_counts_from_the_last_validation(confidence, later):
+    old = replace(trust(confidence, since=NOW - timedelta(days=3650)), last_validated_at=NOW)
+    assert confidence_at(old, NOW + later, RULES) == confidence_at(trust(confidence), NOW + later, RULES)
+
+
+@given(confidences)
+def test_g17_a_unit_that_becomes_verified_has_at_least_the_confidence_of_one(confidence):
+    assert verified(trust(confidence), RULES).confidence == max(confidence, 0.6)
+
+
+def test_every_kind_has_a_way_to_fade():
+    from mnemon import Kind
+
+    assert {str(decay_policy_of(kind)) for kind in Kind} <= set(MONTHLY)

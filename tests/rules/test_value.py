@@ -1,0 +1,149 @@
+"""`@value` has the meaning of a frozen dataclass."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import UTC, datetime
+
+import pytest
+
+from mnemon import Actor, Analysis, Citation, Claim, Entry, Found, Receipt, Scope
+from mnemon.config import Config
+from mnemon.model.event import Stream
+from mnemon.model.value import replace, value
+from mnemon.testing import made_link, made_unit
+
+
+@value
+class Point:
+    """Two numbers."""
+
+    x: int
+    y: int = 2
+
+    @property
+    def total(self) -> int:
+        return self.x + self.y
+
+
+@value
+class Checked:
+    x: int
+
+    def __check__(self) -> None:
+        if self.x < 0:
+            raise ValueError("negative")
+
+
+VALUES = [
+    Point(1),
+    Actor.human("alice"),
+    Scope(org="a", project="b"),
+    Stream("a", None),
+    Citation.symbol("a.py", "b"),
+    Receipt(event_id="e", seq=1, hash="h"),
+    Claim(content="x", attributes={"a": [1]}),
+    Entry(kind="thought", text="x", data={"a": 1}, occurred_at=datetime(2026, 1, 1, tzinfo=UTC)),
+    Analysis(success=True, critique="", score=1.0, result={"a": 1}),
+    Found(items=(), withheld=(), intent="GENERAL"),
+    made_unit(attributes={"a": {"b": 1}}),
+    made_link("l", "a", "b"),
+    Config(),
+]
+ids = [type(item).__name__ for item in VALUES]
+
+
+@pytest.mark.parametrize("item", VALUES, ids=ids)
+def test_a_value_is_frozen(item):
+    name = type(item).__match_args__[0]
+    for change in (
+        lambda: setattr(item, name, 1),
+        lambda: setattr(item, "other", 1),
+        lambda: delattr(item, name),
+    ):
+        with pytest.raises(AttributeError):
+            change()
+    assert not hasattr(item, "__dict__")
+
+
+@pytest.mark.parametrize("item", VALUES, ids=ids)
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item)), replace],
+    ids=["copy", "deepcopy", "pickle", "replace"],
+)
+def test_a_copy_equals_its_original(item, copied):
+    again = copied(item)
+    assert again == item
+    assert type(again) is type(item)
+    assert repr(again) == repr(item)
+
+
+@pytest.mark.parametrize("item", VALUES, ids=ids)
+def test_equal_values_hash_alike_or_not_at_all(item):
+    try:
+        first = hash(item)
+    except TypeError:
+        return
+    assert hash(replace(item)) == first
+
+
+def test_equality_is_by_class_and_fields():
+    @value
+    class Other:
+        x: int
+        y: int = 2
+
+    assert Point(1) == Point(1, 2) == Point(x=1, y=2) == Point(y=2, x=1)
+    assert Point(1) != Point(2)
+    assert Point(1) != Other(1)
+    assert Point(1) != (1, 2)
+    assert Point(1) != None  # noqa: E711 - the operator is what is tested
+    assert hash(Point(1)) == hash(Point(1, 2))
+    assert {Point(1): "a"}[Point(1)] == "a"
+
+
+def test_it_shows_its_fields():
+    assert repr(Point(1)) == "Point(x=1, y=2)"
+    assert repr(Actor.agent("a")).startswith("Actor(kind=")
+    assert Point.__doc__ == "Two numbers."
+    assert Point(1).total == 3
+
+
+def test_it_matches_by_position():
+    match Point(3, 4):
+        case Point(x, y):
+            assert (x, y) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("positional", "named", "told"),
+    [((), {}, "x"), ((), {"y": 1}, "x"), ((1,), {"z": 1}, "z"), ((1,), {"x": 1}, "x"), ((1, 2, 3), {}, "3")],
+)
+def test_missing_unknown_and_repeated_arguments_are_refused_by_name(positional, named, told):
+    with pytest.raises(TypeError, match=told):
+        Point(*positional, **named)
+
+
+def test_replace_changes_only_what_is_named_and_checks_again():
+    assert replace(Point(1), y=5) == Point(1, 5)
+    with pytest.raises(TypeError):
+        replace(Point(1), z=5)
+    with pytest.raises(ValueError, match="negative"):
+        replace(Checked(1), x=-1)
+    with pytest.raises(ValueError, match="negative"):
+        Checked(-1)
+
+
+def test_a_default_is_not_shared_between_values():
+    """Changing what one claim holds must not change what the next one starts with."""
+    first = Claim(content="a")
+    try:
+        first.attributes["leak"] = 1
+    except TypeError:
+        return
+    try:
+        assert Claim(content="b").attributes == {}
+    finally:
+        first.attributes.clear()
