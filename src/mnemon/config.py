@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import isfinite
 
 from mnemon.errors import InvalidInput
 from mnemon.model.value import replace, value
@@ -73,8 +74,6 @@ class Config:
     recall: RecallRules = RecallRules()
     store: StoreRules = StoreRules()
 
-    __hash__ = object.__hash__
-
 
 _SECTIONS = ("limits", "gate", "retention", "recall", "store")
 
@@ -89,6 +88,8 @@ def load(folder: str) -> Config:
     try:
         with open(path, "rb") as file:
             settings = tomllib.load(file)
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror}.", hint="It must be a file you may read.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"{path} is not valid TOML: {error}.", hint="Correct it, or remove it for the defaults."
@@ -101,6 +102,8 @@ def config_from(settings: Mapping[str, Any]) -> Config:
     config = Config()
     changes: dict[str, Any] = {}
     for name, setting in settings.items():
+        if name in {*_SECTIONS, "policy", "trust"} and not isinstance(setting, dict):
+            raise InvalidInput(f"{name} must be a table, not {setting!r}.", hint=f"Write [{name}] in mnemon.toml.")
         if name == "project":
             changes[name] = _typed(name, setting, "")
         elif name == "policy":
@@ -120,8 +123,7 @@ def config_from(settings: Mapping[str, Any]) -> Config:
                 hint=f"Use project, policy, trust, {', '.join(_SECTIONS)}.",
             )
     config = replace(config, **changes)
-    if config.store.durability not in {"process", "power"}:
-        raise InvalidInput(f"store.durability is {config.store.durability!r}.", hint='Use "process" or "power".')
+    _refuse_nonsense(config)
     return config
 
 
@@ -132,6 +134,8 @@ def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
         if name not in tables:
             plain[name] = _typed(f"trust.{name}", setting, _default(default, "trust", name))
             continue
+        if not isinstance(setting, dict):
+            raise InvalidInput(f"trust.{name} must be a table, not {setting!r}.", hint=f"Write [trust.{name}].")
         for entry, number in setting.items():
             if entry not in tables[name]:
                 known = ", ".join(tables[name])
@@ -151,6 +155,23 @@ def _typed(name: str, given: Any, default: Any) -> Any:
     wanted = (int, float) if isinstance(default, float) else type(default)
     if not isinstance(given, wanted) or isinstance(given, bool):
         raise InvalidInput(f"{name} must be like {default!r}, not {given!r}.", hint="Correct it in mnemon.toml.")
+    if isinstance(given, int | float) and not isfinite(given):
+        raise InvalidInput(f"{name} must be a finite number, not {given!r}.", hint="Correct it in mnemon.toml.")
     if isinstance(given, int | float) and given < 0 and not name.startswith("trust.boosts"):
         raise InvalidInput(f"{name} must not be negative: {given!r}.", hint="Correct it in mnemon.toml.")
     return given
+
+
+def _refuse_nonsense(config: Config) -> None:
+    """Settings that are well formed and still make no sense together."""
+    trust, decays = config.trust, config.trust.decay_per_month.values()
+    wrong = {
+        'store.durability must be "process" or "power"': config.store.durability not in {"process", "power"},
+        "recall.half_life_hours must be above 0": config.recall.half_life_hours <= 0,
+        "trust.decay_per_month must be at most 1": any(rate > 1 for rate in decays),
+        "trust.minimum must be at most trust.maximum": not trust.minimum <= trust.maximum,
+        "project must have a name": config.project is not None and not config.project.strip(),
+    }
+    for rule, broken in wrong.items():
+        if broken:
+            raise InvalidInput(f"{rule}.", hint="Correct it in mnemon.toml.")

@@ -19,7 +19,7 @@ from mnemon.staging.append import Entry, append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from types import TracebackType
     from typing import Any, Self, TypeVar
@@ -505,11 +505,13 @@ class Seat:
         """Near-duplicates that wait for somebody to merge them (resolve) or let them be."""
         return self._read(lambda reader: succession.open_disputes(reader, self.presence.visible_keys, "duplicates"))
 
-    def resolve(self, conflict_id: str, *, winner: str, reason: str) -> Dispute:
-        """Decide a conflict or a merge proposal: the winner replaces the other side."""
+    def resolve(self, conflict_id: str, *, winner: str, reason: str, expected_version: int | None = None) -> Dispute:
+        """Decide a conflict or a merge proposal: the winner replaces the other side, seen at `expected_version`."""
         why = self._reason(reason)
         commit = self._head()
-        return self._act(lambda act: succession.resolve(act, conflict_id, winner, why, commit), durable=True)
+        return self._act(
+            lambda act: succession.resolve(act, conflict_id, winner, why, commit, expected_version), durable=True
+        )
 
     def explain(self, unit_id: str) -> Explanation:
         """Where from, who, when true, how sure and why, replaced by what, used by whom."""

@@ -29,8 +29,6 @@ class LoggedStep:
     text: str
     data: Mapping[str, Any]
 
-    __hash__ = object.__hash__
-
 
 def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) -> Analysis:
     """Summary and critique of a task from its log alone."""

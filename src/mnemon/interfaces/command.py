@@ -26,8 +26,6 @@ class Answer:
     text: Callable[[], str]
     exit_code: int = DONE
 
-    __hash__ = object.__hash__
-
 
 @value
 class Command:
@@ -37,8 +35,6 @@ class Command:
     examples: tuple[str, ...]
     arguments: Callable[[ArgumentParser], None]
     run: Callable[[Call], Answer]
-
-    __hash__ = object.__hash__
 
 
 def exit_code_of(*outcomes: Stored | Refused) -> int:

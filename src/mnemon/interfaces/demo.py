@@ -61,8 +61,6 @@ class Told:
     folder: str | None
     unit_id: str
 
-    __hash__ = object.__hash__
-
     @property
     def ok(self) -> bool:
         return all(proof.ok for proof in self.proofs)

@@ -41,8 +41,6 @@ class Witness:
     secret: str
     erased: str
 
-    __hash__ = object.__hash__
-
 
 def proofs_of(memory: Memory, judge: Seat, witness: Witness, log_path: str, data_folder: str) -> list[Proof]:
     """Count everything anew, from an export of the log and the bytes on disk."""

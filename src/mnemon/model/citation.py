@@ -32,6 +32,11 @@ class Citation:
     detail: tuple[tuple[str, str], ...] = ()
 
     def __check__(self) -> None:
+        try:
+            object.__setattr__(self, "kind", CitationKind(self.kind))
+        except ValueError:
+            known = ", ".join(CitationKind)
+            raise InvalidInput(f"{self.kind!r} is no kind of citation.", hint=f"Use one of: {known}.") from None
         checked_id(self.ref, f"a {self.kind} citation")
 
     @classmethod
@@ -73,11 +78,15 @@ class Citation:
         """Read `kind:rest` as the command line writes it, for example `test:tests/test_a.py::test_b`."""
         kind, _, rest = text.partition(":")
         if kind == CitationKind.SYMBOL:
-            path, _, name = rest.rpartition("::")
+            path, _, name = rest.partition("::")
             return cls.symbol(path, name)
         if kind == CitationKind.FILE:
             path, _, span = rest.rpartition("#L")
-            if path and (ends := span.replace("L", "").split("-")) and all(end.isdigit() for end in ends):
+            if (
+                path
+                and (ends := span.replace("L", "").split("-"))
+                and all(end.isascii() and end.isdigit() for end in ends)
+            ):
                 return cls.file(path, (int(ends[0]), int(ends[-1])))
             return cls.file(rest)
         makers: dict[str, Callable[[str], Citation]] = {
@@ -97,12 +106,12 @@ class Citation:
         return dict(self.detail).get(name)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": str(self.kind), "ref": self.ref} | dict(self.detail)
+        # The detail stays apart: it must never pass for the kind or the reference.
+        return {"kind": str(self.kind), "ref": self.ref, "detail": dict(self.detail)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Citation:
-        detail = tuple(sorted((name, item) for name, item in record.items() if name not in {"kind", "ref"}))
-        return cls(CitationKind(record["kind"]), record["ref"], detail)
+        return cls(CitationKind(record["kind"]), record["ref"], tuple(sorted(record["detail"].items())))
 
     def __str__(self) -> str:
         if self.kind is CitationKind.SYMBOL:

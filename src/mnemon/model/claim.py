@@ -33,8 +33,6 @@ class Claim:
     decay_policy: DecayPolicy | str | None = None
     attributes: Mapping[str, Any] = {}
 
-    __hash__ = object.__hash__
-
     def to_json(self) -> dict[str, Any]:
         return {
             "content": self.content,

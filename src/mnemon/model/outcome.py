@@ -39,8 +39,6 @@ class Stored:
     conflicts: tuple[Dispute, ...] = ()
     similar: tuple[Dispute, ...] = ()
 
-    __hash__ = object.__hash__
-
 
 @value
 class Refused:
@@ -62,8 +60,6 @@ class Promotion:
     refused: tuple[Refused, ...]
     receipt: Receipt
 
-    __hash__ = object.__hash__
-
 
 @value
 class Analysis:
@@ -78,8 +74,6 @@ class Analysis:
     suggested_skill_name: str | None = None
     extracted_code: str | None = None
 
-    __hash__ = object.__hash__
-
 
 @value
 class Recalled:
@@ -90,8 +84,6 @@ class Recalled:
     tier: int
     why: Mapping[str, float]
     label: str
-
-    __hash__ = object.__hash__
 
 
 @value
@@ -111,8 +103,6 @@ class Found:
     intent: str
     notes: tuple[str, ...] = ()
 
-    __hash__ = object.__hash__
-
 
 @value
 class Explanation:
@@ -131,8 +121,6 @@ class Explanation:
     disputes: tuple[Dispute, ...]
     used_by: tuple[str, ...]
     history: tuple[Event, ...]
-
-    __hash__ = object.__hash__
 
 
 @value
@@ -182,8 +170,6 @@ class Stats:
     unindexed: int
     bytes_on_disk: int
     format_version: int
-
-    __hash__ = object.__hash__
 
 
 @value

@@ -26,7 +26,7 @@ class Level(IntEnum):
     def parse(cls, name: str | int | Level) -> Level:
         try:
             return cls[name.upper()] if isinstance(name, str) else cls(name)
-        except (KeyError, ValueError):
+        except (KeyError, TypeError, ValueError):
             raise InvalidInput(f"{name!r} is no level.", hint="Use one of: task, worktree, project, org.") from None
 
     def __str__(self) -> str:

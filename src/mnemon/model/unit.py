@@ -142,8 +142,6 @@ class Unit:
         """Whether it held at `moment`, by time alone (R8)."""
         return self.occurred_at <= moment and (self.valid_to is None or moment < self.valid_to)
 
-    __hash__ = object.__hash__
-
 
 @value
 class Searchable:

@@ -19,6 +19,8 @@ _MISSING: Any = object()
 def _initialiser(cls: type, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
     """An `__init__` for these fields. Slot setters and one loop: a unit is built thousands of times a second."""
     slots = [(name, cls.__dict__[name].__set__, defaults.get(name, _MISSING)) for name in fields]
+    # A mapping as a default is copied: no two values may share what somebody could change.
+    fresh = [slot for slot in slots if isinstance(slot[2], dict)]
     known = frozenset(fields)
     check = cls.__dict__.get("__check__")
 
@@ -31,6 +33,9 @@ def _initialiser(cls: type, fields: tuple[str, ...], defaults: dict[str, Any]) -
             if content is _MISSING:
                 raise TypeError(f"{cls.__name__} needs {name!r}")
             put(self, content)
+        for name, put, default in fresh:
+            if name not in given:
+                put(self, dict(default))
         if not given.keys() <= known:
             unknown = ", ".join(repr(name) for name in given if name not in known)
             raise TypeError(f"{cls.__name__} has no {unknown}; it has {', '.join(fields)}")
@@ -92,9 +97,8 @@ def value(cls: type[T]) -> type[T]:
         "__delattr__": _refuse,
         "__getstate__": _state,
         "__setstate__": _restore,
-        "__hash__": body.get("__hash__") or _hashed,
     }
-    for name, method in (("__eq__", _equal), ("__repr__", _shown)):
+    for name, method in (("__eq__", _equal), ("__hash__", _hashed), ("__repr__", _shown)):
         body.setdefault(name, method)
     meta: Any = type(cls)
     made = meta(cls.__name__, cls.__bases__, body)

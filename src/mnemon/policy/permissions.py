@@ -68,7 +68,7 @@ def can_write(kind: ActorKind | str, level: Level | str) -> bool:
     """G22 with the table of G23; a kind or level that isn't known may nothing."""
     try:
         return ActorKind(kind) in DEFAULT_TABLE[Deed.WRITE][Level.parse(level)]
-    except (ValueError, InvalidInput):
+    except (TypeError, ValueError, InvalidInput):
         return False
 
 
@@ -78,8 +78,6 @@ class Policy:
 
     table: Mapping[Deed, Mapping[Level, frozenset[ActorKind]]] = DEFAULT_TABLE
     validated_levels: frozenset[Level] = DEFAULT_VALIDATED
-
-    __hash__ = object.__hash__
 
     def allows(self, kind: ActorKind, deed: Deed, level: Level) -> bool:
         return kind in self.table.get(deed, {}).get(level, frozenset())
@@ -96,21 +94,30 @@ def policy_from(settings: Mapping[str, Any]) -> Policy:
     """The policy that `[policy]` of mnemon.toml asks for; wider than the default needs `allow_unsafe = true`."""
     table = {deed: dict(levels) for deed, levels in DEFAULT_TABLE.items()}
     validated = DEFAULT_VALIDATED
-    unsafe = settings.get("allow_unsafe", False) is True
+    _shaped(settings, dict, "[policy]", "a table")
+    unsafe = _shaped(settings.get("allow_unsafe", False), bool, "policy.allow_unsafe", "true or false")
     for name, setting in settings.items():
         if name == "allow_unsafe":
             continue
         if name == "requires_validation":
-            validated = frozenset(Level.parse(level) for level in setting)
+            levels = _shaped(setting, list, "policy.requires_validation", "a list of levels")
+            validated = frozenset(Level.parse(level) for level in levels)
             _refuse_loosening(DEFAULT_VALIDATED - validated, "requires_validation drops", unsafe)
             continue
         deed = _deed(name)
-        for level_name, kinds in setting.items():
+        for level_name, kinds in _shaped(setting, dict, f"[policy.{name}]", "a table of levels").items():
             level = Level.parse(level_name)
-            wanted = frozenset(_kind(kind) for kind in kinds)
+            named = _shaped(kinds, list, f"policy.{name}.{level_name}", "a list of actors")
+            wanted = frozenset(_kind(kind) for kind in named)
             _refuse_loosening(wanted - table[deed][level], f"{deed} at {level} adds", unsafe)
             table[deed][level] = wanted
     return Policy(table=table, validated_levels=validated)
+
+
+def _shaped(setting: Any, shape: type, what: str, words: str) -> Any:
+    if not isinstance(setting, shape):
+        raise InvalidInput(f"{what} must be {words}, not {setting!r}.", hint="Correct it in mnemon.toml.")
+    return setting
 
 
 def _refuse_loosening(extra: frozenset[Any], what: str, unsafe: bool) -> None:
@@ -131,5 +138,5 @@ def _deed(name: str) -> Deed:
 def _kind(name: str) -> ActorKind:
     try:
         return ActorKind(name)
-    except ValueError:
+    except (TypeError, ValueError):
         raise InvalidInput(f"{name!r} is no kind of actor.", hint=f"Use one of: {', '.join(ActorKind)}.") from None

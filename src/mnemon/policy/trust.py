@@ -36,8 +36,6 @@ class TrustRules:
     initial_draft: float = 0.3
     initial_verified: float = 0.6
 
-    __hash__ = object.__hash__
-
 
 _DECAY_OF_KIND = {
     "episode": "recency_bias",

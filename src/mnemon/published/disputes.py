@@ -45,8 +45,6 @@ class Meeting:
     similarity: float
     note: str
 
-    __hash__ = object.__hash__
-
 
 @value
 class _Shape:

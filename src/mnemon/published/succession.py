@@ -66,7 +66,9 @@ def open_disputes(reader: Reader, visible_keys: tuple[str, ...], type: str) -> l
     return [dispute_from(link) for link in reader.open_links(visible_keys, LinkType(type))]
 
 
-def resolve(act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None) -> Dispute:
+def resolve(
+    act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None, expected_version: int | None
+) -> Dispute:
     """Decide a dispute: the winner stands, the other is superseded by it and, if it contradicted, loses trust."""
     link = act.transaction.link(dispute_id)
     if link is None:
@@ -76,7 +78,7 @@ def resolve(act: Act, dispute_id: str, winner_id: str, reason: str, commit: str 
             f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose {link.source} or {link.target}."
         )
     winner = act.changeable_unit(winner_id, None)
-    loser = act.changeable_unit(link.target if winner_id == link.source else link.source, None)
+    loser = act.changeable_unit(link.target if winner_id == link.source else link.source, expected_version)
     act.require(Deed.RESOLVE, loser)
     if not link.open:
         raise Conflict(

@@ -31,8 +31,6 @@ class Candidate:
     unit: Unit
     lexical: float
 
-    __hash__ = object.__hash__
-
 
 class Finder:
     """Searches one store. Safe to share between threads."""

@@ -27,8 +27,6 @@ class Glance:
     scope_keys: Sequence[str]
     found: tuple[str, ...]
 
-    __hash__ = object.__hash__
-
 
 class Neighbourhood:
     """Serves one call. What others, or the call itself, wrote since the look-up is added from the open transaction."""

@@ -34,8 +34,6 @@ class Entry:
     occurred_at: datetime | None = None
     session: str | None = None
 
-    __hash__ = object.__hash__
-
 
 def append(act: Act, entry: Entry) -> Receipt:
     """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""

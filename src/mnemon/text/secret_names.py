@@ -108,9 +108,9 @@ def _is_bare_secret(content: str, is_password: bool, is_setting: bool, *, shoute
         return False
     if is_password:
         # Outside quotes a plain word is a secret only where nothing but a setting is written so: DB_PASSWORD=word.
-        return is_setting or content.isdigit() or _mixed().search(content) is not None
+        return is_setting or content.isdigit() or _mixed().match(content) is not None
     named = _type_name().fullmatch(content) or _email().fullmatch(content) or _hyphenated().fullmatch(content)
-    return _mixed().search(content) is not None and not named
+    return _mixed().match(content) is not None and not named
 
 
 def _is_reference(content: str) -> bool:
