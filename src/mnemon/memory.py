@@ -327,25 +327,33 @@ class Seat:
         return self.remember_many([claim])[0]
 
     def remember_many(self, claims: Iterable[Claim], progress: Progress | None = None) -> list[Stored | Refused]:
-        """Claim many things in order, a few hundred to a transaction. All are checked before the first is stored."""
+        """Claim many things in order, a few hundred to a transaction. All are checked before the first is stored.
+
+        More than `limits.batch_max` claims are an import: each is still compared with what says the same or the same
+        but for numbers, names and negations, but near-duplicates in other words are not searched for.
+        """
         whole = [self._checked(claim) for claim in claims]
-        outcomes: list[Stored | Refused] = []
         size = max(1, self._memory.config.limits.batch_max)
+        outcomes: list[Stored | Refused] = []
         for start in range(0, len(whole), size):
-            chunk = whole[start : start + size]
-            around = near.Neighbourhood(self._memory._finder, self._memory.config.gate.neighbours_max)
-            glances = [around.glance(claim.content, self.presence.visible_keys) for claim in chunk]
-
-            def work(act: Act, chunk: Any = chunk, glances: Any = glances, around: Any = around) -> list[Any]:
-                return [
-                    remembering.remember(act, claim, around.near(act.transaction, glance))
-                    for claim, glance in zip(chunk, glances, strict=True)
-                ]
-
-            outcomes += self._act(work)
+            outcomes += self._remembered(whole[start : start + size], search=len(whole) <= size)
             if progress is not None:
                 progress(len(outcomes))
         return [self._current(answered) for answered in outcomes]
+
+    def _remembered(self, claims: Sequence[Claim], *, search: bool) -> list[Stored | Refused]:
+        if not search:
+            return self._act(lambda act: [remembering.remember(act, claim) for claim in claims])
+        around = near.Neighbourhood(self._memory._finder, self._memory.config.gate.neighbours_max)
+        glances = [around.glance(claim.content, self.presence.visible_keys) for claim in claims]
+
+        def work(act: Act) -> list[Stored | Refused]:
+            return [
+                remembering.remember(act, claim, around.near(act.transaction, glance))
+                for claim, glance in zip(claims, glances, strict=True)
+            ]
+
+        return self._act(work)
 
     def _checked(self, claim: Claim) -> Claim:
         checked = admission.checked_claim(claim, self.scope, self._memory.config.limits.text_bytes_max)

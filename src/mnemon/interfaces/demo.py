@@ -275,11 +275,9 @@ class _Story:
         before = holding(data_folder, PERSONAL_NAME)
         erased = ada.erase(self._personal_id, "the customer asked for it")
         after = holding(data_folder, PERSONAL_NAME)
-        self._screen.tell(
-            "ada",
-            f'erases "{PERSONAL}"',
-            then=f"event payloads removed: {erased.events}; files that hold the name: {len(before)} before, {len(after)} now",
-        )
+        files = f"files that hold the name: {len(before)} before, {len(after)} now"
+        then = f"event payloads removed: {erased.events}; {files}"
+        self._screen.tell("ada", f'erases "{PERSONAL}"', then=then)
 
     def proving(self, seconds: float) -> list[Proof]:
         self._screen.act(9, "The proof, counted from the memory itself")

@@ -80,8 +80,10 @@ def _meeting(content: str, other: Unit, rules: GateRules) -> Meeting | None:
         return None
     if len(ours.words & theirs.words) < _SHARED_MIN * len(ours.words | theirs.words):
         return None
+    if differences(content, other.content):
+        return None
     similarity = _similarity(content, other.content)
-    if similarity < rules.tau_sim or differences(content, other.content):
+    if similarity < rules.tau_sim:
         return None
     if similarity >= rules.tau_dup:
         return Meeting(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mnemon.ports import Reader
     from mnemon.recall.finder import Finder
 
-_WORDS_MAX = 16
+_WORDS_MAX = 8
 _SHARE_MIN = 0.5
 _PAGE = 2_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from unicodedata import category
 
 from mnemon.text import english, korean
@@ -16,13 +16,15 @@ Piece = tuple[str, str, str, str]
 _HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
 
 
-def pieces(text: str, *, unquoted: bool = False) -> list[Piece]:
+# A bulk write compares each text with the same few neighbours again and again.
+@lru_cache(maxsize=512)
+def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     """The pieces in order; `unquoted` reads a quoted single identifier as if it had no quotes."""
     text = compatible(text)
     scan = _Scan(shouted=text.isupper())
     for match in _lexemes().finditer(text):
         scan.read(match, unquoted=unquoted)
-    return scan.found
+    return tuple(scan.found)
 
 
 class _Scan:

@@ -1,0 +1,77 @@
+"""The command line as a test uses it: in this process for speed, in a process of its own where that is the point."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import mnemon
+from mnemon import Actor, Citation, Scope
+from mnemon.interfaces.cli import main
+
+WHERE = {"project": "shop", "worktree": "main", "task": "T-1"}
+TEST = "tests/test_shop.py::test_retry"
+
+
+@dataclass(frozen=True)
+class Run:
+    exit_code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one JSON document on stdout; anything beside it makes this fail."""
+        return json.loads(self.out)
+
+
+class Cli:
+    """`mnemon` in a folder of its own, with nothing inherited from the environment."""
+
+    def __init__(self, tmp_path: Path, monkeypatch, capsys) -> None:
+        self.home = tmp_path / "home"
+        self.home.mkdir()
+        self.monkeypatch = monkeypatch
+        self._capsys = capsys
+        for name in [name for name in os.environ if name.startswith("MNEMON_")]:
+            monkeypatch.delenv(name)
+        for name, item in WHERE.items():
+            monkeypatch.setenv(f"MNEMON_{name.upper()}", item)
+        monkeypatch.chdir(self.home)
+
+    def __call__(self, *argv: str, stdin: bytes = b"") -> Run:
+        with io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8") as given:
+            self.monkeypatch.setattr(sys, "stdin", given)
+            exit_code = main(argv)
+        captured = self._capsys.readouterr()
+        return Run(exit_code, captured.out, captured.err)
+
+    def ok(self, *argv: str, stdin: bytes = b""):
+        """The JSON answer of a command that must succeed."""
+        run = self(*argv, "--json", stdin=stdin)
+        assert run.exit_code == 0, run
+        return run.json
+
+    def process(self, *argv: str, **options) -> subprocess.Popen:
+        """The same command in a process of its own."""
+        return subprocess.Popen([sys.executable, "-m", "mnemon", *argv], cwd=self.home, **options)
+
+    @contextmanager
+    def seat(self, actor: str = "agent:coder-1", **where):
+        """A seat of the same memory, through the library."""
+        with mnemon.open(self.home) as memory:
+            yield memory.seat(Actor.parse(actor), Scope(**WHERE | where), root=self.home)
+
+    def unit_at(self, level: str, content: str = "Checkout retries three times.") -> str:
+        """A verified unit at this level, whoever has to write it there."""
+        writer = {"task": "agent", "worktree": "agent", "project": "orchestrator", "org": "human"}[level]
+        with self.seat("agent:coder-1") as seat:
+            seat.verify(True, tests=[TEST])
+        with self.seat(f"{writer}:w") as seat:
+            return seat.remember(content, level=level, citations=[Citation.test(TEST)]).unit.id

@@ -1,0 +1,342 @@
+"""Every command does its work, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_session import TEST, Cli
+
+from mnemon.interfaces.grammar import MODULE_OF
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys) -> Cli:
+    return Cli(tmp_path, monkeypatch, capsys)
+
+
+def argv_for(cli: Cli, command: str) -> list[str]:
+    """A command line that succeeds, with whatever has to be there first."""
+    person = ["--actor", "human:ada"]
+    reason = ["--reason", "because"]
+    match command:
+        case "log":
+            return ["log", "thought", "The pool is exhausted before the retry"]
+        case "remember":
+            return ["remember", "Checkout retries three times."]
+        case "verify":
+            cli.unit_at("worktree")
+            return ["verify", "--passed", "--test", TEST]
+        case "promote":
+            return ["promote", cli.unit_at("worktree"), "--to", "project", "--actor", "orchestrator:lead"]
+        case "get" | "explain" | "history" | "use":
+            return [command, cli.unit_at("worktree")]
+        case "approve":
+            return ["approve", cli.unit_at("worktree"), *person]
+        case "units" | "stats" | "audit" | "rebuild" | "reindex" | "prune" | "init" | "doctor" | "policy":
+            cli.unit_at("worktree")
+            return [command]
+        case "conflicts" | "resolve":
+            cli.unit_at("worktree")
+            rival = cli.unit_at("worktree", "Checkout retries four times.")
+            if command == "conflicts":
+                return ["conflicts"]
+            (dispute,) = cli.ok("conflicts")
+            return ["resolve", dispute["id"], "--winner", rival, *reason, *person]
+        case "proposals":
+            return ["proposals"]
+        case "cite":
+            return ["cite", cli.unit_at("worktree"), "test:tests/test_b.py::test_c"]
+        case "validate":
+            return ["validate", cli.unit_at("worktree"), "pr_merged"]
+        case "reject":
+            return ["reject", cli.unit_at("worktree"), *reason, *person]
+        case "erase":
+            return ["erase", cli.unit_at("worktree"), *reason, *person, "--yes"]
+        case "supersede":
+            new = cli.unit_at("worktree", "Payments are idempotent by order id.")
+            return ["supersede", new, cli.unit_at("worktree"), *reason, *person]
+        case "archive":
+            return ["archive", cli.unit_at("worktree"), *reason, "--actor", "system:janitor"]
+        case "revive":
+            unit = cli.unit_at("worktree")
+            cli.ok("archive", unit, *reason, "--actor", "system:janitor")
+            return ["revive", unit, *reason, *person]
+        case "recall":
+            cli.unit_at("worktree")
+            return ["recall", "how does checkout retry?"]
+        case "export" | "backup":
+            return [command, "copy"]
+        case "import":
+            cli.ok("export", "copy")
+            return ["import", "copy", "--store", "elsewhere"]
+    raise AssertionError(f"no happy path for {command}")
+
+
+@pytest.mark.parametrize("command", sorted(MODULE_OF.keys() - {"demo"}))
+def test_a_command_answers_a_person_in_words(cli, command):
+    run = cli(*argv_for(cli, command))
+    assert run.exit_code == 0, run
+    assert run.out.strip()
+    assert run.err == ""
+
+
+@pytest.mark.parametrize("command", sorted(MODULE_OF.keys() - {"demo"}))
+def test_a_command_answers_a_program_with_one_json_document(cli, command):
+    run = cli(*argv_for(cli, command), "--json")
+    assert run.exit_code == 0, run
+    assert isinstance(run.json, dict | list)
+    assert run.err == ""
+
+
+def test_what_was_logged_is_in_the_log_with_its_data(cli):
+    receipt = cli.ok("log", "tool_output", "42 passed", "--data", '{"seconds": 3}', "--session", "s-1")
+    cli.ok("export", "log.jsonl")
+    (event,) = [json.loads(line) for line in (cli.home / "log.jsonl").read_text().splitlines()[1:]]
+    assert event["id"] == receipt["event_id"]
+    assert json.loads(event["body"]) == {"kind": "tool_output", "text": "42 passed", "data": {"seconds": 3}}
+    assert event["session"] == "s-1"
+
+
+@pytest.mark.parametrize("argv", [["log", "thought", "-"], ["log", "thought"], ["remember", "-"], ["remember"]])
+def test_text_is_read_from_standard_input(cli, argv):
+    cli.ok(*argv, stdin="재시도는 세 번\n".encode())
+    cli.ok("export", "log.jsonl")
+    assert '재시도는 세 번\\"' in (cli.home / "log.jsonl").read_text()
+
+
+def test_the_same_key_gives_the_first_receipt_again(cli):
+    first = cli.ok("log", "thought", "once", "--key", "k")
+    again = cli.ok("log", "thought", "once", "--key", "k")
+    assert (first["duplicate"], again["duplicate"]) == (False, True)
+    assert again["event_id"] == first["event_id"]
+
+
+def test_another_text_under_the_same_key_is_a_conflict(cli):
+    cli.ok("log", "thought", "once", "--key", "k")
+    run = cli("log", "thought", "twice", "--key", "k")
+    assert run.exit_code == 1
+    assert run.err.startswith("mnemon: ")
+    assert "\nhint: " in run.err
+
+
+def test_a_batch_of_log_entries_is_stored_whole_or_not_at_all(cli):
+    lines = b'{"kind": "thought", "text": "one"}\n\n{"kind": "thought", "text": "two", "data": {"n": 2}, "key": "k"}\n'
+    assert len(cli.ok("log", "--batch", stdin=lines)) == 2
+    run = cli("log", "--batch", stdin=b'{"kind": "thought", "text": "three"}\n{"kind": "thought", "text": ""}\n')
+    assert run.exit_code == 2
+    assert cli.ok("stats")["events"] == 2
+
+
+def test_a_batch_of_claims_answers_each_in_order(cli):
+    claims = [
+        {"content": "Checkout retries three times.", "citations": [f"test:{TEST}"], "importance": 0.9},
+        {"content": "Checkout retries three times!", "kind": "fact"},
+        {"content": "Every shop charges first.", "level": "project"},
+    ]
+    run = cli("remember", "--batch", "--json", stdin="\n".join(map(json.dumps, claims)).encode())
+    first, second, third = run.json
+    assert run.exit_code == 1
+    assert second["merged"]
+    assert second["unit"]["id"] == first["unit"]["id"]
+    assert third["rule"] == "G23"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b"{", "Line 1 is not valid JSON"),
+        (b"[]", "Line 1 must be a JSON object"),
+        (b'{"content": "x", "colour": "red"}', "Line 1: no claim"),
+        (b'{"content": "x", "citations": "test:t"}', "Line 1: citations must be a list"),
+        (b'{"content": "x", "occurred_at": "yesterday"}', "Line 1: occurred_at"),
+        (b'{"content": "\xff"}', "Line 1 is not valid UTF-8"),
+    ],
+)
+def test_a_bad_line_of_a_batch_is_named_and_nothing_is_stored(cli, line, says):
+    run = cli("remember", "--batch", stdin=line)
+    assert run.exit_code == 2
+    assert says in run.err
+    assert cli.ok("stats")["events"] == 0
+
+
+def test_an_option_beside_a_batch_is_refused_not_ignored(cli):
+    run = cli("remember", "--batch", "--level", "task", stdin=b'{"content": "x"}')
+    assert run.exit_code == 2
+    assert "level" in run.err
+
+
+def test_a_claim_says_what_it_contradicts(cli):
+    cli.ok("remember", "Checkout retries 3 times")
+    run = cli("remember", "Checkout retries 5 times")
+    assert run.exit_code == 0
+    assert "contradicts" in run.out
+    (dispute,) = cli.ok("conflicts")
+    assert dispute["id"] in run.out
+    assert dispute["kind"] == "contradicts"
+
+
+def test_a_secret_is_taken_out_and_the_person_is_told(cli):
+    secret = "AKIA" + "Z2J4K6M8P3Q5R7T9"
+    run = cli("log", "tool_output", f"export KEY={secret}")
+    assert "redacted" in run.out
+    assert not any(secret.encode() in path.read_bytes() for path in cli.home.rglob("*") if path.is_file())
+
+
+def test_a_refused_person_is_told_how_a_person_writes(cli):
+    run = cli("remember", "We deploy on Tuesdays", "--actor", "human:ada")
+    assert run.exit_code == 1
+    assert "refused by G23" in run.out
+    assert "--cite human:ada" in run.out
+    stored = cli(
+        "remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", "--actor", "human:ada"
+    )
+    assert stored.exit_code == 0
+
+
+def test_recall_gives_reasons_and_says_what_was_withheld(cli):
+    old = cli.unit_at("worktree")
+    new = cli.unit_at("worktree", "Checkout retries with growing pauses.")
+    cli.ok("supersede", new, old, "--reason", "newer", "--actor", "human:ada")
+    found = cli.ok("recall", "how does checkout retry?")
+    assert set(found) >= {"items", "withheld", "intent", "notes"}
+    assert [item["unit"]["id"] for item in found["items"]] == [new]
+    assert {"similarity", "recency", "importance"} <= found["items"][0]["why"].keys()
+    assert found["withheld"] == [{"unit_id": old, "reason": f"superseded by {new}"}]
+    said = cli("recall", "how does checkout retry?").out
+    assert "[VERIFIED] Checkout retries with growing pauses." in said
+    assert new in said
+    assert f"{old}  superseded by {new}" in said
+
+
+def test_recall_can_be_narrowed(cli):
+    cli.ok("remember", "Checkout retries often", "--kind", "fact", "--domain", "coding")
+    cli.ok("remember", "I like checkout to retry", "--kind", "preference", "--domain", "taste")
+    kinds = [item["unit"]["kind"] for item in cli.ok("recall", "checkout retry", "--kind", "preference")["items"]]
+    assert kinds == ["preference"]
+    assert len(cli.ok("recall", "checkout retry", "--domain", "coding")["items"]) == 1
+    assert len(cli.ok("recall", "checkout retry", "-k", "1")["items"]) == 1
+    assert cli.ok("recall", "checkout retry", "--as-of", "2001-01-01T00:00Z")["items"] == []
+
+
+def test_a_question_without_an_answer_is_answered_in_words(cli):
+    run = cli("recall", "quantum entanglement")
+    assert run.exit_code == 0
+    assert "Nothing found" in run.out
+
+
+def test_units_are_paged(cli):
+    for number in range(3):
+        cli.ok("remember", f"Fact {'abc'[number]} of the shop")
+    first = cli.ok("units", "--limit", "2")
+    rest = cli.ok("units", "--limit", "2", "--after", first[-1]["id"])
+    assert len(first) == 2
+    assert [unit["content"] for unit in rest] == ["Fact a of the shop"]
+    assert cli.ok("units", "--status", "verified") == []
+
+
+def test_the_gate_says_what_it_raised_and_what_it_kept_down(cli):
+    cli.ok("remember", "Checkout retries three times.", "--cite", f"test:{TEST}")
+    cli.ok("remember", "The cache is warm.")
+    run = cli("verify", "--passed", "--test", TEST)
+    assert run.exit_code == 0
+    assert "raised" in run.out
+    assert "by S10.1" in run.out
+
+
+def test_a_failed_verification_keeps_an_episode_and_raises_nothing(cli):
+    cli.ok("remember", "Checkout retries three times.", "--cite", f"test:{TEST}")
+    judged = cli.ok("verify", "--failed", "--test", TEST, "--analysis", '{"critique": "wrong layer"}')
+    assert judged["units"] == []
+    episode = cli.ok("get", judged["episode_id"])
+    assert "wrong layer" in episode["content"]
+
+
+def test_an_analysis_can_be_read_from_a_file(cli):
+    (cli.home / "analysis.json").write_text('{"critique": "went well", "score": 0.8}')
+    judged = cli.ok("verify", "--passed", "--analysis", "@analysis.json")
+    assert "went well" in cli.ok("get", judged["episode_id"])["content"]
+
+
+def test_the_story_of_a_unit_names_who_why_and_how_sure(cli):
+    unit = cli.unit_at("worktree")
+    cli.ok("approve", unit, "--actor", "human:ada")
+    told = cli("explain", unit).out
+    for piece in ("agent:w", f"✓ test:{TEST}", "✓ human:ada", "S10.2", "human_approved by human:ada", "unit.approved"):
+        assert piece in told
+
+
+def test_a_change_from_a_stale_version_is_a_conflict_that_carries_both(cli):
+    unit = cli.unit_at("worktree")
+    seen = cli.ok("get", unit)["version"]
+    cli.ok("approve", unit, "--actor", "human:ada", "--expected-version", str(seen))
+    run = cli("approve", unit, "--actor", "human:bob", "--expected-version", str(seen), "--json")
+    error = run.json["error"]
+    assert run.exit_code == 1
+    assert error["type"] == "Conflict"
+    assert error["expected_version"] == seen
+    assert error["actual_version"] == error["current"]["version"] > seen
+    assert error["current"]["id"] == unit
+
+
+@pytest.mark.parametrize(
+    "command", ["promote", "cite", "use", "validate", "approve", "reject", "supersede", "archive", "revive", "erase"]
+)
+def test_every_verb_that_changes_a_unit_can_name_the_version_it_saw(cli, command):
+    run = cli(*argv_for(cli, command), "--expected-version", "99", "--json")
+    assert run.exit_code == 1
+    assert run.json["error"]["type"] == "Conflict"
+
+
+def test_prune_is_a_dry_run_unless_told(cli):
+    assert cli.ok("prune")["dry_run"] is True
+    assert cli.ok("prune", "--apply")["dry_run"] is False
+
+
+def test_an_export_read_back_gives_the_same_state(cli):
+    unit = cli.unit_at("worktree")
+    cli.ok("export", "log.jsonl")
+    cli.ok("import", "log.jsonl", "--store", "copy")
+    there = ("--store", "copy")
+    assert cli.ok("get", unit, *there) == cli.ok("get", unit)
+    assert cli.ok("rebuild", *there)["digest_after"] == cli.ok("rebuild")["digest_after"]
+    again = cli.ok("import", "log.jsonl", *there)
+    assert again["events"] == 0
+    assert again["skipped"] > 0
+
+
+def test_a_backup_is_a_memory(cli):
+    unit = cli.unit_at("worktree")
+    (cli.home / "copy" / ".mnemon").mkdir(parents=True)
+    cli.ok("backup", "copy/.mnemon/memory.db")
+    assert cli.ok("get", unit, "--store", "copy")["id"] == unit
+
+
+def test_erase_leaves_no_byte_and_the_log_still_holds(cli):
+    content = "Mina Quillfeather lives at 12 Elm Row."
+    unit = cli.ok("remember", content)["unit"]["id"]
+    cli.ok("erase", unit, "--reason", "asked", "--yes", "--actor", "human:ada")
+    assert not any(b"Quillfeather" in path.read_bytes() for path in cli.home.rglob("*") if path.is_file())
+    assert cli.ok("audit")["ok"] is True
+    assert cli.ok("get", unit)["content"] == ""
+
+
+def test_erase_needs_a_yes_where_nobody_can_be_asked(cli):
+    unit = cli.unit_at("worktree")
+    run = cli("erase", unit, "--reason", "asked", "--actor", "human:ada")
+    assert run.exit_code == 2
+    assert "--yes" in run.err
+    assert cli.ok("get", unit)["content"]
+
+
+def test_what_others_wrote_cannot_steer_the_terminal(cli):
+    cli.ok("remember", "harmless \x1b[2J\x1b]0;title\x07 \u202etext")
+    for argv in (["units"], ["recall", "harmless"], ["remember", "harmless \x1b[2J\x1b]0;title\x07 \u202etext"]):
+        said = cli(*argv).out
+        assert "harmless" in said
+        assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
+def test_times_are_instants_in_utc(cli):
+    unit = cli.ok("remember", "Since January", "--occurred-at", "2026-01-31T09:30+09:00")["unit"]
+    assert unit["occurred_at"] == "2026-01-31T00:30:00+00:00"

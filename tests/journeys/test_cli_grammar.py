@@ -1,0 +1,195 @@
+"""The grammar: help that can't rot, options wherever they stand, and where a command finds its place."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+from cli_session import Cli
+
+from mnemon.interfaces.grammar import GROUPS, MODULE_OF, SUMMARY_OF, command_named, parser_for, split
+
+COMMANDS = sorted(MODULE_OF)
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys) -> Cli:
+    return Cli(tmp_path, monkeypatch, capsys)
+
+
+def git(folder, *argv: str) -> None:
+    who = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *who, *argv], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(cli):
+    """A git repository named `home` with a linked worktree, and no MNEMON_ variables."""
+    for name in ("PROJECT", "WORKTREE", "TASK"):
+        cli.monkeypatch.delenv(f"MNEMON_{name}")
+    git(cli.home, "init", "--quiet")
+    git(cli.home, "commit", "--quiet", "--allow-empty", "-m", "first")
+    git(cli.home, "worktree", "add", "--quiet", "-b", "feat/login", str(cli.home.parent / "login"))
+    return cli.home
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_a_description_and_examples(cli, command):
+    run = cli(command, "--help")
+    assert run.exit_code == 0
+    assert command_named(command).description.splitlines()[0] in run.out
+    assert f"examples:\n  {command_named(command).examples[0]}" in run.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_example_is_valid_grammar(command):
+    examples = command_named(command).examples
+    assert 1 <= len(examples) <= 3
+    for example in examples:
+        typed = example.rpartition("| ")[2].partition(" < ")[0]
+        program, *argv = shlex.split(typed)
+        name, rest = split(argv)
+        assert (program, name) == ("mnemon", command)
+        parser_for(command, command_named(command)).parse_args(rest)
+
+
+def test_the_overview_lists_every_command_in_the_order_of_the_path(cli):
+    run = cli("--help")
+    assert run.exit_code == 0
+    listed = [
+        line.split()[0] for line in run.out.splitlines() if line.startswith("  ") and line.split()[0] in MODULE_OF
+    ]
+    assert listed == [name for commands in GROUPS.values() for name in commands]
+    for summary in SUMMARY_OF.values():
+        assert summary in run.out
+
+
+def test_no_command_at_all_shows_the_overview_as_an_error(cli):
+    run = cli()
+    assert run.exit_code == 2
+    assert "usage: mnemon" in run.err
+
+
+def test_the_version_is_told(cli):
+    import mnemon
+
+    assert cli("--version").out == f"mnemon {mnemon.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--actor", "agent:x", "--task", "T-9", "--json", "log", "thought", "hello"],
+        ["log", "--actor", "agent:x", "thought", "hello", "--task", "T-9", "--json"],
+        ["--json", "log", "thought", "hello", "--actor=agent:x", "--task=T-9"],
+    ],
+)
+def test_options_stand_before_or_after_the_command(cli, argv):
+    assert cli(*argv).json["seq"] == 1
+    cli.ok("export", "log.jsonl")
+    event = (cli.home / "log.jsonl").read_text().splitlines()[1]
+    assert '"agent:x"' in event
+    assert '"T-9"' in event
+
+
+def test_every_place_can_be_set_in_the_environment(cli):
+    where = {
+        "ACTOR": "orchestrator:lead",
+        "ORG": "acme",
+        "PROJECT": "till",
+        "WORKTREE": "wt",
+        "TASK": "T-7",
+        "SESSION": "s-3",
+        "STORE": str(cli.home / "elsewhere"),
+    }
+    for name, item in where.items():
+        cli.monkeypatch.setenv(f"MNEMON_{name}", item)
+    unit = cli.ok("remember", "hello there")["unit"]
+    assert unit["scope"] == {"org": "acme", "project": "till", "worktree": "wt", "task": "T-7"}
+    assert unit["provenance"][0]["actor"] == "orchestrator:lead"
+    assert unit["provenance"][0]["session"] == "s-3"
+    assert (cli.home / "elsewhere" / ".mnemon" / "memory.db").exists()
+    assert not (cli.home / ".mnemon").exists()
+
+
+def test_an_option_wins_over_the_environment_and_an_empty_variable_is_unset(cli):
+    cli.monkeypatch.setenv("MNEMON_TASK", "")
+    unit = cli.ok("remember", "hello there", "--project", "till")["unit"]
+    assert unit["scope"] == {"org": "default", "project": "till", "worktree": "main", "task": None}
+
+
+def test_an_empty_option_is_wrong_use(cli):
+    assert cli("log", "thought", "x", "--task", "").exit_code == 2
+
+
+def test_the_level_of_a_claim_is_the_deepest_of_the_seat_unless_named(cli):
+    assert cli.ok("remember", "deep")["unit"]["level"] == "task"
+    assert cli.ok("remember", "wide", "--level", "worktree")["unit"]["level"] == "worktree"
+
+
+def test_off_a_terminal_nobody_is_taken_for_a_human(cli):
+    assert cli.ok("init")["actor"] == "agent:cli"
+
+
+def test_init_in_a_repository_finds_project_and_worktree(repository, cli):
+    made = cli.ok("init")
+    assert made["memory"] == str(repository / ".mnemon")
+    assert (made["project"], made["worktree"], made["new"]) == ("home", "main", True)
+    assert (repository / ".mnemon" / ".gitignore").read_text() == "*\n"
+    assert cli.ok("init")["new"] is False
+
+
+def test_a_linked_worktree_shares_the_memory_and_has_its_own_name(repository, cli):
+    cli.monkeypatch.chdir(repository.parent / "login")
+    made = cli.ok("init")
+    assert made["memory"] == str(repository / ".mnemon")
+    assert (made["project"], made["worktree"]) == ("home", "login")
+    assert made["root"] == str(repository.parent / "login")
+
+
+def test_a_subfolder_of_a_repository_belongs_to_it(repository, cli):
+    (repository / "src").mkdir()
+    cli.monkeypatch.chdir(repository / "src")
+    assert cli.ok("init")["memory"] == str(repository / ".mnemon")
+
+
+def test_the_root_option_stands_for_being_there(repository, cli):
+    cli.monkeypatch.chdir(repository.parent)
+    assert cli.ok("init", "--root", "login")["worktree"] == "login"
+    assert cli("init", "--root", "nowhere").exit_code == 2
+
+
+def test_mnemon_toml_names_the_project(repository, cli):
+    (repository / "mnemon.toml").write_text('project = "till"\n')
+    assert cli.ok("init")["project"] == "till"
+    assert cli.ok("init", "--project", "other")["project"] == "other"
+
+
+def test_a_store_elsewhere_is_named_by_the_repository_one_stands_in(repository, cli):
+    made = cli.ok("init", "--store", str(repository.parent / "team"))
+    assert made["memory"] == str(repository.parent / "team" / ".mnemon")
+    assert (made["project"], made["worktree"]) == ("home", "main")
+
+
+def test_a_store_elsewhere_names_itself_outside_of_any_repository(cli):
+    cli.monkeypatch.delenv("MNEMON_PROJECT")
+    cli.monkeypatch.delenv("MNEMON_WORKTREE")
+    cli.monkeypatch.delenv("MNEMON_TASK")
+    assert cli.ok("init", "--store", "team")["project"] == "team"
+
+
+@pytest.mark.parametrize(("command", "argv"), [("log", ["thought", "x"]), ("recall", ["x"])])
+def test_a_hook_loads_nothing_that_it_does_not_need(cli, command, argv):
+    probe = (
+        "import sys; known = set(sys.modules)\n"
+        "from mnemon.interfaces.cli import main\n"
+        f"main({[command, *argv]!r})\n"
+        "print(*sorted(set(sys.modules) - known))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], cwd=cli.home, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not loaded & {"rich", "dataclasses", "typing", "pathlib", "subprocess", "shutil", "asyncio"}
+    assert not any(name.startswith("mnemon.interfaces.demo") for name in loaded)
+    assert ("tantivy" in loaded) <= (command == "recall")

@@ -1,0 +1,92 @@
+"""The demo runs, and what it prints is what the memory holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import mnemon
+from mnemon import Actor, Scope
+
+AGENTS, EVENTS = 3, 10
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """One small demo, and the folder it left."""
+    folder = tmp_path_factory.mktemp("demo") / "kept"
+    argv = ["demo", "--fast", "--agents", str(AGENTS), "--events", str(EVENTS), "--keep", str(folder)]
+    done = subprocess.run([sys.executable, "-m", "mnemon", *argv], capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, folder
+
+
+def number_in(text: str, pattern: str) -> int:
+    found = re.search(pattern, text)
+    assert found, pattern
+    return int(found[1].replace(",", ""))
+
+
+def test_every_proof_holds(told):
+    text, _ = told
+    proofs = text.partition("The proof")[2]
+    assert len(re.findall(r"^ ✓ ", proofs, re.MULTILINE)) == number_in(proofs, r"(\d+) proofs, all hold")
+    assert " ✗ " not in proofs
+
+
+def test_the_printed_counts_are_those_of_the_memory_it_left(told):
+    text, folder = told
+    with mnemon.open(folder) as memory:
+        assert memory.stats().events == number_in(text, r"found among ([\d,]+) events")
+        assert memory.audit().ok
+        assert memory.rebuild().same
+        digest = memory.rebuild().digest_after[:16]
+        judge = memory.seat(Actor.human("ada"), Scope(project="shop", worktree="feat-checkout"))
+        said = [unit for unit in judge.units(limit=1_000) if len(unit.provenance) == AGENTS]
+    assert f"{digest}… after" in text
+    assert number_in(text, r"(\d+) voices: ") == AGENTS
+    assert [unit.id for unit in said] == re.findall(r"\d voices: (\S+)", text)
+
+
+def test_every_agent_logged_from_a_process_of_its_own(told):
+    text, folder = told
+    events = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()[1:]]
+    rows = re.findall(r"(coder-\d)\s+(\d+)\s+T-\d\s+(\d+)", text)
+    assert len({process for _, process, _ in rows}) == AGENTS
+    for name, _, receipts in rows:
+        logged = [event for event in events if event["actor"] == f"agent:{name}" and event["type"] == "logged"]
+        assert EVENTS <= len(logged) <= int(receipts)
+
+
+def test_the_story_shows_the_refusals_by_their_rules(told):
+    text, _ = told
+    for piece in ("refused by G23:", "refused by G23.validation:", "S10.1", "redacted aws-access-key", "Conflict: saw"):
+        assert piece in text
+
+
+def test_the_three_commands_it_ends_with_work(told):
+    text, _ = told
+    commands = text.partition("try next\n")[2].splitlines()
+    assert len(commands) == 3
+    for command in commands:
+        argv = command.strip().replace("mnemon", f"{sys.executable} -m mnemon", 1)
+        assert subprocess.run(["sh", "-c", argv], capture_output=True).returncode == 0
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(told):
+    _, folder = told
+    argv = [sys.executable, "-m", "mnemon", "demo", "--fast", "--keep", str(folder)]
+    assert subprocess.run(argv, capture_output=True).returncode == 2
+
+
+def test_asked_for_json_it_prints_one_document_and_tells_the_story_aside():
+    argv = ["demo", "--fast", "--agents", "2", "--events", "4", "--json"]
+    done = subprocess.run([sys.executable, "-m", "mnemon", *argv], capture_output=True, encoding="utf-8")
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["ok"]) == (0, True)
+    assert all(proof["ok"] for proof in answer["proofs"])
+    assert "The proof" in done.stderr
