@@ -34,12 +34,13 @@ class Seats:
 
     HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
 
-    def __init__(self, memory: mnemon.Memory) -> None:
+    def __init__(self, memory: mnemon.Memory, **home: str) -> None:
         self.memory = memory
+        self.home = home
 
     def seat(self, kind: str, name: str, scope: Scope | None = None, **where):
         at = scope or Scope(
-            **(dict(zip(("org", "project", "worktree", "task"), self.HOME.segments, strict=True)) | where)
+            **(dict(zip(("org", "project", "worktree", "task"), self.HOME.segments, strict=True)) | self.home | where)
         )
         return self.memory.seat(Actor(kind, name), at)
 

@@ -19,9 +19,14 @@ VALIDATED = {"project", "org"}
 
 # R4
 EVERYBODY = {"agent", "orchestrator", "human", "system"}
-KEEPERS = dict.fromkeys(LEVELS, {"system"})
-JUDGES = dict.fromkeys(("task", "worktree", "project"), {"human", "orchestrator"}) | {"org": {"human"}}
-READERS = dict.fromkeys(LEVELS, EVERYBODY)
+KEEPERS = {level: {"system"} for level in LEVELS}
+JUDGES = {
+    "task": {"human", "orchestrator"},
+    "worktree": {"human", "orchestrator"},
+    "project": {"human", "orchestrator"},
+    "org": {"human"},
+}
+READERS = {level: set(EVERYBODY) for level in LEVELS}
 LIFECYCLE = {
     "archive": KEEPERS,
     "approve": JUDGES,

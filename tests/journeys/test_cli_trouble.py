@@ -81,7 +81,7 @@ def cli(tmp_path, monkeypatch, capsys) -> Cli:
 )
 def test_wrong_use_ends_with_2_and_a_hint_in_words_and_in_json(cli, argv):
     run = cli(*argv)
-    assert (run.exit_code, run.out) == (2 if "@missing.json" not in argv else 3, "")
+    assert (run.exit_code, run.out) == (2, "")
     message, hint = run.err.splitlines()
     assert message.startswith("mnemon: ")
     assert hint.startswith("hint: ")
@@ -288,7 +288,7 @@ def test_ctrl_c_at_the_question_erases_nothing(cli, terminal):
 
 
 def test_at_a_terminal_the_person_acts_under_the_name_they_logged_in_with(cli, terminal):
-    person, program = terminal
+    _, program = terminal
     process = cli.process("log", "thought", "hello", stdin=program, stdout=program, env=os.environ | {"USER": "mina"})
     assert process.wait() == 0
     cli.ok("export", "log.jsonl")

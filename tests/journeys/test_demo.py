@@ -11,6 +11,9 @@ import pytest
 
 import mnemon
 from mnemon import Actor, Scope
+from mnemon.interfaces import demo, demo_world
+from mnemon.interfaces.cli import main
+from mnemon.interfaces.demo_proof import Proof, Witness, proofs_of
 
 AGENTS, EVENTS = 3, 10
 
@@ -90,3 +93,41 @@ def test_asked_for_json_it_prints_one_document_and_tells_the_story_aside():
     assert (done.returncode, answer["ok"]) == (0, True)
     assert all(proof["ok"] for proof in answer["proofs"])
     assert "The proof" in done.stderr
+
+
+def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
+    _, folder = told
+    with mnemon.open(folder) as memory:
+        judge = memory.seat(Actor.human("ada"), Scope(project="shop", worktree="feat-checkout"))
+        proven = next(unit for unit in judge.units() if unit.status == "verified")
+        false = Witness(
+            receipts=[{"event_id": "never written", "hash": "00", "duplicate": False}],
+            agents=AGENTS + 1,
+            shared=proven.content,
+            revisions=["never said", proven.content],
+            won=2,
+            lost=0,
+            refused="never refused",
+            unproven_id=proven.id,
+            secret=proven.content,
+            erased=proven.content,
+        )
+        proofs = proofs_of(memory, judge, false, str(tmp_path / "log.jsonl"), str(folder / ".mnemon"))
+    assert [proof.claim for proof in proofs if proof.ok] == [
+        "one order, no gap, no double",
+        "the log was not tampered with",
+        "everything comes from the log",
+    ]
+
+
+def test_a_proof_that_fails_ends_the_demo_with_1(monkeypatch, capsys):
+    monkeypatch.setattr(demo, "proofs_of", lambda *_: [Proof(claim="the moon is cheese", counted="0 of 1", ok=False)])
+    assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 1
+    assert "1 proofs, 1 DO NOT HOLD" in capsys.readouterr().out
+
+
+def test_without_git_it_tells_the_same_story(monkeypatch, capsys):
+    monkeypatch.setattr(demo_world, "git", lambda *_: None)
+    assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in told.partition("Recall:")[2]

@@ -50,7 +50,7 @@ def main() -> None:
 
 def work(seat: Seat, script: dict[str, Any]) -> None:
     """A task from its first thought to its verification."""
-    thoughts = _thoughts(script["root"], script["events"])
+    thoughts = _thoughts(script["root"], script["events"], script["goal"])
     half = script["events"] // 2
     barrier("start")
     for _ in range(half):
@@ -99,13 +99,14 @@ def _claim(seat: Seat, claim: dict[str, Any]) -> None:
     say("claimed", what=claim["what"], outcome=outcome)
 
 
-def _thoughts(root: str, count: int) -> Iterator[tuple[str, str]]:
-    """What an agent logs while it reads the code: real lines of real files."""
+def _thoughts(root: str, count: int, goal: str) -> Iterator[tuple[str, str]]:
+    """What an agent logs: what its task is, then real lines of the real files that it reads."""
     lines = []
     for path in ("shop/checkout.py", "tests/test_shop.py"):
         with open(os.path.join(root, path), encoding="utf-8") as file:
             lines += [f"{path}:{number}: {line.strip()}" for number, line in enumerate(file, start=1) if line.strip()]
-    for number in range(count):
+    yield "task", goal
+    for number in range(1, count):
         line = lines[number % len(lines)]
         yield ("thought", f"Why is this here? {line}") if number % 4 == 0 else ("tool_output", line)
 

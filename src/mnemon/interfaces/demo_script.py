@@ -44,6 +44,7 @@ def scripts_for(world: World, agents: int, events: int, pause_s_max: float, secr
             "commit": world.commit,
             "actor": f"agent:coder-{number + 1}",
             "scope": {"project": PROJECT, "worktree": WORKTREE, "task": f"T-{number + 1}"},
+            "goal": f"Settle {', '.join(test.partition('::')[2] for test in tests)}",
             "events": events,
             "pause_s_max": pause_s_max,
             "claims": [

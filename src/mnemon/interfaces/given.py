@@ -44,8 +44,7 @@ def json_lines_given() -> Iterator[tuple[int, dict[str, Any]]]:
 def json_object(text: str, what: str) -> dict[str, Any]:
     """A JSON object, from the text or from the file named after an @."""
     if text.startswith("@"):
-        with open(text[1:], "rb") as file:
-            text = _decoded(file.read(), text[1:])
+        text = _file_text(text[1:])
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -53,6 +52,14 @@ def json_object(text: str, what: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidInput(f"{what} must be a JSON object.", hint='Write {"name": "value"}.')
     return found
+
+
+def _file_text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return _decoded(file.read(), path)
+    except OSError as error:
+        raise InvalidInput(f"{path!r} can't be read: {error.strerror}.", hint="Check the path after the @.") from None
 
 
 def instant_given(text: str | None, what: str) -> datetime | None:

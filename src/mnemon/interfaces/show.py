@@ -76,12 +76,11 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]], empty: str) 
 
 
 def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    drawn = Table(box=None, header_style="bold underline", pad_edge=False, padding=(0, 2, 0, 0))
     for header in headers:
         # An id that is cut can't be copied.
         drawn.add_column(header, no_wrap=header in {"id", "unit", "conflict", "proposal"}, overflow="fold")
@@ -177,11 +176,8 @@ def unit(given: Unit) -> str:
 
 
 def units(given: Sequence[Unit]) -> str:
-    rows = [
-        (one.id, one.kind, one.status, f"{one.confidence:.2f}", one.level, f"v{one.version}", quoted(one.content))
-        for one in given
-    ]
-    return table(("id", "kind", "status", "conf", "level", "", "content"), rows, "No units can be seen from here.")
+    rows = [(one.id, one.kind, f"{one.status} {one.confidence:.2f}", one.level, quoted(one.content)) for one in given]
+    return table(("id", "kind", "status", "level", "content"), rows, "No units can be seen from here.")
 
 
 def disputes(given: Sequence[Dispute], contents: Mapping[str, str], what: str) -> str:

@@ -11,8 +11,6 @@ import xxhash
 # Stored keys depend on every rule here: a change of meaning raises the version, and keys are computed anew.
 NORM_VERSION = 1
 
-HANGUL = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff"
-
 
 def canonical(text: str) -> str:
     """The text in NFKC and folded case, sentence punctuation dropped, spaces collapsed and next to Hangul dropped."""
@@ -41,7 +39,17 @@ def compatible(text: str) -> str:
 
 def without_hangul_spaces(text: str) -> str:
     """The text with no space before or after Hangul, since Korean spacing varies freely."""
-    return text if text.isascii() else _hangul_space().sub("", text)
+    if text.isascii():
+        return text
+    result = ""
+    for word in text.split():
+        apart = result and not _is_hangul(result[-1]) and not _is_hangul(word[0])
+        result += f" {word}" if apart else word
+    return result
+
+
+def _is_hangul(character: str) -> bool:
+    return "\uac00" <= character <= "\ud7a3" or "\u1100" <= character <= "\u11ff"
 
 
 def _folded(text: str) -> str:
@@ -65,7 +73,8 @@ def _collapsed(text: str) -> str:
     text = _joined(text)
     if text.isascii():
         return text
-    text = _joined(_hangul_stop().sub(" ", text))
+    if any(stop in text for stop in ".:!?"):
+        text = _joined(_hangul_stop().sub(" ", text))
     return without_hangul_spaces(text)
 
 
@@ -85,14 +94,11 @@ def _fractions() -> re.Pattern[str]:
 
 
 @cache
-def _hangul_space() -> re.Pattern[str]:
-    return re.compile(f"(?<=[{HANGUL}]) | (?=[{HANGUL}])")
-
-
-@cache
 def _hangul_stop() -> re.Pattern[str]:
     # Between two Hangul words a stop without its space ("했다.그리고") is still the end of a sentence.
-    return re.compile(f"(?<=[{HANGUL}]) ?[.:!?]++ ?(?=[{HANGUL}])")
+    # NFKC leaves Hangul in two blocks.
+    hangul = "[\u1100-\u11ff\uac00-\ud7a3]"
+    return re.compile(f"(?<={hangul}) ?[.:!?]++ ?(?={hangul})")
 
 
 @cache

@@ -57,12 +57,17 @@ def _of_sequence(what: str, left: Sequence[Piece], right: Sequence[Piece]) -> It
     """Order counts: from 3 to 5 is not from 5 to 3."""
     ours = [piece for piece in left if piece[0] == what]
     theirs = [piece for piece in right if piece[0] == what]
-    while ours and theirs and ours[0][1] == theirs[0][1]:
-        ours, theirs = ours[1:], theirs[1:]
-    while ours and theirs and ours[-1][1] == theirs[-1][1]:
-        ours, theirs = ours[:-1], theirs[:-1]
-    if ours or theirs:
-        yield Difference(what, _written(ours), _written(theirs))
+    keys, other_keys = [piece[1] for piece in ours], [piece[1] for piece in theirs]
+    if keys != other_keys:
+        head = _shared(keys, other_keys)
+        tail = _shared(keys[head:][::-1], other_keys[head:][::-1])
+        yield Difference(what, _written(ours[head : len(ours) - tail]), _written(theirs[head : len(theirs) - tail]))
+
+
+def _shared(keys: list[str], other_keys: list[str]) -> int:
+    """How many keys the two begin with together."""
+    pairs = zip(keys, other_keys, strict=False)
+    return next((at for at, (ours, theirs) in enumerate(pairs) if ours != theirs), min(len(keys), len(other_keys)))
 
 
 def _of_negations(left: Sequence[Piece], right: Sequence[Piece], *, told: bool) -> Iterator[Difference]:

@@ -14,6 +14,7 @@ from mnemon.text.canonical import compatible
 Piece = tuple[str, str, str, str]
 
 _HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
+_EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 
 
 # A bulk write compares each text with the same few neighbours again and again.
@@ -22,7 +23,7 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     """The pieces in order; `unquoted` reads a quoted single identifier as if it had no quotes."""
     text = compatible(text)
     scan = _Scan(shouted=text.isupper())
-    for match in _lexemes().finditer(text):
+    for match in _lexemes(text.isascii()).finditer(text):
         scan.read(match, unquoted=unquoted)
     return tuple(scan.found)
 
@@ -180,7 +181,7 @@ class _Scan:
         at = 0
         if self.number_at >= 0 and start - self.number_end <= 1:
             unit = korean.unit_pattern().match(phrase)
-            if unit and (start == self.number_end or unit["free"] is not None):
+            if unit and (start == self.number_end or korean.ends_a_word(unit["tail"])):
                 self.give_unit(korean.UNITS[unit["unit"]], unit["unit"])
                 at = unit.end("unit")
         for match in korean.guarded_pattern().finditer(phrase, at):
@@ -195,8 +196,10 @@ class _Scan:
         elif match["opposite"]:
             poles, negates = korean.opposites()[match["opposite"]]
             self.add_opposite(poles, negates, match[0])
-        else:
+        elif korean.ends_a_word(match["tail"]):
             self.add("number", korean.number_key(match), "#", match[0])
+        else:
+            self.add_plain(match[0])
 
     def add_plain(self, text: str) -> None:
         for word in text.split():
@@ -238,14 +241,19 @@ _COMPARISONS: dict[str, tuple[tuple[str, ...], bool]] = {
 
 
 @cache
-def _lexemes() -> re.Pattern[str]:
-    letters = "[^\\W\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff가-힣]"
+def _lexemes(is_ascii: bool) -> re.Pattern[str]:
+    """The ASCII one finds the same in ASCII, at a fraction of the cost to compile it."""
+    letter, alpha, quoted = r"\w", "[A-Za-z]", ""
+    if not is_ascii:
+        letter, alpha = f"[^\\W{_EAST_ASIAN}]", r"[^\W\d_]"
+        quoted = r"|“[^“”]+”|‘[^‘’]+’(?!\w)|「[^「」]+」|『[^『』]+』"
     return re.compile(
-        r"""(?P<quoted>"[^"\n]+"|`[^`\n]+`|“[^“”]+”|‘[^‘’]+’(?!\w)|「[^「」]+」|『[^『』]+』|(?<!\w)'[^'\n]+'(?!\w))"""
+        rf"""(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
         r"|(?P<operator>[-=]>|<-|[<>]=?|[!=]==?|[≠≤≥]|(?<!\w)!(?=[\w(]))"
-        rf"|(?P<chunk>(?:{letters}|[./\\@+$~#%:^€£¥₩]|-(?!>)|(?<=\d),(?=\d)|(?<=[^\W\d_])['’](?=[^\W\d_]))+)"
+        rf"|(?P<chunk>(?:{letter}|[./\\@+$~#%:^€£¥₩]|-(?!>)|(?<=\d),(?=\d)|(?<={alpha})['’](?={alpha}))+)"
         rf"|(?P<hangul>{_HANGUL_WORDS}(?: {_HANGUL_WORDS})*)"
-        r"|(?P<other>[^\s\w])"
+        r"|(?P<other>[^\s\w])",
+        re.ASCII if is_ascii else 0,
     )
 
 

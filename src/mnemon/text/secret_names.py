@@ -24,7 +24,7 @@ _KOREAN_KEYWORDS: dict[str, tuple[str, ...]] = {"비밀번호": (), "패스워�
 _CHARS_MIN = 8
 # `auth` names methods and modes as often as secrets.
 _AUTH_CHARS_MIN = 16
-_RUN_MAX = 2048
+_RUN_MAX = 512
 
 
 def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
@@ -146,7 +146,7 @@ def _value() -> re.Pattern[str]:
         for name, mark in (("double", '"'), ("single", "'"), ("back", "`"))
     )
     # Outside quotes an equals sign is padding at the end or the next assignment.
-    bare = rf"[!#-%(-+\--:?-\[\]^_a-{{}}~]{{6,{_RUN_MAX}}}+(?:={{1,2}}(?![\w=]))?"
+    bare = rf"[!#-%(-+\--:?-\[\]^_a-{{}}~]{{6,{_RUN_MAX}}}+(?:={{1,2}}(?=[\s,;&)\]}}]|\Z))?"
     return re.compile(rf"[bBfFrRuU]{{0,2}}\\{{0,3}}(?:{quoted})|(?P<bare>{bare})")
 
 

@@ -24,7 +24,7 @@ _SHAPES: dict[str, str] = {
     "slack-token": r"xox[abeposr](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}",
     "anthropic-key": r"sk-ant-[A-Za-z0-9_-]{20,}",
     "openrouter-key": r"sk-or-v1-[A-Za-z0-9]{32,}",
-    "openai-key": r"sk-(?:proj|svcacct|admin|None)-(?=[A-Za-z0-9_-]*?(?:[A-Z0-9]|[a-z]{20}))[A-Za-z0-9_-]{20,}"
+    "openai-key": r"sk-(?:proj|svcacct|admin|None)-(?=[a-z_-]{0,64}?(?:[A-Z0-9]|[a-z]{20}))[A-Za-z0-9_-]{20,}"
     r"|sk-[A-Za-z0-9]{20,}",
     "google-oauth": r"GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}",
     "pypi-token": r"pypi-AgE[A-Za-z0-9_-]{20,}",

@@ -108,9 +108,8 @@ def _remember(call: Call) -> Answer:
         "occurred_at": options.occurred_at,
         "key": options.key,
     }
-    outcome = call.seat.remember_many([_claim({name: item for name, item in record.items() if item is not None}, "")])[
-        0
-    ]
+    claim = _claim({name: item for name, item in record.items() if item is not None}, "")
+    outcome = call.seat.remember_many([claim])[0]
     return Answer(
         data=outcome,
         text=lambda: show.outcome(outcome, actor=call.seat.actor),

@@ -1,0 +1,301 @@
+"""Erasure: the content is nowhere any more, and everything else is as it was (R16)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mnemon
+from mnemon import Actor, Citation, EventType, InvalidInput, NotAllowed, Scope, Status
+
+SECRET = "The seaside house has a turquoise door"
+WORD = "turquoise"
+
+
+def everything_said(memory, seats, tmp_path):
+    """All that can be read of a memory, as one text."""
+    path = tmp_path / f"export-{memory.stats().events}-{id(memory)}.jsonl"
+    if not path.exists():
+        memory.export(path)
+    told = [path.read_text(encoding="utf-8")]
+    rows = memory._store.read(lambda reader: list(reader.rows()))
+    told += rows
+    for scope in {event.scope for event in memory._store.read(lambda reader: list(reader.events()))}:
+        seat = memory.seat(Actor.human("alice"), scope)
+        for unit in seat.units(limit=1000):
+            told += [repr(seat.get(unit.id)), repr(seat.history(unit.id)), repr(seat.explain(unit.id))]
+        told += [repr(seat.conflicts()), repr(seat.proposals()), repr(seat.recall(f"seaside house {WORD} door", k=50))]
+    return "\n".join(told)
+
+
+def test_r16_erased_content_is_nowhere_and_the_chain_and_the_state_hold(memory, seats, tmp_path):
+    agent, boss, human = seats.agent(), seats.orchestrator(), seats.human()
+    unit = agent.remember(SECRET, level="worktree", attributes={"quote": SECRET}).unit
+    seats.agent("coder-2").remember(SECRET.upper(), level="worktree")
+    rival = agent.remember("The seaside house has no turquoise door", level="worktree").unit
+    agent.log("note", f"I learned that {SECRET}, today", data={"deep": [{"x": SECRET}]})
+    agent.log("plan", "Innocent entry")
+    other = agent.remember("Delivery takes two days", level="worktree").unit
+    human.approve(other.id)
+    human.reject(other.id, f"because {SECRET}")
+    agent.recall("seaside house")
+    assert agent.remember(f"Wide: {SECRET}", level="project").rule == "G23"
+    erased = boss.erase(unit.id, "privacy")
+    assert unit.id in erased.units
+    assert erased.events >= 4
+    boss.erase(rival.id, "privacy")
+    assert WORD not in everything_said(memory, seats, tmp_path).lower()
+    assert memory.audit().ok
+    assert memory.rebuild().same
+    gone = agent.get(unit.id)
+    assert (gone.content, gone.status, gone.citations, gone.provenance) == ("", Status.ARCHIVED, (), ())
+    kept = agent.get(other.id)
+    assert (kept.content, kept.status) == ("Delivery takes two days", Status.ARCHIVED)
+    texts = [event.payload["text"] for event in log_of(memory) if event.payload and event.type is EventType.LOGGED]
+    assert texts == ["Innocent entry"]
+    assert agent.recall("seaside house").items == ()
+
+
+def log_of(memory):
+    return memory._store.read(lambda reader: list(reader.events()))
+
+
+def test_r16_an_episode_that_quotes_the_content_goes_too(memory, seats, tmp_path):
+    agent = seats.agent()
+    unit = agent.remember(SECRET).unit
+    agent.log("plan", SECRET)
+    agent.log("error", f"Failed: {SECRET}")
+    episode = agent.verify(False).episode_id
+    innocent = seats.agent(task="T-2").verify(True).episode_id
+    erased = seats.human().erase(unit.id, "privacy")
+    assert set(erased.units) == {unit.id, episode}
+    assert agent.get(episode).content == ""
+    assert agent.get(innocent).content
+    assert WORD not in everything_said(memory, seats, tmp_path)
+    assert memory.rebuild().same
+    assert memory.audit().ok
+
+
+NASTY = {
+    "quotes": 'The "turquoise" door of the seaside house',
+    "backslash": "C:\\turquoise\\door of the house",
+    "newline": "The turquoise\ndoor of the house",
+    "tab": "The turquoise\tdoor of the house",
+    "nul": "The turquoise\x00door of the house",
+    "korean": "바닷가 집의 turquoise 문은 파랗다",
+    "emoji": "The turquoise 🚪 of the house",
+    "separator": "The turquoise\u2028door of the house",
+    "sql": "100% of turquoise_doors",
+}
+
+
+@pytest.mark.parametrize("shape", NASTY)
+@pytest.mark.parametrize(
+    "way",
+    ["log", "json in a log", "episode input", "episode output", "analysis", "refused claim", "reason", "test name"],
+)
+def test_r16_a_quote_is_found_wherever_it_hides(memory, seats, tmp_path, shape, way):
+    content = NASTY[shape]
+    agent = seats.agent()
+    unit = agent.remember(content).unit
+    other = agent.remember("Delivery takes two days").unit
+    if way == "log":
+        agent.log("note", f"seen: {content}")
+    elif way == "json in a log":
+        agent.log("tool", "output", data={"stdout": json.dumps({"answer": content}, ensure_ascii=False)})
+    elif way == "episode input":
+        agent.log("plan", "Start", data={"context": {"said": content}})
+        agent.verify(True)
+    elif way == "episode output":
+        agent.log("plan", "Start")
+        agent.log("result", "End", data={"said": content})
+        agent.verify(True)
+    elif way == "analysis":
+        agent.verify(True, analysis={"critique": "fine", "result": {"said": [content]}, "key_decisions": [content]})
+    elif way == "refused claim":
+        agent.remember(f"Wide: {content}", level="project")
+    elif way == "reason":
+        seats.human().reject(other.id, f"because {content}")
+    else:
+        agent.verify(True, tests=[f"test[{content}]"])
+    seats.human().erase(unit.id, "privacy")
+    assert WORD not in everything_said(memory, seats, tmp_path)
+    assert memory.audit().ok
+    assert memory.rebuild().same
+
+
+def test_r16_another_projects_identical_text_stays(memory, seats):
+    stranger = seats.agent(project="bank")
+    theirs = stranger.remember(SECRET).unit
+    stranger.log("note", SECRET)
+    ours = seats.agent().remember(SECRET).unit
+    seats.human().erase(ours.id, "privacy")
+    assert stranger.get(theirs.id) == theirs
+    assert [item.unit.id for item in stranger.recall("seaside house").items] == [theirs.id]
+    assert len([event for event in log_of(memory) if event.stream.project == "bank" and not event.erased]) >= 2
+    assert memory.rebuild().same
+
+
+def test_r16_erasing_again_is_harmless(memory, seats):
+    unit = seats.agent().remember(SECRET).unit
+    seats.human().erase(unit.id, "privacy")
+    before = [str(event.type) for event in log_of(memory)]
+    assert seats.human().erase(unit.id, "privacy").units == (unit.id,)
+    assert [str(event.type) for event in log_of(memory)] == before
+
+
+def test_r16_what_was_erased_can_not_be_changed(seats):
+    unit = seats.agent().remember(SECRET).unit
+    seats.human().erase(unit.id, "privacy")
+    for call in (
+        lambda: seats.human().approve(unit.id),
+        lambda: seats.human().revive(unit.id, "why"),
+        lambda: seats.agent().cite(unit.id, Citation.test("t")),
+        lambda: seats.agent().use(unit.id),
+    ):
+        with pytest.raises(mnemon.NotFound):
+            call()
+
+
+def test_r16_the_erasure_of_what_an_erasure_restated_keeps_the_state_reproducible(memory, seats):
+    """The second erasure takes out the payload of the first, which alone said what else was gone."""
+    agent, human = seats.agent(), seats.human()
+    first = agent.remember(SECRET).unit
+    agent.log("plan", SECRET)
+    agent.verify(False)
+    agent.recall("seaside house")
+    other = agent.remember("Delivery takes two days and three nights").unit
+    human.reject(other.id, f"because {SECRET}")
+    human.erase(first.id, "privacy")
+    human.erase(other.id, "privacy")
+    rebuilt = memory.rebuild()
+    assert rebuilt.same
+    assert agent.get(first.id).content == ""
+
+
+def test_r4_an_orchestrator_does_not_reach_an_org_unit_by_erasing_a_narrower_one(memory, seats):
+    wide = (
+        seats.human()
+        .remember(f"Policy of all: {SECRET} and stays locked", level="org", citations=[Citation.human("alice")])
+        .unit
+    )
+    narrow = seats.agent().remember(SECRET, level="task").unit
+    try:
+        seats.orchestrator().erase(narrow.id, "tidy")
+    except NotAllowed:
+        pass
+    assert seats.human().get(wide.id) == wide
+
+
+def test_r16_a_reason_must_not_quote_what_it_erases(memory, seats):
+    unit = seats.agent().remember(SECRET).unit
+    for reason in (SECRET, f"Remove '{SECRET}' please"):
+        with pytest.raises(InvalidInput):
+            seats.human().erase(unit.id, reason)
+    assert seats.agent().get(unit.id) == unit
+
+
+def test_r16_erased_text_can_be_remembered_anew(seats):
+    unit = seats.agent().remember(SECRET, key="k").unit
+    seats.human().erase(unit.id, "privacy")
+    again = seats.agent().remember(SECRET)
+    assert not again.merged
+    assert again.unit.id != unit.id
+    assert seats.agent().recall("seaside house").items[0].unit.id == again.unit.id
+
+
+# A random life
+
+
+texts = st.sampled_from(
+    [
+        "Checkout retries 3 times",
+        "Checkout retries 5 times",
+        "Checkout retries 3 times and then it stops",
+        "Delivery takes two days",
+        "Delivery does not take two days",
+    ]
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("log"), texts, st.integers(0, 3)),
+        st.tuples(st.just("remember"), texts, st.integers(0, 3)),
+        st.tuples(st.just("wide"), texts, st.integers(0, 3)),
+        st.tuples(st.just("recall"), texts, st.integers(0, 3)),
+        st.tuples(st.just("verify"), texts, st.integers(0, 3)),
+        st.tuples(st.just("fail"), texts, st.integers(0, 3)),
+        st.tuples(
+            st.sampled_from(
+                ["use", "approve", "reject", "archive", "revive", "erase", "promote", "supersede", "cite", "resolve"]
+            ),
+            texts,
+            st.integers(0, 9),
+        ),
+    ),
+    max_size=25,
+)
+
+
+def live(memory, story):
+    """Whatever these verbs answer, each happens wholly or not at all."""
+    for verb, text, number in story:
+        scope = Scope(org="o", project="p", worktree="w", task=f"t{number % 3}")
+        agent, human = memory.seat(Actor.agent(f"a{number % 2}"), scope), memory.seat(Actor.human("h"), scope)
+        keeper = memory.seat(Actor.system(), scope)
+        units = agent.units(limit=100)
+        one = units[number % len(units)] if units else None
+        two = units[(number + 1) % len(units)] if units else None
+        try:
+            match verb:
+                case "log":
+                    agent.log("plan", text)
+                case "remember":
+                    agent.remember(text, level="worktree" if number % 2 else "task")
+                case "wide":
+                    human.remember(text, level="project", citations=[Citation.human("h")])
+                case "recall":
+                    agent.recall(text)
+                case "verify" | "fail":
+                    agent.verify(verb == "verify", tests=["t"])
+                case "cite" if one:
+                    agent.cite(one.id, Citation.test("t"))
+                case "use" if one:
+                    agent.use(one.id)
+                case "approve" if one:
+                    human.approve(one.id)
+                case "promote" if one:
+                    human.promote(one.id, to="project")
+                case "reject" | "erase" if one:
+                    getattr(human, verb)(one.id, f"because {text}")
+                case "archive" | "revive" if one:
+                    getattr(keeper, verb)(one.id, f"because {text}")
+                case "supersede" if one:
+                    human.supersede(two.id, one.id, f"because {text}")
+                case "resolve" if human.conflicts():
+                    conflict = human.conflicts()[0]
+                    human.resolve(conflict.id, winner=conflict.units[number % 2], reason=f"because {text}")
+        except mnemon.MnemonError as error:
+            assert error.hint, error  # noqa: PT017 - a refusal is a right answer here
+
+
+@settings(max_examples=150)
+@given(steps)
+def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):
+    with mnemon.open(":memory:") as memory:
+        live(memory, story)
+        assert memory.audit().ok
+        rebuilt = memory.rebuild()
+        assert rebuilt.same
+        assert memory.rebuild().digest_after == rebuilt.digest_before
+
+
+@settings(max_examples=10)
+@given(steps)
+def test_r1_whatever_happened_the_log_alone_gives_the_same_state_on_disk(tmp_path_factory, story):
+    with mnemon.open(tmp_path_factory.mktemp("life")) as memory:
+        live(memory, story)
+        assert memory.audit().ok
+        assert memory.rebuild().same

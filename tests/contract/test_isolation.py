@@ -1,0 +1,164 @@
+"""No verb crosses a scope, whatever the ids look like (R3)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mnemon
+from mnemon import Actor, Citation, InvalidInput, NotFound, Scope
+from mnemon.testing import HOSTILE_NAMES
+
+TEST = "test_retry"
+names = st.one_of(
+    st.sampled_from(HOSTILE_NAMES),
+    st.text(alphabet="ac%_/:\\'\"\0-🧠", min_size=1, max_size=5),
+).filter(str.strip)
+
+
+@st.composite
+def scopes(draw):
+    return Scope(org=draw(names), project=draw(names), worktree=draw(names), task=draw(names))
+
+
+def with_one_segment_changed(scope, index, name):
+    segments = scope.segments
+    segments[index] = name
+    return Scope.of(segments)
+
+
+def filled(memory, scope):
+    """Something of everything in one scope, at every level below the org."""
+    agent, boss = memory.seat(Actor.agent("a"), scope), memory.seat(Actor.orchestrator("o"), scope)
+    human = memory.seat(Actor.human("h"), scope)
+    receipt = agent.log("thought", "The zebra protocol is secret", key="k")
+    units = [
+        agent.remember("The zebra protocol retries 3 times", level="task").unit,
+        agent.remember("The zebra protocol sleeps", level="worktree", citations=[Citation.test(TEST)]).unit,
+        human.remember("The zebra protocol is wide", level="project", citations=[Citation.human("h")]).unit,
+    ]
+    stored = boss.remember("The zebra protocol retries 5 times", level="task")
+    agent.recall("zebra protocol")
+    agent.use(units[0].id)
+    return [*units, stored.unit], stored.conflicts[0], receipt
+
+
+def crossings(memory, stranger, units, conflict, receipt):
+    """What a stranger could read or change of another scope's things, if anything crossed."""
+    seats = [memory.seat(Actor(kind, "a"), stranger) for kind in ("agent", "orchestrator", "human", "system")]
+    crossed = []
+    own = seats[0].remember("A fact of the stranger").unit
+    for seat in seats:
+        for unit in units:
+            calls = {
+                "get": lambda seat=seat, unit=unit: seat.get(unit.id),
+                "history": lambda seat=seat, unit=unit: seat.history(unit.id),
+                "explain": lambda seat=seat, unit=unit: seat.explain(unit.id),
+                "cite": lambda seat=seat, unit=unit: seat.cite(unit.id, Citation.test("t")),
+                "use": lambda seat=seat, unit=unit: seat.use(unit.id),
+                "validate": lambda seat=seat, unit=unit: seat.validate(unit.id, "tests_passed"),
+                "approve": lambda seat=seat, unit=unit: seat.approve(unit.id),
+                "reject": lambda seat=seat, unit=unit: seat.reject(unit.id, "why"),
+                "archive": lambda seat=seat, unit=unit: seat.archive(unit.id, "why"),
+                "revive": lambda seat=seat, unit=unit: seat.revive(unit.id, "why"),
+                "erase": lambda seat=seat, unit=unit: seat.erase(unit.id, "why"),
+                "promote": lambda seat=seat, unit=unit: seat.promote(unit.id, to="project"),
+                "supersede": lambda seat=seat, unit=unit: seat.supersede(own.id, unit.id, "why"),
+                "supersede by": lambda seat=seat, unit=unit: seat.supersede(unit.id, own.id, "why"),
+            }
+            for name, call in calls.items():
+                try:
+                    crossed.append((name, call()))
+                except NotFound:
+                    continue
+        ids = {unit.id for unit in units}
+        crossed += [("units", unit) for unit in seat.units(limit=1000) if unit.id in ids]
+        found = seat.recall("zebra protocol retries", k=100)
+        crossed += [("recall", item) for item in found.items if item.unit.id in ids]
+        crossed += [("withheld", item) for item in found.withheld if item.unit_id in ids]
+        crossed += [("conflicts", item) for item in (*seat.conflicts(), *seat.proposals()) if set(item.units) & ids]
+        try:
+            crossed.append(("resolve", seat.resolve(conflict.id, winner=units[0].id, reason="why")))
+        except NotFound:
+            pass
+        if seat.log("thought", "Other words", key="k").duplicate and seat is seats[0]:
+            crossed.append(("key", seat))
+    return crossed
+
+
+@settings(max_examples=25)
+@given(scopes(), st.integers(0, 3), names)
+def test_r3_no_verb_crosses_a_scope(scope, index, name):
+    stranger = with_one_segment_changed(scope, index, name)
+    with mnemon.open(":memory:") as memory:
+        units, conflict, receipt = filled(memory, scope)
+        # What lies at a level that both share is rightly seen by both.
+        hidden = [unit for unit in units if unit.scope.key not in {seen.key for seen in stranger.visible}]
+        before = [memory._store.read(lambda reader, id=unit.id: reader.unit(id)) for unit in hidden]
+        if stranger == scope:
+            return
+        assert crossings(memory, stranger, hidden, conflict, receipt) == []
+        assert [memory._store.read(lambda reader, id=unit.id: reader.unit(id)) for unit in hidden] == before
+
+
+CLOSE = [
+    (Scope(org="acme", project="p", task="t"), Scope(org="acme-corp", project="p", task="t")),
+    (Scope(org="acme", project="p", task="t"), Scope(org="acm%", project="p", task="t")),
+    (Scope(org="acme", project="p", task="t"), Scope(org="ACME", project="p", task="t")),
+    (Scope(org="o", project="a/b", task="t"), Scope(org="o", project="a", task="b/t")),
+    (Scope(org="o", project="a", worktree="b", task="c"), Scope(org="o", project="a", worktree="b::c", task="c")),
+    (
+        Scope(org="o", project="p", worktree="main", task="é"),
+        Scope(org="o", project="p", worktree="main", task="e\u0301"),
+    ),
+    (Scope(org="o", project="x" * 10_000, task="t"), Scope(org="o", project="x" * 9_999, task="t")),
+    (Scope(org="o", project="p\0", task="t"), Scope(org="o", project="p", task="t")),
+]
+
+
+@pytest.mark.parametrize(("home", "stranger"), CLOSE, ids=lambda scope: str(scope)[:30].replace("\0", "NUL"))
+@pytest.mark.parametrize("store", ["in_memory", "sqlite"])
+def test_r3_close_names_are_strangers(tmp_path, store, home, stranger):
+    home = Scope(org=home.org, project=home.project, worktree=home.worktree or "w", task=home.task)
+    stranger = Scope(org=stranger.org, project=stranger.project, worktree=stranger.worktree or "w", task=stranger.task)
+    with mnemon.open(":memory:" if store == "in_memory" else tmp_path) as memory:
+        units, conflict, receipt = filled(memory, home)
+        hidden = [unit for unit in units if unit.scope.key not in {seen.key for seen in stranger.visible}]
+        assert len(hidden) >= 2
+        assert crossings(memory, stranger, hidden, conflict, receipt) == []
+
+
+def test_r3_a_strangers_same_text_is_a_unit_of_its_own_and_opposes_nothing(memory, seats):
+    first = seats.agent().remember("Checkout retries 3 times", level="worktree").unit
+    same = seats.agent("b", project="bank").remember("Checkout retries 3 times", level="worktree")
+    opposed = seats.agent("b", worktree="feature").remember("Checkout retries 5 times", level="worktree")
+    assert not same.merged
+    assert same.unit.id != first.id
+    assert opposed.conflicts == ()
+    assert memory.stats().open_conflicts == 0
+
+
+def test_r3_a_test_that_passed_in_another_project_verifies_nothing(seats):
+    seats.agent().remember("Checkout retries", citations=[Citation.test(TEST)])
+    seats.agent(project="bank").verify(True, tests=[TEST])
+    assert [str(unit.status) for unit in seats.agent().units()] == ["hypothesis"]
+
+
+def test_r3_the_log_of_another_project_can_not_be_cited(seats):
+    receipt = seats.agent(project="bank").log("thought", "secret")
+    unit = seats.agent().remember("Checkout retries").unit
+    with pytest.raises(InvalidInput):
+        seats.agent().cite(unit.id, Citation.log(receipt.event_id))
+
+
+def test_r3_an_org_seat_sees_only_what_the_org_holds(seats):
+    seats.agent().remember("Checkout retries")
+    seats.human().remember("Wide fact", level="project", citations=[Citation.human("alice")])
+    org = seats.human(project=None, worktree=None, task=None)
+    assert org.units() == []
+    assert org.recall("checkout wide").items == ()
+    wide = org.remember("Org fact", citations=[Citation.human("alice")]).unit
+    assert seats.agent(project="bank").get(wide.id) == wide
+    with pytest.raises(NotFound):
+        seats.agent(org="acme-corp").get(wide.id)

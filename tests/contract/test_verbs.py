@@ -1,0 +1,1976 @@
+"""Every verb keeps its promise, on every store."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import mnemon
+from mnemon import (
+    Analysis,
+    Citation,
+    Claim,
+    Conflict,
+    EventType,
+    InvalidInput,
+    Kind,
+    Level,
+    NotAllowed,
+    NotFound,
+    Refused,
+    Scope,
+    Status,
+    Stored,
+)
+from mnemon.config import config_from
+
+FACT = "Checkout retries three times"
+TEST = "tests/test_checkout.py::test_retry"
+
+
+def log_of(memory):
+    return memory._store.read(lambda reader: list(reader.events()))
+
+
+def types_of(memory):
+    return [str(event.type) for event in log_of(memory)]
+
+
+def verified(seats, content=FACT, level="worktree", **where):
+    """A unit that a person vouched for."""
+    unit = seats.agent(**where).remember(content, level=level if level in {"task", "worktree"} else "worktree").unit
+    unit = seats.human(**where).approve(unit.id)
+    if level == "project":
+        unit = seats.orchestrator(**where).promote(unit.id, to="project").unit
+    return unit
+
+
+def published(seats, content=FACT, level="worktree"):
+    unit = verified(seats, content)
+    for task in ("U-1", "U-2", "U-3"):
+        seats.agent(task=task).use(unit.id)
+    if level in {"project", "org"}:
+        seats.orchestrator().promote(unit.id, to="project")
+    if level == "org":
+        seats.human().promote(unit.id, to="org")
+    return seats.agent().get(unit.id)
+
+
+# The log
+
+
+def test_g2_what_is_logged_is_there_with_who_where_and_when(memory, agent, clock):
+    when = datetime(2025, 1, 1, tzinfo=UTC)
+    receipt = agent.log(
+        "thought", "The pool is exhausted", data={"n": [1, None, "가"]}, occurred_at=when, session="s-1"
+    )
+    (event,) = log_of(memory)
+    assert (receipt.event_id, receipt.seq, receipt.hash) == (event.id, 1, event.hash.hex())
+    assert (receipt.duplicate, receipt.redacted) == (False, ())
+    assert event.payload == {"kind": "thought", "text": "The pool is exhausted", "data": {"n": [1, None, "가"]}}
+    assert (event.type, event.actor, event.scope, event.session) == (
+        EventType.LOGGED,
+        agent.actor,
+        agent.scope,
+        "s-1",
+    )
+    assert (event.occurred_at, event.recorded_at) == (when, clock.now)
+
+
+def test_a_batch_is_logged_whole_and_in_order_or_not_at_all(memory, agent):
+    receipts = agent.log_many([("a", "1"), {"kind": "b", "text": "2", "data": {"x": 1}}, mnemon.Entry("c", "3")])
+    assert [receipt.seq for receipt in receipts] == [1, 2, 3]
+    assert [event.payload["text"] for event in log_of(memory)] == ["1", "2", "3"]
+    with pytest.raises(InvalidInput):
+        agent.log_many([("a", "4"), ("b", "")])
+    assert memory.stats().events == 3
+    assert agent.log_many([]) == []
+
+
+def test_every_project_has_a_chain_of_its_own(memory, seats):
+    for project in ("shop", "shop-2", "shop"):
+        seats.agent(project=project).log("thought", "x")
+    assert [(event.stream.project, event.seq) for event in log_of(memory)] == [("shop", 1), ("shop-2", 1), ("shop", 2)]
+    assert memory.audit().ok
+
+
+def test_a_session_of_the_seat_is_on_every_event_and_one_of_the_call_goes_before_it(memory, seats):
+    seat = memory.seat(mnemon.Actor.agent("a"), seats.HOME, session="s-1")
+    seat.log("thought", "x")
+    seat.log("thought", "y", session="s-2")
+    seat.remember(FACT)
+    seat.remember("Another fact", session="s-3")
+    assert [event.session for event in log_of(memory)] == ["s-1", "s-2", "s-1", "s-3"]
+    assert [unit.session for unit in seat.units()] == ["s-3", "s-1"]
+
+
+# Idempotency keys
+
+
+def test_a_key_given_twice_stores_once(memory, agent):
+    first = agent.log("thought", "x", key="k")
+    again = agent.log("thought", "x", key="k")
+    assert again.duplicate
+    assert not first.duplicate
+    assert (again.event_id, again.seq, again.hash) == (first.event_id, first.seq, first.hash)
+    assert memory.stats().events == 1
+
+
+def test_a_key_for_other_content_is_a_conflict_and_stores_nothing(memory, agent):
+    agent.log("thought", "x", key="k")
+    agent.remember(FACT, key="r")
+    before = memory.stats().events
+    for call in (
+        lambda: agent.log("thought", "y", key="k"),
+        lambda: agent.log("other", "x", key="k"),
+        lambda: agent.log("thought", "x", data={"a": 1}, key="k"),
+        lambda: agent.remember("Another fact", key="r"),
+        lambda: agent.log("thought", FACT, key="r"),
+        lambda: agent.remember("x", key="k"),
+        lambda: agent.log_many([("thought", "fine"), mnemon.Entry("thought", "y", key="k")]),
+    ):
+        with pytest.raises(Conflict) as caught:
+            call()
+        assert caught.value.hint
+        assert memory.stats().events == before
+
+
+def test_the_same_key_of_another_actor_or_scope_is_another_event(memory, seats):
+    for seat in (seats.agent(), seats.agent("coder-2"), seats.human("coder-1"), seats.agent(task="T-2")):
+        assert not seat.log("thought", "x", key="k").duplicate
+    assert memory.stats().events == 4
+
+
+def test_a_claim_with_a_known_key_gives_its_unit_again(memory, agent):
+    first = agent.remember(FACT, key="k")
+    again = agent.remember(FACT, key="k")
+    assert again.receipt.duplicate
+    assert again.unit == first.unit
+    assert again.receipt.event_id == first.receipt.event_id
+    assert len(agent.units()) == 1
+    refused = agent.remember("Wide fact", level="project", key="p")
+    again = agent.remember("Wide fact", level="project", key="p")
+    assert (again.rule, again.receipt.duplicate) == ("G23", True)
+    assert again.receipt.event_id == refused.receipt.event_id
+
+
+# Claims
+
+
+def test_a_claim_becomes_a_unit_that_knows_where_it_comes_from(memory, agent, clock):
+    stored = agent.remember(FACT, domain="coding", importance=0.7, attributes={"a": [1]})
+    unit = stored.unit
+    assert isinstance(stored, Stored)
+    assert (stored.merged, stored.conflicts, stored.similar) == (False, (), ())
+    assert (unit.content, unit.kind, unit.domain, unit.importance) == (FACT, Kind.FACT, "coding", 0.7)
+    assert (unit.scope, unit.level, unit.version) == (agent.scope, Level.TASK, 1)
+    assert unit.status is Status.HYPOTHESIS
+    assert unit.confidence == 0.3
+    assert unit.attributes == {"a": [1]}
+    (source,) = unit.provenance
+    assert (source.actor, source.scope, source.event_id, source.at) == (
+        agent.actor,
+        agent.scope,
+        stored.receipt.event_id,
+        clock.now,
+    )
+    assert agent.get(unit.id) == unit
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_kind_of_unit_can_be_remembered(agent, kind):
+    unit = agent.remember(FACT, kind=kind).unit
+    assert unit.kind is kind
+    assert agent.units(kind=kind) == [unit]
+
+
+def test_r5_two_agents_with_the_same_fact_get_one_unit_with_two_provenances(memory, seats):
+    first = seats.agent("coder-1").remember("Checkout retries 3 times!", level="worktree")
+    second = seats.agent("coder-2", task="T-2").remember("checkout  retries 3 TIMES", level="worktree")
+    assert second.merged
+    assert second.unit.id == first.unit.id
+    assert [str(source.actor) for source in second.unit.provenance] == ["agent:coder-1", "agent:coder-2"]
+    assert second.unit.content == "Checkout retries 3 times!"
+    assert second.unit.version == 2
+    assert second.unit.mentions == 2
+    assert len(seats.agent().units()) == 1
+    explained = seats.agent().explain(first.unit.id)
+    assert [str(source.actor) for source in explained.provenance] == ["agent:coder-1", "agent:coder-2"]
+
+
+def test_r6_korean_spacing_does_not_make_another_fact(seats):
+    first = seats.agent("a").remember("결제 재시도는 3번이다", level="worktree")
+    second = seats.agent("b").remember("결제재시도는 3번 이다.", level="worktree")
+    assert second.merged
+    assert second.unit.id == first.unit.id
+
+
+def test_the_same_fact_said_again_by_one_voice_is_a_mention(agent):
+    first = agent.remember(FACT).unit
+    again = agent.remember(FACT)
+    assert again.merged
+    assert again.unit.mentions == first.mentions + 1
+    assert again.unit.provenance == first.provenance
+    assert again.unit.version == first.version
+
+
+def test_r5_the_same_text_of_another_kind_or_domain_or_project_is_another_unit(seats):
+    agent = seats.agent()
+    ids = {
+        agent.remember(FACT).unit.id,
+        agent.remember(FACT, kind="preference").unit.id,
+        agent.remember(FACT, domain="coding").unit.id,
+        seats.agent(project="bank").remember(FACT).unit.id,
+        seats.agent(task="T-2").remember(FACT).unit.id,
+    }
+    assert len(ids) == 5
+
+
+def test_r6_text_that_recall_handed_out_is_a_mention_and_no_provenance(seats):
+    unit = seats.agent("coder-1").remember(FACT, level="worktree").unit
+    reader = seats.agent("coder-2", task="T-2")
+    assert [item.unit.id for item in reader.recall("how often does checkout retry?").items] == [unit.id]
+    echoed = reader.remember(FACT, level="worktree")
+    assert echoed.merged
+    assert echoed.unit.id == unit.id
+    assert [str(source.actor) for source in echoed.unit.provenance] == ["agent:coder-1"]
+    assert echoed.unit.mentions == 2
+    assert len(reader.explain(unit.id).provenance) == 1
+
+
+def test_r6_an_echo_to_a_seat_without_a_task_is_a_mention_too(seats):
+    unit = seats.agent("coder-1").remember(FACT, level="worktree").unit
+    reader = seats.agent("coder-2", task=None)
+    assert reader.recall("how often does checkout retry?").items
+    echoed = reader.remember(FACT, level="worktree")
+    assert echoed.unit.id == unit.id
+    assert [str(source.actor) for source in echoed.unit.provenance] == ["agent:coder-1"]
+
+
+@pytest.mark.parametrize("other", [{"kind": "semantic"}, {"domain": "coding"}], ids=str)
+def test_r6_text_that_recall_handed_out_is_never_stored_again_as_new(seats, other):
+    unit = seats.agent("coder-1").remember(FACT, level="worktree").unit
+    reader = seats.agent("coder-2", task="T-2")
+    assert reader.recall("how often does checkout retry?").items
+    echoed = reader.remember(FACT, level="worktree", **other)
+    assert echoed.unit.id == unit.id
+    assert len(reader.units(kind="fact") + reader.units(kind="semantic")) == 1
+
+
+OPPOSED = [
+    ("The client must retry on a timeout", "The client must not retry on a timeout"),
+    ("Checkout retries 3 times", "Checkout retries 5 times"),
+    ("The limit lives in `foo_a` of the config", "The limit lives in `foo_b` of the config"),
+    ("The limit lives in foo_a of the config", "The limit lives in foo_b of the config"),
+    ("The cache is enabled in production", "The cache is disabled in production"),
+    ("클라이언트는 타임아웃 시 재시도해야 한다", "클라이언트는 타임아웃 시 재시도하지 않아야 한다"),
+    ("결제는 3번 재시도한다", "결제는 5번 재시도한다"),
+    ("한도는 설정의 foo_a 에 있다", "한도는 설정의 foo_b 에 있다"),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), OPPOSED)
+@pytest.mark.parametrize("level", ["task", "worktree"])
+def test_r6_opposed_facts_never_merge_and_open_one_conflict(seats, left, right, level):
+    first = seats.agent("a").remember(left, level=level).unit
+    stored = seats.agent("b").remember(right, level=level)
+    assert not stored.merged
+    assert stored.unit.id != first.id
+    (conflict,) = stored.conflicts
+    assert set(conflict.units) == {first.id, stored.unit.id}
+    assert conflict.open
+    assert conflict.reason
+    assert [item.id for item in seats.agent().conflicts()] == [conflict.id]
+    assert seats.memory.stats().open_conflicts == 1
+
+
+@pytest.mark.parametrize(("left", "right"), OPPOSED)
+def test_r6_opposed_facts_of_one_batch_oppose_each_other_too(seats, left, right):
+    first, second = seats.agent().remember_many([Claim(content=left), Claim(content=right)])
+    assert first.unit.id != second.unit.id
+    assert len(second.conflicts) == 1
+
+
+def test_many_claims_give_many_answers_in_order(memory, seats):
+    agent = seats.agent()
+    claims = [
+        Claim(content="One fact about apples"),
+        Claim(content="Wide fact about pears", level="project"),
+        Claim(content="one fact about apples."),
+        Claim(content="Another about plums", kind="skill", level=Level.WORKTREE, session="s-7"),
+    ]
+    seen = []
+    answers = agent.remember_many(claims, progress=seen.append)
+    assert [type(answer) for answer in answers] == [Stored, Refused, Stored, Stored]
+    assert answers[2].merged
+    assert answers[2].unit.id == answers[0].unit.id
+    assert (answers[3].unit.kind, answers[3].unit.level, answers[3].unit.session) == (Kind.SKILL, Level.WORKTREE, "s-7")
+    assert seen == [4]
+    assert agent.remember_many([]) == []
+
+
+def test_a_wrong_claim_among_many_stores_none_of_them_also_over_several_batches(clock):
+    config = config_from({"limits": {"batch_max": 3}})
+    with mnemon.open(":memory:", clock=clock, config=config) as memory:
+        seat = memory.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+        wrong = [
+            Claim(content=""),
+            Claim(content="It rests on nothing", citations=[Citation.log("no-such-event")]),
+            Claim(content="Somebody vouches", citations=[Citation.human("alice")]),
+        ]
+        for bad in wrong:
+            with pytest.raises(InvalidInput):
+                seat.remember_many([*(Claim(content=f"Thing number {n} is blue") for n in range(4)), bad])
+            assert memory.stats().events == 0
+
+
+# Status: what each rule lets through
+
+
+def test_s10_rule_1_what_cites_nothing_is_a_hypothesis_for_ever(seats):
+    agent = seats.agent()
+    unit = agent.remember(FACT, level="worktree").unit
+    for task in ("T-1", "T-2", "T-3", "T-4", "T-5"):
+        reader = seats.agent(task=task)
+        reader.recall("checkout retries")
+        reader.use(unit.id)
+        promotion = reader.verify(True, tests=["some_test"])
+        assert promotion.episode_id
+    agent.validate(unit.id, "pr_merged")
+    seats.orchestrator().approve(unit.id)
+    assert agent.get(unit.id).status is Status.HYPOTHESIS
+    assert agent.get(unit.id).uses == 5
+
+
+@pytest.mark.parametrize("kind", ["log", "file", "symbol", "commit"])
+def test_r2_what_only_supports_does_not_verify(memory, seats, tmp_path, kind):
+    root = repository(tmp_path)
+    agent = memory.seat(mnemon.Actor.agent("a"), seats.HOME, root=root)
+    receipt = agent.log("thought", "seen")
+    citation = {
+        "log": Citation.log(receipt.event_id),
+        "file": Citation.file("a.py", (1, 1)),
+        "symbol": Citation.symbol("a.py", "retry"),
+        "commit": Citation.commit(head_of(root)[:10]),
+    }[kind]
+    unit = agent.remember(FACT, citations=[citation]).unit
+    assert unit.status is Status.HYPOTHESIS
+    promotion = agent.verify(True, tests=["other"])
+    assert agent.get(unit.id).status is Status.HYPOTHESIS
+    assert [refused.rule for refused in promotion.refused if refused.unit_id == unit.id] == ["S10.2"]
+
+
+def test_r2_a_test_citation_counts_from_the_moment_a_verification_recorded_it(seats):
+    agent = seats.agent()
+    early = agent.remember(FACT, citations=[Citation.test(TEST)]).unit
+    assert early.status is Status.HYPOTHESIS
+    failed = agent.verify(False, tests=[TEST])
+    assert failed.units == ()
+    assert agent.get(early.id).status is Status.HYPOTHESIS
+    other = agent.verify(True, tests=["another_test"])
+    assert [(item.rule, item.unit_id) for item in other.refused] == [("S10.2", early.id)]
+    promotion = agent.verify(True, tests=[TEST])
+    assert [unit.id for unit in promotion.units] == [early.id]
+    assert promotion.units[0].status is Status.VERIFIED
+    assert agent.get(early.id).confidence >= 0.6
+    late = agent.remember("Payment retries twice", citations=[Citation.test(TEST)]).unit
+    assert late.status is Status.VERIFIED
+    assert late.confidence == 0.6
+
+
+def test_r2_a_test_that_failed_since_no_longer_counts(seats):
+    agent = seats.agent()
+    agent.verify(True, tests=[TEST])
+    agent.verify(False, tests=[TEST])
+    assert agent.remember(FACT, citations=[Citation.test(TEST)]).unit.status is Status.HYPOTHESIS
+
+
+def test_r2_a_test_of_another_project_does_not_count(seats):
+    seats.agent(project="bank").verify(True, tests=[TEST])
+    assert seats.agent().remember(FACT, citations=[Citation.test(TEST)]).unit.status is Status.HYPOTHESIS
+
+
+@pytest.mark.parametrize("kind", ["agent", "orchestrator", "system", "human"])
+def test_r2_nobody_can_vouch_in_anothers_name(memory, seats, kind):
+    unit = seats.agent().remember(FACT).unit
+    seat = seats.seat(kind, "mallory")
+    before = memory.stats().events
+    for call in (
+        lambda: seat.cite(unit.id, Citation.human("alice")),
+        lambda: seat.remember("Trust me", level="task", citations=[Citation.human("alice")]),
+    ):
+        with pytest.raises((InvalidInput, NotAllowed)) as caught:
+            call()
+        assert caught.value.hint
+    assert memory.stats().events <= before + 1
+    assert seats.agent().get(unit.id).citations == ()
+
+
+FORGED = {
+    "kind as text": lambda event_id: Citation("human", "alice"),
+    "detail that renames it": lambda event_id: Citation(
+        mnemon.model.citation.CitationKind.LOG, event_id, (("kind", "human"), ("ref", "alice"))
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+@pytest.mark.parametrize("way", ["remember", "cite"])
+def test_r2_a_forged_citation_is_no_persons_word(seats, forgery, way):
+    agent = seats.agent()
+    receipt = agent.log("thought", "x")
+    unit = agent.remember("The first of all facts", citations=[Citation.log(receipt.event_id)]).unit
+    try:
+        forged = FORGED[forgery](receipt.event_id)
+        if way == "cite":
+            unit = agent.cite(unit.id, forged)
+        else:
+            unit = agent.remember(FACT, citations=[forged]).unit
+    except (InvalidInput, NotAllowed):
+        return
+    agent.cite(unit.id, Citation.test("never-ran"))
+    agent.verify(True, tests=["another"])
+    assert agent.get(unit.id).status is Status.HYPOTHESIS
+    assert not any(item.kind == "human" for item in agent.get(unit.id).citations)
+
+
+def test_r2_a_persons_own_word_verifies(seats):
+    for number, act in enumerate(
+        (
+            lambda seat, id: seat.cite(id, Citation.human("alice")),
+            lambda seat, id: seat.approve(id),
+        )
+    ):
+        unit = seats.agent().remember(f"{FACT}, variant {number}").unit
+        after = act(seats.human("alice"), unit.id)
+        assert after.status is Status.VERIFIED
+        assert after.confidence >= 0.6
+        assert Citation.human("alice") in after.citations
+
+
+@pytest.mark.parametrize("signal", ["human_approved", "human_rejected"])
+@pytest.mark.parametrize("kind", ["agent", "orchestrator", "system"])
+def test_r2_a_persons_signal_comes_only_from_a_person(seats, signal, kind):
+    unit = seats.agent().remember(FACT).unit
+    with pytest.raises(NotAllowed):
+        seats.seat(kind, "x").validate(unit.id, signal)
+    assert seats.agent().get(unit.id).confidence == 0.3
+    assert seats.human().validate(unit.id, signal) != 0.3
+
+
+def test_g17_a_draft_that_is_verified_later_starts_as_sure_as_a_verified_unit(seats, clock):
+    for number, act in enumerate(
+        (
+            lambda id: seats.human().cite(id, Citation.human("alice")),
+            lambda id: seats.human().approve(id),
+            lambda id: seats.agent().verify(True, tests=[TEST]),
+        )
+    ):
+        unit = (
+            seats.agent()
+            .remember(f"Draft about topic{number}", citations=[Citation.test(TEST)] if number == 2 else [])
+            .unit
+        )
+        clock.advance(days=400)
+        act(unit.id)
+        after = seats.agent().get(unit.id)
+        assert after.status is Status.VERIFIED
+        assert after.confidence >= 0.6, f"way {number}"
+
+
+def test_s10_rule_3_verified_and_reused_by_three_distinct_tasks_is_published(seats):
+    unit = verified(seats)
+    for number, task in enumerate(("T-2", "T-2", "T-2", "T-3"), start=1):
+        after = seats.agent(f"coder-{number}", task=task).use(unit.id)
+    assert (after.uses, after.status) == (2, Status.VERIFIED)
+    after = seats.agent(task="T-4").use(unit.id)
+    assert (after.uses, after.status) == (3, Status.PUBLISHED)
+    assert seats.agent().explain(unit.id).used_by == ("T-2", "T-3", "T-4")
+
+
+def test_s10_rule_3_the_order_of_reuse_and_verification_does_not_matter(seats):
+    unit = seats.agent().remember(FACT, level="worktree").unit
+    for task in ("T-2", "T-3", "T-4"):
+        seats.agent(task=task).use(unit.id)
+    after = seats.human().approve(unit.id)
+    assert (after.uses, after.status) == (3, Status.PUBLISHED)
+
+
+def test_r2_being_handed_out_counts_once_the_task_was_verified(seats):
+    unit = verified(seats)
+    for task in ("T-2", "T-3", "T-4"):
+        reader = seats.agent(task=task)
+        for _ in range(3):
+            assert reader.recall("how often does checkout retry?").items
+        assert reader.get(unit.id).uses < 3
+        reader.verify(True)
+        reader.verify(True)
+    assert seats.agent().get(unit.id).uses == 3
+    assert seats.agent().get(unit.id).status is Status.PUBLISHED
+
+
+def test_r2_use_and_verification_of_one_task_count_once(seats):
+    unit = verified(seats)
+    reader = seats.agent(task="T-2")
+    reader.recall("how often does checkout retry?")
+    reader.use(unit.id)
+    reader.verify(True)
+    reader.use(unit.id)
+    assert reader.get(unit.id).uses == 1
+
+
+def test_r2_a_failed_task_lowers_what_it_relied_on_once(seats):
+    unit = verified(seats)
+    untouched = verified(seats, "Delivery takes two days")
+    before = seats.agent().get(unit.id).confidence
+    reader = seats.agent(task="T-2")
+    reader.recall("how often does checkout retry?", k=1)
+    reader.verify(False)
+    assert reader.get(unit.id).confidence == pytest.approx(before - 0.2)
+    reader.verify(False)
+    assert reader.get(unit.id).confidence == pytest.approx(before - 0.2)
+    assert reader.get(untouched.id).confidence == untouched.confidence
+    seats.agent(task="T-3").use(unit.id)
+    seats.agent(task="T-3").verify(False)
+    assert reader.get(unit.id).confidence == pytest.approx(max(0.1, before - 0.4))
+    assert reader.get(unit.id).status is Status.VERIFIED
+
+
+def test_use_needs_a_task(seats):
+    unit = verified(seats)
+    with pytest.raises(InvalidInput):
+        seats.agent(task=None).use(unit.id)
+
+
+@pytest.mark.parametrize(
+    ("signal", "boost"),
+    [
+        ("tests_passed", 0.2),
+        ("pr_merged", 0.3),
+        ("repeated_success", 0.15),
+        ("tests_failed", -0.2),
+        ("pr_reverted", -0.3),
+        ("contradicted", -0.15),
+        ("human_approved", 0.4),
+        ("human_rejected", -0.4),
+    ],
+)
+def test_g18_a_signal_gives_the_new_confidence(seats, signal, boost, clock):
+    unit = seats.agent().remember(FACT).unit
+    human = seats.human()
+    human.validate(unit.id, "human_approved")
+    given = human.validate(unit.id, signal)
+    assert given == pytest.approx(min(1.0, 0.7 + boost))
+    after = human.get(unit.id)
+    assert after.confidence == given
+    assert (after.trust.validation_source, after.trust.validation_count) == (signal, 2)
+    assert after.trust.last_validated_at == clock.now
+    assert after.status is Status.HYPOTHESIS
+
+
+def test_r7_confidence_fades_on_read_and_reading_writes_nothing(memory, seats, clock):
+    unit = verified(seats)
+    start = seats.agent().get(unit.id).confidence
+    events = memory.stats().events
+    clock.advance(days=60)
+    faded = seats.agent().get(unit.id).confidence
+    assert faded == pytest.approx(start * 0.98**2)
+    assert [item.confidence for item in seats.agent().units() if item.id == unit.id] == [faded]
+    assert seats.agent().explain(unit.id).confidence_now == faded
+    assert seats.agent().explain(unit.id).confidence_stored == start
+    assert memory.stats().events == events
+    clock.advance(days=-120)
+    assert seats.agent().get(unit.id).confidence == start
+
+
+# The permission table, through the verbs
+
+EVERYBODY = {"agent", "orchestrator", "human", "system"}
+JUDGES = [{"human", "orchestrator"}] * 3 + [{"human"}]
+ACTS = {
+    "archive": ([{"system"}] * 4, lambda seat, unit, other: seat.archive(unit.id, "why")),
+    "approve": (JUDGES, lambda seat, unit, other: seat.approve(unit.id)),
+    "reject": (JUDGES, lambda seat, unit, other: seat.reject(unit.id, "why")),
+    "supersede": (JUDGES, lambda seat, unit, other: seat.supersede(other.id, unit.id, "why")),
+    "resolve": (
+        JUDGES,
+        lambda seat, unit, other: seat.resolve(seat.conflicts()[0].id, winner=other.id, reason="why"),
+    ),
+    "erase": (JUDGES, lambda seat, unit, other: seat.erase(unit.id, "why")),
+    "cite": ([EVERYBODY] * 4, lambda seat, unit, other: seat.cite(unit.id, Citation.test("t"))),
+    "use": ([EVERYBODY] * 4, lambda seat, unit, other: seat.use(unit.id)),
+    "validate": ([EVERYBODY] * 4, lambda seat, unit, other: seat.validate(unit.id, "tests_passed")),
+    "revive": (
+        [{"human", "orchestrator", "system"}] * 3 + [{"human", "system"}],
+        lambda seat, unit, other: seat.revive(unit.id, "why"),
+    ),
+}
+LEVELS = ("task", "worktree", "project", "org")
+WRITERS = [{"agent", "orchestrator"}, {"agent", "orchestrator"}, {"orchestrator", "human"}, {"human", "system"}]
+
+
+def placed(seats, level):
+    """A trusted unit at a level, and one that opposes it."""
+    if level in {"task", "worktree"}:
+        return tuple(
+            seats.human().approve(seats.agent().remember(f"Checkout retries {n} times", level=level).unit.id)
+            for n in (3, 5)
+        )
+    seats.agent().verify(True, tests=[TEST])
+    writer = seats.orchestrator() if level == "project" else seats.human()
+    return tuple(
+        writer.remember(f"Checkout retries {n} times", level=level, citations=[Citation.test(TEST)]).unit
+        for n in (3, 5)
+    )
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", sorted(EVERYBODY))
+def test_r4_every_act_of_every_actor_at_every_level(memory, seats, act, level, kind):
+    unit, other = placed(seats, level)
+    assert str(unit.level) == level
+    if act == "revive":
+        seats.system().archive(unit.id, "old")
+    before, seen = len(log_of(memory)), seats.agent().get(unit.id)
+    allowed, call = ACTS[act]
+    seat = seats.seat(kind, "somebody")
+    if kind in allowed[LEVELS.index(level)]:
+        call(seat, unit, other)
+        assert len(log_of(memory)) > before
+        return
+    with pytest.raises(NotAllowed) as caught:
+        call(seat, unit, other)
+    assert caught.value.rule == "R4"
+    assert caught.value.hint
+    assert unit.id in caught.value.message
+    assert seats.agent().get(unit.id) == seen
+    (refusal,) = log_of(memory)[before:]
+    assert (refusal.type, refusal.actor) == (EventType.ACT_REFUSED, seat.actor)
+    assert refusal.payload["rule"] == "R4"
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "hypothesis"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", sorted(EVERYBODY))
+def test_g23_every_actor_writing_at_every_level(memory, seats, kind, level, trusted):
+    seats.agent(task="other").verify(True, tests=[TEST])
+    before = len(log_of(memory))
+    seat = seats.seat(kind, "somebody")
+    citations = [Citation.test(TEST if trusted else "never-ran")]
+    answer = seat.remember(FACT, level=level, citations=citations)
+    if kind not in WRITERS[LEVELS.index(level)]:
+        wanted = "G23"
+    elif level in {"project", "org"} and not trusted:
+        wanted = "G23.validation"
+    else:
+        assert isinstance(answer, Stored)
+        assert str(answer.unit.level) == level
+        assert answer.unit.status is (Status.VERIFIED if trusted else Status.HYPOTHESIS)
+        return
+    assert isinstance(answer, Refused)
+    assert answer.rule == wanted
+    assert answer.reason
+    assert seat.units(kind="fact") == []
+    (refusal,) = log_of(memory)[before:]
+    assert refusal.type is EventType.CLAIM_REFUSED
+    assert answer.receipt.event_id == refusal.id
+    assert refusal.payload["rule"] == wanted
+    assert refusal.payload["claim"]["content"] == FACT
+
+
+@pytest.mark.parametrize("kind", sorted(EVERYBODY))
+@pytest.mark.parametrize(("source", "target"), [(a, b) for a in range(3) for b in range(4)])
+def test_g6_every_actor_promoting_from_every_level_to_every_level(memory, seats, kind, source, target):
+    unit = placed(seats, LEVELS[source])[0]
+    before = len(log_of(memory))
+    answer = seats.seat(kind, "somebody").promote(unit.id, to=LEVELS[target])
+    if target <= source:
+        wanted = "G6"
+    elif kind not in WRITERS[target]:
+        wanted = "G23"
+    elif target == 3:
+        wanted = "S10.3"
+    else:
+        assert isinstance(answer, Stored)
+        assert answer.unit.id == unit.id
+        assert str(answer.unit.level) == LEVELS[target]
+        assert answer.unit.scope == seats.HOME.at(Level.parse(LEVELS[target]))
+        assert answer.unit.version == unit.version + 1
+        return
+    assert answer.rule == wanted
+    assert answer.unit_id == unit.id
+    assert seats.agent().get(unit.id).level is unit.level
+    (held,) = log_of(memory)[before:]
+    assert (held.type, held.payload["rule"]) == (EventType.UNIT_HELD, wanted)
+
+
+def test_r4_an_act_on_what_cannot_be_seen_is_not_found_for_everybody(seats):
+    unit, other = placed(type(seats)(seats.memory, project="bank"), "worktree")
+    for name, (_, call) in ACTS.items():
+        for kind in EVERYBODY if name != "resolve" else ():
+            with pytest.raises(NotFound):
+                call(seats.seat(kind, "somebody"), unit, other)
+
+
+def test_r4_a_tightened_policy_holds_for_the_verbs(clock):
+    config = config_from({"policy": {"cite": {"task": ["human"]}, "write": {"task": ["orchestrator"]}}})
+    with mnemon.open(":memory:", clock=clock, config=config) as memory:
+        scope = Scope(project="p", task="t")
+        agent = memory.seat(mnemon.Actor.agent("a"), scope)
+        assert agent.remember(FACT).rule == "G23"
+        unit = memory.seat(mnemon.Actor.orchestrator("o"), scope).remember(FACT).unit
+        with pytest.raises(NotAllowed):
+            agent.cite(unit.id, Citation.test("t"))
+
+
+# Verify: the gate
+
+
+def test_g23_a_claim_that_only_lacked_validation_is_there_after_its_test_passed(memory, seats):
+    boss = seats.orchestrator()
+    refused = boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
+    assert refused.rule == "G23.validation"
+    assert boss.units() == []
+    assert [item.rule for item in boss.verify(False, tests=[TEST]).refused] == []
+    assert boss.units(kind="fact") == []
+    promotion = boss.verify(True, tests=[TEST])
+    (unit,) = boss.units(kind="fact")
+    assert [item.id for item in promotion.units] == [unit.id]
+    assert (unit.level, unit.status, unit.content) == (Level.PROJECT, Status.VERIFIED, "The gateway is idempotent")
+    assert str(unit.author) == "orchestrator:boss-1"
+
+
+def test_g4_another_seats_verification_of_the_task_lets_the_claim_of_its_author_through(seats):
+    seats.orchestrator("boss-1").remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
+    seats.agent("coder-1").verify(True, tests=[TEST])
+    (unit,) = seats.agent().units(kind="fact")
+    assert str(unit.author) == "orchestrator:boss-1"
+    assert unit.level is Level.PROJECT
+
+
+def test_g4_a_verification_of_another_task_does_not_let_a_claim_through(seats):
+    seats.orchestrator().remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
+    seats.agent(task="T-2").verify(True, tests=[TEST])
+    assert seats.agent().units(kind="fact") == []
+
+
+def test_g23_a_claim_refused_for_its_actor_stays_refused_after_verify(seats):
+    agent = seats.agent()
+    assert agent.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)]).rule == "G23"
+    agent.verify(True, tests=[TEST])
+    assert agent.units(kind="fact") == []
+
+
+def test_a_claim_that_went_through_and_was_rejected_does_not_come_back_with_the_next_verify(seats):
+    boss = seats.orchestrator()
+    boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
+    (unit,) = boss.verify(True, tests=[TEST]).units
+    seats.human().reject(unit.id, "it is not")
+    again = boss.verify(True, tests=[TEST])
+    assert again.units == ()
+    assert [item.status for item in boss.units(kind="fact")] == [Status.ARCHIVED]
+
+
+def test_verifying_again_adds_nothing_to_what_went_through(seats):
+    boss = seats.orchestrator()
+    boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
+    (unit,) = boss.verify(True, tests=[TEST]).units
+    mentions = boss.get(unit.id).mentions
+    boss.verify(True, tests=[TEST])
+    (after,) = boss.units(kind="fact")
+    assert (after.id, after.mentions, after.provenance) == (unit.id, mentions, unit.provenance)
+
+
+def test_g4_verify_judges_what_the_task_staged_and_says_which_rule_keeps_the_rest_down(memory, seats):
+    agent = seats.agent()
+    tested = agent.remember("Tested fact about apples", citations=[Citation.test(TEST)]).unit
+    bare = agent.remember("Bare fact about pears").unit
+    pending = agent.remember("Pending fact about plums", citations=[Citation.test("never-ran")]).unit
+    other = seats.agent(task="T-2").remember("Fact of another task", citations=[Citation.test(TEST)]).unit
+    promotion = agent.verify(True, tests=[TEST])
+    assert [unit.id for unit in promotion.units] == [tested.id]
+    assert {item.unit_id: item.rule for item in promotion.refused} == {bare.id: "S10.1", pending.id: "S10.2"}
+    assert all(item.reason and item.receipt for item in promotion.refused)
+    held = {event.subject: event.payload["rule"] for event in log_of(memory) if event.type is EventType.UNIT_HELD}
+    assert held == {bare.id: "S10.1", pending.id: "S10.2"}
+    assert seats.agent(task="T-2").get(other.id).status is Status.HYPOTHESIS
+    assert agent.explain(bare.id).status_reason.endswith("(S10.1)")
+
+
+def test_r2_a_visible_unit_that_waits_for_a_test_rises_when_it_passes(seats):
+    waiting = seats.agent(task="T-2").remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit
+    promotion = seats.agent(task="T-1").verify(True, tests=[TEST])
+    assert [unit.id for unit in promotion.units] == [waiting.id]
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_g9_an_episode_is_kept_for_success_and_for_failure(memory, seats, passed):
+    agent = seats.agent()
+    agent.log("plan", "Make checkout retry", data={"task_description": "Fix the checkout", "context": {"n": 1}})
+    agent.log("error", "pool timed out")
+    agent.log("decision", "Use hono instead of express")
+    agent.log("result", "done", data={"files": 2})
+    promotion = agent.verify(passed, tests=[TEST])
+    episode = agent.get(promotion.episode_id)
+    assert (episode.kind, episode.level) == (Kind.EPISODE, Level.WORKTREE)
+    assert episode.attributes["task"] == "Fix the checkout"
+    assert episode.attributes["success"] is passed
+    assert (episode.attributes["reward"] > 0.5) is passed
+    assert json.loads(episode.attributes["input"]) == {"n": 1}
+    assert json.loads(episode.attributes["output"]) == {"files": 2}
+    assert episode.attributes["key_decisions"] == ["Use hono instead of express"]
+    assert "pool timed out" in episode.attributes["critique"]
+    logged = [event.id for event in log_of(memory) if event.type is EventType.LOGGED]
+    assert {item.ref for item in episode.citations if item.kind == "log"} == set(logged)
+    assert promotion.skill_id is None
+    assert seats.agent(task="T-2").get(episode.id) == episode
+
+
+def test_every_verification_keeps_an_episode_of_its_own(seats):
+    agent = seats.agent()
+    agent.log("plan", "Make checkout retry")
+    ids = {agent.verify(passed).episode_id for passed in (True, True, False)}
+    assert len(ids) == 3
+    assert {unit.id for unit in agent.units(kind="episode")} == ids
+
+
+def test_a_task_that_logged_nothing_can_be_verified(seats):
+    promotion = seats.agent().verify(True)
+    assert "T-1" in seats.agent().get(promotion.episode_id).content
+
+
+def test_a_task_with_big_log_entries_can_be_verified(seats):
+    agent = seats.agent()
+    agent.log("plan", "Start", data={"context": "x" * 600_000})
+    agent.log("result", "End", data={"out": "y" * 600_000})
+    for number in range(20):
+        agent.log("decision", f"{number} " + "z" * 60_000)
+    promotion = agent.verify(True)
+    assert agent.get(promotion.episode_id).kind is Kind.EPISODE
+
+
+def test_r14_the_callers_own_analysis_is_kept(seats):
+    agent = seats.agent()
+    agent.log("plan", "Make checkout retry")
+    analysis = Analysis(
+        success=True,
+        critique="PKCE flow missing",
+        score=0.8,
+        key_decisions=("Use hono",),
+        result={"ok": True},
+        is_repeatable=True,
+        suggested_skill_name="retry-skill",
+        extracted_code="retry(3)",
+    )
+    promotion = agent.verify(True, tests=[TEST], analysis=analysis)
+    episode, skill = agent.get(promotion.episode_id), agent.get(promotion.skill_id)
+    assert (episode.attributes["critique"], episode.attributes["reward"]) == ("PKCE flow missing", 0.8)
+    assert episode.attributes["key_decisions"] == ["Use hono"]
+    assert (skill.kind, skill.attributes["name"], skill.attributes["code"]) == (Kind.SKILL, "retry-skill", "retry(3)")
+    assert skill.status is Status.VERIFIED
+    same = seats.agent(task="T-2").verify(True, analysis={"critique": "short", "score": 0.6})
+    assert agent.get(same.episode_id).attributes["critique"] == "short"
+
+
+def test_g10_a_failure_promotes_no_skill(seats):
+    promotion = seats.agent().verify(
+        False, analysis={"success": False, "critique": "no", "score": 0.1, "is_repeatable": True}
+    )
+    assert promotion.skill_id is None
+    assert seats.agent().units(kind="skill") == []
+
+
+def test_g10_repeated_success_makes_a_skill_by_the_rules_alone(seats):
+    for task in ("T-1", "T-2"):
+        agent = seats.agent(task=task)
+        agent.log("plan", "Add a retry to the checkout client")
+        agent.log("tool", "ran it", data={"code": "retry(3)"})
+        promotion = agent.verify(True, tests=[TEST])
+    assert agent.get(promotion.skill_id).attributes["code"] == "retry(3)"
+
+
+@pytest.mark.parametrize(
+    "analysis",
+    [
+        {"success": True},
+        {"success": False, "score": 2},
+        {"success": False, "score": "high"},
+        {"success": False, "critique": 5},
+        {"success": False, "key_decisions": [5]},
+        {"success": False, "key_decisions": 5},
+        {"success": False, "key_decisions": None},
+        {"success": False, "unknown": 1},
+        {"success": False, "result": {1, 2}},
+        {"success": False, "result": float("nan")},
+        {"success": False, "critique": "\ud800"},
+        5,
+        "good",
+    ],
+    ids=str,
+)
+def test_an_unusable_analysis_is_refused_and_changes_nothing(memory, seats, analysis):
+    agent = seats.agent()
+    agent.log("plan", "x")
+    with pytest.raises((mnemon.AnalystFailed, InvalidInput)) as caught:
+        agent.verify(False, analysis=analysis)
+    assert caught.value.hint
+    assert memory.stats().events == 1
+
+
+def test_verify_needs_a_task_or_worktree(seats):
+    with pytest.raises(InvalidInput):
+        seats.agent(worktree=None, task=None).verify(True)
+
+
+# Promotion upward
+
+
+def test_s10_3_only_published_knowledge_reaches_the_org(seats):
+    unit = verified(seats)
+    seats.orchestrator().promote(unit.id, to="project")
+    assert seats.human().promote(unit.id, to="org").rule == "S10.3"
+    for task in ("U-1", "U-2", "U-3"):
+        seats.agent(task=task).use(unit.id)
+    assert seats.orchestrator().promote(unit.id, to="org").rule == "G23"
+    assert seats.human().promote(unit.id, to="org").unit.level is Level.ORG
+    assert seats.agent(project="bank").get(unit.id).content == FACT
+    with pytest.raises(NotFound):
+        seats.agent(org="acme-corp").get(unit.id)
+
+
+def test_a_promoted_unit_is_seen_by_those_it_now_reaches(seats):
+    unit = verified(seats, level="task")
+    other = seats.agent(worktree="feature", task="T-9")
+    with pytest.raises(NotFound):
+        other.get(unit.id)
+    seats.orchestrator().promote(unit.id, to=Level.PROJECT)
+    assert other.get(unit.id).id == unit.id
+    assert [item.unit.id for item in other.recall("checkout retries").items] == [unit.id]
+    assert unit.id not in {item.id for item in seats.agent().units(level="task")}
+
+
+def fold(seats):
+    """Two units that say the same, a wide one and a narrow one, folded by promotion."""
+    wide = seats.agent("coder-1", task="T-9").remember(FACT, level="worktree").unit
+    narrow = seats.agent("coder-2").remember(FACT, level="task", kind="fact", citations=[])
+    return wide, narrow
+
+
+def test_a_promoted_unit_folds_into_its_twin_with_its_evidence_and_its_voices(seats):
+    narrow = seats.agent("coder-2").remember(FACT, level="task").unit
+    wide = seats.agent("coder-1", task="T-9").remember(FACT, level="worktree").unit
+    assert narrow.id != wide.id
+    seats.human().approve(narrow.id)
+    folded = seats.orchestrator().promote(narrow.id, to="worktree")
+    assert folded.merged
+    assert folded.unit.id == wide.id
+    assert Citation.human("alice") in folded.unit.citations
+    voices = {str(source.actor) for source in folded.unit.provenance}
+    assert {"agent:coder-1", "agent:coder-2"} <= voices
+    assert "orchestrator:boss-1" not in voices, "who promotes has not said it"
+    gone = seats.agent().get(narrow.id)
+    assert (gone.status, gone.superseded_by) == (Status.DEPRECATED, wide.id)
+
+
+def test_what_was_verified_stays_verified_when_it_folds_into_a_hypothesis(seats):
+    narrow = seats.agent("coder-2").remember(FACT, level="task").unit
+    wide = seats.agent("coder-1", task="T-9").remember(FACT, level="worktree").unit
+    seats.human().approve(narrow.id)
+    seats.orchestrator().promote(narrow.id, to="worktree")
+    assert seats.agent().get(wide.id).status is Status.VERIFIED
+
+
+def test_promotion_needs_a_level_that_the_seat_has(seats):
+    unit = verified(seats)
+    with pytest.raises(InvalidInput):
+        seats.orchestrator(worktree=None, task=None).promote(unit.id, to="task")
+    with pytest.raises(InvalidInput):
+        seats.orchestrator().promote(unit.id, to="galaxy")
+
+
+# Supersession
+
+
+def test_g13_supersede_changes_both_units_and_writes_the_event(memory, seats, clock):
+    old = verified(seats)
+    new = verified(seats, "Delivery takes two days")
+    clock.advance(hours=1)
+    after = seats.orchestrator().supersede(new.id, old.id, "measured again", expected_version=old.version)
+    gone = seats.agent().get(old.id)
+    assert after.id == new.id
+    assert (after.supersedes, after.version) == (old.id, new.version + 1)
+    assert (gone.status, gone.superseded_by) == (Status.DEPRECATED, new.id)
+    assert (gone.contradiction_note, gone.valid_to) == ("measured again", clock.now)
+    assert gone.version == old.version + 1
+    assert gone.content == old.content
+    events = [event for event in log_of(memory) if event.type is EventType.UNIT_SUPERSEDED]
+    assert [(event.subject, event.payload["new"], event.payload["reason"]) for event in events] == [
+        (old.id, new.id, "measured again")
+    ]
+    explained = seats.agent().explain(old.id)
+    assert explained.superseded_by == new.id
+    assert "measured again" in explained.status_reason
+
+
+def test_r8_supersession_notes_the_commit(memory, seats, tmp_path):
+    root = repository(tmp_path)
+    old, new = verified(seats), verified(seats, "Delivery takes two days")
+    boss = memory.seat(mnemon.Actor.orchestrator("o"), seats.HOME, root=root)
+    after = boss.supersede(new.id, old.id, "why")
+    assert boss.get(old.id).valid_to_commit == after.valid_from_commit == head_of(root)
+
+
+def test_r5_the_second_successor_gets_a_conflict_that_carries_both(memory, seats):
+    old = verified(seats)
+    first = verified(seats, "Delivery takes two days")
+    second = verified(seats, "Delivery takes nine hours")
+    boss = seats.orchestrator()
+    boss.supersede(first.id, old.id, "first", expected_version=old.version)
+    for version in (old.version, None):
+        before = log_of(memory)
+        with pytest.raises(Conflict) as caught:
+            boss.supersede(second.id, old.id, "second", expected_version=version)
+        error = caught.value
+        assert log_of(memory) == before
+        assert error.hint
+        assert error.actual_version == boss.get(old.id).version
+        assert error.expected_version == version
+        assert error.current.id in {old.id, first.id}
+        assert error.proposed.id == second.id
+    assert boss.get(second.id).status is Status.VERIFIED
+    assert boss.get(old.id).superseded_by == first.id
+
+
+def test_a_unit_can_not_supersede_itself_nor_by_what_is_gone(seats):
+    old, new = verified(seats), verified(seats, "Delivery takes two days")
+    boss = seats.orchestrator()
+    with pytest.raises(InvalidInput):
+        boss.supersede(old.id, old.id, "why")
+    seats.system().archive(new.id, "old")
+    with pytest.raises(InvalidInput):
+        boss.supersede(new.id, old.id, "why")
+    with pytest.raises(NotFound):
+        boss.supersede("nobody", old.id, "why")
+    with pytest.raises(NotFound):
+        boss.supersede(old.id, "nobody", "why")
+    assert boss.get(old.id).status is Status.VERIFIED
+
+
+VERSIONED = {
+    "cite": lambda seats, unit, other, version: seats.agent().cite(
+        unit.id, Citation.test("t"), expected_version=version
+    ),
+    "validate": lambda seats, unit, other, version: seats.agent().validate(
+        unit.id, "tests_passed", expected_version=version
+    ),
+    "use": lambda seats, unit, other, version: seats.agent().use(unit.id, expected_version=version),
+    "approve": lambda seats, unit, other, version: seats.human("bob").approve(unit.id, expected_version=version),
+    "reject": lambda seats, unit, other, version: seats.human().reject(unit.id, "no", expected_version=version),
+    "supersede": lambda seats, unit, other, version: seats.human().supersede(
+        other.id, unit.id, "why", expected_version=version
+    ),
+    "archive": lambda seats, unit, other, version: seats.system().archive(unit.id, "why", expected_version=version),
+    "promote": lambda seats, unit, other, version: seats.orchestrator().promote(
+        unit.id, to="project", expected_version=version
+    ),
+    "erase": lambda seats, unit, other, version: seats.human().erase(unit.id, "why", expected_version=version),
+}
+
+
+@pytest.mark.parametrize("verb", VERSIONED)
+def test_r5_a_stale_version_gets_a_conflict_and_changes_nothing(memory, seats, verb):
+    unit, other = verified(seats), verified(seats, "Delivery takes two days")
+    before = log_of(memory)
+    for stale in (unit.version - 1, unit.version + 1, 0):
+        with pytest.raises(Conflict) as caught:
+            VERSIONED[verb](seats, unit, other, stale)
+        assert (caught.value.expected_version, caught.value.actual_version) == (stale, unit.version)
+        assert caught.value.current.id == unit.id
+        assert caught.value.hint
+    assert log_of(memory) == before
+    VERSIONED[verb](seats, unit, other, unit.version)
+    assert seats.agent().get(unit.id).version == unit.version + 1
+
+
+def test_r5_a_stale_version_of_an_archived_unit_is_not_revived(seats):
+    unit = verified(seats)
+    archived = seats.system().archive(unit.id, "old")
+    with pytest.raises(Conflict):
+        seats.human().revive(unit.id, "back", expected_version=unit.version)
+    assert seats.human().revive(unit.id, "back", expected_version=archived.version).status is Status.VERIFIED
+
+
+# Disputes
+
+
+def opposed(seats, level="worktree"):
+    first = seats.agent("a").remember("Checkout retries 3 times", level=level).unit
+    stored = seats.agent("b").remember("Checkout retries 5 times", level=level)
+    return first, stored.unit, stored.conflicts[0]
+
+
+def test_r6_resolving_a_conflict_replaces_the_loser_and_lowers_its_trust(memory, seats):
+    first, second, conflict = opposed(seats)
+    decided = seats.orchestrator().resolve(conflict.id, winner=second.id, reason="measured")
+    assert (decided.id, decided.open, decided.winner) == (conflict.id, False, second.id)
+    loser, winner = seats.agent().get(first.id), seats.agent().get(second.id)
+    assert (loser.status, loser.superseded_by) == (Status.DEPRECATED, second.id)
+    assert loser.confidence == pytest.approx(0.15)
+    assert (winner.status, winner.supersedes) == (Status.HYPOTHESIS, first.id)
+    assert seats.agent().conflicts() == []
+    assert memory.stats().open_conflicts == 0
+
+
+def test_a_conflict_is_resolved_once(seats):
+    first, second, conflict = opposed(seats)
+    boss = seats.orchestrator()
+    boss.resolve(conflict.id, winner=second.id, reason="measured")
+    with pytest.raises(Conflict) as caught:
+        boss.resolve(conflict.id, winner=first.id, reason="no, mine")
+    assert caught.value.hint
+    assert seats.agent().get(second.id).live
+
+
+def test_a_conflict_is_resolved_for_one_of_its_sides(seats):
+    _, _, conflict = opposed(seats)
+    third = verified(seats, "Delivery takes two days")
+    boss = seats.orchestrator()
+    with pytest.raises(InvalidInput):
+        boss.resolve(conflict.id, winner=third.id, reason="why")
+    with pytest.raises(NotFound):
+        boss.resolve("nothing", winner=third.id, reason="why")
+    assert len(boss.conflicts()) == 1
+
+
+def test_r3_a_foreign_conflict_does_not_exist_and_names_no_unit(seats):
+    first, second, conflict = opposed(seats)
+    stranger = seats.human(project="bank")
+    own = stranger.remember(FACT, level="project", citations=[Citation.human("alice")]).unit
+    for winner in (first.id, own.id, "anything"):
+        with pytest.raises(NotFound) as caught:
+            stranger.resolve(conflict.id, winner=winner, reason="why")
+        told = str(caught.value)
+        assert second.id not in told
+        assert winner == first.id or first.id not in told
+
+
+def test_superseding_one_side_of_a_conflict_by_the_other_resolves_it(seats):
+    first, second, _ = opposed(seats)
+    seats.orchestrator().supersede(second.id, first.id, "why")
+    assert seats.agent().conflicts() == []
+
+
+def test_g11_a_near_duplicate_is_proposed_for_merging_and_not_merged(seats):
+    first = seats.agent("a").remember("The checkout service retries failed payments with exponential backoff").unit
+    stored = seats.agent("b").remember("The checkout service will retry failed payments with exponential backoff")
+    assert not stored.merged
+    assert stored.unit.id != first.id
+    assert stored.conflicts == ()
+    proposals = seats.agent().proposals()
+    assert [set(item.units) for item in proposals] == [{first.id, stored.unit.id}]
+    seats.orchestrator().resolve(proposals[0].id, winner=first.id, reason="the same")
+    assert seats.agent().proposals() == []
+    assert seats.agent().get(stored.unit.id).superseded_by == first.id
+
+
+# Leaving and coming back
+
+
+def test_an_archived_unit_can_be_revived_to_what_it_was(seats):
+    unit = published(seats)
+    archived = seats.system().archive(unit.id, "stale")
+    assert (archived.status, archived.archived_from, archived.archive_reason) == (
+        Status.ARCHIVED,
+        Status.PUBLISHED,
+        "stale",
+    )
+    assert seats.system().archive(unit.id, "again").version == archived.version
+    revived = seats.human().revive(unit.id, "needed")
+    assert (revived.status, revived.archived_from, revived.archive_reason) == (Status.PUBLISHED, None, None)
+    with pytest.raises(InvalidInput):
+        seats.human().revive(unit.id, "needed")
+
+
+def test_a_rejected_unit_leaves_recall_and_an_approval_brings_it_back(seats):
+    unit = verified(seats)
+    rejected = seats.human().reject(unit.id, "wrong")
+    assert rejected.status is Status.ARCHIVED
+    assert "wrong" in rejected.archive_reason
+    assert rejected.confidence == pytest.approx(unit.confidence - 0.4)
+    assert seats.agent().recall("checkout retries").items == ()
+    back = seats.human().approve(unit.id)
+    assert back.status is Status.VERIFIED
+    assert [item.unit.id for item in seats.agent().recall("checkout retries").items] == [unit.id]
+
+
+def test_an_orchestrators_approval_is_noted_but_verifies_nothing(memory, seats):
+    unit = seats.agent().remember(FACT).unit
+    after = seats.orchestrator().approve(unit.id)
+    assert (after.status, after.citations) == (Status.HYPOTHESIS, ())
+    assert types_of(memory)[-1] == "unit.approved"
+
+
+# Reading
+
+
+def test_get_gives_what_can_be_seen_and_nothing_else(seats):
+    unit = seats.agent().remember(FACT).unit
+    assert seats.human().get(unit.id) == unit
+    for seat in (seats.agent(task="T-2"), seats.agent(task=None), seats.agent(org="acme-corp")):
+        with pytest.raises(NotFound) as caught:
+            seat.get(unit.id)
+        assert caught.value.hint
+    with pytest.raises(NotFound):
+        seats.agent().get("nobody")
+
+
+def test_units_are_listed_newest_first_in_pages_by_every_filter(seats):
+    agent = seats.agent()
+    made = [agent.remember(f"Fact number {n} about thing{n}", domain="d" if n % 2 else "e").unit.id for n in range(7)]
+    listed = []
+    while page := agent.units(limit=3, after=listed[-1] if listed else None):
+        assert len(page) <= 3
+        listed += [unit.id for unit in page]
+    assert listed == made[::-1]
+    assert [unit.id for unit in agent.units(domain="d")] == made[5::-2]
+    assert agent.units(limit=0) == []
+    assert agent.units(kind="skill") == agent.units(status="published") == agent.units(level="org") == []
+    assert len(agent.units(kind=Kind.FACT, status=Status.HYPOTHESIS, level=Level.TASK)) == 7
+
+
+def test_history_is_the_life_of_a_unit_oldest_first(seats):
+    unit = verified(seats)
+    seats.agent().use(unit.id)
+    seats.system().archive(unit.id, "old")
+    types = [str(event.type) for event in seats.agent().history(unit.id)]
+    assert types == ["unit.remembered", "unit.approved", "unit.verified", "unit.used", "unit.archived"]
+    with pytest.raises(NotFound):
+        seats.agent(task="T-2", worktree="x").history(unit.id)
+
+
+def test_explain_says_where_from_who_when_how_sure_and_why(seats, clock):
+    unit = verified(seats)
+    told = seats.agent().explain(unit.id)
+    assert told.unit.id == unit.id
+    assert [str(source.actor) for source in told.provenance] == ["agent:coder-1"]
+    assert told.citations == (("human:alice", True),)
+    assert [step.split()[0] for step in told.why_confidence] == ["0.30", "0.70", "0.70"]
+    assert "human_approved" in told.why_confidence[1]
+    assert told.status_reason
+    assert "2026-03-01" in told.valid
+    assert str(told.history[0].type) == "unit.remembered"
+
+
+def test_r3_the_history_of_a_wide_unit_quotes_nothing_of_a_narrow_one(seats):
+    """A conflict's note holds words of both sides; whoever can't see one side must not read them."""
+    private = seats.orchestrator().remember('The vault code is "hunter-alpha-7"', level="task").unit
+    seats.agent().verify(True, tests=[TEST])
+    wide = seats.orchestrator().remember(
+        'The vault code is "tango-beta-9"', level="project", citations=[Citation.test(TEST)]
+    )
+    stranger = seats.agent(task="T-2")
+    told = [
+        *(event.body for event in stranger.history(wide.unit.id)),
+        repr(stranger.explain(wide.unit.id)),
+        repr(stranger.conflicts()),
+        repr(stranger.recall("what is the vault code?")),
+    ]
+    assert wide.conflicts
+    assert not [text for text in told if "hunter-alpha-7" in (text or "") or private.id in (text or "")]
+
+
+def test_r1_changing_what_a_verb_gave_changes_nothing_stored(memory, seats):
+    agent = seats.agent()
+    unit = agent.remember(FACT, attributes={"a": {"b": 1}}).unit
+    for given in (unit, agent.get(unit.id), agent.units()[0], agent.recall("checkout").items[0].unit):
+        try:
+            given.attributes["leak"] = 1
+            given.attributes["a"]["b"] = 2
+        except TypeError:
+            continue
+    assert agent.get(unit.id).attributes == {"a": {"b": 1}}
+    assert memory.rebuild().same
+
+
+# Recall
+
+
+def test_a_fresh_unit_is_found_at_once(seats):
+    agent = seats.agent()
+    for number in range(5):
+        unit = agent.remember(f"The widget{number} factory closes at {number + 10} oclock").unit
+        assert agent.recall(f"when does widget{number} close?").items[0].unit.id == unit.id
+
+
+def test_r2_hypotheses_come_after_what_is_trusted_and_are_labelled(seats):
+    guess = seats.agent().remember("Checkout retries checkout retries checkout", level="worktree").unit
+    known = verified(seats, "Sometimes the checkout client does its retries in the night")
+    found = seats.agent().recall("checkout retries")
+    assert [item.unit.id for item in found.items] == [known.id, guess.id]
+    assert found.items[0].label == "[VERIFIED]"
+    assert found.items[1].label == "[HYPOTHESIS]"
+    assert found.items[0].tier < found.items[1].tier
+
+
+def test_r2_hypotheses_are_recalled_only_inside_the_task_or_worktree_that_made_them(seats):
+    seats.agent().remember(FACT, level="task")
+    seats.agent().remember("Checkout is slow", level="worktree")
+    assert len(seats.agent().recall("checkout").items) == 2
+    assert len(seats.agent(task="T-2").recall("checkout").items) == 1
+    assert len(seats.agent(worktree="feature").recall("checkout").items) == 0
+
+
+def test_contested_units_say_so(seats):
+    opposed(seats)
+    labels = [item.label for item in seats.agent().recall("checkout retries").items]
+    assert labels == ["[HYPOTHESIS] [CONTESTED]"] * 2
+
+
+def test_superseded_and_archived_units_are_withheld_with_the_reason(seats, clock):
+    old, new = verified(seats), verified(seats, "Checkout retries with a backoff")
+    stale = verified(seats, "Checkout retries at night")
+    seats.orchestrator().supersede(new.id, old.id, "measured")
+    seats.system().archive(stale.id, "stale file")
+    clock.advance(minutes=1)
+    found = seats.agent().recall("checkout retries")
+    assert [item.unit.id for item in found.items] == [new.id]
+    reasons = {item.unit_id: item.reason for item in found.withheld}
+    assert set(reasons) == {old.id, stale.id}
+    assert new.id in reasons[old.id]
+    assert "stale file" in reasons[stale.id]
+
+
+def test_what_is_beyond_the_scope_is_not_even_withheld(seats):
+    unit = verified(seats, worktree="feature")
+    seats.system(worktree="feature").archive(unit.id, "old")
+    verified(seats, "Checkout retries in the bank", project="bank")
+    found = seats.agent().recall("checkout retries")
+    assert (found.items, found.withheld) == ((), ())
+
+
+def test_as_of_looks_back(seats, clock):
+    old = verified(seats)
+    start = clock.now
+    clock.advance(days=10)
+    new = verified(seats, "Checkout retries with a backoff")
+    seats.orchestrator().supersede(new.id, old.id, "measured")
+    clock.advance(days=10)
+    seat = seats.agent()
+    assert [item.unit.id for item in seat.recall("checkout retries").items] == [new.id]
+    then = seat.recall("checkout retries", as_of=start + timedelta(days=5))
+    assert [item.unit.id for item in then.items] == [old.id]
+    assert [item.unit.id for item in seat.recall("checkout retries", as_of=clock.now).items] == [new.id]
+    assert seat.recall("checkout retries", as_of=start - timedelta(days=5)).items == ()
+
+
+def test_a_unit_that_holds_only_later_is_withheld_until_then(seats, clock):
+    agent = seats.agent()
+    unit = agent.remember("Checkout moves to Berlin", occurred_at=clock.now + timedelta(days=3)).unit
+    found = agent.recall("checkout Berlin")
+    assert [item.unit_id for item in found.withheld] == [unit.id]
+    clock.advance(days=4)
+    assert [item.unit.id for item in agent.recall("checkout Berlin").items] == [unit.id]
+
+
+def test_recall_gives_at_most_k_and_none_for_zero(seats):
+    agent = seats.agent()
+    agent.remember_many([Claim(content=f"Apple number {n} is red{n}") for n in range(12)])
+    assert len(agent.recall("apple", k=5).items) == 5
+    assert agent.recall("apple", k=0).items == ()
+    assert len(agent.recall("apple", k=1000).items) == 12
+
+
+@pytest.mark.parametrize(
+    "query", ["", "   ", "🧠🚀", "???", "\x00", "a" * 100_000, "' OR 1=1 --", 'AND OR NOT ( ) " *']
+)
+def test_any_query_is_answered(seats, query):
+    unit = seats.agent().remember(FACT).unit
+    found = seats.agent().recall(query)
+    assert {item.unit.id for item in found.items} <= {unit.id}
+    assert found.intent
+
+
+def test_an_empty_query_gives_what_is_newest(seats, clock):
+    agent = seats.agent()
+    ids = []
+    for number in range(3):
+        ids.append(agent.remember(f"Fact about thing{number}").unit.id)
+        clock.advance(hours=1)
+    assert [item.unit.id for item in agent.recall("", k=2).items] == ids[:0:-1]
+
+
+def test_an_empty_query_finds_what_lives_among_much_that_is_gone(seats):
+    agent = seats.agent()
+    alive = agent.remember("The last apple of the season").unit
+    stored = agent.remember_many([Claim(content=f"Pear{n} is gone{n}") for n in range(45)])
+    for item in stored:
+        seats.system().archive(item.unit.id, "gone")
+    assert [item.unit.id for item in agent.recall("").items] == [alive.id]
+
+
+def test_an_empty_query_of_a_kind_finds_it_among_many_of_another(seats):
+    agent = seats.agent()
+    skill = agent.remember("Peel the apple first", kind="skill").unit
+    agent.remember_many([Claim(content=f"Pear{n} is green{n}") for n in range(45)])
+    assert [item.unit.id for item in agent.recall("", kinds=["skill"]).items] == [skill.id]
+
+
+def test_recall_understands_korean_and_emoji(seats):
+    agent = seats.agent()
+    korean = agent.remember("결제 재시도는 최대 세 번까지 허용된다").unit
+    emoji = agent.remember("Deploys are marked with 🚀 in the channel").unit
+    assert agent.recall("결제를 몇 번 재시도하나요?").items[0].unit.id == korean.id
+    assert agent.recall("결제재시도").items[0].unit.id == korean.id
+    assert agent.recall("how are deploys marked 🚀").items[0].unit.id == emoji.id
+
+
+def test_recall_keeps_to_kinds_and_domain(seats):
+    agent = seats.agent()
+    fact = agent.remember("Apples are red", domain="fruit").unit
+    skill = agent.remember("Apples are peeled by hand", kind="skill").unit
+    other = agent.remember("Apples are phones", domain="tech").unit
+    assert [item.unit.id for item in agent.recall("apples", kinds=["skill"]).items] == [skill.id]
+    assert {item.unit.id for item in agent.recall("apples", domain="fruit").items} == {fact.id, skill.id}
+    assert {item.unit.id for item in agent.recall("apples").items} == {fact.id, skill.id, other.id}
+    assert len(agent.recall("apples", phase="verify").items) == 3
+
+
+def test_recall_says_why(seats):
+    unit = verified(seats)
+    (item,) = seats.agent().recall("checkout retries").items
+    assert item.unit.id == unit.id
+    assert {"similarity", "recency", "importance", "lexical"} <= set(item.why)
+    assert item.score == pytest.approx(item.why["similarity"] + item.why["recency"] + item.why["importance"])
+
+
+# Clocks
+
+
+def test_a_clock_that_goes_back_loses_nothing_and_keeps_the_order(memory, seats, clock):
+    agent = seats.agent()
+    contents = []
+    for number in range(6):
+        contents.append(f"Fact about thing{number}")
+        agent.log("thought", contents[-1])
+        agent.remember(contents[-1])
+        clock.advance(hours=-1)
+    assert [event.payload["text"] for event in log_of(memory) if event.type is EventType.LOGGED] == contents
+    assert [unit.content for unit in agent.units()] == contents[::-1]
+    assert memory.audit().ok
+    assert memory.rebuild().same
+
+
+def test_what_was_just_remembered_is_recalled_also_when_the_clock_went_back(seats, clock):
+    agent = seats.agent()
+    unit = agent.remember(FACT).unit
+    clock.advance(hours=-2)
+    assert [item.unit.id for item in agent.recall("checkout retries").items] == [unit.id]
+
+
+def test_a_unit_superseded_while_the_clock_was_back_is_not_recalled(seats, clock):
+    old = verified(seats)
+    new = verified(seats, "Checkout retries with a backoff")
+    clock.advance(hours=-5)
+    seats.orchestrator().supersede(new.id, old.id, "measured")
+    clock.advance(hours=10)
+    assert [item.unit.id for item in seats.agent().recall("checkout retries").items] == [new.id]
+
+
+# The operator
+
+
+def test_stats_count_what_there_is(memory, seats):
+    assert memory.stats().events == memory.stats().units == 0
+    verified(seats, "Delivery takes a day")
+    opposed(seats)
+    verified(seats, "In the bank", project="bank")
+    stats = memory.stats()
+    assert (stats.units, stats.projects, stats.open_conflicts) == (4, 2, 1)
+    assert stats.events == len(log_of(memory))
+    assert stats.by_status == {"verified": 2, "hypothesis": 2}
+    assert stats.by_kind == {"fact": 4}
+    assert stats.by_level == {"worktree": 4}
+
+
+def test_audit_walks_every_entry_and_tells_progress(memory, seats):
+    seats.agent().log_many([("thought", f"n{n}") for n in range(2_500)])
+    seen = []
+    check = memory.audit(progress=seen.append)
+    assert (check.ok, check.events, check.first_broken) == (True, 2_500, None)
+    assert seen == [1_000, 2_000]
+
+
+def test_export_and_import_are_lossless_and_importing_twice_adds_nothing(memory, seats, tmp_path, clock):
+    agent = seats.agent()
+    agent.log("thought", '한국어 🧠 \x00 \u2028 quote" back\\slash\nline', key="k", data={"n": 1.5})
+    verified(seats)
+    opposed(seats)
+    erased = agent.remember("Forget the seaside house").unit
+    seats.human().erase(erased.id, "privacy")
+    assert memory.export(tmp_path / "a.jsonl") == len(log_of(memory))
+    for target in (":memory:", tmp_path / "copy"):
+        with mnemon.open(target, clock=clock) as copy:
+            done = copy.import_(tmp_path / "a.jsonl")
+            assert (done.events, done.skipped, done.streams) == (len(log_of(memory)), 0, 1)
+            assert [event.hash for event in log_of(copy)] == [event.hash for event in log_of(memory)]
+            assert log_of(copy) == log_of(memory)
+            again = copy.import_(tmp_path / "a.jsonl")
+            assert (again.events, again.skipped) == (0, done.events)
+            assert copy.audit().ok
+            assert copy.rebuild().same
+            seat = copy.seat(mnemon.Actor.agent("new"), seats.HOME)
+            assert seat.recall("checkout retries three").items[0].unit.content == FACT
+            seat.log("thought", "life goes on")
+            assert copy.audit().ok
+
+
+def test_an_import_into_a_log_that_went_another_way_is_a_conflict(memory, seats, tmp_path, clock):
+    seats.agent().log("thought", "here")
+    with mnemon.open(":memory:", clock=clock) as other:
+        other.seat(mnemon.Actor.agent("a"), seats.HOME).log("thought", "there")
+        other.export(tmp_path / "a.jsonl")
+    with pytest.raises(Conflict) as caught:
+        memory.import_(tmp_path / "a.jsonl")
+    assert "2" in caught.value.message
+    assert memory.stats().events == 1
+
+
+WRONG_LINES = {
+    "no json": lambda record: "not json",
+    "cut": lambda record: json.dumps(record)[:-20],
+    "a list": lambda record: "[]",
+    "empty": lambda record: "",
+} | {
+    f"{field} = {new!r}": (lambda record, field=field, new=new: json.dumps(record | {field: new}))
+    for field, news in {
+        "body": ['{"kind":"thought","text":"forged"}', 5, {"a": 1}, [], "\ud800"],
+        "seq": [1, 99, "3", None, 2.5, [], -1],
+        "actor": ["human:alice", "robot:x", "nobody", None, 5],
+        "scope": [
+            ["acme", "bank", None, None],
+            ["acme"],
+            None,
+            "acme",
+            {"a": 1},
+            [[], 1, 2, 3],
+            ["a", None, "w", None],
+        ],
+        "type": ["unit.held", "nonsense", None, 5, []],
+        "occurred_at": [0, "0", None, 10**30, 1e300, 2.5],
+        "recorded_at": [0, None, -(10**30), []],
+        "session": ["another", 5, [], "\ud800"],
+        "subject": ["another", 5, {}],
+        "key": ["another", 5, []],
+        "salt": ["00" * 16, None, "zz", 5],
+        "payload_hash": ["00" * 32, None, "", 5],
+        "hash": ["00" * 32, None, "xyz"],
+        "id": ["another", None, 5, []],
+        "org": ["another", None, 5, ""],
+        "project": ["another", None, 5, []],
+    }.items()
+    for new in news
+}
+
+
+@pytest.mark.parametrize("change", WRONG_LINES)
+def test_a_changed_line_is_refused_and_named(tmp_path, clock, change):
+    with mnemon.open(":memory:", clock=clock) as source:
+        seat = source.seat(mnemon.Actor.agent("a"), Scope(org="acme", project="shop", task="T-1"))
+        for number in range(4):
+            seat.log("thought", f"n{number}")
+        source.export(tmp_path / "a.jsonl")
+    lines = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
+    lines[3] = WRONG_LINES[change](json.loads(lines[3]))
+    (tmp_path / "b.jsonl").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + b"\n")
+    for target in (":memory:", tmp_path / "home"):
+        with mnemon.open(target, clock=clock) as memory:
+            with pytest.raises((InvalidInput, Conflict)) as caught:
+                memory.import_(tmp_path / "b.jsonl")
+            assert "ine 4" in caught.value.message
+            assert caught.value.hint
+            assert memory.stats().events == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b'{"mnemon": "export"}\n', b"\xff\xfe\n", b"[]\n", b"5\n"])
+def test_what_is_no_export_is_refused(memory, tmp_path, content):
+    (tmp_path / "a.jsonl").write_bytes(content)
+    with pytest.raises(InvalidInput) as caught:
+        memory.import_(tmp_path / "a.jsonl")
+    assert caught.value.hint
+    with pytest.raises(InvalidInput):
+        memory.import_(tmp_path / "missing.jsonl")
+    with pytest.raises(InvalidInput):
+        memory.import_(tmp_path)
+
+
+def test_a_newer_export_is_incompatible(memory, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"mnemon": "export", "version": 999}\n', encoding="utf-8")
+    with pytest.raises(mnemon.Incompatible):
+        memory.import_(tmp_path / "a.jsonl")
+
+
+def test_export_and_backup_overwrite_nothing_and_say_what_is_wrong(memory, seats, tmp_path):
+    seats.agent().log("thought", "x")
+    taken = tmp_path / "taken"
+    taken.write_text("precious", encoding="utf-8")
+    for call in (memory.export, memory.backup):
+        for path in (taken, tmp_path / "no" / "folder" / "a"):
+            with pytest.raises(InvalidInput) as caught:
+                call(path)
+            assert caught.value.hint
+    assert taken.read_text(encoding="utf-8") == "precious"
+    with pytest.raises(mnemon.MnemonError):
+        memory.export("/proc/mnemon-can-not-write-here.jsonl")
+
+
+def test_a_backup_opens_and_audits_clean(disk, clock, tmp_path):
+    seat = disk.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+    unit = seat.remember(FACT).unit
+    place = tmp_path / "restored" / ".mnemon"
+    place.mkdir(parents=True)
+    disk.backup(place / "memory.db")
+    seat.log("thought", "after the backup")
+    with mnemon.open(tmp_path / "restored", clock=clock) as copy:
+        assert copy.audit() == mnemon.model.outcome.LogCheck(ok=True, events=1)
+        restored = copy.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+        assert restored.get(unit.id) == unit
+        assert [item.unit.id for item in restored.recall("checkout retries").items] == [unit.id]
+        restored.log("thought", "life goes on")
+        assert copy.rebuild().same
+    assert os.listdir(place)
+
+
+def test_a_memory_without_a_file_has_no_backup(tmp_path):
+    with mnemon.open(":memory:") as memory, pytest.raises(InvalidInput) as caught:
+        memory.backup(tmp_path / "a.db")
+    assert caught.value.hint
+
+
+def test_g24_prune_archives_what_is_old_and_worthless_and_shows_it_first(memory, seats, clock):
+    agent = seats.agent()
+    for _ in range(7):
+        agent.verify(False)
+        clock.advance(minutes=1)
+    clock.advance(days=100)
+    agent.verify(False)
+    before = memory.stats().events
+    shown = memory.prune()
+    assert shown.dry_run
+    assert (len(shown.units), shown.kept) == (3, 5)
+    assert memory.stats().events == before
+    done = memory.prune(dry_run=False)
+    assert (done.units, done.kept, done.dry_run) == (shown.units, 5, False)
+    for unit_id in done.units:
+        unit = agent.get(unit_id)
+        assert unit.status is Status.ARCHIVED
+        assert "G24" in unit.archive_reason
+    assert memory.prune().units == ()
+    assert memory.audit().ok
+    assert memory.rebuild().same
+
+
+@pytest.mark.parametrize("reward", ["bad", None, [], {"a": 1}, "nan"])
+def test_one_odd_unit_does_not_stop_retention(memory, seats, clock, reward):
+    seats.agent().remember("Odd episode", kind="episode", attributes={"reward": reward})
+    seats.agent().remember("Odd skill", kind="skill", attributes={"success_rate": reward})
+    clock.advance(days=200)
+    assert memory.prune(dry_run=False).dry_run is False
+
+
+def test_r13_prune_never_touches_decisions_or_evidence(memory, seats, clock):
+    attributes = {"reward": 0.0, "success_rate": 0.0}
+    for kind in Kind:
+        if kind not in {Kind.EPISODE, Kind.SKILL}:
+            seats.agent().remember(f"Old {kind}", kind=kind, attributes=attributes)
+    clock.advance(days=1000)
+    assert memory.prune(dry_run=False).units == ()
+
+
+# Bad input
+
+
+def repository(tmp_path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "a.py").write_text("def retry():\n    return 3\n", encoding="utf-8")
+    (root / "binary").write_bytes(b"\xff\xfe\x00")
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-C", str(root)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "a.py"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "one"], check=True)
+    return str(root)
+
+
+def head_of(root):
+    return subprocess.run(
+        ["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def nested(depth):
+    deep = []
+    for _ in range(depth):
+        deep = [deep]
+    return {"deep": deep}
+
+
+def circular():
+    data = {}
+    data["self"] = data
+    return data
+
+
+SURROGATE = "lone \ud800 surrogate"
+BAD = {
+    "log empty": lambda s, u: s.log("thought", ""),
+    "log spaces": lambda s, u: s.log("thought", " \n\t\u3000"),
+    "log too long": lambda s, u: s.log("thought", "x" * 65_537),
+    "log too long in bytes": lambda s, u: s.log("thought", "가" * 30_000),
+    "log surrogate": lambda s, u: s.log("thought", SURROGATE),
+    "log none": lambda s, u: s.log("thought", None),
+    "log bytes": lambda s, u: s.log("thought", b"x"),
+    "log no kind": lambda s, u: s.log("", "x"),
+    "log kind number": lambda s, u: s.log(5, "x"),
+    "log kind surrogate": lambda s, u: s.log(SURROGATE, "x"),
+    "log naive time": lambda s, u: s.log("thought", "x", occurred_at=datetime(2026, 1, 1)),
+    "log time text": lambda s, u: s.log("thought", "x", occurred_at="2026-01-01"),
+    "log time out of range": lambda s, u: s.log(
+        "thought", "x", occurred_at=datetime.max.replace(tzinfo=UTC).replace(tzinfo=mnemon_zone(-14))
+    ),
+    "log nan": lambda s, u: s.log("thought", "x", data={"n": float("nan")}),
+    "log infinity": lambda s, u: s.log("thought", "x", data={"n": [float("inf")]}),
+    "log set": lambda s, u: s.log("thought", "x", data={"n": {1, 2}}),
+    "log bytes in data": lambda s, u: s.log("thought", "x", data={"n": b"x"}),
+    "log data list": lambda s, u: s.log("thought", "x", data=[1, 2]),
+    "log data text": lambda s, u: s.log("thought", "x", data="abc"),
+    "log data number": lambda s, u: s.log("thought", "x", data=5),
+    "log data surrogate": lambda s, u: s.log("thought", "x", data={"n": SURROGATE}),
+    "log data key surrogate": lambda s, u: s.log("thought", "x", data={SURROGATE: 1}),
+    "log data odd keys": lambda s, u: s.log("thought", "x", data={(1, 2): 1}),
+    "log data mixed keys": lambda s, u: s.log("thought", "x", data={1: 1, "a": 2}),
+    "log data too deep": lambda s, u: s.log("thought", "x", data=nested(100_000)),
+    "log data circular": lambda s, u: s.log("thought", "x", data=circular()),
+    "log data huge": lambda s, u: s.log("thought", "x", data={"n": "x" * 1_100_000}),
+    "log data huge number": lambda s, u: s.log("thought", "x", data={"n": 10**5000}),
+    "log key empty": lambda s, u: s.log("thought", "x", key=""),
+    "log key huge": lambda s, u: s.log("thought", "x", key="k" * 513),
+    "log key number": lambda s, u: s.log("thought", "x", key=5),
+    "log key surrogate": lambda s, u: s.log("thought", "x", key=SURROGATE),
+    "log session number": lambda s, u: s.log("thought", "x", session=5),
+    "log session list": lambda s, u: s.log("thought", "x", session=["a"]),
+    "log session surrogate": lambda s, u: s.log("thought", "x", session=SURROGATE),
+    "log session blank": lambda s, u: s.log("thought", "x", session="  "),
+    "log_many text": lambda s, u: s.log_many(["x"]),
+    "log_many short": lambda s, u: s.log_many([("thought",)]),
+    "log_many unknown": lambda s, u: s.log_many([{"kind": "a", "text": "b", "more": 1}]),
+    "log_many number": lambda s, u: s.log_many([5]),
+    "remember empty": lambda s, u: s.remember(""),
+    "remember spaces": lambda s, u: s.remember(" \n "),
+    "remember too long": lambda s, u: s.remember("x" * 65_537),
+    "remember surrogate": lambda s, u: s.remember(SURROGATE),
+    "remember number": lambda s, u: s.remember(5),
+    "remember kind": lambda s, u: s.remember("Some text", kind="facet"),
+    "remember kind none": lambda s, u: s.remember("Some text", kind=None),
+    "remember level": lambda s, u: s.remember("Some text", level="galaxy"),
+    "remember level number": lambda s, u: s.remember("Some text", level=9),
+    "remember domain empty": lambda s, u: s.remember("Some text", domain=""),
+    "remember domain surrogate": lambda s, u: s.remember("Some text", domain=SURROGATE),
+    "remember importance": lambda s, u: s.remember("Some text", importance=1.5),
+    "remember importance nan": lambda s, u: s.remember("Some text", importance=float("nan")),
+    "remember importance text": lambda s, u: s.remember("Some text", importance="high"),
+    "remember naive time": lambda s, u: s.remember("Some text", occurred_at=datetime(2026, 1, 1)),
+    "remember citations text": lambda s, u: s.remember("Some text", citations=["test:a"]),
+    "remember citations number": lambda s, u: s.remember("Some text", citations=5),
+    "remember citations none": lambda s, u: s.remember("Some text", citations=None),
+    "remember one citation": lambda s, u: s.remember("Some text", citations=Citation.test("a")),
+    "remember attributes nan": lambda s, u: s.remember("Some text", attributes={"n": float("nan")}),
+    "remember attributes text": lambda s, u: s.remember("Some text", attributes="abc"),
+    "remember attributes list": lambda s, u: s.remember("Some text", attributes=[1]),
+    "remember key huge": lambda s, u: s.remember("Some text", key="k" * 513),
+    "remember session list": lambda s, u: s.remember("Some text", session=["a"]),
+    "remember_many text": lambda s, u: s.remember_many(["Some text"]),
+    "remember_many none": lambda s, u: s.remember_many([None]),
+    "cite missing log": lambda s, u: s.cite(u.id, Citation.log("no-such-event")),
+    "cite missing commit": lambda s, u: s.cite(u.id, Citation.commit("0" * 40)),
+    "cite commit option": lambda s, u: s.cite(u.id, Citation.commit("--help")),
+    "cite commit nul": lambda s, u: s.cite(u.id, Citation.commit("HEAD\x00")),
+    "cite commit emoji": lambda s, u: s.cite(u.id, Citation.commit("🧠")),
+    "cite missing file": lambda s, u: s.cite(u.id, Citation.file("missing.py")),
+    "cite folder": lambda s, u: s.cite(u.id, Citation.file(".")),
+    "cite outside": lambda s, u: s.cite(u.id, Citation.file("../outside.py")),
+    "cite absolute": lambda s, u: s.cite(u.id, Citation.file("/etc/passwd")),
+    "cite file nul": lambda s, u: s.cite(u.id, Citation.file("a\x00b.py")),
+    "cite file long": lambda s, u: s.cite(u.id, Citation.file("x" * 10_000)),
+    "cite binary": lambda s, u: s.cite(u.id, Citation.file("binary")),
+    "cite lines beyond": lambda s, u: s.cite(u.id, Citation.file("a.py", (1, 99))),
+    "cite missing symbol": lambda s, u: s.cite(u.id, Citation.symbol("a.py", "nothing")),
+    "cite symbol in missing file": lambda s, u: s.cite(u.id, Citation.symbol("missing.py", "retry")),
+    "cite text": lambda s, u: s.cite(u.id, "test:a"),
+    "cite none": lambda s, u: s.cite(u.id, None),
+    "remember missing commit": lambda s, u: s.remember("Some text", citations=[Citation.commit("0" * 40)]),
+    "remember missing log": lambda s, u: s.remember("Some text", citations=[Citation.log("nothing")]),
+    "remember outside": lambda s, u: s.remember("Some text", citations=[Citation.file("../../etc/passwd")]),
+    "validate signal": lambda s, u: s.validate(u.id, "tests_pased"),
+    "validate none": lambda s, u: s.validate(u.id, None),
+    "verify passed text": lambda s, u: s.verify("yes"),
+    "verify passed number": lambda s, u: s.verify(1),
+    "verify tests text": lambda s, u: s.verify(True, tests="tests/test_a.py"),
+    "verify tests empty": lambda s, u: s.verify(True, tests=[""]),
+    "verify tests number": lambda s, u: s.verify(True, tests=[5]),
+    "verify tests none": lambda s, u: s.verify(True, tests=None),
+    "verify tests surrogate": lambda s, u: s.verify(True, tests=[SURROGATE]),
+    "verify commit": lambda s, u: s.verify(True, commit="0" * 40),
+    "verify commit empty": lambda s, u: s.verify(True, commit=""),
+    "verify commit nul": lambda s, u: s.verify(True, commit="HEAD\x00"),
+    "promote level": lambda s, u: s.promote(u.id, to="galaxy"),
+    "promote none": lambda s, u: s.promote(u.id, to=None),
+    "reject empty": lambda s, u: s.reject(u.id, ""),
+    "reject long": lambda s, u: s.reject(u.id, "x" * 5_000),
+    "archive spaces": lambda s, u: s.archive(u.id, "  "),
+    "revive none": lambda s, u: s.revive(u.id, None),
+    "erase surrogate": lambda s, u: s.erase(u.id, SURROGATE),
+    "erase that quotes": lambda s, u: s.erase(u.id, f"Remove: {FACT}"),
+    "supersede reason": lambda s, u: s.supersede(u.id, "x", ""),
+    "recall number": lambda s, u: s.recall(5),
+    "recall none": lambda s, u: s.recall(None),
+    "recall k negative": lambda s, u: s.recall("x", k=-1),
+    "recall k huge": lambda s, u: s.recall("x", k=10**9),
+    "recall k text": lambda s, u: s.recall("x", k="3"),
+    "recall k true": lambda s, u: s.recall("x", k=True),
+    "recall kinds": lambda s, u: s.recall("x", kinds=["facet"]),
+    "recall naive as_of": lambda s, u: s.recall("x", as_of=datetime(2026, 1, 1)),
+    "units limit": lambda s, u: s.units(limit=-1),
+    "units limit huge": lambda s, u: s.units(limit=10**9),
+    "units kind": lambda s, u: s.units(kind="facet"),
+    "units status": lambda s, u: s.units(status="alive"),
+    "units level": lambda s, u: s.units(level="galaxy"),
+}
+
+
+def mnemon_zone(hours):
+    from datetime import timezone
+
+    return timezone(timedelta(hours=hours))
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_with_a_hint_and_changes_nothing(memory, seats, tmp_path, case):
+    root = repository(tmp_path)
+    seat = memory.seat(mnemon.Actor.human("alice"), seats.HOME, root=root)
+    seats_agent = memory.seat(mnemon.Actor.agent("a"), seats.HOME, root=root)
+    unit = seats_agent.remember(FACT).unit
+    before = log_of(memory)
+    with pytest.raises(InvalidInput) as caught:
+        BAD[case](seat, unit)
+    assert caught.value.message
+    assert caught.value.hint
+    assert log_of(memory) == before
+
+
+ODD_IDS = ["", " ", SURROGATE, "nobody", "x" * 100_000, "nul\x00", None, 5, [], b"x", 10**30]
+
+
+@pytest.mark.parametrize("odd", ODD_IDS, ids=lambda odd: repr(odd)[:20])
+@pytest.mark.parametrize(
+    "verb",
+    ["get", "history", "explain", "use", "approve", "units_after", "cite", "promote", "resolve", "supersede", "erase"],
+)
+def test_an_odd_id_is_not_found_or_refused_in_words(memory, seats, odd, verb):
+    unit = seats.agent().remember(FACT).unit
+    seat = seats.human()
+    before = log_of(memory)
+    calls = {
+        "units_after": lambda: seat.units(after=odd),
+        "cite": lambda: seat.cite(odd, Citation.test("t")),
+        "promote": lambda: seat.promote(odd, to="project"),
+        "resolve": lambda: seat.resolve(odd, winner=unit.id, reason="why"),
+        "supersede": lambda: seat.supersede(unit.id, odd, "why"),
+        "erase": lambda: seat.erase(odd, "why"),
+    }
+    try:
+        calls.get(verb, lambda: getattr(seat, verb)(odd))()
+    except (NotFound, InvalidInput) as error:
+        assert error.hint  # noqa: PT017 - both a page and a refusal are right answers
+    else:
+        assert verb == "units_after"
+    assert log_of(memory) == before
+
+
+@pytest.mark.parametrize("domain", [SURROGATE, 5, [], "", "nul\x00"], ids=repr)
+@pytest.mark.parametrize("verb", ["units", "recall"])
+def test_an_odd_domain_finds_nothing_or_is_refused_in_words(seats, domain, verb):
+    seats.agent().remember(FACT)
+    try:
+        found = (
+            seats.agent().units(domain=domain) if verb == "units" else seats.agent().recall("checkout", domain=domain)
+        )
+    except InvalidInput as error:
+        assert error.hint  # noqa: PT017 - both answers are right
+    else:
+        assert verb == "recall" or found == []
+
+
+def test_a_query_that_is_no_unicode_is_answered_or_refused_in_words(seats):
+    seats.agent().remember(FACT)
+    try:
+        assert seats.agent().recall(f"checkout {SURROGATE}").items
+    except InvalidInput as error:
+        assert error.hint  # noqa: PT017 - both answers are right
+
+
+@pytest.mark.parametrize(
+    ("actor", "scope", "more"),
+    [
+        ("agent:a", Scope(project="p"), {}),
+        (mnemon.Actor.agent("a"), "p", {}),
+        (None, None, {}),
+        (mnemon.Actor.agent("a"), Scope(project="p"), {"session": ""}),
+        (mnemon.Actor.agent("a"), Scope(project="p"), {"session": 5}),
+        (mnemon.Actor.agent("a"), Scope(project="p"), {"session": SURROGATE}),
+    ],
+    ids=str,
+)
+def test_a_seat_needs_who_and_where(memory, actor, scope, more):
+    with pytest.raises(InvalidInput) as caught:
+        memory.seat(actor, scope, **more)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("target", ["", " ", "postgresql://host/db", "qdrant://x"])
+def test_what_can_not_be_opened_is_refused_in_words(target):
+    with pytest.raises(InvalidInput) as caught:
+        mnemon.open(target)
+    assert caught.value.hint
+
+
+def test_a_file_is_no_memory(tmp_path):
+    (tmp_path / "a.txt").write_text("x", encoding="utf-8")
+    with pytest.raises(InvalidInput):
+        mnemon.open(tmp_path / "a.txt")
+
+
+def test_the_limit_of_a_text_is_configurable_and_exact(clock):
+    config = config_from({"limits": {"text_bytes_max": 10, "data_bytes_max": 1000}})
+    with mnemon.open(":memory:", clock=clock, config=config) as memory:
+        seat = memory.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+        seat.log("a", "x" * 10)
+        seat.log("a", "가나다x")
+        for text in ("x" * 11, "가나다xx"):
+            with pytest.raises(InvalidInput):
+                seat.log("a", text)
+        with pytest.raises(InvalidInput):
+            seat.log("a", "x", data={"n": "가" * 900})
+        seat.log("a", "x", data={"n": "가" * 200})
+        assert memory.stats().events == 3
+
+
+def test_the_largest_text_allowed_is_remembered_and_found(seats):
+    text = ("lorem ipsum dolor sit amet " * 3000)[:65_530] + " zebra"
+    unit = seats.agent().remember(text).unit
+    assert unit.content == text
+    assert seats.agent().recall("zebra").items[0].unit.id == unit.id
