@@ -82,6 +82,10 @@ class StoreUnavailable(StoreError):
 class StoreCorrupt(StoreError):
     """The store's file is damaged or foreign: restore a backup, or rebuild from an export."""
 
+    def __init__(self, message: str, *, hint: str = "", event_id: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.event_id = event_id
+
 
 class Incompatible(StoreError):
     """The store was written by a newer Mnemon: upgrade Mnemon; the file was left untouched."""

@@ -7,13 +7,13 @@ import os
 from mnemon.errors import InvalidInput, NotFound, StoreUnavailable
 from mnemon.lazy import Lazy
 from mnemon.ledger.act import Ledger
-from mnemon.model.actor import Actor
+from mnemon.model.actor import Actor, checked_id
 from mnemon.model.event import EventType
 from mnemon.model.instant import checked_instant
 from mnemon.model.presence import Presence
 from mnemon.model.scope import Level, Scope
 from mnemon.model.value import replace
-from mnemon.policy.admission import checked_count, checked_text
+from mnemon.policy.admission import checked_count, checked_list, checked_name, checked_text
 from mnemon.policy.trust import confidence_at
 from mnemon.staging.append import Entry, append
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mnemon.config import Config
     from mnemon.gate import promote as promotion
     from mnemon.gate import verify as verification
-    from mnemon.ledger import audit, replay, transfer
+    from mnemon.ledger import audit, replay, standing, transfer
     from mnemon.ledger.act import Act
     from mnemon.model import citation as citations_model
     from mnemon.model import claim as claims_model
@@ -84,6 +84,7 @@ else:
     replay = Lazy("mnemon.ledger.replay")
     retention = Lazy("mnemon.policy.retention")
     retirement = Lazy("mnemon.published.retirement")
+    standing = Lazy("mnemon.ledger.standing")
     succession = Lazy("mnemon.published.succession")
     transfer = Lazy("mnemon.ledger.transfer")
     tree = Lazy("mnemon.code.tree")
@@ -137,6 +138,8 @@ class Memory:
             raise InvalidInput(
                 "A seat needs an Actor and a Scope.", hint='mem.seat(Actor.agent("coder-1"), Scope(project="shop"))'
             )
+        if session is not None:
+            checked_name(session, "a session")
         tree = self._root if root is None else os.path.abspath(os.fspath(root))
         return Seat(self, Presence(actor, scope, session, tree))
 
@@ -154,7 +157,7 @@ class Memory:
 
     def audit(self, progress: Progress | None = None) -> LogCheck:
         """Walk every hash chain; names the first entry that does not hold."""
-        return self._store.read(lambda reader: audit.checked_chain(reader.events(), reader.head, progress))
+        return self._store.read(lambda reader: audit.checked_chain(reader.events(), reader.heads(), progress))
 
     def rebuild(self, progress: Progress | None = None) -> Rebuild:
         """Recreate every projection from the log alone and compare digests. Writers wait meanwhile."""
@@ -206,9 +209,14 @@ class Memory:
         """Write the whole log as JSON lines; gives the number of events. An existing file is not overwritten."""
         target = os.fspath(path)
         self._refuse_existing(target)
-        with open(target + ".partial", "w", encoding="utf-8") as file:
-            count = self._store.read(lambda reader: transfer.write_export(reader.events(), file.write, progress))
-        os.replace(target + ".partial", target)
+        try:
+            with open(target + ".partial", "w", encoding="utf-8") as file:
+                count = self._store.read(lambda reader: transfer.write_export(reader.events(), file.write, progress))
+            os.replace(target + ".partial", target)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"{target} can't be written: {error.strerror}.", hint="Choose another place."
+            ) from None
         return count
 
     def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
@@ -312,17 +320,18 @@ class Seat:
         attributes: Mapping[str, Any] | None = None,
     ) -> Stored | Refused:
         """Claim something. It becomes a unit, joins one that says the same, or is refused by a rule."""
+        given: Any = citations
         claim = claims_model.Claim(
             content=content,
             kind=kind,
             level=level,
             domain=domain,
-            citations=tuple(citations),
+            citations=given,
             importance=importance,
             occurred_at=occurred_at,
             session=session,
             key=key,
-            attributes=attributes or {},
+            attributes={} if attributes is None else attributes,
         )
         return self.remember_many([claim])[0]
 
@@ -333,6 +342,7 @@ class Seat:
         but for numbers, names and negations, but near-duplicates in other words are not searched for.
         """
         whole = [self._checked(claim) for claim in claims]
+        self._read(lambda reader: self._check_evidence(reader, whole))
         size = max(1, self._memory.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(whole), size):
@@ -340,6 +350,11 @@ class Seat:
             if progress is not None:
                 progress(len(outcomes))
         return [self._current(answered) for answered in outcomes]
+
+    def _check_evidence(self, reader: Reader, claims: Sequence[Claim]) -> None:
+        """Refuse what cites nothing real before anything is stored, so that a wrong claim stops the whole call."""
+        for claim in claims:
+            standing.check_citations(reader, self.presence, claim.citations)
 
     def _remembered(self, claims: Sequence[Claim], *, search: bool) -> list[Stored | Refused]:
         if not search:
@@ -375,7 +390,7 @@ class Seat:
             raise InvalidInput(
                 f"passed must be True or False, not {passed!r}.", hint="verify(passed=True, tests=[...])"
             )
-        names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in tests]
+        names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in checked_list(tests, "tests")]
         whole = self._whole_hash(commit)
         hands = verification.Hands(
             remember=remembering.remember, record_unit=remembering.record_unit, relate=self._relate_episode
@@ -442,9 +457,9 @@ class Seat:
                 kind=None if kind is None else units_model.Kind.parse(kind),
                 status=None if status is None else units_model.Status.parse(status),
                 level=None if level is None else Level.parse(level),
-                domain=domain,
+                domain=None if domain is None else checked_id(domain, "a domain"),
                 limit=limit,
-                before=after,
+                before=None if after is None else checked_id(after, "a unit's id"),
             )
         )
         return [self._aged(unit) for unit in found]
@@ -531,9 +546,9 @@ class Seat:
         )
 
     def history(self, unit_id: str) -> list[Event]:
-        """The unit's events, oldest first."""
+        """The unit's events, oldest first, without what they tell of units that this seat may not see."""
         self._stored(unit_id)
-        return self._read(lambda reader: list(reader.events_of_unit(unit_id)))
+        return self._read(lambda reader: explain.told(reader, unit_id, self.presence.visible_keys))
 
     # 4. Recall
 
@@ -561,8 +576,8 @@ class Seat:
             self.presence,
             query,
             k=k,
-            kinds=[units_model.Kind.parse(kind) for kind in kinds or ()],
-            domain=domain,
+            kinds=[units_model.Kind.parse(kind) for kind in checked_list(kinds or (), "kinds")],
+            domain=None if domain is None else checked_id(domain, "a domain"),
             as_of=None if as_of is None else checked_instant(as_of, "as_of"),
             now=self._memory._clock(),
             rules=self._memory.config.recall,
@@ -571,8 +586,8 @@ class Seat:
         return replace(found, items=items, notes=self._handed([item.unit.id for item in items]))
 
     def _handed(self, unit_ids: list[str]) -> tuple[str, ...]:
-        """Record what a task was handed: reuse is counted from it, and an echo is known by it (R2, R6)."""
-        if not unit_ids or self.presence.task_key is None:
+        """Record what was handed out: a task's reuse is counted from it, and an echo is known by it (R2, R6)."""
+        if not unit_ids:
             return ()
         known = {use.unit_id for use in self._read(lambda reader: reader.uses_of_task(self.presence.scope_key))}
         new = [unit_id for unit_id in unit_ids if unit_id not in known]
@@ -588,7 +603,7 @@ class Seat:
 
     def _stored(self, unit_id: str) -> Unit:
         """The unit as it is stored, if this seat may see it."""
-        unit = self._read(lambda reader: reader.unit(unit_id))
+        unit = self._read(lambda reader: reader.unit(checked_id(unit_id, "a unit's id")))
         if unit is None or unit.scope.key not in self.presence.visible_keys:
             raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
         return unit

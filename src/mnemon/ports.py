@@ -26,6 +26,9 @@ class Reader(Protocol):
     def position(self) -> int:
         """The position of the newest event of all streams; positions follow commit order."""
 
+    def heads(self) -> dict[Stream, tuple[int, bytes]]:
+        """Every stream with its last sequence number and hash."""
+
     def event(self, event_id: str) -> Event | None: ...
     def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None: ...
     def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
@@ -36,7 +39,7 @@ class Reader(Protocol):
 
     def events_of_unit(self, unit_id: str) -> Iterator[Event]: ...
     def events_containing(self, needle: str) -> Iterator[Event]:
-        """The events whose payload holds this text, verbatim, in any string."""
+        """The events whose payload holds this text: verbatim in any string, or in JSON inside a string."""
 
     # The projections.
     def unit(self, unit_id: str) -> Unit | None: ...
@@ -49,6 +52,7 @@ class Reader(Protocol):
         status: Status | None = None,
         level: Level | None = None,
         domain: str | None = None,
+        live: bool | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[Unit]:
@@ -95,7 +99,10 @@ class Transaction(Reader, Protocol):
 
     def put_link(self, link: Link) -> None: ...
     def drop_link(self, link_id: str) -> None: ...
-    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime) -> None: ...
+    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None: ...
+    def drop_tests(self, event_ids: Sequence[str]) -> None:
+        """Forget the outcomes that these events recorded last."""
+
     def put_use(self, use: Use) -> None: ...
     def drop_uses(self, unit_id: str) -> None: ...
     def clear_projections(self) -> None: ...

@@ -163,7 +163,7 @@ def _everything(reader: Reader) -> dict[str, Any]:
     return {
         "events": events,
         "position": reader.position(),
-        "heads": {event.stream: reader.head(event.stream) for event in events},
+        "heads": reader.heads(),
         "keys": [reader.event_for_key(event.scope.key, str(event.actor), event.key) for event in events if event.key],
         "rows": list(reader.rows()),
         "searchable": reader.searchable_after(0, 10_000),
@@ -180,7 +180,7 @@ def _filled(transaction: Transaction) -> None:
     second = _put(transaction, made_unit("u-2", content="Checkout retries five times"), skeleton="skeleton-key")
     recorded(transaction, key="k-1", payload={"text": "staged"})
     transaction.put_link(made_link("l-1", first.id, second.id))
-    transaction.put_test(Stream("acme", "shop"), "test_b", True, _START)
+    transaction.put_test(Stream("acme", "shop"), "test_b", True, _START, "e-1")
     transaction.put_use(Use(unit_id=first.id, task_key="task", handed=True))
 
 
@@ -285,7 +285,7 @@ class StoreContract:
                 recorded(transaction, key="k-2")
                 recorded(transaction, scope=Scope(org="new", project="new"))
                 transaction.put_link(made_link("l-1", "u-1", "u-2", open=False))
-                transaction.put_test(Stream("acme", "shop"), "test_b", False, _START)
+                transaction.put_test(Stream("acme", "shop"), "test_b", False, _START, "e-2")
                 transaction.put_use(Use(unit_id="u-1", task_key="task", blamed=True))
                 transaction.drop_uses("u-1")
                 transaction.drop_link("l-1")
@@ -311,7 +311,7 @@ class StoreContract:
                 assert not _raised(_Stop(), lambda: store.write(failing))
             events = list(store.read(lambda reader: list(reader.events())))
             assert [event.seq for event in events] == [1, 2, 3]
-            assert store.read(lambda reader: checked_chain(reader.events(), reader.head)).ok
+            assert store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
 
     def test_a_read_is_one_consistent_view_while_others_write(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
@@ -370,7 +370,7 @@ class StoreContract:
                     1,
                     event.hash,
                 )
-            assert store.read(lambda reader: checked_chain(reader.events(), reader.head)).ok
+            assert store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
 
     def test_every_stream_has_its_own_numbers_and_head(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
@@ -385,6 +385,10 @@ class StoreContract:
                 head = store.read(lambda reader, stream=stream: reader.head(stream))  # type: ignore[misc]
                 assert head == (3, events[-1].hash)
             assert store.read(lambda reader: reader.counts())["total"]["streams"] == len(scopes)
+            heads = store.read(lambda reader: reader.heads())
+            assert set(heads) == {Stream(scope.org, scope.project) for scope in scopes}
+            for stream, head in heads.items():
+                assert store.read(lambda reader, stream=stream: reader.head(stream)) == head  # type: ignore[misc]
 
     def test_positions_follow_commit_order_over_all_streams(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
@@ -469,7 +473,7 @@ class StoreContract:
             after = store.read(lambda reader: list(reader.events()))
             assert after == [before[0], replace(before[1], body=None, salt=None), before[2]]
             assert after[1].erased
-            assert store.read(lambda reader: checked_chain(reader.events(), reader.head)).ok
+            assert store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
             found = store.read(lambda reader: list(reader.events_containing("forget me")))
             assert [event.id for event in found] == [before[0].id, before[2].id]
 
@@ -580,6 +584,8 @@ class StoreContract:
             assert listed(level=Level.PROJECT) == [unit for unit in seen if unit.level is Level.PROJECT][::-1]
             assert listed(domain="coding") == [unit for unit in seen if unit.domain == "coding"][::-1]
             assert listed(domain="codin_") == listed(domain="%") == listed(domain="CODING") == []
+            assert listed(live=True) == [unit for unit in seen if unit.live][::-1]
+            assert listed(live=False, limit=2) == [unit for unit in seen if not unit.live][:1:-1]
             assert listed(kind=Kind.FACT, status=Status.ARCHIVED) == []
             assert listed(kind=Kind.SKILL, status=Status.ARCHIVED, level=Level.ORG, domain="coding") == [seen[7]]
 
@@ -709,14 +715,29 @@ class StoreContract:
                 return store.read(lambda reader: reader.test_passed(Stream("acme", project), name))
 
             for project in ("shop", None):
-                store.write(lambda tx, p=project: tx.put_test(Stream("acme", p), "test_b", True, _START))  # type: ignore[misc]
+                store.write(lambda tx, p=project: tx.put_test(Stream("acme", p), "test_b", True, _START, f"e-{p}"))  # type: ignore[misc]
                 assert passed(project)
             assert not passed("shop-2")
             assert not passed("shop", "test_%")
             assert not passed("shop", "TEST_B")
-            store.write(lambda tx: tx.put_test(Stream("acme", "shop"), "test_b", False, _START))
+            store.write(lambda tx: tx.put_test(Stream("acme", "shop"), "test_b", False, _START, "e-2"))
             assert not passed("shop")
             assert passed(None)
+
+    def test_outcomes_are_forgotten_by_the_events_that_recorded_them_last(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            stream = Stream("acme", "shop")
+
+            def passed(name: str) -> bool:
+                return store.read(lambda reader: reader.test_passed(stream, name))
+
+            for name, event_id in (("a", "e-1"), ("b", "e-1"), ("c", "e-2"), ("b", "e-3")):
+                store.write(lambda tx, n=name, e=event_id: tx.put_test(stream, n, True, _START, e))  # type: ignore[misc]
+            store.write(lambda tx: tx.drop_tests(["e-1", "nothing"]))
+            assert [passed(name) for name in "abc"] == [False, True, True]
+            store.write(lambda tx: tx.drop_tests([]))
+            assert [passed(name) for name in "abc"] == [False, True, True]
+            assert len(store.read(lambda reader: list(reader.rows()))) == 2
 
     def test_a_flag_of_a_use_once_set_stays_set(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
@@ -761,7 +782,7 @@ class StoreContract:
                 unit = made_unit(f"{name}-{number}", scope=scope, content=name, attributes={name: name, "n": 1.5})
                 transaction.put_unit(unit, canonical_key=name, skeleton_key=None, searchable_at=number)
                 transaction.put_link(made_link(name, name, unit.id))
-                transaction.put_test(Stream(scope.org, scope.project), name, number % 2 == 0, _START)
+                transaction.put_test(Stream(scope.org, scope.project), name, number % 2 == 0, _START, name)
                 transaction.put_use(Use(unit_id=name, task_key=f"t{name}", handed=True, blamed=number % 2 == 0))
 
         model = InMemoryStore()
@@ -797,7 +818,7 @@ class StoreContract:
                     event.payload["number"] for event in events if event.payload and event.payload["who"] == name
                 ]
                 assert numbers == list(range(_WRITES_EACH)), "each writer's own order is kept"
-            assert store.read(lambda reader: checked_chain(reader.events(), reader.head)).ok
+            assert store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
 
     def test_work_that_fails_among_the_writes_of_other_threads_is_undone_alone(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
@@ -826,7 +847,7 @@ class StoreContract:
             assert [event.seq for event in events] == list(range(1, len(stored) + 1))
             assert sorted(store.read(lambda reader: reader.units(stored))) == stored
             assert len(store.read(lambda reader: list(reader.rows()))) == len(stored)
-            assert store.read(lambda reader: checked_chain(reader.events(), reader.head)).ok
+            assert store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
 
     @staticmethod
     def _together(calls: list[Callable[[], None]]) -> None:

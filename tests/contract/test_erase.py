@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -117,13 +118,19 @@ def test_r16_a_quote_is_found_wherever_it_hides(memory, seats, tmp_path, shape, 
         agent.verify(True, analysis={"critique": "fine", "result": {"said": [content]}, "key_decisions": [content]})
     elif way == "refused claim":
         agent.remember(f"Wide: {content}", level="project")
-    elif way == "reason":
-        seats.human().reject(other.id, f"because {content}")
     else:
-        agent.verify(True, tests=[f"test[{content}]"])
+        seats.human().reject(other.id, f"because {content}")
     seats.human().erase(unit.id, "privacy")
     assert WORD not in everything_said(memory, seats, tmp_path)
     assert memory.audit().ok
+    assert memory.rebuild().same
+
+
+def test_r16_a_test_named_after_the_content_is_forgotten_too(memory, seats, tmp_path):
+    unit = seats.agent().remember(SECRET).unit
+    seats.agent().verify(True, tests=[f"test[{SECRET}]"])
+    seats.human().erase(unit.id, "privacy")
+    assert WORD not in everything_said(memory, seats, tmp_path)
     assert memory.rebuild().same
 
 
@@ -183,10 +190,8 @@ def test_r4_an_orchestrator_does_not_reach_an_org_unit_by_erasing_a_narrower_one
         .unit
     )
     narrow = seats.agent().remember(SECRET, level="task").unit
-    try:
+    with suppress(NotAllowed):
         seats.orchestrator().erase(narrow.id, "tidy")
-    except NotAllowed:
-        pass
     assert seats.human().get(wide.id) == wide
 
 

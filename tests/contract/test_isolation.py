@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,10 +80,8 @@ def crossings(memory, stranger, units, conflict, receipt):
         crossed += [("recall", item) for item in found.items if item.unit.id in ids]
         crossed += [("withheld", item) for item in found.withheld if item.unit_id in ids]
         crossed += [("conflicts", item) for item in (*seat.conflicts(), *seat.proposals()) if set(item.units) & ids]
-        try:
+        with suppress(NotFound):
             crossed.append(("resolve", seat.resolve(conflict.id, winner=units[0].id, reason="why")))
-        except NotFound:
-            pass
         if seat.log("thought", "Other words", key="k").duplicate and seat is seats[0]:
             crossed.append(("key", seat))
     return crossed

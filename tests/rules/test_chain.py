@@ -30,7 +30,7 @@ def log(count=9):
     )
     events = store.read(lambda reader: list(reader.events()))
     heads = {event.stream: (event.seq, event.hash) for event in events}
-    return events, lambda stream: heads.get(stream, (0, b""))
+    return events, heads
 
 
 CHANGES = {
@@ -104,6 +104,12 @@ def test_r1_a_tail_that_was_cut_off_is_found(cut):
     found = checked_chain(events[:-cut], heads)
     assert not found.ok
     assert found.problem
+
+
+def test_r1_a_stream_whose_events_are_all_gone_is_found():
+    events, heads = log()
+    assert not checked_chain([], heads).ok
+    assert not checked_chain([event for event in events if event.stream.project != "bank"], heads).ok
 
 
 def test_r1_an_event_put_in_twice_or_forged_at_the_end_is_found():

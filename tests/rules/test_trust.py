@@ -110,7 +110,7 @@ def test_r7_decay_counts_from_the_last_validation(confidence, later):
 
 @given(confidences)
 def test_g17_a_unit_that_becomes_verified_has_at_least_the_confidence_of_one(confidence):
-    assert verified(trust(confidence), RULES).confidence == max(confidence, 0.6)
+    assert verified(trust(confidence), NOW, RULES).confidence == max(confidence, 0.6)
 
 
 def test_every_kind_has_a_way_to_fade():

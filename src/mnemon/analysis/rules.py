@@ -50,8 +50,11 @@ def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) 
 
 def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis:
     """The calling agent's own analysis (R14), checked: it may add insight, not claim a success that Verify denied."""
+    shape: Any = given
     if isinstance(given, Analysis):
         analysis = given
+    elif not isinstance(shape, dict):
+        raise AnalystFailed(f"An analysis is no {type(shape).__name__}.", hint="Give the fields of mnemon.Analysis.")
     else:
         try:
             fields: dict[str, Any] = {"success": passed, "critique": "", "score": float(passed)} | dict(given)
@@ -65,7 +68,8 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
     score: Any = analysis.score
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
         raise AnalystFailed(f"The score must be from 0 to 1, not {score!r}.", hint="1.0 is a full success.")
-    texts: tuple[Any, ...] = (analysis.critique, *analysis.key_decisions)
+    decisions: Any = analysis.key_decisions
+    texts = [analysis.critique, *(decisions if isinstance(decisions, list | tuple) else [None])]
     if any(not isinstance(text, str) for text in texts):
         raise AnalystFailed("critique and key_decisions must be text.", hint="Give strings.")
     return analysis

@@ -25,7 +25,7 @@ def git(root: str, arguments: Sequence[str]) -> str | None:
             timeout=_WAIT_S_MAX,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None
 

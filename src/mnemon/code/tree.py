@@ -39,10 +39,12 @@ def checked_in_tree(citation: Citation, root: str | None) -> Citation:
 def _text_of(citation: Citation, root: str) -> str:
     """The cited file's text, never from outside the tree."""
     path = os.path.join(root, citation.ref)
-    inside = os.path.realpath(root)
-    if os.path.isabs(citation.ref) or os.path.commonpath([inside, os.path.realpath(path)]) != inside:
-        raise InvalidInput(f"{citation.ref!r} is outside the working tree.", hint="Cite a path relative to its root.")
     try:
+        inside = os.path.realpath(root)
+        if os.path.isabs(citation.ref) or os.path.commonpath([inside, os.path.realpath(path)]) != inside:
+            raise InvalidInput(
+                f"{citation.ref!r} is outside the working tree.", hint="Cite a path relative to its root."
+            )
         if not os.path.isfile(path):
             raise InvalidInput(f"No file {citation.ref!r} in {root}.", hint="Cite a file of the working tree.")
         if os.path.getsize(path) > _FILE_BYTES_MAX:

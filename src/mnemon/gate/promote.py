@@ -7,7 +7,7 @@ from mnemon.ledger.standing import change
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.outcome import Refused, Stored
-from mnemon.model.unit import Status
+from mnemon.model.unit import Status, trust_to_json
 from mnemon.policy.promotion import refusal_to_promote
 from mnemon.text.canonical import canonical, canonical_key
 
@@ -49,8 +49,14 @@ def _twin(act: Act, unit: Unit, scope: Scope) -> Unit | None:
 
 
 def _folded(act: Act, unit: Unit, twin: Unit) -> Stored:
-    """Two units that say the same become one: the wider stands, with the narrower's evidence."""
-    payload = {"said": unit.content, "cite": [citation.to_json() for citation in unit.citations]}
+    """Two units that say the same become one: the wider stands, with the narrower's evidence, voices and standing."""
+    payload: dict[str, Any] = {
+        "from": unit.id,
+        "cite": [citation.to_json() for citation in unit.citations],
+        "voices": [source.to_json() for source in unit.provenance],
+    }
+    if twin.status is Status.HYPOTHESIS and unit.status is not Status.HYPOTHESIS:
+        payload["set"] = {"status": str(unit.status), "trust": trust_to_json(unit.trust)}
     event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
     reason = "promoted into the unit that says the same at the wider level"
     changes = {

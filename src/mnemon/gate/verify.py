@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from mnemon.model.unit import Unit
 
 _CITED_LOGS_MAX = 20
+_DECISIONS_MAX = 50
+_CHARS_MAX = 4_000
 
 
 class Hands:
@@ -136,7 +138,11 @@ def _waiting_claims(act: Act, staged: Sequence[Event]) -> list[tuple[Claim, Act]
     for event in staged:
         payload = event.payload
         if event.type is EventType.CLAIM_REFUSED and payload is not None and payload["rule"] == "G23.validation":
-            claim = replace(Claim.from_json(payload["claim"]), key=None)
+            # The key keeps a claim that went through from being made again by the next verification.
+            key = f"waiting:{event.id}"
+            if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
+                continue
+            claim = replace(Claim.from_json(payload["claim"]), key=key)
             author = Presence(event.actor, event.scope, event.session, act.presence.root)
             if warranted(claim.citations, passed_tests(act, claim.citations)) is Status.VERIFIED:
                 waiting.append((claim, Act(act.transaction, author, act.now, act.config)))
@@ -165,18 +171,18 @@ def _episode(
         "unique": True,
         "task": task,
         "task_key": act.presence.scope_key,
-        "critique": draft.critique,
+        "critique": _cut(draft.critique),
         "reward": draft.score,
         "success": draft.success,
-        "input": canonical_json(steps[0].data.get("context", dict(steps[0].data)) if steps else {}),
-        "output": canonical_json(draft.result),
-        "key_decisions": list(draft.key_decisions),
+        "input": _cut(canonical_json(steps[0].data.get("context", dict(steps[0].data)) if steps else {})),
+        "output": _cut(canonical_json(draft.result)),
+        "key_decisions": [_cut(decision) for decision in draft.key_decisions[:_DECISIONS_MAX]],
         "tests": list(tests),
         "commit": commit,
     }
     outcome = "succeeded" if draft.success else "failed"
     claim = Claim(
-        content=f"{task}\n{outcome}: {draft.critique}",
+        content=f"{task}\n{outcome}: {_cut(draft.critique)}",
         kind=Kind.EPISODE,
         level=level,
         citations=tuple(cited),
@@ -192,8 +198,8 @@ def _episode(
 
 
 def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit, successes: int, hands: Hands) -> str:
-    name = analysis.suggested_skill_name or "skill"
-    code = analysis.extracted_code or ""
+    name = _cut(analysis.suggested_skill_name or "skill")
+    code = _cut(analysis.extracted_code or "")
     claim = Claim(
         content=f"{name}: {task}\n{code}".strip(),
         kind=Kind.SKILL,
@@ -226,5 +232,10 @@ def _task_description(steps: Sequence[LoggedStep], act: Act) -> str:
     """What the first log entry says the task is (G9), else its first text, else its id."""
     if steps:
         described = steps[0].data.get("task_description") or steps[0].data.get("taskDescription")
-        return str(described or steps[0].text)
+        return _cut(str(described or steps[0].text))
     return f"Task {act.presence.scope.task or act.presence.scope.worktree}"
+
+
+def _cut(text: str) -> str:
+    """What an episode keeps of a long text; the whole stands in the log that it cites."""
+    return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]} … ({len(text)} characters in all)"

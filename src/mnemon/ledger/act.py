@@ -7,6 +7,7 @@ import os
 from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemon.lazy import Lazy
 from mnemon.ledger.chain import entry_hash, payload_hash
+from mnemon.model.actor import checked_id
 from mnemon.model.canonical_json import canonical_json
 from mnemon.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemon.model.ids import new_id
@@ -55,7 +56,7 @@ class Act:
     ) -> tuple[Event, tuple[str, ...]]:
         """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
         found: set[str] = set()
-        body = canonical_json(redacted_tree(payload, found))
+        body = canonical_json(_without_secrets(payload, found))
         presence = self.presence
         seq, previous = self.transaction.head(presence.stream)
         salt = os.urandom(16)
@@ -98,7 +99,7 @@ class Act:
 
     def visible_unit(self, unit_id: str) -> Unit:
         """The unit, if this seat may see it. What it may not see does not exist for it."""
-        unit = self.transaction.unit(unit_id)
+        unit = self.transaction.unit(checked_id(unit_id, "a unit's id"))
         if unit is None or unit.scope.key not in self.presence.visible_keys:
             raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
         return unit
@@ -108,15 +109,21 @@ class Act:
         unit = self.visible_unit(unit_id)
         if unit.erased_at is not None:
             raise NotFound(f"Unit {unit_id} was erased.", hint="Nothing can be done with it any more.")
+        self.check_version(unit, expected_version)
+        return unit
+
+    @staticmethod
+    def check_version(unit: Unit, expected_version: int | None, *, proposed: Unit | None = None) -> None:
+        """Refuse a change that was decided on another version of the unit."""
         if expected_version is not None and unit.version != expected_version:
             raise Conflict(
-                f"Unit {unit_id} is at version {unit.version}, not {expected_version}.",
+                f"Unit {unit.id} is at version {unit.version}, not {expected_version}.",
                 hint="Read it again, decide anew, and pass the version you saw.",
                 expected_version=expected_version,
                 actual_version=unit.version,
                 current=unit,
+                proposed=proposed,
             )
-        return unit
 
     def require(self, deed: Deed, unit: Unit) -> None:
         """Refuse the deed unless the policy allows it to this actor at the unit's level (R4)."""
@@ -129,6 +136,13 @@ class Act:
                 rule=rule,
                 hint=f"At {unit.level} scope this is for: {allowed}.",
             )
+
+
+def _without_secrets(payload: dict[str, Any], found: set[str]) -> Any:
+    try:
+        return redacted_tree(payload, found)
+    except RecursionError:
+        raise InvalidInput("The data is nested too deep, or holds itself.", hint="Flatten it.") from None
 
 
 def receipt_for(event: Event, *, redacted: tuple[str, ...] = (), duplicate: bool = False) -> Receipt:

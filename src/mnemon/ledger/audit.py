@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
+from mnemon.errors import StoreCorrupt
 from mnemon.ledger.chain import entry_hash, payload_hash
 from mnemon.model.outcome import LogCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from mnemon.model.event import Event, Stream
 
 
 def checked_chain(
     events: Iterable[Event],
-    head_of: Callable[[Stream], tuple[int, bytes]],
+    heads: Mapping[Stream, tuple[int, bytes]],
     progress: Callable[[int], None] | None = None,
 ) -> LogCheck:
     """Walk every stream; name the first entry that was changed, removed, moved or added by hand."""
-    heads: dict[Stream, tuple[int, bytes]] = {}
-    ids: dict[Stream, str] = {}
+    ends: dict[Stream, tuple[int, bytes, str]] = {}
     walked = 0
-    for event in events:
-        seq, previous = heads.get(event.stream, (0, b""))
-        problem = _problem(event, seq, previous)
-        if problem:
-            return LogCheck(
-                ok=False, events=walked, first_broken=event.id, problem=f"{event.stream} #{event.seq}: {problem}"
-            )
-        heads[event.stream] = (event.seq, event.hash)
-        ids[event.stream] = event.id
-        walked += 1
-        if progress and walked % 1000 == 0:
-            progress(walked)
-    for stream, (seq, hash) in heads.items():
-        if head_of(stream) != (seq, hash):
-            problem = f"{stream} ends at #{seq}, but its head says #{head_of(stream)[0]}: entries were cut off"
-            return LogCheck(ok=False, events=walked, first_broken=ids[stream], problem=problem)
+    try:
+        for event in events:
+            seq, previous, _ = ends.get(event.stream, (0, b"", ""))
+            problem = _problem(event, seq, previous)
+            if problem:
+                problem = f"{event.stream} #{event.seq}: {problem}"
+                return LogCheck(ok=False, events=walked, first_broken=event.id, problem=problem)
+            ends[event.stream] = (event.seq, event.hash, event.id)
+            walked += 1
+            if progress and walked % 1000 == 0:
+                progress(walked)
+    except StoreCorrupt as error:
+        return LogCheck(ok=False, events=walked, first_broken=error.event_id, problem=error.message)
+    for stream, head in heads.items():
+        seq, hash, last_id = ends.get(stream, (0, b"", ""))
+        if head != (seq, hash):
+            problem = f"{stream} ends at #{seq}, but its head says #{head[0]}: entries were cut off"
+            return LogCheck(ok=False, events=walked, first_broken=last_id or f"{stream} #1", problem=problem)
     return LogCheck(ok=True, events=walked)
 
 

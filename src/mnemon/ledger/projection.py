@@ -9,7 +9,7 @@ from mnemon.model.instant import instant
 from mnemon.model.link import Link, Use
 from mnemon.model.scope import Scope
 from mnemon.model.trust import Trust
-from mnemon.model.unit import Kind, Provenance, Status, Unit, fields_from_json, unit_from_json
+from mnemon.model.unit import Kind, Provenance, Status, Unit, fields_from_json
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def project(transaction: Transaction, event: Event) -> None:
                 transaction.put_use(Use(unit_id=unit_id, task_key=task_key, handed=True))
         case EventType.TASK_VERIFIED:
             for name in payload["tests"]:
-                transaction.put_test(event.stream, name, payload["passed"], event.recorded_at)
+                transaction.put_test(event.stream, name, payload["passed"], event.recorded_at, event.id)
         case EventType.LINK_ADDED:
             transaction.put_link(Link.from_json(payload["link"] | {"id": event.id}))
         case EventType.LINK_RESOLVED:
@@ -59,8 +59,7 @@ def project(transaction: Transaction, event: Event) -> None:
             for record in payload["units"]:
                 transaction.drop_uses(record["id"])
                 _put(transaction, _tombstone(record, event), searchable_at=event.position)
-            for record in payload["rewritten"]:
-                _put(transaction, unit_from_json(record), searchable_at=event.position)
+            transaction.drop_tests(payload["events"])
         case _:
             _change(transaction, event, payload)
 
@@ -78,14 +77,23 @@ def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> 
         fields["citations"] = (*before.citations, *(item for item in gained if item not in before.citations))
     if event.type in {EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}:
         fields["mentions"] = before.mentions + 1
-    if event.type is EventType.UNIT_MERGED and _is_new_voice(before, event):
+    if event.type is EventType.UNIT_MERGED and "voices" not in payload and _is_new_voice(before, event):
         fields["provenance"] = (*before.provenance, _source(event))
+    if "voices" in payload:
+        fields["provenance"] = _joined(before.provenance, payload["voices"])
     counters_only = not payload.get("set") and not gained and "provenance" not in fields
     if not counters_only:
-        fields["version"] = before.version + 1
+        fields.setdefault("version", before.version + 1)
     after = replace(before, **fields)
     searched = any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
     _put(transaction, after, searchable_at=event.position if searched else None)
+
+
+def _joined(known: tuple[Provenance, ...], voices: list[dict[str, Any]]) -> tuple[Provenance, ...]:
+    """The provenances of a unit and of its twin, each actor and place once."""
+    heard = {(source.actor, source.scope) for source in known}
+    new = [source for source in map(Provenance.from_json, voices) if (source.actor, source.scope) not in heard]
+    return (*known, *new)[:PROVENANCE_MAX]
 
 
 def _is_new_voice(unit: Unit, event: Event) -> bool:

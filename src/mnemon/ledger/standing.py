@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mnemon.ledger.act import Act
     from mnemon.model.citation import Citation
     from mnemon.model.link import Use
+    from mnemon.model.presence import Presence
     from mnemon.model.unit import Unit
+    from mnemon.ports import Reader
 
 
 def passed_tests(act: Act, citations: Iterable[Citation]) -> set[str]:
@@ -27,17 +29,17 @@ def passed_tests(act: Act, citations: Iterable[Citation]) -> set[str]:
     return {name for name in names if act.transaction.test_passed(act.presence.stream, name)}
 
 
-def check_citations(act: Act, citations: Iterable[Citation]) -> None:
+def check_citations(reader: Reader, presence: Presence, citations: Iterable[Citation]) -> None:
     """Refuse evidence that isn't there, and a person's word given by another (R2). Code is checked before the act."""
     for citation in citations:
         if citation.kind is CitationKind.LOG:
-            event = act.transaction.event(citation.ref)
-            if event is None or event.stream != act.presence.stream:
+            event = reader.event(citation.ref)
+            if event is None or event.stream != presence.stream:
                 raise InvalidInput(
-                    f"No event {citation.ref!r} in this project's log.", hint="Cite the event_id of a receipt."
+                    f"No event {citation.ref!r} in this project's log.", hint="Cite a receipt's event_id."
                 )
         elif citation.kind is CitationKind.HUMAN:
-            actor = act.presence.actor
+            actor = presence.actor
             if actor.kind != "human" or actor.id != citation.ref:
                 raise InvalidInput(
                     f"{actor} can't vouch in the name of human {citation.ref!r} (R2).",
@@ -67,9 +69,9 @@ def raise_by_evidence(act: Act, unit: Unit, given: Signal | None = None) -> Unit
         return unit
     because = [str(citation) for citation in unit.citations if counts(citation, tests)]
     trust = unit.trust if given is None else signalled(unit.trust, given, act.now, act.config.trust)
-    trust = verified(trust, act.config.trust)
+    trust = verified(trust, act.now, act.config.trust)
     changes = {"status": str(Status.VERIFIED), "trust": trust_to_json(trust)}
-    return change(act, EventType.UNIT_VERIFIED, unit, {"because": because, "set": changes})
+    return publish_if_reused(act, change(act, EventType.UNIT_VERIFIED, unit, {"because": because, "set": changes}))
 
 
 def credit(act: Act, unit: Unit, use: Use, given: Signal | None) -> Unit:
@@ -80,10 +82,15 @@ def credit(act: Act, unit: Unit, use: Use, given: Signal | None) -> Unit:
         unit = change(act, EventType.UNIT_USED, unit, {"use": flags, "set": changes})
     else:
         unit = signal(act, EventType.UNIT_USED, unit, given, {"use": flags, "set": changes})
-    if publishable(unit.status, unit.uses, act.config.gate.reuse_min):
-        published = {"reuses": unit.uses, "set": {"status": str(Status.PUBLISHED)}}
-        unit = change(act, EventType.UNIT_PUBLISHED, unit, published)
-    return unit
+    return publish_if_reused(act, unit)
+
+
+def publish_if_reused(act: Act, unit: Unit) -> Unit:
+    """Verified to published, once enough distinct tasks have reused it, in whichever order the two came (Rule 3)."""
+    if not publishable(unit.status, unit.uses, act.config.gate.reuse_min):
+        return unit
+    payload = {"reuses": unit.uses, "set": {"status": str(Status.PUBLISHED)}}
+    return change(act, EventType.UNIT_PUBLISHED, unit, payload)
 
 
 def blame(act: Act, unit: Unit, use: Use) -> Unit:

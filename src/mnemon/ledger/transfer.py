@@ -105,6 +105,16 @@ def _record(event: Event) -> dict[str, Any]:
 def _event(number: int, line: str) -> Event:
     try:
         record = json.loads(line)
+        texts = ("org", "id", "type", "actor", "payload_hash", "hash")
+        maybe = ("project", "session", "subject", "key", "body", "salt")
+        fits = (
+            all(isinstance(record[name], str) for name in texts)
+            and all(isinstance(record[name], str | None) for name in maybe)
+            and all(type(record[name]) is int for name in ("seq", "occurred_at", "recorded_at"))
+        )
+        if not fits:
+            raise TypeError("a field has a wrong type")
+        (record["body"] or "").encode()
         return Event(
             id=record["id"],
             stream=Stream(record["org"], record["project"]),
@@ -122,7 +132,7 @@ def _event(number: int, line: str) -> Event:
             payload_hash=bytes.fromhex(record["payload_hash"]),
             hash=bytes.fromhex(record["hash"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, InvalidInput) as error:
         raise InvalidInput(
-            f"Line {number} is no event: {error!r}.", hint="The file was changed or cut; export again."
+            f"Line {number} is no event: {error!r}.", hint="The file was changed; export again."
         ) from None

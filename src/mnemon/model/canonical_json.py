@@ -32,6 +32,9 @@ def canonical_json(content: Any) -> str:
         ) from None
 
 
-def json_needle(text: str) -> str:
-    """`text` as it stands inside a JSON string."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+def json_needles(text: str) -> tuple[str, ...]:
+    """`text` as it stands inside JSON strings: as we write them, as others do (ASCII), and once more inside those."""
+    plain = json.dumps(text, ensure_ascii=False)[1:-1]
+    ascii_only = json.dumps(text)[1:-1]
+    nested = (json.dumps(form, ensure_ascii=False)[1:-1] for form in (plain, ascii_only))
+    return tuple(dict.fromkeys((plain, ascii_only, *nested)))

@@ -38,6 +38,7 @@ class EventType(StrEnum):
     UNIT_ARCHIVED = "unit.archived"
     UNIT_REVIVED = "unit.revived"
     UNIT_ERASED = "unit.erased"
+    UNIT_RESTATED = "unit.restated"
     LINK_ADDED = "link.added"
     LINK_RESOLVED = "link.resolved"
     RECALLED = "recalled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
+from mnemon.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +33,32 @@ def checked_text(text: Any, what: str, bytes_max: int) -> str:
     return text
 
 
+def checked_name(name: Any, what: str) -> str:
+    """`name` if it can name something and is no secret: names are stored as they are."""
+    named = checked_id(name, what)
+    _, kinds = redacted(named)
+    if kinds:
+        raise InvalidInput(
+            f"{what[0].upper()}{what[1:]} holds a secret ({', '.join(kinds)}).", hint="Use another name."
+        )
+    return named
+
+
+def checked_mapping(given: Any, what: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise InvalidInput(f"{what} must be a dictionary, not {type(given).__name__}.", hint='Use {"name": ...}.')
+    return dict(given)
+
+
+def checked_list(given: Any, what: str) -> list[Any]:
+    """`given` as a list; a lone string or value where a list is meant is a mistake that would go unseen."""
+    if not isinstance(given, list | tuple | set | frozenset):
+        raise InvalidInput(f"{what} must be a list, not {type(given).__name__}.", hint="Put it in [ ].")
+    return list(given)
+
+
 def checked_key(key: str) -> str:
-    if len(checked_id(key, "an idempotency key")) > KEY_CHARS_MAX:
+    if len(checked_name(key, "an idempotency key")) > KEY_CHARS_MAX:
         raise InvalidInput(f"An idempotency key has at most {KEY_CHARS_MAX} characters.", hint="Use a hash as the key.")
     return key
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
 from mnemon.model.citation import Citation
+from mnemon.model.claim import Claim
 from mnemon.model.instant import checked_instant
 from mnemon.model.scope import Level
 from mnemon.model.trust import DecayPolicy, Signal
 from mnemon.model.unit import Kind
 from mnemon.model.value import replace
-from mnemon.policy.admission import checked_key, checked_text
+from mnemon.policy.admission import checked_key, checked_list, checked_mapping, checked_name, checked_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemon.model.claim import Claim
     from mnemon.model.scope import Scope
 
 
@@ -35,9 +35,13 @@ def checked_signal(signal: str) -> Signal:
 
 def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
     """The claim with every field of its proper type; its level is the seat's own where it names none."""
+    given: Any = claim
+    if not isinstance(given, Claim):
+        raise InvalidInput(f"{given!r} is no claim.", hint='Use Claim(content="...").')
     if claim.decay_policy is not None and claim.decay_policy not in set(DecayPolicy):
         raise InvalidInput(f"{claim.decay_policy!r} is no decay policy.", hint=f"Use one of: {', '.join(DecayPolicy)}.")
-    for citation in claim.citations:
+    cited = checked_list(claim.citations, "citations")
+    for citation in cited:
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
     level = scope.level if claim.level is None else Level.parse(claim.level)
@@ -48,10 +52,11 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
         kind=Kind.parse(claim.kind),
         level=level,
         domain=checked_id(claim.domain, "a domain"),
-        citations=tuple(dict.fromkeys(claim.citations)),
+        citations=tuple(dict.fromkeys(cited)),
         importance=checked_share(claim.importance, "Importance"),
         occurred_at=None if claim.occurred_at is None else checked_instant(claim.occurred_at, "occurred_at"),
-        session=None if claim.session is None else checked_id(claim.session, "a session"),
+        session=None if claim.session is None else checked_name(claim.session, "a session"),
+        attributes=checked_mapping(claim.attributes, "attributes"),
         key=None if claim.key is None else checked_key(claim.key),
         decay_policy=None if claim.decay_policy is None else DecayPolicy(claim.decay_policy),
     )

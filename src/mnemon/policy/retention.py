@@ -50,7 +50,12 @@ def _old(unit: Unit, now: datetime, rules: RetentionRules) -> bool:
 
 def _worthless(unit: Unit, rules: RetentionRules) -> bool:
     if unit.kind == "episode":
-        return float(unit.attributes.get("reward", 1.0)) < rules.reward_min
+        return _below(unit.attributes.get("reward"), rules.reward_min)
     if unit.kind == "skill":
-        return float(unit.attributes.get("success_rate", 1.0)) < rules.success_rate_min
+        return _below(unit.attributes.get("success_rate"), rules.success_rate_min)
     return False
+
+
+def _below(number: object, least: float) -> bool:
+    """What has no number can't be called worthless."""
+    return isinstance(number, int | float) and not isinstance(number, bool) and number < least

@@ -76,6 +76,7 @@ def signalled(trust: Trust, signal: Signal, moment: datetime, rules: TrustRules)
     )
 
 
-def verified(trust: Trust, rules: TrustRules) -> Trust:
-    """Trust of a unit that has just become verified: at least what a verified unit starts with (G17)."""
-    return replace(trust, confidence=max(trust.confidence, rules.initial_verified))
+def verified(trust: Trust, moment: datetime, rules: TrustRules) -> Trust:
+    """Trust of a unit that has just become verified: at least what a verified unit starts with (G17), from now on."""
+    confidence = max(confidence_at(trust, moment, rules), rules.initial_verified)
+    return replace(trust, confidence=confidence, last_validated_at=moment)

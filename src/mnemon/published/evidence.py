@@ -24,7 +24,7 @@ def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | Non
     """Add evidence; a passed test or a person's own word makes a hypothesis verified at once (Rule 2)."""
     unit = act.changeable_unit(unit_id, expected_version)
     act.require(Deed.CITE, unit)
-    check_citations(act, [citation])
+    check_citations(act.transaction, act.presence, [citation])
     if citation in unit.citations:
         return raise_by_evidence(act, unit)
     return raise_by_evidence(act, change(act, EventType.UNIT_CITED, unit, {"cite": [citation.to_json()]}))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemon.model.event import Event, Stream
+    from mnemon.model.link import Link
     from mnemon.model.unit import Unit
     from mnemon.policy.trust import TrustRules
     from mnemon.ports import Reader
@@ -27,20 +28,16 @@ _VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 def explained(
     reader: Reader, unit: Unit, stream: Stream, visible_keys: Sequence[str], now: datetime, rules: TrustRules
 ) -> Explanation:
-    history = tuple(reader.events_of_unit(unit.id))
+    history = tuple(told(reader, unit.id, visible_keys))
     tests = {
         citation.ref
         for citation in unit.citations
         if citation.kind is CitationKind.TEST and reader.test_passed(stream, citation.ref)
     }
-    others = reader.units(
-        {side for link in reader.links_of(unit.id) for side in (link.source, link.target)} | {unit.id}
-    )
     links = [
         link
         for link in reader.links_of(unit.id)
-        if link.type is not LinkType.SIMILAR_TO
-        and all(side in others and others[side].scope.key in visible_keys for side in (link.source, link.target))
+        if link.type is not LinkType.SIMILAR_TO and _both_visible(reader, link, visible_keys)
     ]
     return Explanation(
         unit=unit,
@@ -57,6 +54,21 @@ def explained(
         used_by=tuple(_users(reader, unit)),
         history=history,
     )
+
+
+def told(reader: Reader, unit_id: str, visible_keys: Sequence[str]) -> list[Event]:
+    """The unit's events, without links to units that the reader may not see: their notes quote them."""
+    events = []
+    for event in reader.events_of_unit(unit_id):
+        link = reader.link(event.id) if event.type is EventType.LINK_ADDED else None
+        if event.type is not EventType.LINK_ADDED or (link and _both_visible(reader, link, visible_keys)):
+            events.append(event)
+    return events
+
+
+def _both_visible(reader: Reader, link: Link, visible_keys: Sequence[str]) -> bool:
+    sides = reader.units((link.source, link.target)).values()
+    return len(sides) == 2 and all(side.scope.key in visible_keys for side in sides)
 
 
 def _voice(event: Event) -> Provenance:

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 _DISPUTED_KINDS = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.PROFILE, Kind.SEMANTIC, Kind.SKILL, Kind.POLICY})
 
 
+_OF_A_CLAIM = frozenset(
+    {EventType.CLAIM_REFUSED, EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}
+)
+
+
 def remember(act: Act, claim: Claim, near: Sequence[str] = ()) -> Stored | Refused:
     """Store one checked claim. `near` are the units that a search found alike."""
     clean, secrets = redacted(claim.content)
@@ -41,7 +46,7 @@ def remember(act: Act, claim: Claim, near: Sequence[str] = ()) -> Stored | Refus
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
-    check_citations(act, claim.citations)
+    check_citations(act.transaction, act.presence, claim.citations)
     assert isinstance(claim.level, Level)
     status = warranted(claim.citations, passed_tests(act, claim.citations))
     refusal = refusal_to_write(act.presence.actor, claim.level, status, act.config.policy)
@@ -68,7 +73,7 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
     receipt = receipt_for(event, duplicate=True)
     payload = event.payload
     unit = act.transaction.unit(event.subject or "")
-    if payload is not None and _said(payload) != claim.content:
+    if event.type not in _OF_A_CLAIM or (payload is not None and _said(payload) != claim.content):
         raise Conflict(
             f"Key {claim.key!r} already stands for event {event.id}, which says something else.",
             hint="Use a new key for a new claim; nothing was stored.",
@@ -88,22 +93,30 @@ def _said(payload: dict[str, Any]) -> str:
 
 
 def _same(act: Act, claim: Claim) -> Unit | None:
-    """The live unit that says exactly this, at the claim's level or wider: one fact, one unit (R5, R6)."""
+    """The live unit that says exactly this, at the claim's level or wider: one fact, one unit (R5, R6).
+
+    Text that recall handed out here is an echo of its unit, whatever kind, domain or level it is claimed with.
+    """
     assert isinstance(claim.level, Level)
-    scopes = [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
     text = canonical(claim.content)
-    for unit in act.transaction.units_with_text(scopes, canonical_key(claim.content)):
-        if unit.kind is claim.kind and unit.domain == claim.domain and canonical(unit.content) == text:
+    wide = [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
+    for unit in act.transaction.units_with_text(act.presence.visible_keys, canonical_key(claim.content)):
+        same_place = unit.kind is claim.kind and unit.domain == claim.domain and unit.scope.key in wide
+        if canonical(unit.content) == text and (same_place or (not claim.citations and _was_handed(act, unit))):
             return unit
     return None
+
+
+def _was_handed(act: Act, unit: Unit) -> bool:
+    """Whether recall handed the unit to this seat's scope before."""
+    uses = act.transaction.uses_of_unit(unit.id)
+    return any(use.handed and use.task_key == act.presence.scope_key for use in uses)
 
 
 def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Stored:
     """Another voice for a known fact; an echo of what recall handed out is only a mention (R6)."""
     cited = [citation.to_json() for citation in claim.citations]
-    echo = not cited and any(
-        use.handed and use.task_key == act.presence.scope_key for use in act.transaction.uses_of_unit(unit.id)
-    )
+    echo = not cited and _was_handed(act, unit)
     heard = any(source.actor == act.presence.actor and source.scope == act.presence.scope for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     event, found = act.record(

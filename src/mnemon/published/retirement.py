@@ -7,7 +7,7 @@ from mnemon.ledger.standing import change
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.unit import Status, unit_to_json
-from mnemon.model.value import replace, value
+from mnemon.model.value import value
 from mnemon.policy.permissions import Deed
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mnemon.model.unit import Unit
 
 _VERBATIM_CHARS_MIN = 8
+_OF_ITS_BIRTH = frozenset({"id", "kind", "content", "domain", "importance", "occurred_at", "recorded_at", "attributes"})
 
 
 def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, deed: Deed = Deed.ARCHIVE) -> Unit:
@@ -58,8 +59,8 @@ class Removal:
 def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Removal:
     """Remove a unit's content from everything that holds it: its events, other events and units that quote it.
 
-    An event's hash stays, so the chain still holds. A unit that was made of the content goes too; one whose life only
-    mentions it (a reason, say) is restated without those words.
+    An event's hash stays, so the chain still holds. A unit that was made of the content goes too, if this actor may
+    erase it; one whose life only mentions it (a reason, say) is restated without those words.
     """
     unit = act.visible_unit(unit_id)
     act.require(Deed.ERASE, unit)
@@ -68,36 +69,44 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> 
     unit = act.changeable_unit(unit_id, expected_version)
     if unit.content and unit.content in reason:
         raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
+    gone, touched, doomed = _reach(act, unit)
+    contents = tuple(dict.fromkeys(item.content for item in gone.values() if item.content))
+    links = {link.id for gone_id in gone for link in act.transaction.links_of(gone_id)}
+    payload = {
+        "reason": reason,
+        "links": sorted(links | {event.id for event in doomed.values() if event.type is EventType.LINK_ADDED}),
+        "units": [_remains(item) for item in gone.values()],
+        "events": sorted(doomed),
+    }
+    for event_id in doomed:
+        act.transaction.erase_payload(event_id)
+    act.record(EventType.UNIT_ERASED, payload, subject=unit.id)
+    for other in touched.values():
+        act.record(EventType.UNIT_RESTATED, {"set": _restated(other, contents)}, subject=other.id)
+    return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents))
+
+
+def _reach(act: Act, unit: Unit) -> tuple[dict[str, Unit], dict[str, Unit], dict[str, Event]]:
+    """What an erasure takes: the units made of the content, those whose lives mention it, and the events to empty."""
     gone = {unit.id: unit}
     touched: dict[str, Unit] = {}
     doomed: dict[str, Event] = {}
     waiting = [unit]
     while waiting:
-        current = waiting.pop()
-        for event in _events_about(act, current):
-            if event.erased or event.id in doomed:
+        for event in _events_about(act, waiting.pop()):
+            if event.erased or event.id in doomed or event.type is EventType.UNIT_ERASED:
                 continue
             doomed[event.id] = event
             other = act.transaction.unit(event.subject or "")
-            if other is None or other.id in gone:
+            if other is None or other.id in gone or other.erased_at is not None:
                 continue
-            if event.type is EventType.UNIT_REMEMBERED and other.id not in gone:
+            if event.type is EventType.UNIT_REMEMBERED:
+                act.require(Deed.ERASE, other)
                 gone[other.id] = other
                 waiting.append(other)
             elif event.type is not EventType.LINK_ADDED:
                 touched[other.id] = other
-    contents = tuple(dict.fromkeys(item.content for item in gone.values() if item.content))
-    links = {link.id for unit_id in gone for link in act.transaction.links_of(unit_id)}
-    payload = {
-        "reason": reason,
-        "links": sorted(links | {event.id for event in doomed.values() if event.type is EventType.LINK_ADDED}),
-        "units": [_remains(item) for item in gone.values()],
-        "rewritten": [unit_to_json(item) for item in _restated(touched, set(gone), contents)],
-    }
-    for event_id in doomed:
-        act.transaction.erase_payload(event_id)
-    act.record(EventType.UNIT_ERASED, payload, subject=unit.id)
-    return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents))
+    return gone, {other_id: other for other_id, other in touched.items() if other_id not in gone}, doomed
 
 
 def _provable(act: Act, contents: tuple[str, ...]) -> tuple[str, ...]:
@@ -132,21 +141,12 @@ def _remains(unit: Unit) -> dict[str, object]:
     }
 
 
-def _restated(touched: dict[str, Unit], gone: set[str], contents: tuple[str, ...]) -> list[Unit]:
-    """Units that stay, without the erased words in the notes of their lives."""
-
-    def without(note: str | None) -> str | None:
+def _restated(unit: Unit, contents: tuple[str, ...]) -> dict[str, object]:
+    """Every field of a unit's life as it stands, without the erased words: events that set some are empty now."""
+    life = {name: item for name, item in unit_to_json(unit).items() if name not in _OF_ITS_BIRTH}
+    for name in ("contradiction_note", "archive_reason"):
+        note = life[name]
         for content in contents:
             note = note and note.replace(content, "[ERASED]")
-        return note
-
-    return [
-        replace(
-            unit,
-            version=unit.version + 1,
-            contradiction_note=without(unit.contradiction_note),
-            archive_reason=without(unit.archive_reason),
-        )
-        for unit in touched.values()
-        if unit.id not in gone
-    ]
+        life[name] = note
+    return life | {"version": unit.version + 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.errors import Conflict, InvalidInput, NotFound
 from mnemon.ledger.standing import change, signal
+from mnemon.model.actor import checked_id
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.link import LinkType
@@ -27,7 +28,7 @@ def supersede(
     if new_id == old_id:
         raise InvalidInput("A unit can't supersede itself.", hint="Remember the new content first, then supersede.")
     new = act.changeable_unit(new_id, None)
-    old = act.changeable_unit(old_id, expected_version)
+    old = act.changeable_unit(old_id, None)
     act.require(Deed.SUPERSEDE, old)
     if old.superseded_by is not None:
         raise Conflict(
@@ -38,6 +39,7 @@ def supersede(
             current=act.transaction.unit(old.superseded_by),
             proposed=new,
         )
+    act.check_version(old, expected_version, proposed=new)
     if not new.live:
         raise InvalidInput(
             f"Unit {new_id} is {new.status} and can't replace another.", hint="Revive it, or use a live one."
@@ -70,8 +72,9 @@ def resolve(
     act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None, expected_version: int | None
 ) -> Dispute:
     """Decide a dispute: the winner stands, the other is superseded by it and, if it contradicted, loses trust."""
-    link = act.transaction.link(dispute_id)
-    if link is None:
+    link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
+    sides = act.transaction.units((link.source, link.target)) if link is not None else {}
+    if link is None or any(side.scope.key not in act.presence.visible_keys for side in sides.values()):
         raise NotFound(f"No conflict {dispute_id!r} here.", hint="List them with conflicts().")
     if winner_id not in {link.source, link.target}:
         raise InvalidInput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.model.link import LinkType
 from mnemon.model.outcome import Found, Withheld
+from mnemon.model.unit import Kind
 from mnemon.model.value import replace
 from mnemon.recall.finder import Candidate
 from mnemon.recall.scores import label, ranked, withheld_reason
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mnemon.config import RecallRules
     from mnemon.model.outcome import Recalled
     from mnemon.model.presence import Presence
-    from mnemon.model.unit import Kind
+    from mnemon.model.unit import Unit
     from mnemon.ports import Reader, Store
     from mnemon.recall.finder import Finder
 
@@ -40,7 +41,6 @@ def answer(
     rules: RecallRules,
 ) -> Found:
     """What this seat may be told about the query at this moment (or as of an earlier one)."""
-    moment = as_of or now
     visible = presence.visible_keys
     words = query_tokens(query)
     limit = max(rules.candidates_min, k * rules.candidates_per_item) if k else 0
@@ -56,7 +56,7 @@ def answer(
         unit = candidate.unit
         if unit.scope.key not in visible:
             continue
-        reason = withheld_reason(unit, moment)
+        reason = withheld_reason(unit, now, as_of)
         if reason is None:
             allowed.append(candidate)
         else:
@@ -76,10 +76,15 @@ def _contested(reader: Reader, unit_id: str) -> bool:
 
 def _newest(store: Store, visible: Sequence[str], within: dict[str, list[str]], limit: int) -> list[Candidate]:
     """With nothing to search for, what is newest."""
-    units = store.read(lambda reader: reader.units_in(visible, limit=limit))
-    kinds, domains = within["kinds"], within["domains"]
-    return [
-        Candidate(unit=unit, lexical=0.0)
-        for unit in units
-        if unit.live and (not kinds or unit.kind in kinds) and (not domains or unit.domain in domains)
-    ]
+
+    def look(reader: Reader) -> list[Unit]:
+        found: list[Unit] = []
+        kinds: list[Kind | None] = [Kind(kind) for kind in within["kinds"]]
+        domains: list[str | None] = [*within["domains"]]
+        for kind in kinds or [None]:
+            for domain in domains or [None]:
+                found += reader.units_in(visible, kind=kind, domain=domain, live=True, limit=limit)
+        return found
+
+    newest = sorted(store.read(look), key=lambda unit: unit.id, reverse=True)[:limit]
+    return [Candidate(unit=unit, lexical=0.0) for unit in newest]

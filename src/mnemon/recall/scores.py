@@ -49,12 +49,16 @@ def label(unit: Unit, contested: bool) -> str:
     return f"[{unit.status.upper()}]" + (" [CONTESTED]" if contested else "")
 
 
-def withheld_reason(unit: Unit, moment: datetime) -> str | None:
-    """Why a unit that matches may not be handed out at `moment`, or None (R2, R8)."""
+def withheld_reason(unit: Unit, now: datetime, as_of: datetime | None) -> str | None:
+    """Why a unit that matches may not be handed out now, or as of an earlier moment; None if it may (R2, R8)."""
     if unit.erased_at is not None:
         return "erased"
     if unit.status is Status.ARCHIVED:
         return f"archived: {unit.archive_reason}" if unit.archive_reason else "archived"
+    if as_of is None and unit.status is Status.DEPRECATED:
+        return f"superseded by {unit.superseded_by}"
+    # A clock that went back must not hide what was recorded before it did.
+    moment = as_of or max(now, unit.recorded_at)
     if moment < unit.occurred_at:
         return f"not yet valid: from {unit.occurred_at.isoformat()}"
     if not unit.valid_at(moment):

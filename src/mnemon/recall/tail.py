@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from mnemon.model.unit import Searchable
 
+# A text of the largest size allowed is indexed to its last word.
+TOKENS_MAX = 65_536
 K1 = 1.2
 B = 0.75
 
@@ -17,7 +19,7 @@ B = 0.75
 def frequencies(text: str) -> dict[str, int]:
     """How often each token occurs."""
     counted: dict[str, int] = {}
-    for token in tokens(text):
+    for token in tokens(text, limit=TOKENS_MAX):
         counted[token] = counted.get(token, 0) + 1
     return counted
 

@@ -8,7 +8,7 @@ from mnemon.model.canonical_json import canonical_json
 from mnemon.model.event import EventType
 from mnemon.model.instant import checked_instant
 from mnemon.model.value import value
-from mnemon.policy.admission import checked_key, checked_text
+from mnemon.policy.admission import checked_key, checked_mapping, checked_name, checked_text
 from mnemon.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
@@ -42,14 +42,15 @@ def append(act: Act, entry: Entry) -> Receipt:
         "text": checked_text(entry.text, "The text", act.config.limits.text_bytes_max),
     }
     if entry.data is not None:
-        payload["data"] = dict(entry.data)
+        payload["data"] = checked_mapping(entry.data, "data")
     key = entry.key
     if key is not None:
         earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
         if earlier is not None:
             return _again(earlier, payload)
     occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
-    event, redacted = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=entry.session)
+    session = None if entry.session is None else checked_name(entry.session, "a session")
+    event, redacted = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
     return receipt_for(event, redacted=redacted)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from copy import deepcopy
 
 from mnemon.errors import InvalidInput
-from mnemon.model.canonical_json import canonical_json, json_needle
+from mnemon.model.canonical_json import canonical_json, json_needles
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
 from mnemon.model.link import Use
@@ -41,7 +42,7 @@ class InMemoryTables:
         self._skeletons: dict[str, str | None] = {}
         self._searchable: dict[str, int] = {}
         self._links: dict[str, Link] = {}
-        self._tests: dict[tuple[Stream, str], tuple[bool, int]] = {}
+        self._tests: dict[tuple[Stream, str], tuple[bool, int, str]] = {}
         self._uses: dict[tuple[str, str], Use] = {}
         self._undo: list[Callable[[], object]] = []
 
@@ -67,6 +68,9 @@ class InMemoryTables:
     def head(self, stream: Stream) -> tuple[int, bytes]:
         return self._heads.get(stream, (0, b""))
 
+    def heads(self) -> dict[Stream, tuple[int, bytes]]:
+        return dict(self._heads)
+
     def position(self) -> int:
         return len(self._events)
 
@@ -88,8 +92,10 @@ class InMemoryTables:
         return (event for event in self._events if event.subject == unit_id)
 
     def events_containing(self, needle: str) -> Iterator[Event]:
-        stored = json_needle(needle)
-        return (event for event in self._events if event.body is not None and stored in event.body)
+        stored = json_needles(needle)
+        return (
+            event for event in self._events if event.body is not None and any(form in event.body for form in stored)
+        )
 
     def append(self, event: Event, hash: bytes) -> Event:
         assert event.seq == self.head(event.stream)[0] + 1, "an event takes the next place of its stream"
@@ -112,13 +118,14 @@ class InMemoryTables:
     # Units
 
     def unit(self, unit_id: str) -> Unit | None:
-        return self._units.get(unit_id)
+        unit = self._units.get(unit_id)
+        return None if unit is None else _own(unit)
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
-        return {unit_id: self._units[unit_id] for unit_id in unit_ids if unit_id in self._units}
+        return {unit_id: _own(self._units[unit_id]) for unit_id in unit_ids if unit_id in self._units}
 
     def _sorted(self, chosen: Iterable[Unit], *, newest_first: bool = False) -> list[Unit]:
-        return sorted(chosen, key=lambda unit: unit.id, reverse=newest_first)
+        return [_own(unit) for unit in sorted(chosen, key=lambda unit: unit.id, reverse=newest_first)]
 
     def units_in(
         self,
@@ -128,6 +135,7 @@ class InMemoryTables:
         status: Status | None = None,
         level: Level | None = None,
         domain: str | None = None,
+        live: bool | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[Unit]:
@@ -139,6 +147,7 @@ class InMemoryTables:
             and (status is None or unit.status == status)
             and (level is None or unit.level == level)
             and (domain is None or unit.domain == domain)
+            and (live is None or unit.live == live)
             and (before is None or unit.id < before)
         )
         return self._sorted(chosen, newest_first=True)[:limit]
@@ -177,7 +186,7 @@ class InMemoryTables:
     def put_unit(
         self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
     ) -> None:
-        self._put(self._units, unit.id, unit)
+        self._put(self._units, unit.id, _own(unit))
         self._put(self._canonical, unit.id, canonical_key)
         self._put(self._skeletons, unit.id, skeleton_key)
         if searchable_at is not None:
@@ -197,8 +206,11 @@ class InMemoryTables:
             for _, link in sorted(self._links.items())
             if link.open
             and link.type == type
-            and all(self._units[side].scope.key in scope_keys for side in (link.source, link.target))
+            and all(self._is_within(side, scope_keys) for side in (link.source, link.target))
         ]
+
+    def _is_within(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
+        return unit_id in self._units and self._units[unit_id].scope.key in scope_keys
 
     def put_link(self, link: Link) -> None:
         self._put(self._links, link.id, link)
@@ -207,10 +219,14 @@ class InMemoryTables:
         self._drop(self._links, link_id)
 
     def test_passed(self, stream: Stream, name: str) -> bool:
-        return self._tests.get((stream, name), (False, 0))[0]
+        return self._tests.get((stream, name), (False, 0, ""))[0]
 
-    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime) -> None:
-        self._put(self._tests, (stream, name), (passed, micros(at)))
+    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None:
+        self._put(self._tests, (stream, name), (passed, micros(at), event_id))
+
+    def drop_tests(self, event_ids: Sequence[str]) -> None:
+        for key in [key for key, (_, _, event_id) in self._tests.items() if event_id in event_ids]:
+            self._drop(self._tests, key)
 
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use for _, use in sorted(self._uses.items()) if use.task_key == task_key]
@@ -258,14 +274,19 @@ class InMemoryTables:
         for _, link in sorted(self._links.items()):
             yield canonical_json(link.to_json())
         tests = [
-            [stream.org, stream.project or "", name, int(passed), at]
-            for (stream, name), (passed, at) in self._tests.items()
+            [stream.org, stream.project or "", name, int(passed), at, event_id]
+            for (stream, name), (passed, at, event_id) in self._tests.items()
         ]
         for row in sorted(tests):
             yield canonical_json(row)
         for _, use in sorted(self._uses.items()):
             flags = (use.handed, use.used, use.credited, use.blamed)
             yield canonical_json([use.unit_id, use.task_key, *map(int, flags)])
+
+
+def _own(unit: Unit) -> Unit:
+    """The unit with attributes of its own: what a caller changes in what it was given changes nothing here."""
+    return replace(unit, attributes=deepcopy(dict(unit.attributes))) if unit.attributes else unit
 
 
 def _searchable(unit: Unit, at: int) -> Searchable:

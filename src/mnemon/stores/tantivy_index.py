@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
+_TOKENS_MAX = 65_536
 _LIVE, _PAST = "live", "past"
 
 
@@ -159,7 +160,7 @@ class TantivyIndex:
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
             if unit.content:
-                words = tokens(unit.content)
+                words = tokens(unit.content, limit=_TOKENS_MAX)
                 writer.add_document(_document(tantivy, unit, words))
                 meta["tokens"] += len(words)
                 meta["added"] += 1

@@ -43,7 +43,7 @@ def redacted_tree(obj: Any, found: set[str]) -> Any:
         text, kinds = redacted(obj)
         found.update(kinds)
         return text if kinds else obj
-    if isinstance(obj, list):
+    if isinstance(obj, list | tuple):
         items = [redacted_tree(item, found) for item in obj]
         return obj if all(map(_is, items, obj)) else items
     if isinstance(obj, dict):

@@ -1,6 +1,9 @@
 -- head: The end of one stream.
 SELECT id, seq, hash FROM streams WHERE org = :org AND project IS :project;
 
+-- heads: The ends of all streams.
+SELECT org, project, seq, hash FROM streams;
+
 -- new_stream: The first event of a stream.
 INSERT INTO streams (org, project, seq, hash) VALUES (?, ?, ?, ?) RETURNING id;
 
@@ -38,13 +41,11 @@ WHERE e.subject = :subject ORDER BY e.position;
 
 -- events_containing: Where a text stands in the log. A scan, for erasure only.
 SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
-WHERE instr(e.body, :needle) > 0 ORDER BY e.position;
+WHERE e.body IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(:needles) n WHERE instr(e.body, n.value) > 0)
+ORDER BY e.position;
 
 -- unit: One unit.
 SELECT body FROM units WHERE id = :id;
-
--- units: Some units.
-SELECT body FROM units WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- units_in: A page of some scopes, newest first.
 SELECT body FROM units
@@ -53,6 +54,7 @@ WHERE scope_key IN (SELECT value FROM json_each(:scope_keys))
   AND (:status IS NULL OR status = :status)
   AND (:level IS NULL OR level = :level)
   AND (:domain IS NULL OR domain = :domain)
+  AND (:live IS NULL OR live = :live)
   AND (:before IS NULL OR id < :before)
 ORDER BY id DESC LIMIT :limit;
 
@@ -118,8 +120,12 @@ JOIN units b ON b.id = l.target AND b.scope_key IN (SELECT value FROM json_each(
 WHERE l.open AND l.type = :type ORDER BY l.id;
 
 -- put_test: The last outcome of a test.
-INSERT INTO tests (org, project, name, passed, at) VALUES (:org, :project, :name, :passed, :at)
-ON CONFLICT (org, project, name) DO UPDATE SET passed = excluded.passed, at = excluded.at;
+INSERT INTO tests (org, project, name, passed, at, event_id) VALUES (:org, :project, :name, :passed, :at, :event_id)
+ON CONFLICT (org, project, name) DO UPDATE
+SET passed = excluded.passed, at = excluded.at, event_id = excluded.event_id;
+
+-- drop_test: What an erased verification said.
+DELETE FROM tests WHERE event_id = :event_id;
 
 -- test_passed: Whether a test passed when it was last recorded.
 SELECT passed FROM tests WHERE org = :org AND project = :project AND name = :name;
@@ -155,7 +161,7 @@ SELECT body FROM units ORDER BY id;
 SELECT body FROM links ORDER BY id;
 
 -- row_tests: Every test outcome, for the digest.
-SELECT org, project, name, passed, at FROM tests ORDER BY org, project, name;
+SELECT org, project, name, passed, at, event_id FROM tests ORDER BY org, project, name;
 
 -- row_uses: Every use, for the digest.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses ORDER BY unit_id, task_key;

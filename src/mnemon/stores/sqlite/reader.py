@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+from mnemon.errors import InvalidInput, StoreCorrupt
 from mnemon.lazy import Lazy
 from mnemon.model.actor import Actor
-from mnemon.model.canonical_json import canonical_json, compact_json, json_needle
+from mnemon.model.canonical_json import canonical_json, compact_json, json_needles
 from mnemon.model.event import Event, EventType, Stream
 from mnemon.model.instant import instant, micros
 from mnemon.model.scope import Scope
@@ -59,6 +60,9 @@ class SqliteReader:
     def head(self, stream: Stream) -> tuple[int, bytes]:
         return self._head(stream)[1:]
 
+    def heads(self) -> dict[Stream, tuple[int, bytes]]:
+        return {Stream(org, project): (seq, hash) for org, project, seq, hash in self._all("heads")}
+
     def position(self) -> int:
         return int(self._one("position")[0])
 
@@ -81,15 +85,15 @@ class SqliteReader:
         return map(_event, self._all("events_of_unit", subject=unit_id))
 
     def events_containing(self, needle: str) -> Iterator[Event]:
-        return map(_event, self._all("events_containing", needle=json_needle(needle)))
+        return map(_event, self._all("events_containing", needles=json.dumps(json_needles(needle))))
 
     def unit(self, unit_id: str) -> Unit | None:
         row = self._one("unit", id=unit_id)
         return row and _unit(row[0])
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
-        found = self._units("units", ids=json.dumps(list(unit_ids)))
-        return {unit.id: unit for unit in found}
+        found = ((unit_id, self.unit(unit_id)) for unit_id in unit_ids)
+        return {unit_id: unit for unit_id, unit in found if unit is not None}
 
     def units_in(
         self,
@@ -99,6 +103,7 @@ class SqliteReader:
         status: Status | None = None,
         level: Level | None = None,
         domain: str | None = None,
+        live: bool | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[Unit]:
@@ -109,6 +114,7 @@ class SqliteReader:
             status=status,
             level=None if level is None else int(level),
             domain=domain,
+            live=live,
             limit=limit,
             before=before,
         )
@@ -266,8 +272,13 @@ class SqliteTransaction(SqliteReader):
     def drop_link(self, link_id: str) -> None:
         self._all("drop_link", id=link_id)
 
-    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime) -> None:
-        self._all("put_test", org=stream.org, project=stream.project or "", name=name, passed=passed, at=micros(at))
+    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None:
+        where = {"org": stream.org, "project": stream.project or ""}
+        self._all("put_test", **where, name=name, passed=passed, at=micros(at), event_id=event_id)
+
+    def drop_tests(self, event_ids: Sequence[str]) -> None:
+        for event_id in event_ids:
+            self._all("drop_test", event_id=event_id)
 
     def put_use(self, use: Use) -> None:
         self._all(
@@ -289,28 +300,47 @@ class SqliteTransaction(SqliteReader):
 
 
 def _event(row: Any) -> Event:
-    return Event(
-        id=row[3],
-        stream=Stream(row[17], row[18]),
-        seq=row[2],
-        type=EventType(row[4]),
-        actor=Actor.parse(row[5]),
-        scope=Scope.of(json.loads(row[6])),
-        session=row[8],
-        subject=row[9],
-        key=row[10],
-        occurred_at=instant(row[11]),
-        recorded_at=instant(row[12]),
-        body=row[13],
-        salt=row[14],
-        payload_hash=row[15],
-        hash=row[16],
-        position=row[0],
-    )
+    """A stored row as an event; one that was damaged by hand is named, not guessed at."""
+    event: Event | None
+    try:
+        event = Event(
+            id=row[3],
+            stream=Stream(row[17], row[18]),
+            seq=row[2],
+            type=EventType(row[4]),
+            actor=Actor.parse(row[5]),
+            scope=Scope.of(json.loads(row[6])),
+            session=row[8],
+            subject=row[9],
+            key=row[10],
+            occurred_at=instant(row[11]),
+            recorded_at=instant(row[12]),
+            body=row[13],
+            salt=row[14],
+            payload_hash=row[15],
+            hash=row[16],
+            position=row[0],
+        )
+        if event.scope.key != row[7] or not isinstance(row[13], str | None):
+            event = None
+    except (ValueError, TypeError, AttributeError, OverflowError, InvalidInput):
+        event = None
+    if event is None:
+        raise StoreCorrupt(
+            f"Event {row[3]} at position {row[0]} is not readable: its row was changed.",
+            hint="Restore a backup; mnemon audit names the entry.",
+            event_id=str(row[3]),
+        )
+    return event
 
 
 def _unit(body: str) -> Unit:
-    return units.unit_from_json(json.loads(body))
+    try:
+        return units.unit_from_json(json.loads(body))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreCorrupt(
+            f"A unit's row is not readable: {error!r}.", hint="Run mnemon rebuild: the log makes it anew."
+        ) from None
 
 
 def _use(row: Any) -> Use:

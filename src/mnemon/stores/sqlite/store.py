@@ -10,7 +10,7 @@ from collections import deque
 from contextlib import contextmanager
 
 from mnemon.errors import Incompatible, MnemonError, StoreCorrupt, StoreError, StoreUnavailable
-from mnemon.model.canonical_json import json_needle
+from mnemon.model.canonical_json import json_needles
 from mnemon.model.ids import new_id
 from mnemon.stores.sqlite.reader import SqliteReader, SqliteTransaction
 from mnemon.stores.sqlite.sql import APPLICATION_ID, FORMAT_VERSION, migration
@@ -212,10 +212,13 @@ class SqliteStore:
         self._writer.execute("SAVEPOINT job")
         try:
             job.result = job.work(transaction)
-        except sqlite3.Error:
-            raise
+        except (sqlite3.OperationalError, StoreError):
+            raise  # The file is in trouble, not the job.
+        except sqlite3.Error as error:
+            job.error = _translation(self._path, error)
         except Exception as error:  # noqa: BLE001 - handed to the thread whose work it was
             job.error = error
+        if job.error is not None:
             self._writer.execute("ROLLBACK TO job")
             transaction.forget_heads()
         self._writer.execute("RELEASE job")
@@ -268,7 +271,8 @@ class SqliteStore:
     # Keeping
 
     def scrub(self, needles: Sequence[str]) -> int:
-        wanted = [form for needle in needles for form in {needle.encode(), json_needle(needle).encode()} if form]
+        forms = (form for needle in needles for form in (needle, *json_needles(needle)))
+        wanted = [form.encode() for form in dict.fromkeys(forms) if form]
         with _translated(self._path):
             self._truncate_log()
             files = self._files()

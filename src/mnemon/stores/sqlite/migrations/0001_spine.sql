@@ -85,8 +85,10 @@ CREATE TABLE tests (
   name    TEXT NOT NULL,
   passed  INTEGER NOT NULL,
   at      INTEGER NOT NULL,
+  event_id TEXT NOT NULL,
   PRIMARY KEY (org, project, name)
 ) WITHOUT ROWID;
+CREATE INDEX tests_event ON tests (event_id);
 
 CREATE TABLE uses (
   unit_id  TEXT NOT NULL,

@@ -1,0 +1,201 @@
+"""The canonical form: what may vary does not count, and what means something does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mnemon.text.canonical import canonical, canonical_key
+from mnemon.text.ngrams import ngrams
+
+STATEMENT_WORDS = "use the retry_count v1.2 C++ 재시도 정책은 세 번 에이전트 OS node.js 10% -5 café Straße"
+WORDS = st.sampled_from(STATEMENT_WORDS.split())
+STATEMENTS = st.lists(WORDS, min_size=1, max_size=8)
+MARKS = st.text(alphabet=" .,;:!?-'\"()[]{}…—“”、。·~+*/=<>#1aA가ㄱㅏ²½\u0301\u200b", max_size=30)
+
+APART = [
+    *(
+        "3.5",
+        "35",
+        "3 5",
+        "-5",
+        "5",
+        "a-b",
+        "ab",
+        "a b",
+        "c++",
+        "c",
+        "c#",
+        "x != y",
+        "x = y",
+        "x y",
+        "<",
+        ">",
+        "<=",
+        ">=",
+    ),
+    *(
+        "10%",
+        "10",
+        "$5",
+        "!flag",
+        "flag",
+        "node.js",
+        "nodejs",
+        "v1.2",
+        "v12",
+        "~1",
+        "1",
+        "a/b",
+        "a\\b",
+        "1,000",
+        "1 000",
+    ),
+    *(
+        "1000",
+        "10²",
+        "102",
+        "1½",
+        "11/2",
+        "i++",
+        "i--",
+        "i",
+        ".env",
+        "env",
+        "--force",
+        "-force",
+        "force",
+        "#tag",
+        "tag",
+    ),
+    *(
+        "@me",
+        "me",
+        "a_b",
+        "don't",
+        "dont",
+        "10:30",
+        "10 30",
+        "1030",
+        "std::x",
+        "is []",
+        "is {}",
+        "is ()",
+        'is ""',
+        "is",
+    ),
+    *(
+        "👍",
+        "👎",
+        "...",
+        "?!",
+        "😀",
+        "lgtm 👍",
+        "lgtm",
+        "설정/값",
+        "설정값",
+        "값 -5",
+        "값 5",
+        "값=5",
+        "a=b",
+        "a==b",
+        "a&b",
+    ),
+]
+
+
+def test_different_things_stay_different() -> None:
+    known: dict[str, list[str]] = {}
+    for text in APART:
+        known.setdefault(canonical(text), []).append(text)
+    assert [texts for texts in known.values() if len(texts) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("에이전트OS 설계 문서 링크", "에이전트 os 설계 문서 링크"),
+        ("했다.그리고 간다", "했다. 그리고 간다!"),
+        ("설계, 문서(초안)", "설계 문서 초안"),
+        ("Use tabs.", "use  tabs"),
+        ("“Use” tabs…", "use tabs"),
+        ("wait...what", "wait what"),
+        ("retry — always", "retry always"),
+        ("retry - always", "Retry, always!"),
+        ("3 – 5", "3-5"),
+        ("ＡＢＣ １２３", "abc 123"),
+        ("STRASSE", "straße"),
+        ("cafe\u0301", "CAFÉ"),
+        ("zero\u200bwidth", "zerowidth"),
+        ("call `run_it`", "call run_it"),
+        ("don’t", "don't"),
+        ("m²", "m^2"),
+    ],
+)
+def test_what_only_looks_different_is_equal(left: str, right: str) -> None:
+    assert canonical(left) == canonical(right)
+    assert canonical_key(left) == canonical_key(right)
+
+
+@given(st.text() | MARKS)
+@example("가 - .나")
+@example("ㄱ ㅏ")
+@example("a\u0345\u0301")
+@example("´가")
+def test_the_canonical_form_is_its_own(text: str) -> None:
+    assert canonical(canonical(text)) == canonical(text)
+
+
+@given(STATEMENTS)
+def test_case_does_not_count(words: list[str]) -> None:
+    text = " ".join(words)
+    assert canonical(text.upper()) == canonical(text.lower()) == canonical(text)
+
+
+@given(STATEMENTS, st.sampled_from([" ", "  ", "\n", "\t ", "\u00a0", "\u3000", " \r\n "]))
+def test_the_kind_and_number_of_spaces_do_not_count(words: list[str], space: str) -> None:
+    assert canonical(space.join(["", *words, ""])) == canonical(" ".join(words))
+
+
+@given(STATEMENTS, st.sampled_from([".", "!", "?", "...", "…", "?!", "。", ";", ",", ":", ' "', ")", " -", " —"]))
+def test_final_punctuation_does_not_count(words: list[str], mark: str) -> None:
+    assert canonical(" ".join(words) + mark) == canonical(" ".join(words))
+
+
+@given(
+    st.lists(st.sampled_from(["재시도", "정책은", "서버를", "OS", "3번", "배포"]), min_size=1, max_size=6), st.data()
+)
+def test_spaces_next_to_hangul_do_not_count(words: list[str], data: st.DataObject) -> None:
+    spaces = [data.draw(st.sampled_from(["", " "])) for _ in words]
+    korean = [f"가{word}나" for word in words]
+    assert canonical("".join(map("".join, zip(korean, spaces, strict=True)))) == canonical(" ".join(korean))
+
+
+@given(st.text(min_size=1).filter(str.strip))
+def test_text_with_something_in_it_never_becomes_empty(text: str) -> None:
+    assert canonical(text)
+
+
+@given(st.text(alphabet=st.characters()))
+def test_any_text_has_a_key_of_128_bits(text: str) -> None:
+    assert len(canonical_key(text)) == 32
+
+
+def test_even_a_lone_surrogate_has_a_key() -> None:
+    assert canonical_key("\ud800") != canonical_key("\udfff")
+
+
+@given(st.text(max_size=40), st.integers(1, 4), st.integers(0, 3))
+def test_ngrams_have_the_asked_lengths_or_are_the_short_text(text: str, low: int, more: int) -> None:
+    known = canonical(text)
+    grams = ngrams(text, low, low + more)
+    if len(known) < low:
+        assert grams == ([known] if known else [])
+    else:
+        assert {len(gram) for gram in grams} <= set(range(low, low + more + 1))
+        assert all(gram in f" {known} " for gram in grams)
+
+
+def test_ngrams_are_padded_by_a_space_on_each_side() -> None:
+    assert ngrams("Abc.", 3, 4) == [" ab", "abc", "bc ", " abc", "abc "]

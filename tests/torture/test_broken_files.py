@@ -1,0 +1,278 @@
+"""Files that are cut, foreign, newer, read-only or full: an error in words, and not a byte changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import mnemon
+from mnemon import Actor, Claim, Scope
+
+SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
+
+
+def filled(folder, count=60):
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        seat.remember_many([Claim(content=f"Thing{n} weighs {n} grams") for n in range(count)])
+        seat.recall("weighs")
+        memory.reindex()
+    return folder / ".mnemon" / "memory.db"
+
+
+def files(place):
+    return {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
+
+
+CUTS = {
+    "one byte": lambda size: 1,
+    "ten bytes": lambda size: 10,
+    "the header alone": lambda size: 100,
+    "half a page": lambda size: 2048,
+    "one page": lambda size: 4096,
+    "mid-page": lambda size: size // 2 + 1000,
+    "half of it": lambda size: size // 2 // 4096 * 4096,
+    "the last page": lambda size: size - 4096,
+    "the last byte": lambda size: size - 1,
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_truncated_file_is_corrupt_and_left_alone(worker, folder, cut):
+    path = filled(folder)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: CUTS[cut](len(whole))])
+    before = files(path.parent)
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] == "StoreCorrupt"
+    assert told["hint"]
+    assert files(path.parent)["memory.db"] == before["memory.db"]
+    path.write_bytes(whole)
+    assert worker("open_only", folder).done()[0]["ok"]
+
+
+@pytest.mark.parametrize("content", [b"hello\n", b"\x00" * 5000, b"SQLite format 3\x00", os.urandom(8192), b"{}"])
+def test_a_file_that_is_no_database_is_corrupt_and_left_alone(worker, folder, content):
+    place = folder / ".mnemon"
+    place.mkdir(parents=True)
+    (place / "memory.db").write_bytes(content)
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] == "StoreCorrupt"
+    assert told["hint"]
+    assert (place / "memory.db").read_bytes() == content
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_somebody_elses_database_is_corrupt_and_left_alone(worker, folder, mode):
+    place = folder / ".mnemon"
+    place.mkdir(parents=True)
+    connection = sqlite3.connect(place / "memory.db")
+    connection.execute(f"PRAGMA journal_mode = {mode}")
+    connection.execute("CREATE TABLE events (precious)")
+    connection.execute("INSERT INTO events VALUES ('data')")
+    connection.commit()
+    connection.close()
+    before = (place / "memory.db").read_bytes()
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] == "StoreCorrupt"
+    assert (place / "memory.db").read_bytes() == before
+
+
+def test_a_newer_format_is_incompatible_and_left_alone(worker, folder):
+    path = filled(folder)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    before = path.read_bytes()
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] == "Incompatible"
+    assert "999" in told["message"]
+    assert told["hint"]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", [0.2, 0.5, 0.8])
+def test_a_page_of_garbage_is_an_error_in_words(worker, folder, place):
+    path = filled(folder, count=400)
+    whole = bytearray(path.read_bytes())
+    start = int(len(whole) * place) // 4096 * 4096
+    whole[start : start + 4096] = os.urandom(4096)
+    path.write_bytes(bytes(whole))
+    (told,) = worker("open_only", folder).done()
+    # A page that nothing asked for is found by the engine's own check, which the doctor runs.
+    assert told.get("error") == "StoreCorrupt" or told.get("ok") is False or told.get("check")
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error_in_words(worker, folder):
+    (folder / ".mnemon" / "memory.db").mkdir(parents=True)
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] in {"StoreUnavailable", "StoreCorrupt"}
+    assert told["hint"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_an_error_in_words(worker, folder):
+    folder.mkdir()
+    (folder / ".mnemon").write_text("x", encoding="utf-8")
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] in {"StoreUnavailable", "StoreCorrupt", "InvalidInput"}
+    assert told["hint"]
+
+
+# The index can always be made again
+
+
+def harm_everything(place, harm):
+    for path in sorted(place.rglob("*")):
+        if path.is_file():
+            harm(path)
+
+
+HARMS = {
+    "deleted": lambda place: shutil.rmtree(place),
+    "emptied": lambda place: [path.unlink() for path in place.iterdir() if path.is_file()],
+    "no meta": lambda place: (place / "meta.json").unlink(),
+    "garbage meta": lambda place: (place / "meta.json").write_bytes(b"\xff garbage"),
+    "meta of another": lambda place: (place / "meta.json").write_text("{}", encoding="utf-8"),
+    "garbage managed": lambda place: (place / ".managed.json").write_bytes(b"garbage"),
+    "all truncated": lambda place: harm_everything(place, lambda path: os.truncate(path, path.stat().st_size // 2)),
+    "all empty": lambda place: harm_everything(place, lambda path: os.truncate(path, 0)),
+    "segments garbage": lambda place: harm_everything(
+        place, lambda path: path.suffix not in {".json", ".lock"} and path.write_bytes(os.urandom(300))
+    ),
+    "segments truncated": lambda place: harm_everything(
+        place, lambda path: path.suffix not in {".json", ".lock"} and os.truncate(path, path.stat().st_size // 2)
+    ),
+    "segments gone": lambda place: harm_everything(
+        place, lambda path: path.suffix not in {".json", ".lock"} and path.unlink()
+    ),
+    "a file": lambda place: (shutil.rmtree(place), place.write_text("x", encoding="utf-8")),
+    "stale lock": lambda place: (place / ".tantivy-writer.lock").write_text("", encoding="utf-8"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_broken_index_is_made_again_and_recall_is_right(worker, folder, harm):
+    filled(folder, count=200)
+    HARMS[harm](folder / ".mnemon" / "index")
+    reader = worker("recall", folder, "thing7 weighs", "T-1")
+    told = reader.line()
+    reader.done()
+    assert told["found"][0] == "Thing7 weighs 7 grams"
+    with mnemon.open(folder) as memory:
+        assert memory.reindex() == 200
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        assert seat.recall("thing150 weighs").items[0].unit.content == "Thing150 weighs 150 grams"
+        stats = memory.stats()
+        assert (stats.indexed, stats.unindexed) == (200, 0)
+
+
+def test_an_index_deleted_under_a_running_process_changes_no_answer(worker, folder):
+    filled(folder, count=200)
+    reader = worker("recall", folder, "thing7 weighs", "T-1")
+    assert reader.line()["found"][0] == "Thing7 weighs 7 grams"
+    shutil.rmtree(folder / ".mnemon" / "index")
+    assert reader.ask("thing8 weighs")["found"][0] == "Thing8 weighs 8 grams"
+    with mnemon.open(folder) as memory:
+        memory.seat(Actor.agent("a"), SCOPE).remember("Thing999 weighs 999 grams")
+    assert reader.ask("thing999 weighs")["found"][0] == "Thing999 weighs 999 grams"
+    reader.done()
+
+
+def test_an_index_of_another_memory_is_not_believed(worker, folder, tmp_path):
+    filled(folder, count=100)
+    other = tmp_path / "other"
+    with mnemon.open(other) as memory:
+        memory.seat(Actor.agent("a"), SCOPE).remember("A quite different zebra")
+        memory.seat(Actor.agent("a"), SCOPE).recall("zebra")
+        memory.reindex()
+    shutil.rmtree(folder / ".mnemon" / "index")
+    shutil.copytree(other / ".mnemon" / "index", folder / ".mnemon" / "index")
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        assert seat.recall("thing7 weighs").items[0].unit.content == "Thing7 weighs 7 grams"
+        assert seat.recall("zebra").items == ()
+
+
+# Disks
+
+
+def test_a_read_only_folder_can_be_read_or_says_so_and_is_not_written(worker):
+    # Not under pytest's own folder, which nobody but its owner may enter.
+    folder = Path(tempfile.mkdtemp(prefix="mnemon-readonly-"))
+    try:
+        with mnemon.open(folder) as memory:
+            memory.seat(Actor.agent("a"), SCOPE).remember("Checkout retries three times", level="worktree")
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        before = files(folder / ".mnemon")
+        recalled, logged = worker("read_only", folder).done()
+        assert recalled.get("found") == ["Checkout retries three times"] or (
+            recalled.get("error") == "StoreUnavailable" and recalled["hint"]
+        )
+        assert logged["error"] == "StoreUnavailable"
+        assert logged["hint"]
+        assert files(folder / ".mnemon")["memory.db"] == before["memory.db"]
+    finally:
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(stat.S_IRWXU)
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("how", ["log", "remember"])
+@pytest.mark.parametrize("limit", [400_000, 1_000_000, 3_000_000])
+def test_a_full_disk_is_an_error_in_words_and_leaves_nothing_half_written(worker, folder, how, limit, checked):
+    filled(folder, count=5)
+    told = worker("fill", folder, limit, how).done()
+    acknowledged = [item["event_id"] for item in told if "event_id" in item]
+    failed = next(item for item in told if "error" in item)
+    assert failed["error"] == "StoreUnavailable"
+    assert failed["hint"]
+    assert told[-1].get("closed")
+    events = checked()
+    assert set(acknowledged) <= set(events)
+    with mnemon.open(folder) as memory:
+        memory.seat(Actor.agent("a"), SCOPE).log("thought", "there is room again")
+        assert memory.audit().ok
+
+
+def test_a_lock_that_is_held_for_too_long_is_an_error_in_words(folder):
+    from mnemon.config import config_from
+
+    path = filled(folder, count=1)
+    config = config_from({"store": {"lock_wait_s_max": 0.2}})
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        with mnemon.open(folder, config=config) as memory:
+            seat = memory.seat(Actor.agent("a"), SCOPE)
+            with pytest.raises(mnemon.StoreUnavailable) as caught:
+                seat.log("thought", "x")
+            assert caught.value.hint
+            assert "locked" in caught.value.message
+            assert seat.recall("weighs").items
+            holder.execute("ROLLBACK")
+            seat.log("thought", "x")
+    finally:
+        holder.close()
+
+
+def test_a_write_ahead_log_left_by_a_crash_is_taken_in(worker, folder, tmp_path, checked):
+    """The database and its log as a crash leaves them, copied while a process still had them open."""
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        receipts = [seat.log("thought", f"n{n}") for n in range(50)]
+        copy = tmp_path / "copy"
+        (copy / ".mnemon").mkdir(parents=True)
+        for name in ("memory.db", "memory.db-wal"):
+            subprocess.run(["cp", folder / ".mnemon" / name, copy / ".mnemon" / name], check=True)
+    with mnemon.open(copy) as memory:
+        assert memory.audit().ok
+        events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+        assert events == {receipt.event_id for receipt in receipts}

@@ -1,0 +1,203 @@
+"""After an erasure not a byte of the content is left in any file (R16)."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+import mnemon
+from mnemon import Actor, Citation, Claim, Scope
+from mnemon.config import config_from
+
+SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
+SECRET = "The kaleidoscopic marmalade of Zanzibar ferments quietly"
+WORDS = ("kaleidoscop", "marmalad", "zanzibar", "ferment")
+KOREAN = "잔지바르의 만화경 마멀레이드는 조용히 발효된다"
+
+
+def traces(folder, content, words):
+    """Where any form of the content stands in any file of the memory."""
+    forms = [
+        content.encode(),
+        json.dumps(content)[1:-1].encode(),
+        content.encode("utf-16-le"),
+        content.lower().encode(),
+    ]
+    forms += [json.dumps(content, ensure_ascii=False)[1:-1].encode()]
+    forms += [word.encode() for word in words]
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            low = data.lower()
+            found += [(path.name, form.decode(errors="replace")[:40]) for form in forms if form in data or form in low]
+    return found
+
+
+def many(seat, count=300):
+    seat.remember_many([Claim(content=f"Thing{n} weighs {n} grams", level="worktree") for n in range(count)])
+
+
+def erase(memory, unit_id):
+    return memory.seat(Actor.human("alice"), SCOPE).erase(unit_id, "privacy")
+
+
+LIVES = {
+    "fresh": lambda memory, seat, unit: None,
+    "indexed": lambda memory, seat, unit: memory.reindex(),
+    "indexed and searched": lambda memory, seat, unit: (memory.reindex(), seat.recall("kaleidoscopic marmalade")),
+    "superseded": lambda memory, seat, unit: memory.seat(Actor.human("h"), SCOPE).supersede(
+        seat.remember("Another thing altogether", level="worktree").unit.id, unit.id, "newer"
+    ),
+    "promoted": lambda memory, seat, unit: (
+        memory.seat(Actor.human("h"), SCOPE).approve(unit.id),
+        memory.seat(Actor.orchestrator("o"), SCOPE).promote(unit.id, to="project"),
+        memory.reindex(),
+    ),
+    "quoted": lambda memory, seat, unit: [
+        seat.log("note", f"{n}: {SECRET}!", data={"again": [SECRET] * 3}) for n in range(50)
+    ],
+    "in an episode": lambda memory, seat, unit: (seat.log("plan", SECRET), seat.verify(True), memory.reindex()),
+    "contested": lambda memory, seat, unit: (
+        seat.remember(SECRET.replace("quietly", "not quietly"), level="worktree"),
+        memory.reindex(),
+    ),
+    "said by many": lambda memory, seat, unit: [
+        memory.seat(Actor.agent(f"a{n}"), SCOPE).remember(SECRET, level="worktree") for n in range(20)
+    ],
+    "cited again and again": lambda memory, seat, unit: [
+        seat.cite(unit.id, Citation.test(f"test_{n}")) for n in range(60)
+    ],
+    "refused at project scope": lambda memory, seat, unit: seat.remember(f"Also: {SECRET}", level="project"),
+}
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_r16_no_byte_of_erased_content_is_left(tmp_path, life):
+    folder = tmp_path / "home"
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        many(seat)
+        unit = seat.remember(SECRET, level="worktree").unit
+        LIVES[life](memory, seat, unit)
+        many(seat, 350)
+        assert traces(folder, SECRET, WORDS)
+        for other in seat.units(limit=1000):
+            if other.id != unit.id and any(word in other.content.lower() for word in WORDS):
+                erase(memory, other.id)
+        erased = erase(memory, unit.id)
+        assert erased.files_searched >= 1
+        assert traces(folder, SECRET, WORDS) == []
+        assert memory.audit().ok
+        assert memory.rebuild().same
+        assert seat.recall("thing7 weighs").items[0].unit.content == "Thing7 weighs 7 grams"
+        assert seat.recall("kaleidoscopic marmalade Zanzibar").items == ()
+    assert traces(folder, SECRET, WORDS) == []
+
+
+@pytest.mark.parametrize("content", [KOREAN, 'Quoted "kaleidoscopic" marmalade\nof Zanzibar', "Zanzibar 🥭 marmalade"])
+def test_r16_no_byte_is_left_in_any_script(tmp_path, content):
+    folder = tmp_path / "home"
+    words = ("marmalad", "zanzibar") if content.isascii() or "🥭" in content else ("잔지바르", "마멀레이드")
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        many(seat, 100)
+        unit = seat.remember(content, level="worktree").unit
+        seat.log("note", content)
+        memory.reindex()
+        erase(memory, unit.id)
+        assert traces(folder, content, words) == []
+
+
+def test_r16_a_short_text_leaves_no_byte_either(tmp_path):
+    folder = tmp_path / "home"
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        many(seat, 200)
+        unit = seat.remember("zqxjkvw", level="worktree").unit
+        memory.reindex()
+        many(seat, 250)
+        erase(memory, unit.id)
+        assert traces(folder, "zqxjkvw", ()) == []
+
+
+def test_r16_another_process_that_has_the_memory_open_does_not_keep_it(worker, tmp_path):
+    folder = tmp_path / "home"
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        many(seat)
+        unit = seat.remember(SECRET, level="worktree").unit
+        memory.reindex()
+        reader = worker("recall", folder, "kaleidoscopic marmalade")
+        assert reader.line()["found"] == [SECRET]
+        erase(memory, unit.id)
+        assert traces(folder, SECRET, WORDS) == []
+        assert reader.ask("kaleidoscopic marmalade")["found"] == []
+        many(seat, 320)
+        assert reader.ask("thing310 weighs")["found"][0] == "Thing310 weighs 310 grams"
+        reader.done()
+        assert traces(folder, SECRET, WORDS) == []
+        assert memory.audit().ok
+
+
+def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(tmp_path):
+    import sqlite3
+
+    folder = tmp_path / "home"
+    config = config_from({"store": {"lock_wait_s_max": 0.3}})
+    with mnemon.open(folder, config=config) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        unit = seat.remember(SECRET, level="worktree").unit
+        holder = sqlite3.connect(folder / ".mnemon" / "memory.db", isolation_level=None)
+        holder.execute("BEGIN")
+        holder.execute("SELECT count(*) FROM events").fetchone()
+        with pytest.raises(mnemon.StoreUnavailable) as caught:
+            erase(memory, unit.id)
+        assert caught.value.hint
+        assert seat.get(unit.id).content == ""
+        holder.execute("ROLLBACK")
+        holder.close()
+        erase(memory, unit.id)
+        assert traces(folder, SECRET, WORDS) == []
+        assert memory.audit().ok
+
+
+def test_r16_threads_may_go_on_writing_and_reading_while_one_erases(tmp_path):
+    folder = tmp_path / "home"
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), SCOPE)
+        units = [seat.remember(f"{SECRET} number {n}", level="worktree").unit for n in range(6)]
+        stop = threading.Event()
+        troubles, receipts = [], []
+
+        def write():
+            try:
+                while not stop.is_set():
+                    receipts.append(seat.log("thought", "x" * 300))
+            except Exception as error:  # noqa: BLE001 - told to the test
+                troubles.append(error)
+
+        def read():
+            try:
+                while not stop.is_set():
+                    seat.recall("number", k=3)
+            except Exception as error:  # noqa: BLE001 - told to the test
+                troubles.append(error)
+
+        threads = [threading.Thread(target=job) for job in (write, write, write, read)]
+        for thread in threads:
+            thread.start()
+        try:
+            for unit in units:
+                erase(memory, unit.id)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert troubles == []
+        assert traces(folder, SECRET, WORDS) == []
+        assert memory.audit().ok
+        events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+        assert {receipt.event_id for receipt in receipts} <= events

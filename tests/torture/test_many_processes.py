@@ -1,0 +1,193 @@
+"""Many processes, one memory: nothing lost, nothing doubled, nobody overwritten (G1, R5)."""
+
+from __future__ import annotations
+
+import pytest
+
+import mnemon
+from mnemon import EventType, Status
+
+
+def test_nothing_is_lost_when_many_processes_log_at_once(worker, folder, full, checked):
+    processes, each = (64, 200) if full else (16, 100)
+    workers = [worker("log_together", folder, name, each) for name in range(processes)]
+    for one in workers:
+        assert one.line() == {"ready": True}
+    for one in workers:
+        one.go()
+    receipts = [tuple(receipt) for one in workers for receipt in one.done()[-1]["receipts"]]
+    assert len(receipts) == processes * each
+    events = checked()
+    assert len(events) == processes * each
+    assert sorted(seq for seq, _ in receipts) == list(range(1, processes * each + 1))
+    assert {(event.seq, event.id) for event in events.values()} == set(receipts)
+    for name in range(processes):
+        own = [event.payload["text"] for event in events.values() if event.actor.id == f"coder-{name}"]
+        assert own == [f"{name}:{number}" for number in range(each)], "each process's own order is kept"
+
+
+def test_r5_of_two_revisions_from_one_version_exactly_one_wins(worker, folder, full, checked):
+    rounds = 40 if full else 8
+    for number in range(rounds):
+        with mnemon.open(folder) as memory:
+            seat = memory.seat(
+                mnemon.Actor.agent("a"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+            )
+            old = seat.remember(f"Original of round{number} stands alone", level="worktree").unit
+        pair = [worker("revise", folder, f"r{number}x{name}", old.id, old.version) for name in range(2)]
+        for one in pair:
+            assert one.line() == {"ready": True}
+        for one in pair:
+            one.go()
+        told = [one.done()[-1] for one in pair]
+        assert sorted(item["won"] for item in told) == [False, True]
+        winner = next(item for item in told if item["won"])
+        loser = next(item for item in told if not item["won"])
+        assert loser["actual"] == old.version + 1
+        with mnemon.open(folder) as memory:
+            seat = memory.seat(
+                mnemon.Actor.agent("a"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+            )
+            assert seat.get(old.id).superseded_by == winner["new"]
+            assert seat.get(winner["new"]).supersedes == old.id
+            assert seat.get(loser["new"]).supersedes is None
+            assert seat.get(loser["new"]).live
+    events = checked().values()
+    texts = [event.payload["unit"]["content"] for event in events if event.type is EventType.UNIT_REMEMBERED]
+    for number in range(rounds):
+        assert len([text for text in texts if text.startswith(f"Revision by r{number}x")]) == 2
+    assert len([event for event in events if event.type is EventType.UNIT_SUPERSEDED]) == rounds
+
+
+def together(workers):
+    for one in workers:
+        assert one.line() == {"ready": True}
+    for one in workers:
+        one.go()
+    return [one.done()[-1] for one in workers]
+
+
+def test_r5_the_same_fact_from_many_processes_at_once_is_one_unit_with_every_provenance(worker, folder, full, checked):
+    for number in range(10 if full else 2):
+        content = f"The gateway of region{number} must be idempotent"
+        told = together([worker("remember", folder, name, content) for name in range(8)])
+        assert len({item["unit"] for item in told}) == 1
+        assert sorted(item["merged"] for item in told) == [False] + [True] * 7
+        with mnemon.open(folder) as memory:
+            unit = memory._store.read(lambda reader, id=told[0]["unit"]: reader.unit(id))
+        assert sorted(source.actor.id for source in unit.provenance) == [f"coder-{name}" for name in range(8)]
+        assert unit.mentions == 8
+    checked()
+
+
+def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, folder, full, checked):
+    pairs = [
+        ("The client of {} must retry", "The client of {} must not retry"),
+        ("Checkout of {} retries 3 times", "Checkout of {} retries 5 times"),
+        ("The limit of {} is in `foo_a`", "The limit of {} is in `foo_b`"),
+        ("{} 결제는 3번 재시도한다", "{} 결제는 5번 재시도한다"),
+    ]
+    for number, pair in enumerate(pairs * (3 if full else 1)):
+        place = f"shop{number}"
+        told = together([worker("remember", folder, name, text.format(place)) for name, text in enumerate(pair)])
+        assert told[0]["unit"] != told[1]["unit"]
+        assert sorted(len(item["conflicts"]) for item in told) == [0, 1]
+        with mnemon.open(folder) as memory:
+            conflict_id = next(item["conflicts"][0] for item in told if item["conflicts"])
+            link = memory._store.read(lambda reader, id=conflict_id: reader.link(id))
+            assert {link.source, link.target} == {item["unit"] for item in told}
+            assert link.open
+            units = memory._store.read(lambda reader, told=told: reader.units([item["unit"] for item in told]))
+            assert all(unit.status is Status.HYPOTHESIS for unit in units.values())
+    checked()
+
+
+def test_many_processes_open_a_new_memory_at_once(worker, tmp_path, full):
+    for number in range(10 if full else 3):
+        folder = tmp_path / f"home-{number}"
+        workers = [worker("log_together", folder, name, 1) for name in range(12)]
+        for one in workers:
+            assert one.line() == {"ready": True}
+        for one in workers:
+            one.go()
+        receipts = [receipt for one in workers for receipt in one.done()[-1]["receipts"]]
+        assert sorted(seq for seq, _ in receipts) == list(range(1, 13))
+
+
+def test_a_fact_remembered_in_one_process_is_found_by_the_next_recall_in_another(worker, folder):
+    reader = worker("recall", folder, "nothing yet")
+    assert reader.line() == {"ready": True, "found": []}
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(
+            mnemon.Actor.agent("writer"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+        )
+        for number in range(30):
+            content = f"Widget{number} is stored on shelf {number}"
+            seat.remember(content, level="worktree")
+            assert content in reader.ask(f"where is widget{number} stored?")["found"][:1]
+    reader.done()
+
+
+def test_what_is_fresh_is_found_while_indexes_are_made_on_both_sides(worker, folder, full):
+    """More units than the tail holds, so that both processes index in the background while the other writes."""
+    rounds, each = (12, 400) if full else (3, 400)
+    reader = worker("recall", folder, "nothing yet")
+    assert reader.line()["ready"]
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(
+            mnemon.Actor.agent("writer"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+        )
+        for number in range(rounds):
+            claims = [
+                mnemon.Claim(content=f"Box{number}x{n} holds item {n}", level="worktree", importance=0.5)
+                for n in range(each)
+            ]
+            stored = seat.remember_many(claims)
+            for n in (0, each // 2, each - 1):
+                wanted = f"Box{number}x{n} holds item {n}"
+                assert wanted in reader.ask(f"box{number}x{n}")["found"]
+                assert wanted in [item.unit.content for item in seat.recall(f"box{number}x{n}").items]
+            old = stored[1].unit
+            new = seat.remember(f"Crate{number} took the place of it", level="worktree").unit
+            boss = memory.seat(mnemon.Actor.orchestrator("o"), seat.scope)
+            boss.supersede(new.id, old.id, "moved")
+            assert old.content not in reader.ask(f"box{number}x1")["found"]
+            assert old.content not in [item.unit.content for item in seat.recall(f"box{number}x1").items]
+            first = f"Box0x{number} holds item {number}"
+            assert number == 1 or first in reader.ask(f"box0x{number}")["found"]
+    reader.done()
+
+
+def test_a_process_may_leave_while_its_index_is_being_made(worker, folder, checked):
+    for _ in range(3):
+        told = worker("index_and_vanish", folder, 900).done()
+        assert told == [{"found": 5}]
+    checked()
+
+
+@pytest.mark.parametrize("order", ["parent first", "child first"])
+def test_a_fork_after_opening_is_two_processes_on_one_memory(worker, folder, checked, order):
+    told = worker("forked", folder, order).done()
+    assert told[-1] == {"status": 0}
+    acknowledged = [item["event_id"] for item in told if "event_id" in item]
+    assert len(acknowledged) == len(set(acknowledged)) == (110 if order == "parent first" else 120)
+    assert {"found": 1} in told
+    events = checked()
+    assert set(acknowledged) <= set(events)
+
+
+def test_nothing_needs_the_network(worker, folder):
+    (told,) = worker("offline", folder).done()
+    assert told == {"verified": 1, "found": 1, "ok": True, "same": True}
+
+
+@pytest.mark.parametrize("how", ["opened twice", "opened and closed", "erased", "looked over"])
+def test_one_process_may_hold_a_memory_more_than_once_while_others_come_and_go(worker, folder, how):
+    """Closing any descriptor of a file drops all of a process's POSIX locks on it; then another process's close takes
+    the write-ahead log away under this one, and what it acknowledges next is lost."""
+    told = worker("twice", folder, "other", how).done()
+    with mnemon.open(folder) as memory:
+        events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+        assert {item["event_id"] for item in told} <= events
+        assert memory.audit().ok
+    assert told[-1]["ok"]

@@ -1,0 +1,268 @@
+"""What the tortured processes do: `python workers.py <job> <folder> ...`. Each line they print is a promise kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import mnemon
+from mnemon import Actor, Citation, Claim, Conflict, Scope
+
+SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
+
+
+def seat_of(memory, kind="agent", name="coder", **where):
+    return memory.seat(
+        Actor(kind, name), Scope(**(dict(zip(Scope.__match_args__, SCOPE.segments, strict=True)) | where))
+    )
+
+
+def say(**told):
+    """One line, whole or not at all: a pipe takes it in one write."""
+    os.write(1, (json.dumps(told) + "\n").encode())
+
+
+def ready():
+    """Tell the test that this process is set up, and wait until all are."""
+    say(ready=True)
+    sys.stdin.readline()
+
+
+def log(folder, name, count):
+    """Log `count` entries and acknowledge each once its receipt is there."""
+    with mnemon.open(folder) as memory:
+        seat = seat_of(memory, name=f"coder-{name}")
+        for number in range(int(count)):
+            receipt = seat.log("thought", f"{name}:{number}", key=f"{name}:{number}")
+            say(event_id=receipt.event_id, seq=receipt.seq, text=f"{name}:{number}")
+
+
+def log_together(folder, name, count):
+    """As `log`, started together with the others, and with one line at the end: 64 pipes are slower than SQLite."""
+    ready()
+    receipts = []
+    with mnemon.open(folder) as memory:
+        seat = seat_of(memory, name=f"coder-{name}")
+        for number in range(int(count)):
+            receipt = seat.log("thought", f"{name}:{number}")
+            receipts.append([receipt.seq, receipt.event_id])
+    say(receipts=receipts)
+
+
+def live(folder, name):
+    """Do a bit of everything until killed, acknowledging what is durable."""
+    memory = mnemon.open(folder)
+    agent = seat_of(memory, name=f"coder-{name}", task=f"T-{name}")
+    human = seat_of(memory, "human", "alice", task=f"T-{name}")
+    number = 0
+    while True:
+        number += 1
+        receipt = agent.log("thought", f"{name}:{number}")
+        say(event_id=receipt.event_id, seq=receipt.seq)
+        stored = agent.remember(f"Thing {name} {number} weighs {number} grams", level="worktree")
+        say(event_id=stored.receipt.event_id, unit=stored.unit.id)
+        if number % 3 == 0:
+            human.approve(stored.unit.id)
+            say(approved=stored.unit.id)
+        if number % 5 == 0:
+            agent.recall("thing weighs grams")
+            say(event_id=agent.verify(True, tests=[f"test_{number}"]).receipt.event_id)
+        if number % 7 == 0:
+            human.erase(stored.unit.id, "privacy")
+            say(erased=stored.unit.id)
+
+
+def revise(folder, name, unit_id, version):
+    """Revise one unit from the version that everybody saw."""
+    memory = mnemon.open(folder)
+    boss = seat_of(memory, "orchestrator", f"boss-{name}")
+    new = boss.remember(f"Revision by {name} of {unit_id}", level="worktree").unit
+    ready()
+    try:
+        boss.supersede(new.id, unit_id, f"reason of {name}", expected_version=int(version))
+        say(won=True, new=new.id)
+    except Conflict as error:
+        say(won=False, new=new.id, actual=error.actual_version, current=error.current and error.current.id)
+    memory.close()
+
+
+def remember(folder, name, content):
+    with mnemon.open(folder) as memory:
+        seat = seat_of(memory, name=f"coder-{name}")
+        ready()
+        stored = seat.remember(content, level="worktree")
+        say(unit=stored.unit.id, merged=stored.merged, conflicts=[item.id for item in stored.conflicts])
+
+
+def recall(folder, query, task="T-9"):
+    """Answer each query that is asked, with one memory held open."""
+    with mnemon.open(folder) as memory:
+        seat = seat_of(memory, name="reader", task=task)
+        say(ready=True, found=[item.unit.content for item in seat.recall(query, k=20).items])
+        for line in sys.stdin:
+            say(found=[item.unit.content for item in seat.recall(line.strip(), k=20).items])
+
+
+def open_only(folder):
+    """Open, look, and say what happened: for files that are broken."""
+    try:
+        memory = mnemon.open(folder)
+        try:
+            check = memory.audit()
+            seat = seat_of(memory)
+            seat.recall("anything")
+            seat.log("thought", "x")
+            say(ok=check.ok, events=check.events, check=memory._store.check())
+        finally:
+            memory.close()
+    except mnemon.MnemonError as error:
+        say(error=type(error).__name__, message=error.message, hint=error.hint)
+
+
+def read_only(folder):
+    """As nobody, in a folder that may only be read."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as elsewhere, mnemon.open(elsewhere) as memory:
+        # Everything is imported before the rights to the interpreter's own files may be gone.
+        seat_of(memory).log("thought", "x")
+        seat_of(memory).recall("x")
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(65_534)
+        os.setuid(65_534)
+    for verb in ("recall", "log"):
+        try:
+            memory = mnemon.open(folder)
+            try:
+                seat = seat_of(memory)
+                told = seat.recall("checkout") if verb == "recall" else seat.log("thought", "x")
+                found = [item.unit.content for item in told.items] if verb == "recall" else []
+            finally:
+                memory.close()
+            say(verb=verb, found=found, notes=list(told.notes) if verb == "recall" else [])
+        except mnemon.MnemonError as error:
+            say(verb=verb, error=type(error).__name__, hint=error.hint)
+
+
+def fill(folder, limit, how):
+    """Write until the disk is full: no file may grow beyond `limit` bytes."""
+    import resource
+
+    memory = mnemon.open(folder)
+    seat = seat_of(memory)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    number = 0
+    try:
+        while number < 20_000:
+            number += 1
+            if how == "log":
+                say(event_id=seat.log("thought", f"{number} " + "x" * 2_000).event_id)
+            else:
+                claims = [Claim(content=f"Thing{number}x{n} weighs {n} grams " + "y" * 500) for n in range(40)]
+                for stored in seat.remember_many(claims):
+                    say(event_id=stored.receipt.event_id)
+                seat.recall("weighs grams")
+        say(error=None)
+    except mnemon.MnemonError as error:
+        say(error=type(error).__name__, hint=error.hint)
+    try:
+        seat.log("thought", "once more " + "x" * 2_000)
+    except mnemon.MnemonError as error:
+        say(again=type(error).__name__)
+    try:
+        memory.close()
+        say(closed=True)
+    except mnemon.MnemonError as error:
+        say(closed=type(error).__name__)
+
+
+def forked(folder, order):
+    """Fork with the memory open: both go on writing, and close in either order."""
+    memory = mnemon.open(folder)
+    seat = seat_of(memory)
+    seat.remember("The forked memory is one memory")
+    seat.recall("forked memory")
+    here, there = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        for number in range(50):
+            say(event_id=seat.log("thought", f"child {number}").event_id)
+        os.write(there[1], b"x")
+        os.read(here[0], 1)
+        for number in range(50, 60):
+            say(event_id=seat.log("thought", f"child {number}").event_id)
+        say(found=len(seat.recall("forked memory").items))
+        memory.close()
+        os._exit(0)
+    for number in range(50):
+        say(event_id=seat.log("thought", f"parent {number}").event_id)
+    os.read(there[0], 1)
+    if order == "parent first":
+        memory.close()
+        os.write(here[1], b"x")
+        _, status = os.waitpid(child, 0)
+    else:
+        os.write(here[1], b"x")
+        _, status = os.waitpid(child, 0)
+        for number in range(50, 60):
+            say(event_id=seat.log("thought", f"parent {number}").event_id)
+        memory.close()
+    say(status=status)
+
+
+def offline(folder):
+    """Every name lookup and every socket fails: nothing may notice."""
+    import socket
+
+    def refuse(*_, **__):
+        raise OSError("no network here")
+
+    socket.getaddrinfo = socket.gethostbyname = socket.create_connection = refuse
+    socket.socket = refuse
+    with mnemon.open(folder) as memory:
+        agent = seat_of(memory)
+        agent.log("plan", "x")
+        agent.remember("Checkout retries three times", citations=[Citation.test("t")])
+        promotion = agent.verify(True, tests=["t"])
+        found = agent.recall("checkout retries")
+        say(verified=len(promotion.units), found=len(found.items), ok=memory.audit().ok, same=memory.rebuild().same)
+
+
+def index_and_vanish(folder, count):
+    """Leave while the index is still being made in the background."""
+    memory = mnemon.open(folder)
+    seat = seat_of(memory)
+    seat.remember_many([Claim(content=f"Thing{n} weighs {n} grams") for n in range(int(count))])
+    say(found=len(seat.recall("weighs grams", k=5).items))
+
+
+def twice(folder, other, how):
+    """One process, more than one memory on a folder; another process comes and goes in between."""
+    import subprocess
+
+    first = mnemon.open(folder)
+    seat = seat_of(first, name="first")
+    seat.log("thought", "before")
+    if how == "opened twice":
+        second = mnemon.open(folder)
+        seat_of(second, name="second").log("thought", "by the second")
+    elif how == "opened and closed":
+        mnemon.open(folder).close()
+    elif how == "erased":
+        unit = seat.remember("The seaside house has a turquoise door").unit
+        seat_of(first, "human", "alice").erase(unit.id, "privacy")
+    else:
+        first.doctor()
+    subprocess.run([sys.executable, __file__, "log", folder, other, "1"], check=True, stdout=subprocess.DEVNULL)
+    say(event_id=seat.log("thought", "after").event_id)
+    subprocess.run(
+        [sys.executable, __file__, "log", folder, other + "-again", "1"], check=True, stdout=subprocess.DEVNULL
+    )
+    say(event_id=seat.log("thought", "at the end").event_id, ok=first.audit().ok)
+    first.close()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
