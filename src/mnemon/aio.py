@@ -10,7 +10,6 @@ from mnemon import wiring
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
     from typing import Any, Self
 
     from mnemon.memory import Memory, Seat
@@ -57,9 +56,7 @@ class AsyncMemory(_Awaitable):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self._wrapped.close)
 
 

@@ -188,6 +188,7 @@ def test_one_process_may_hold_a_memory_more_than_once_while_others_come_and_go(w
     told = worker("twice", folder, "other", how).done()
     with mnemon.open(folder) as memory:
         events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+        assert len(told) == 4
         assert {item["event_id"] for item in told} <= events
         assert memory.audit().ok
     assert told[-1]["ok"]

@@ -255,11 +255,14 @@ def twice(folder, other, how):
         seat_of(first, "human", "alice").erase(unit.id, "privacy")
     else:
         first.doctor()
-    subprocess.run([sys.executable, __file__, "log", folder, other, "1"], check=True, stdout=subprocess.DEVNULL)
+
+    def come_and_go(name):
+        command = [sys.executable, __file__, "log", folder, name, "1"]
+        os.write(1, subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+    come_and_go(other)
     say(event_id=seat.log("thought", "after").event_id)
-    subprocess.run(
-        [sys.executable, __file__, "log", folder, other + "-again", "1"], check=True, stdout=subprocess.DEVNULL
-    )
+    come_and_go(other + "-again")
     say(event_id=seat.log("thought", "at the end").event_id, ok=first.audit().ok)
     first.close()
 

@@ -14,7 +14,6 @@ from mnemon.errors import StoreUnavailable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
     from typing import Any, Self
 
 _SILENCE_S_MAX = 120
@@ -61,9 +60,7 @@ class Crew:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for member in self.members:
             process = member.process
             if process.poll() is None:

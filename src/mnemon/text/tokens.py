@@ -49,8 +49,18 @@ def _remembered(word: str, limit: int) -> tuple[str, ...]:
         return tuple(_up_to(limit, _of_word(word)))
     if len(_known) >= _KNOWN_MAX:
         _known.clear()
-    found = _known[word] = tuple(_of_word(word))
+    if _is_plain(word):
+        found: tuple[str, ...] = (_stem(word.lower()),)
+    elif min(word) >= "가" and max(word) <= "힣":
+        found = tuple(_of_hangul(word))
+    else:
+        found = tuple(_of_word(word))
+    _known[word] = found
     return found
+
+
+def _is_plain(word: str) -> bool:
+    return word.isascii() and word.isalpha() and word[1:] == word[1:].lower()
 
 
 def _up_to(limit: int, found: Iterator[str]) -> Iterator[str]:
@@ -82,7 +92,7 @@ def _of_word(word: str) -> Iterator[str]:
 
 
 def _of_latin(text: str) -> Iterator[str]:
-    if text.isascii() and text.isalpha() and (text.islower() or text[1:].islower()):
+    if _is_plain(text):
         yield _stem(text.lower())[:TOKEN_CHARS_MAX]
         return
     if _grouped().fullmatch(text):
