@@ -114,6 +114,7 @@ class Memory:
         self._clock = clock
         self._ledger = Ledger(store, clock, config)
         self._searching: finder.Finder | None = None
+        self.has_new_units = False
 
     def __enter__(self) -> Self:
         return self
@@ -253,8 +254,8 @@ class Memory:
 
     def close(self) -> None:
         """Let everything go; a long unindexed tail is indexed first, so that the next process starts fast."""
-        if self._searching is not None:
-            self._searching.close()
+        if self._searching is not None or self.has_new_units:
+            self._finder.close()
         self._store.close()
 
 
@@ -338,6 +339,7 @@ class Seat:
         More than `limits.batch_max` claims are an import: each is still compared with what says the same or the same
         but for numbers, names and negations, but near-duplicates in other words are not searched for.
         """
+        self._memory.has_new_units = True
         whole = [self._checked(claim) for claim in claims]
         self._read(lambda reader: self._check_evidence(reader, whole))
         size = max(1, self._memory.config.limits.batch_max)

@@ -80,7 +80,7 @@ def test_r5_the_same_fact_from_many_processes_at_once_is_one_unit_with_every_pro
     checked()
 
 
-def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, folder, full, checked):
+def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, tmp_path, full):
     pairs = [
         ("The client of {} must retry", "The client of {} must not retry"),
         ("Checkout of {} retries 3 times", "Checkout of {} retries 5 times"),
@@ -88,8 +88,8 @@ def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, f
         ("{} 결제는 3번 재시도한다", "{} 결제는 5번 재시도한다"),
     ]
     for number, pair in enumerate(pairs * (3 if full else 1)):
-        place = f"shop{number}"
-        told = together([worker("remember", folder, name, text.format(place)) for name, text in enumerate(pair)])
+        folder = tmp_path / f"home-{number}"
+        told = together([worker("remember", folder, name, text.format("checkout")) for name, text in enumerate(pair)])
         assert told[0]["unit"] != told[1]["unit"]
         assert sorted(len(item["conflicts"]) for item in told) == [0, 1]
         with mnemon.open(folder) as memory:
@@ -99,7 +99,9 @@ def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, f
             assert link.open
             units = memory._store.read(lambda reader, told=told: reader.units([item["unit"] for item in told]))
             assert all(unit.status is Status.HYPOTHESIS for unit in units.values())
-    checked()
+            assert memory.stats().open_conflicts == 1
+            assert memory.audit().ok
+            assert memory.rebuild().same
 
 
 def test_many_processes_open_a_new_memory_at_once(worker, tmp_path, full):

@@ -107,7 +107,7 @@ class Finder:
 
     def _catch_up(self) -> None:
         if not self._started:
-            self._tail.position = self._index.position() if self._index is not None else 0
+            self._tail.position = self._indexed_position()
             self._started = True
         while True:
             newer = self._page_after(self._tail.position)
@@ -138,15 +138,24 @@ class Finder:
 
     def pending(self) -> int:
         """How many units the index does not know yet."""
-        position = self._index.position() if self._index is not None else 0
+        position = self._indexed_position()
         return self._store.read(lambda reader: reader.searchable_count_after(position))
+
+    def _indexed_position(self) -> int:
+        """How far the index has read. One that can't be opened or made is done without: the tail then holds it all."""
+        try:
+            return self._index.position() if self._index is not None else 0
+        except StoreUnavailable:
+            self._index = None
+            return 0
 
     def index_now(self, *, rebuild: bool = False, progress: Callable[[int], None] | None = None) -> bool:
         """Bring the index up to date, or make it anew; False if another process is doing it or there is none."""
         if self._index is None:
             return False
-        start = 0 if rebuild else self._index.position()
-        if not self._index.update(self._changes_after(start, progress), rebuild=rebuild or start == 0):
+        start = 0 if rebuild else self._indexed_position()
+        index: SearchIndex | None = self._index
+        if index is None or not self._index.update(self._changes_after(start, progress), rebuild=rebuild or start == 0):
             return False
         with self._lock:
             self._index.refresh()
@@ -198,7 +207,8 @@ class Finder:
     def close(self) -> None:
         """Index a long tail before the process goes, so that the next one starts fast."""
         self.wait()
+        has_index = self._index is not None
+        if has_index and self._store.writable and self.pending() > self._rules.index_at_close_min:
+            self.index_now()
         if self._index is not None:
-            if self._started and self._store.writable and self.pending() > self._rules.index_at_close_min:
-                self.index_now()
             self._index.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 
 from mnemon.errors import StoreUnavailable
 from mnemon.text.tokens import TOKENS_VERSION, tokens
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
 _TOKENS_MAX = 65_536
+_OPEN_ATTEMPTS = 4
+_NAP_S = 0.02
 _LIVE, _PAST = "live", "past"
 
 
@@ -40,22 +43,30 @@ class TantivyIndex:
             import tantivy
 
             self._schema = self._built_schema()
-            try:
-                os.makedirs(self._folder, exist_ok=True)
-                self._opened = tantivy.Index(self._schema, path=self._folder)
-            except (ValueError, OSError):
+            for attempt in range(_OPEN_ATTEMPTS):
+                try:
+                    os.makedirs(self._folder, exist_ok=True)
+                    self._opened = tantivy.Index(self._schema, path=self._folder)
+                    break
+                except (ValueError, OSError):
+                    # Another process may be making it this very moment.
+                    time.sleep(_NAP_S * attempt)
+            else:
                 # A damaged or foreign index is worth nothing: the store can make it again.
-                import shutil
-
-                shutil.rmtree(self._folder, ignore_errors=True)
-                self._opened = self._created()
+                self._opened = self._created_anew()
             self._read_meta()
         return self._opened
 
-    def _created(self) -> tantivy.Index:
+    def _created_anew(self) -> tantivy.Index:
+        import shutil
+
         import tantivy
 
         try:
+            if os.path.isdir(self._folder):
+                shutil.rmtree(self._folder)
+            elif os.path.exists(self._folder):
+                os.remove(self._folder)
             os.makedirs(self._folder, exist_ok=True)
             return tantivy.Index(self._schema, path=self._folder)
         except (ValueError, OSError) as error:

@@ -6,12 +6,14 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections import deque
 from contextlib import contextmanager
 
 from mnemon.errors import Incompatible, MnemonError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemon.model.canonical_json import json_needles
 from mnemon.model.ids import new_id
+from mnemon.stores.sqlite.raw import RawFile, chunks_of, holds_any
 from mnemon.stores.sqlite.reader import SqliteReader, SqliteTransaction
 from mnemon.stores.sqlite.sql import APPLICATION_ID, FORMAT_VERSION, migration
 
@@ -22,10 +24,27 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+_MAGIC = b"SQLite format 3\0"
 _BATCH_MAX = 64
 _BACKOFF_S_MIN = 0.0002
 _BACKOFF_S_MAX = 0.008
 _READ_WAIT_S = 10.0
+
+
+_open_stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for store in sorted(_open_stores, key=id):
+        store.before_fork()
+
+
+def _after_fork() -> None:
+    for store in sorted(_open_stores, key=id):
+        store.after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 class _Job:
@@ -52,13 +71,20 @@ class SqliteStore:
         self._leader: int | None = None
         self._jobs: deque[_Job] = deque()
         self._idle: list[sqlite3.Connection] = []
+        self._let_go = True
         self._closed = False
-        self._pid = os.getpid()
+        self._raw: RawFile | None = None
         with _translated(path):
-            self._refuse_truncated()
-            self._take_writer()
-            self.id = self._prepare()
+            try:
+                self._refuse_truncated()
+                self._take_writer()
+                self.id = self._prepare()
+                self._raw_file()  # Held from now on: a later store of this process must not be the only one to hold it.
+            except BaseException:
+                self._let_everything_go()
+                raise
         self.format_version = FORMAT_VERSION
+        _open_stores.add(self)
 
     @property
     def writable(self) -> bool:
@@ -66,9 +92,9 @@ class SqliteStore:
 
     # Opening
 
-    def _connect(self, *, wait_s: float = _READ_WAIT_S) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self._path, timeout=wait_s, isolation_level=None, check_same_thread=False, cached_statements=256
+            self._path, timeout=_READ_WAIT_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         # Erased content must not survive in free pages, whoever frees them.
         connection.execute("PRAGMA secure_delete = ON")
@@ -79,26 +105,36 @@ class SqliteStore:
 
     def _take_writer(self) -> None:
         """The one connection that writes waits by itself (see _execute_patiently), so SQLite's own waiting is off."""
-        self._writer = self._connect(wait_s=0)
+        self._writer = self._connect()
+        self._let_go = False
+        self._writer.execute("PRAGMA busy_timeout = 0")
         self._transaction = SqliteTransaction(self._writer)
 
     def _refuse_truncated(self) -> None:
         """A file shorter than its own header says lost its end; with a write-ahead log the end may still be there."""
-        try:
-            with open(self._path, "rb") as file:
-                header = file.read(100)
-                size = os.fstat(file.fileno()).st_size
-        except FileNotFoundError:
+        if not _size(self._path):
             return
-        if size == 0 or _size(self._path + "-wal"):
+        raw = self._raw_file()
+        size, header = raw.size(), raw.head(100)
+        if _size(self._path + "-wal"):
             return
+        if size < len(_MAGIC):
+            raise StoreCorrupt(
+                f"{self._path} has {size} bytes: it is no database, or lost its end.",
+                hint="Restore a backup (mnemon backup makes them), or move the file away.",
+            )
         page = int.from_bytes(header[16:18], "big")
         wanted = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
-        if header.startswith(b"SQLite format 3\0") and size < wanted:
+        if header.startswith(_MAGIC) and size < wanted:
             raise StoreCorrupt(
                 f"{self._path} is truncated: {size} bytes where its header promises {wanted}.",
                 hint="Restore a backup (mnemon backup makes them), or import an export into a new memory.",
             )
+
+    def _raw_file(self) -> RawFile:
+        if self._raw is None:
+            self._raw = RawFile(self._path)
+        return self._raw
 
     def _prepare(self) -> str:
         """Bring the file to this format, in one transaction a migration, whoever comes first; give the store's id."""
@@ -180,7 +216,7 @@ class SqliteStore:
                 job.finished = True
 
     def _commit(self, batch: list[_Job]) -> None:
-        self._adopt_process()
+        self._ensure_open()
         connection = self._writer
         raised = not self._always_durable and any(job.durable for job in batch)
         if raised:
@@ -246,7 +282,8 @@ class SqliteStore:
 
     def read(self, work: Callable[[SqliteReader], T]) -> T:
         with _translated(self._path):
-            self._adopt_process()
+            if self._closed:
+                self._ensure_open()
             try:
                 connection = self._idle.pop()
             except IndexError:
@@ -259,41 +296,56 @@ class SqliteStore:
                     connection.execute("ROLLBACK")
                 self._idle.append(connection)
 
-    def _adopt_process(self) -> None:
-        """After a fork the child must not touch its parent's connections: it opens its own and forgets the others."""
+    def _ensure_open(self) -> None:
         if self._closed:
             raise StoreUnavailable(f"{self._path} was closed.", hint="Open the memory again.")
-        if self._pid != os.getpid():
-            self._pid = os.getpid()
-            self._idle = []
+        if self._let_go:
             self._take_writer()
+
+    def before_fork(self) -> None:
+        """Close every connection: one carried into a child breaks the locks of both. Each opens its own anew."""
+        self._turn.acquire()
+        if not self._closed:
+            while self._idle:
+                self._idle.pop().close()
+            if not self._let_go:
+                self._writer.close()
+                self._let_go = True
+
+    def after_fork(self) -> None:
+        self._turn.release()
 
     # Keeping
 
     def scrub(self, needles: Sequence[str]) -> int:
         forms = (form for needle in needles for form in (needle, *json_needles(needle)))
         wanted = [form.encode() for form in dict.fromkeys(forms) if form]
-        with _translated(self._path):
+        with self._turn, _translated(self._path):
+            self._ensure_open()
             self._truncate_log()
-            files = self._files()
             # Moved cells can leave copies in the slack of a page, which only a rewrite of the file removes. Without
             # needles nothing can be searched for, so it is rewritten in any case.
-            if not wanted or any(_holds(file, wanted) for file in files):
+            if not wanted or self._files_holding(wanted):
                 self._execute_patiently("VACUUM")
                 self._truncate_log()
-                files = self._files()
-            left = [file for file in files if _holds(file, wanted)]
+            left = self._files_holding(wanted)
         if left:
             raise StoreUnavailable(
                 f"The content was erased, but {', '.join(left)} still hold(s) bytes of it: another process is reading.",
                 hint="Let the other processes finish, then erase the unit again.",
             )
-        return len(files)
+        return len(self._files())
+
+    def _files_holding(self, wanted: Sequence[bytes]) -> list[str]:
+        """The files that hold any of these bytes. The shared-memory file has no content, and reading it costs locks."""
+        log = self._path + "-wal"
+        streams = {self._path: self._raw_file().chunks(), log: chunks_of(log)}
+        return [path for path, chunks in streams.items() if holds_any(chunks, wanted)]
 
     def _truncate_log(self) -> None:
         deadline = time.monotonic() + self._lock_wait_s_max
         while True:
-            busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            busy, _, _ = self._asked("PRAGMA wal_checkpoint(TRUNCATE)")
             if not busy or time.monotonic() > deadline:
                 return
             time.sleep(_BACKOFF_S_MAX)
@@ -318,18 +370,28 @@ class SqliteStore:
         return sum(_size(path) for path in self._files())
 
     def check(self) -> str | None:
-        with _translated(self._path):
-            (verdict,) = self._writer.execute("PRAGMA quick_check(1)").fetchone()
+        with self._turn, _translated(self._path):
+            self._ensure_open()
+            (verdict,) = self._asked("PRAGMA quick_check(1)")
         return None if verdict == "ok" else str(verdict)
 
     def close(self) -> None:
         with self._turn:
-            if self._closed or self._pid != os.getpid():
+            if self._closed:
                 return
             self._closed = True
-            while self._idle:
-                self._idle.pop().close()
+            _open_stores.discard(self)
+            self._let_everything_go()
+
+    def _let_everything_go(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+        if not self._let_go:
             self._writer.close()
+            self._let_go = True
+        if self._raw is not None:
+            self._raw.close()
+            self._raw = None
 
 
 def _fail(batch: list[_Job], error: MnemonError) -> None:
@@ -352,22 +414,6 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     except FileNotFoundError:
         return 0
-
-
-def _holds(path: str, wanted: Sequence[bytes]) -> bool:
-    """Whether any of these byte strings stands in the file, also across the borders of what is read at once."""
-    overlap = max(map(len, wanted), default=1) - 1
-    tail = b""
-    try:
-        with open(path, "rb") as file:
-            while chunk := file.read(4 << 20):
-                window = tail + chunk
-                if any(form in window for form in wanted):
-                    return True
-                tail = window[-overlap:] if overlap else b""
-    except FileNotFoundError:
-        return False
-    return False
 
 
 @contextmanager

@@ -1,0 +1,72 @@
+"""Reading a database file's bytes beside SQLite.
+
+POSIX drops all locks that a process holds on a file as soon as it closes any descriptor of it, SQLite's among them. So
+a file is opened once for all stores of the process that use it, and closed when the last of them is closed.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_CHUNK = 4 << 20
+
+_open_files: dict[tuple[int, int], tuple[int, int]] = {}
+
+
+class RawFile:
+    """One file's bytes, while a store is open."""
+
+    def __init__(self, path: str) -> None:
+        status = os.stat(path)
+        self._key = (status.st_dev, status.st_ino)
+        descriptor, users = _open_files.get(self._key, (-1, 0))
+        if not users:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        _open_files[self._key] = (descriptor, users + 1)
+        self._descriptor = descriptor
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def head(self, count: int) -> bytes:
+        return os.pread(self._descriptor, count, 0)
+
+    def chunks(self) -> Iterator[bytes]:
+        place = 0
+        while chunk := os.pread(self._descriptor, _CHUNK, place):
+            yield chunk
+            place += len(chunk)
+
+    def close(self) -> None:
+        """Call after every connection to the file is closed."""
+        descriptor, users = _open_files.pop(self._key)
+        if users > 1:
+            _open_files[self._key] = (descriptor, users - 1)
+        else:
+            os.close(descriptor)
+
+
+def chunks_of(path: str) -> Iterator[bytes]:
+    """The bytes of a file that SQLite holds no locks on (the write-ahead log)."""
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    except FileNotFoundError:
+        return
+
+
+def holds_any(chunks: Iterator[bytes], wanted: Sequence[bytes]) -> bool:
+    """Whether any of these byte strings stands in the stream, also across the borders of its chunks."""
+    overlap = max(map(len, wanted), default=1) - 1
+    tail = b""
+    for chunk in chunks:
+        window = tail + chunk
+        if any(form in window for form in wanted):
+            return True
+        tail = window[-overlap:] if overlap else b""
+    return False
