@@ -77,7 +77,7 @@ ORDER BY u.id;
 SELECT body FROM units WHERE live AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;
 
 -- searchable_after: What an index has still to learn: a page, with all that changed at its last position.
-SELECT id, scope_key, live, kind, domain, json_extract(body, '$.content'), searchable_at FROM units
+SELECT id, scope_key, live, kind, domain, body, searchable_at FROM units
 WHERE searchable_at > :position AND searchable_at <= (
   SELECT max(searchable_at) FROM (
     SELECT searchable_at FROM units WHERE searchable_at > :position ORDER BY searchable_at LIMIT :limit))

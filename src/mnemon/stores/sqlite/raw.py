@@ -7,6 +7,7 @@ a file is opened once for all stores of the process that use it, and closed when
 from __future__ import annotations
 
 import os
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 _CHUNK = 4 << 20
 
+# By device and inode: the descriptor, and how many stores use it.
 _open_files: dict[tuple[int, int], tuple[int, int]] = {}
+_lock = threading.Lock()
 
 
 class RawFile:
@@ -23,10 +26,11 @@ class RawFile:
     def __init__(self, path: str) -> None:
         status = os.stat(path)
         self._key = (status.st_dev, status.st_ino)
-        descriptor, users = _open_files.get(self._key, (-1, 0))
-        if not users:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        _open_files[self._key] = (descriptor, users + 1)
+        with _lock:
+            descriptor, users = _open_files.get(self._key, (-1, 0))
+            if not users:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            _open_files[self._key] = (descriptor, users + 1)
         self._descriptor = descriptor
 
     def size(self) -> int:
@@ -43,11 +47,12 @@ class RawFile:
 
     def close(self) -> None:
         """Call after every connection to the file is closed."""
-        descriptor, users = _open_files.pop(self._key)
-        if users > 1:
-            _open_files[self._key] = (descriptor, users - 1)
-        else:
-            os.close(descriptor)
+        with _lock:
+            descriptor, users = _open_files.pop(self._key)
+            if users > 1:
+                _open_files[self._key] = (descriptor, users - 1)
+            else:
+                os.close(descriptor)
 
 
 def chunks_of(path: str) -> Iterator[bytes]:

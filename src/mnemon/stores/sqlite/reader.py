@@ -141,10 +141,10 @@ class SqliteReader:
                 live=bool(live),
                 kind=kind,
                 domain=domain,
-                content=content,
+                content=json.loads(body)["content"],  # json_extract would end a text at its first NUL
                 changed_at=at,
             )
-            for id, scope_key, live, kind, domain, content, at in rows
+            for id, scope_key, live, kind, domain, body, at in rows
         ]
 
     def searchable_count_after(self, position: int) -> int:
