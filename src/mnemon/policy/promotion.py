@@ -87,3 +87,20 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
             "S10.3", "Only published knowledge reaches org scope.", "Let at least 3 distinct tasks reuse it first."
         )
     return refusal
+
+
+def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
+    """Why `new` may not take the place of `old`, or None: what takes a place must be fit to stand there (R4, R8)."""
+    if new.level < old.level:
+        return Refusal(
+            "R8",
+            f"A {new.level} unit can't replace a {old.level} unit: others would be left with nothing.",
+            f"Promote it to {old.level} first.",
+        )
+    if policy.requires_validation(old.level) and new.status not in TRUSTED:
+        return Refusal(
+            "G23.validation",
+            f"{old.level} scope takes only verified knowledge; unit {new.id} is a {new.status}.",
+            "Cite a test that a verification recorded as passed, or a human's approval.",
+        )
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.errors import Conflict, InvalidInput, NotFound
+from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemon.ledger.standing import change, signal
 from mnemon.model.actor import checked_id
 from mnemon.model.event import EventType
@@ -11,6 +11,7 @@ from mnemon.model.link import LinkType
 from mnemon.model.trust import Signal
 from mnemon.model.unit import Status
 from mnemon.policy.permissions import Deed
+from mnemon.policy.promotion import refusal_to_replace
 from mnemon.published.disputes import dispute_from
 
 TYPE_CHECKING = False
@@ -48,6 +49,9 @@ def supersede(
 
 
 def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) -> Unit:
+    refusal = refusal_to_replace(new, old, act.config.policy)
+    if refusal is not None:
+        raise NotAllowed(refusal.reason, rule=refusal.rule, hint=refusal.hint)
     changes = {
         "status": str(Status.DEPRECATED),
         "superseded_by": new.id,
