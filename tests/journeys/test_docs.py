@@ -1,0 +1,55 @@
+"""Docs that cannot rot: what exists is described, and what is described exists."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mnemon.config import Config, config_from
+from mnemon.interfaces.grammar import SUMMARY_OF as COMMANDS
+
+ROOT = Path(__file__).parents[2]
+CONFIGURATION = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
+COMMAND_LINE = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_is_in_the_reference(command):
+    assert re.search(rf"^\| `{command}[` ]", COMMAND_LINE, re.MULTILINE), command
+
+
+def test_the_reference_names_no_command_that_is_not_there():
+    assert set(re.findall(r"^\| `([a-z]+)", COMMAND_LINE, re.MULTILINE)) == set(COMMANDS)
+
+
+def test_the_settings_shown_are_the_defaults_and_all_of_them():
+    shown = tomllib.loads(re.search(r"```toml\n(project.*?)```", CONFIGURATION, re.DOTALL)[1])
+    assert config_from({name: section for name, section in shown.items() if name != "project"}) == Config()
+    for section in ("limits", "gate", "retention", "recall", "store"):
+        assert set(shown[section]) == set(type(getattr(Config(), section)).__match_args__), section
+
+
+def test_every_policy_shown_is_accepted():
+    for block in re.findall(r"```toml\n(\[policy.*?)```", CONFIGURATION, re.DOTALL):
+        config_from(tomllib.loads(block))
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name
+)
+def test_every_link_between_the_pages_leads_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readmes_program_runs(tmp_path, monkeypatch, capsys):
+    for name in ("README.md", "README.ko.md"):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        program = re.search(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)[1]
+        exec(compile(program, name, "exec"), {})
+        printed = capsys.readouterr().out
+        assert "hypothesis" in printed
+        assert "[VERIFIED]" in printed
