@@ -77,7 +77,7 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
 
 def _critique(passed: bool, troubles: Sequence[str], steps: int) -> str:
     if not troubles:
-        return f"{'Passed' if passed else 'Failed'} in {steps} steps without a logged error."
+        return f"{'Passed' if passed else 'Failed'} in {steps} step{'' if steps == 1 else 's'} without a logged error."
     last = troubles[-1][:_SHOWN_CHARS]
     if passed:
         return f"Passed after {len(troubles)} logged error(s); the last was: {last}"
