@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mnemon.model.citation import Citation
     from mnemon.model.claim import Claim
     from mnemon.model.event import Event, EventType, Receipt
-    from mnemon.model.outcome import Analysis, Found, Promotion, Recalled, Refused, Stored, Withheld
+    from mnemon.model.found import Found, Recalled, Withheld
+    from mnemon.model.outcome import Analysis, Promotion, Refused, Stored
     from mnemon.model.scope import Level, Scope, can_promote
     from mnemon.model.unit import Kind, Status, Unit
     from mnemon.policy.permissions import can_write
@@ -44,7 +45,7 @@ _HOME_OF = {
     "Entry": "mnemon.staging.append",
     "Event": "mnemon.model.event",
     "EventType": "mnemon.model.event",
-    "Found": "mnemon.model.outcome",
+    "Found": "mnemon.model.found",
     "Incompatible": "mnemon.errors",
     "InvalidInput": "mnemon.errors",
     "Kind": "mnemon.model.unit",
@@ -54,7 +55,7 @@ _HOME_OF = {
     "NotAllowed": "mnemon.errors",
     "NotFound": "mnemon.errors",
     "Promotion": "mnemon.model.outcome",
-    "Recalled": "mnemon.model.outcome",
+    "Recalled": "mnemon.model.found",
     "Receipt": "mnemon.model.event",
     "Refused": "mnemon.model.outcome",
     "Scope": "mnemon.model.scope",
@@ -65,7 +66,7 @@ _HOME_OF = {
     "StoreUnavailable": "mnemon.errors",
     "Stored": "mnemon.model.outcome",
     "Unit": "mnemon.model.unit",
-    "Withheld": "mnemon.model.outcome",
+    "Withheld": "mnemon.model.found",
     "can_promote": "mnemon.model.scope",
     "can_write": "mnemon.policy.permissions",
     "open": "mnemon.wiring",

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from mnemon.model.citation import Citation
     from mnemon.model.claim import Claim
     from mnemon.model.event import Event, Receipt
+    from mnemon.model.found import Found
     from mnemon.model.outcome import (
         Analysis,
         Dispute,
         Erased,
         Explanation,
         Finding,
-        Found,
         Imported,
         LogCheck,
         Promotion,
@@ -588,8 +588,8 @@ class Seat:
         """Record what was handed out: a task's reuse is counted from it, and an echo is known by it (R2, R6)."""
         if not unit_ids:
             return ()
-        known = {use.unit_id for use in self._read(lambda reader: reader.uses_of_task(self.presence.scope_key))}
-        new = [unit_id for unit_id in unit_ids if unit_id not in known]
+        key = self.presence.scope_key
+        new = self._read(lambda reader: [unit_id for unit_id in unit_ids if reader.use(unit_id, key) is None])
         if not new:
             return ()
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from mnemon.code.git import git
 from mnemon.model.value import value
 
 FOLDER = ".mnemon"
@@ -48,6 +47,8 @@ def _upward(start: str) -> str | None:
 
 def _linked(root: str) -> Home | None:
     """A linked worktree: the main one's folder holds the memory, and git's own name of the worktree names it."""
+    from mnemon.code.git import git
+
     answer = git(root, ["rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"])
     common, _, own = (answer or "").partition("\n")
     if not own or common == own:

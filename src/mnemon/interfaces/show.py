@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from mnemon.model.actor import Actor
     from mnemon.model.event import Event, Receipt
-    from mnemon.model.outcome import Dispute, Found, Promotion, Recalled, Refused, Stored
+    from mnemon.model.found import Found, Recalled
+    from mnemon.model.outcome import Dispute, Promotion, Refused, Stored
     from mnemon.model.unit import Unit
 
 _SHOWN_CHARS = 96

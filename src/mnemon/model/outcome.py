@@ -76,35 +76,6 @@ class Analysis:
 
 
 @value
-class Recalled:
-    """One unit handed out: where it ranks, why, and how to label it for its reader."""
-
-    unit: Unit
-    score: float
-    tier: int
-    why: Mapping[str, float]
-    label: str
-
-
-@value
-class Withheld:
-    """One unit that matched and was not handed out, and the rule that kept it back."""
-
-    unit_id: str
-    reason: str
-
-
-@value
-class Found:
-    """The answer to a recall. `notes` says what the reader should know about the answer itself."""
-
-    items: tuple[Recalled, ...]
-    withheld: tuple[Withheld, ...]
-    intent: str
-    notes: tuple[str, ...] = ()
-
-
-@value
 class Explanation:
     """Everything a unit can say for itself: where from, who, when true, how sure, replaced by what, used by whom."""
 

@@ -52,8 +52,8 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
         raise InvalidInput(
             "Use is counted by task, and this seat has none.", hint="Take a seat with Scope(..., task=...)."
         )
-    earlier = [known for known in act.transaction.uses_of_unit(unit_id) if known.task_key == task_key]
-    if any(known.credited for known in earlier):
+    earlier = act.transaction.use(unit_id, task_key)
+    if earlier is not None and earlier.credited:
         return unit
     return credit(act, unit, Use(unit_id=unit_id, task_key=task_key, used=True), None)
 

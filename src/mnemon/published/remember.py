@@ -109,8 +109,8 @@ def _same(act: Act, claim: Claim) -> Unit | None:
 
 def _was_handed(act: Act, unit: Unit) -> bool:
     """Whether recall handed the unit to this seat's scope before."""
-    uses = act.transaction.uses_of_unit(unit.id)
-    return any(use.handed and use.task_key == act.presence.scope_key for use in uses)
+    use = act.transaction.use(unit.id, act.presence.scope_key)
+    return use is not None and use.handed
 
 
 def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Stored:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mnemon.model.found import Found, Withheld
 from mnemon.model.link import LinkType
-from mnemon.model.outcome import Found, Withheld
 from mnemon.model.unit import Kind
 from mnemon.model.value import replace
 from mnemon.recall.finder import Candidate
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemon.config import RecallRules
-    from mnemon.model.outcome import Recalled
+    from mnemon.model.found import Recalled
     from mnemon.model.presence import Presence
     from mnemon.model.unit import Unit
     from mnemon.ports import Reader, Store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.model.outcome import Recalled
+from mnemon.model.found import Recalled
 from mnemon.model.unit import TRUSTED, Status
 
 TYPE_CHECKING = False

@@ -228,6 +228,9 @@ class InMemoryTables:
         for key in [key for key, (_, _, event_id) in self._tests.items() if event_id in event_ids]:
             self._drop(self._tests, key)
 
+    def use(self, unit_id: str, task_key: str) -> Use | None:
+        return self._uses.get((unit_id, task_key))
+
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use for _, use in sorted(self._uses.items()) if use.task_key == task_key]
 

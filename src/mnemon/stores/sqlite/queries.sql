@@ -140,6 +140,9 @@ ON CONFLICT (unit_id, task_key) DO UPDATE SET
 -- drop_uses: The uses of an erased unit.
 DELETE FROM uses WHERE unit_id = :unit_id;
 
+-- use: What one task did with one unit.
+SELECT * FROM uses WHERE unit_id = :unit_id AND task_key = :task_key;
+
 -- uses_of_task: What a task relied on.
 SELECT * FROM uses WHERE task_key = :task_key ORDER BY unit_id;
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from mnemon.errors import InvalidInput, StoreCorrupt
 from mnemon.lazy import Lazy
@@ -165,6 +166,10 @@ class SqliteReader:
         row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
         return bool(row and row[0])
 
+    def use(self, unit_id: str, task_key: str) -> Use | None:
+        row = self._one("use", unit_id=unit_id, task_key=task_key)
+        return row and _use(row)
+
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [_use(row) for row in self._all("uses_of_task", task_key=task_key)]
 
@@ -220,7 +225,7 @@ class SqliteTransaction(SqliteReader):
                 event.id,
                 event.type,
                 str(event.actor),
-                compact_json(event.scope.segments),
+                _segments_json(event.scope),
                 event.scope.key,
                 event.session,
                 event.subject,
@@ -297,6 +302,15 @@ class SqliteTransaction(SqliteReader):
     def clear_projections(self) -> None:
         for table in ("units", "citations", "links", "tests", "uses"):
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
+
+
+def _segments_json(scope: Scope) -> str:
+    return _segments_of(scope.org, scope.project, scope.worktree, scope.task)
+
+
+@lru_cache(maxsize=1024)
+def _segments_of(*segments: str | None) -> str:
+    return compact_json(segments)
 
 
 def _event(row: Any) -> Event:

@@ -6,9 +6,8 @@ import os
 import sqlite3
 import threading
 import time
-import weakref
+from _weakrefset import WeakSet  # threading has it loaded; weakref itself would be one more module
 from collections import deque
-from contextlib import contextmanager
 
 from mnemon.errors import Incompatible, MnemonError, StoreCorrupt, StoreError, StoreUnavailable
 from mnemon.model.canonical_json import json_needles
@@ -31,7 +30,7 @@ _BACKOFF_S_MAX = 0.008
 _READ_WAIT_S = 10.0
 
 
-_open_stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+_open_stores: WeakSet[SqliteStore] = WeakSet()
 
 
 def _before_fork() -> None:
@@ -187,6 +186,11 @@ class SqliteStore:
     def write(self, work: Callable[[SqliteTransaction], T], *, durable: bool = False) -> T:
         if self._leader == threading.get_ident():
             raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
+        if not self._jobs and self._turn.acquire(blocking=False):
+            try:
+                return self._write_alone(work, durable)
+            finally:
+                self._turn.release()
         job = _Job(work, durable)
         self._jobs.append(job)
         with self._turn:
@@ -196,13 +200,24 @@ class SqliteStore:
             raise job.error
         return job.result  # type: ignore[no-any-return]
 
+    def _write_alone(self, work: Callable[[SqliteTransaction], T], durable: bool) -> T:
+        """Nobody else waits: one piece of work, one transaction."""
+        self._leader = threading.get_ident()
+        try:
+            return self._in_transaction(work, durable)
+        except (sqlite3.Error, OSError) as error:
+            raise _translation(self._path, error) from error
+        finally:
+            self._leader = None
+
     def _lead(self) -> None:
         """Run what is queued in one transaction: whoever holds the turn commits for all who wait for it."""
         jobs = self._jobs
         batch = [jobs.popleft() for _ in range(min(len(jobs), _BATCH_MAX))]
         self._leader = threading.get_ident()
         try:
-            self._commit(batch)
+            durable = any(job.durable for job in batch)
+            self._in_transaction(lambda transaction: self._run_each(batch, transaction), durable)
         except (sqlite3.Error, OSError) as error:
             _fail(batch, _translation(self._path, error))
         except StoreError as error:
@@ -215,33 +230,30 @@ class SqliteStore:
             for job in batch:
                 job.finished = True
 
-    def _commit(self, batch: list[_Job]) -> None:
+    def _in_transaction(self, work: Callable[[SqliteTransaction], T], durable: bool) -> T:
         self._ensure_open()
-        connection = self._writer
-        raised = not self._always_durable and any(job.durable for job in batch)
-        if raised:
+        connection, transaction = self._writer, self._transaction
+        synced = durable and not self._always_durable
+        if synced:
             connection.execute("PRAGMA synchronous = FULL")
         try:
             self._execute_patiently("BEGIN IMMEDIATE")
-            transaction = self._transaction
             transaction.begin()
-            if len(batch) == 1:
-                batch[0].result = batch[0].work(transaction)
-            else:
-                for job in batch:
-                    self._run_apart(job, transaction)
+            result = work(transaction)
             connection.execute("COMMIT")
-        except BaseException as error:
-            self._transaction.forget_heads()
+        except BaseException:
+            transaction.forget_heads()
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            if len(batch) == 1 and isinstance(error, Exception) and not isinstance(error, sqlite3.Error | StoreError):
-                batch[0].error = error
-                return
             raise
         finally:
-            if raised:
+            if synced:
                 connection.execute("PRAGMA synchronous = NORMAL")
+        return result
+
+    def _run_each(self, batch: list[_Job], transaction: SqliteTransaction) -> None:
+        for job in batch:
+            self._run_apart(job, transaction)
 
     def _run_apart(self, job: _Job, transaction: SqliteTransaction) -> None:
         """One job of several: if it fails, it alone is undone."""
@@ -416,13 +428,18 @@ def _size(path: str) -> int:
         return 0
 
 
-@contextmanager
-def _translated(path: str) -> Iterator[None]:
-    """SQLite's errors as ours, each with what to do."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise _translation(path, error) from error
+class _translated:  # noqa: N801 - reads as what it does
+    """SQLite's errors as ours, each with what to do. A class: contextlib would cost a cold process half a millisecond."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error | OSError):
+            raise _translation(self._path, error) from error
 
 
 def _translation(path: str, error: sqlite3.Error | OSError) -> MnemonError:

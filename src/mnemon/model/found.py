@@ -1,0 +1,39 @@
+"""What recall answers. Apart from the other outcomes, since a hook that recalls needs no more than this."""
+
+from __future__ import annotations
+
+from mnemon.model.unit import Unit
+from mnemon.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@value
+class Recalled:
+    """One unit handed out: where it ranks, why, and how to label it for its reader."""
+
+    unit: Unit
+    score: float
+    tier: int
+    why: Mapping[str, float]
+    label: str
+
+
+@value
+class Withheld:
+    """One unit that matched and was not handed out, and the rule that kept it back."""
+
+    unit_id: str
+    reason: str
+
+
+@value
+class Found:
+    """The answer to a recall. `notes` says what the reader should know about the answer itself."""
+
+    items: tuple[Recalled, ...]
+    withheld: tuple[Withheld, ...]
+    intent: str
+    notes: tuple[str, ...] = ()
