@@ -114,7 +114,8 @@ class Memory:
         self._clock = clock
         self._ledger = Ledger(store, clock, config)
         self._searching: finder.Finder | None = None
-        self.has_new_units = False
+        self._has_new_units = False
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -136,8 +137,11 @@ class Memory:
             raise InvalidInput(
                 "A seat needs an Actor and a Scope.", hint='mem.seat(Actor.agent("coder-1"), Scope(project="shop"))'
             )
-        if session is not None:
-            checked_name(session, "a session")
+        named = {"an actor's id": actor.id, "an org": scope.org, "a project": scope.project}
+        named |= {"a worktree": scope.worktree, "a task": scope.task, "a session": session}
+        for what, name in named.items():
+            if name is not None:
+                checked_name(name, what)
         tree = self._root if root is None else os.path.abspath(os.fspath(root))
         return Seat(self, Presence(actor, scope, session, tree))
 
@@ -163,10 +167,8 @@ class Memory:
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Make the search index anew; gives the number of documents. Interrupted, the old one stays."""
-        if self._index is None:
-            return 0
         self._finder.index_patiently(self.config.store.lock_wait_s_max, progress)
-        return self._index.documents()
+        return self._finder.documents()
 
     def stats(self) -> Stats:
         counts = self._store.read(lambda reader: reader.counts())
@@ -178,7 +180,7 @@ class Memory:
             by_level={str(Level(int(level))): count for level, count in counts["level"].items()},
             projects=counts["total"]["streams"],
             open_conflicts=counts["total"]["open_conflicts"],
-            indexed=self._index.documents() if self._index is not None else 0,
+            indexed=self._finder.documents(),
             unindexed=self._finder.pending(),
             bytes_on_disk=self._store.bytes_on_disk(),
             format_version=self._store.format_version,
@@ -219,6 +221,7 @@ class Memory:
 
     def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
         """Read an export back: the same ids, hashes and state. What is already here is skipped."""
+        self._has_new_units = True
         events = skipped = streams = 0
         size = max(1, self.config.limits.batch_max)
         try:
@@ -254,9 +257,14 @@ class Memory:
 
     def close(self) -> None:
         """Let everything go; a long unindexed tail is indexed first, so that the next process starts fast."""
-        if self._searching is not None or self.has_new_units:
-            self._finder.close()
-        self._store.close()
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._searching is not None or self._has_new_units:
+                self._finder.close()
+        finally:
+            self._store.close()
 
 
 class Seat:
@@ -339,7 +347,7 @@ class Seat:
         More than `limits.batch_max` claims are an import: each is still compared with what says the same or the same
         but for numbers, names and negations, but near-duplicates in other words are not searched for.
         """
-        self._memory.has_new_units = True
+        self._memory._has_new_units = True
         whole = [self._checked(claim) for claim in claims]
         self._read(lambda reader: self._check_evidence(reader, whole))
         size = max(1, self._memory.config.limits.batch_max)
@@ -389,6 +397,7 @@ class Seat:
             raise InvalidInput(
                 f"passed must be True or False, not {passed!r}.", hint="verify(passed=True, tests=[...])"
             )
+        self._memory._has_new_units = True
         names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in checked_list(tests, "tests")]
         whole = self._whole_hash(commit)
         hands = verification.Hands(
@@ -428,9 +437,15 @@ class Seat:
         """Move a unit to a wider level, through the gate."""
         level = Level.parse(to)
         self.scope.at(level)
-        return self._current(
-            self._act(lambda act: promotion.promote(act, unit_id, level, expected_version), durable=True)
-        )
+        return self._current(self._act(lambda act: self._promoted(act, unit_id, level, expected_version), durable=True))
+
+    @staticmethod
+    def _promoted(act: Act, unit_id: str, level: Level, expected_version: int | None) -> Stored | Refused:
+        """Through the gate, and then among its new neighbours: whom it contradicts there is said at once (R5)."""
+        answered = promotion.promote(act, unit_id, level, expected_version)
+        if isinstance(answered, outcome.Stored) and not answered.merged:
+            remembering.dispute(act, answered.unit)
+        return answered
 
     # 3. Published: the life of a unit
 
@@ -514,8 +529,7 @@ class Seat:
         memory = self._memory
         removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version), durable=True)
         memory._finder.forget_all()
-        if memory._index is not None:
-            memory._finder.index_patiently(memory.config.store.lock_wait_s_max)
+        memory._finder.index_patiently(memory.config.store.lock_wait_s_max)
         searched = memory._store.scrub(removal.contents)
         return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 

@@ -155,20 +155,17 @@ class SearchIndex(Protocol):
         tokens: Sequence[str],
         scope_keys: Sequence[str],
         *,
-        live: bool,
+        states: Sequence[str],
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
         limit: int,
     ) -> list[str]:
         """Ids of the best documents of these scopes (kinds, domains), best first."""
 
-    def update(self, changes: Iterable[Searchable], *, rebuild: bool = False) -> bool:
-        """Index these changes; `rebuild` drops everything else first. False if another process holds the writer."""
+    def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
+        """Index what changed after the index's position (`rebuild`: after 0). False if another process is at it."""
 
     def refresh(self) -> None:
         """See what other processes have indexed since."""
 
     def close(self) -> None: ...
-
-
-Clock = "Callable[[], datetime]"

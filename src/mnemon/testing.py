@@ -670,7 +670,7 @@ class StoreContract:
             gone = replace(unit, version=3, status=Status.ARCHIVED, content="")
             store.write(lambda tx: tx.put_unit(gone, canonical_key=None, skeleton_key=None, searchable_at=position))
             (item,) = store.read(lambda reader: reader.searchable_after(first[0].changed_at, 9))
-            assert (item.id, item.live, item.content, item.changed_at) == ("u-1", False, "", position)
+            assert (item.id, item.state, item.content, item.changed_at) == ("u-1", "past", "", position)
             assert (item.scope_key, item.kind, item.domain) == (_HERE.key, "fact", "global")
             assert store.read(lambda reader: reader.searchable_count_after(position)) == 0
 

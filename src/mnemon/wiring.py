@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemon.config import Config
+    from mnemon.ports import Store
 
 _LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
 
@@ -36,10 +37,12 @@ def open(
     address = None if target is None else os.fspath(target)
     if address is not None:
         _refuse_unknown(address)
-    home = home_of(address or os.getcwd())
-    folder = home.folder if address is None else os.path.abspath(address)
-    settings = config or configuration.load(folder)
-    return _embedded(folder, home.root if address is None else folder, settings, clock)
+    if address is None:
+        home = home_of(os.getcwd())
+        folder, root = home.folder, home.root
+    else:
+        folder = root = os.path.abspath(address)
+    return _embedded(folder, root, config or configuration.load(folder), clock)
 
 
 def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime]) -> Memory:
@@ -53,8 +56,14 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
         durability=config.store.durability,
         lock_wait_s_max=config.store.lock_wait_s_max,
     )
-    index = TantivyIndex(os.path.join(place, "index"), store.id)
+    index = TantivyIndex(os.path.join(place, "index"), store.id, lambda position: _event_at(store, position))
     return Memory(store, index=index, config=config, clock=clock, root=root)
+
+
+def _event_at(store: Store, position: int) -> str:
+    """The id of the event at a position, or nothing: by it an index knows the store it was made from."""
+    found = store.read(lambda reader: list(reader.events(after=position - 1, limit=1))) if position else []
+    return found[0].id if found and found[0].position == position else ""
 
 
 def _make_place(place: str) -> None:

@@ -70,8 +70,9 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
         raise AnalystFailed(f"The score must be from 0 to 1, not {score!r}.", hint="1.0 is a full success.")
     decisions: Any = analysis.key_decisions
     texts = [analysis.critique, *(decisions if isinstance(decisions, list | tuple) else [None])]
-    if any(not isinstance(text, str) for text in texts):
-        raise AnalystFailed("critique and key_decisions must be text.", hint="Give strings.")
+    named = (analysis.suggested_skill_name, analysis.extracted_code)
+    if any(not isinstance(text, str) for text in (*texts, *(item for item in named if item is not None))):
+        raise AnalystFailed("critique, key_decisions, skill name and code must be text.", hint="Give strings.")
     return analysis
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mnemon.ledger.act import receipt_for
-from mnemon.ledger.standing import change
+from mnemon.ledger.standing import change, passed_tests
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.outcome import Refused, Stored
 from mnemon.model.unit import Status, trust_to_json
-from mnemon.policy.promotion import refusal_to_promote
+from mnemon.policy.promotion import refusal_to_promote, refusal_to_verify
 from mnemon.text.canonical import canonical, canonical_key
 
 TYPE_CHECKING = False
@@ -24,6 +24,9 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
     """Move a unit to a wider level; where its twin already lives there, the twin gains it and takes its place."""
     unit = act.changeable_unit(unit_id, expected_version)
     refusal = refusal_to_promote(unit, target, act.presence.actor, act.config.policy)
+    if refusal is None and act.config.policy.requires_validation(target):
+        # What was verified by a test that has failed since is not verified knowledge any more.
+        refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
     if refusal is not None:
         payload: dict[str, Any] = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
         event, _ = act.record(EventType.UNIT_HELD, payload, subject=unit_id)

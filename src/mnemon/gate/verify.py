@@ -168,7 +168,6 @@ def _episode(
     if passed:
         cited += [Citation.test(name) for name in tests]
     attributes = {
-        "unique": True,
         "task": task,
         "task_key": act.presence.scope_key,
         "critique": _cut(draft.critique),

@@ -24,8 +24,9 @@ else:
     difference = Lazy("mnemon.text.difference")
 
 _SEARCHED = ("content", "scope", "status")
+# Episodes are linked where they are alike (G11), decisions versioned, anchors hints: none of them merges by its text.
 _OF_MERGING_KIND = frozenset(
-    {Kind.FACT, Kind.PREFERENCE, Kind.PROFILE, Kind.SEMANTIC, Kind.SKILL, Kind.POLICY, Kind.EPISODE, Kind.EVIDENCE}
+    {Kind.FACT, Kind.PREFERENCE, Kind.PROFILE, Kind.SEMANTIC, Kind.SKILL, Kind.POLICY, Kind.EVIDENCE}
 )
 PROVENANCE_MAX = 100
 
@@ -44,7 +45,7 @@ def project(transaction: Transaction, event: Event) -> None:
             task_key = event.scope.key
             for unit_id in payload["units"]:
                 transaction.put_use(Use(unit_id=unit_id, task_key=task_key, handed=True))
-        case EventType.TASK_VERIFIED:
+        case EventType.TASK_VERIFIED | EventType.TESTS_RESTATED:
             for name in payload["tests"]:
                 transaction.put_test(event.stream, name, payload["passed"], event.recorded_at, event.id)
         case EventType.LINK_ADDED:
@@ -103,7 +104,7 @@ def _is_new_voice(unit: Unit, event: Event) -> bool:
 
 
 def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> None:
-    keyed = bool(unit.content) and unit.kind in _OF_MERGING_KIND and not unit.attributes.get("unique")
+    keyed = bool(unit.content) and unit.kind in _OF_MERGING_KIND
     transaction.put_unit(
         unit,
         canonical_key=canonical.canonical_key(unit.content) if keyed else None,

@@ -76,7 +76,11 @@ def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> 
                 f"Line {number}: event {event.id} does not fit the chain of {event.stream}.",
                 hint="The file was changed or cut; export again.",
             )
-        project(transaction, transaction.append(event, event.hash))
+        placed = transaction.append(event, event.hash)
+        if placed.type is EventType.UNIT_ERASED:
+            for event_id in (placed.payload or {}).get("events", ()):
+                transaction.erase_payload(event_id)
+        project(transaction, placed)
         added += 1
     return Imported(events=added, skipped=skipped, streams=len(streams))
 

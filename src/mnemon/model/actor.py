@@ -53,7 +53,7 @@ class Actor:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> Actor:
-    kind, separator, name = text.partition(":")
+    kind, separator, name = str(text).partition(":")
     if not separator:
         raise InvalidInput(f"{text!r} names no actor.", hint="Write kind:id, for example agent:coder-1.")
     return Actor(_actor_kind(kind), name)

@@ -43,6 +43,7 @@ class EventType(StrEnum):
     LINK_RESOLVED = "link.resolved"
     RECALLED = "recalled"
     TASK_VERIFIED = "task.verified"
+    TESTS_RESTATED = "tests.restated"
 
 
 # Entries that are only read, never projected.

@@ -33,9 +33,9 @@ class Level(IntEnum):
         return self.name.lower()
 
 
-def can_promote(source: Level, target: Level) -> bool:
+def can_promote(source: Level | str, target: Level | str) -> bool:
     """G6: strictly upward; skipping a level is allowed, sideways and down are not."""
-    return source < target
+    return Level.parse(source) < Level.parse(target)
 
 
 @value

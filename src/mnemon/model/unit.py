@@ -143,13 +143,24 @@ class Unit:
         return self.occurred_at <= moment and (self.valid_to is None or moment < self.valid_to)
 
 
+# How search tells units apart: what may be handed out first, what comes after it, what is only withheld.
+TRUSTED_STATE, DRAFT_STATE, PAST_STATE = "trusted", "draft", "past"
+LIVE_STATES = (TRUSTED_STATE, DRAFT_STATE)
+
+
+def search_state(status: Status) -> str:
+    if status in TRUSTED:
+        return TRUSTED_STATE
+    return DRAFT_STATE if status in LIVE else PAST_STATE
+
+
 @value
 class Searchable:
     """What search needs of a unit, without the rest; `content` is empty once it was erased."""
 
     id: str
     scope_key: str
-    live: bool
+    state: str
     kind: str
     domain: str
     content: str

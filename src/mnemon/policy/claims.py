@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
+from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation
 from mnemon.model.claim import Claim
 from mnemon.model.instant import checked_instant
@@ -56,7 +57,14 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
         importance=checked_share(claim.importance, "Importance"),
         occurred_at=None if claim.occurred_at is None else checked_instant(claim.occurred_at, "occurred_at"),
         session=None if claim.session is None else checked_name(claim.session, "a session"),
-        attributes=checked_mapping(claim.attributes, "attributes"),
+        attributes=_checked_attributes(claim.attributes),
         key=None if claim.key is None else checked_key(claim.key),
         decay_policy=None if claim.decay_policy is None else DecayPolicy(claim.decay_policy),
     )
+
+
+def _checked_attributes(given: Any) -> dict[str, Any]:
+    """A dictionary that JSON can hold, found out before anything of a batch is stored."""
+    attributes = checked_mapping(given, "attributes")
+    canonical_json(attributes)
+    return attributes

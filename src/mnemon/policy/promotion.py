@@ -84,7 +84,9 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
     refusal = refusal_to_write(actor, target, unit.status, policy)
     if refusal is None and target is Level.ORG and unit.status is not Status.PUBLISHED:
         return Refusal(
-            "S10.3", "Only published knowledge reaches org scope.", "Let at least 3 distinct tasks reuse it first."
+            "S10.3",
+            "Only published knowledge reaches org scope.",
+            "Let more tasks reuse it first (gate.reuse_min).",
         )
     return refusal
 

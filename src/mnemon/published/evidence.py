@@ -64,7 +64,7 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     act.require(Deed.APPROVE, unit)
     actor = act.presence.actor
     changes: dict[str, object] = {}
-    if unit.archive_reason and unit.archive_reason.startswith("rejected"):
+    if unit.status is Status.ARCHIVED and _was_rejected(act, unit):
         changes = {
             "status": str(unit.archived_from or Status.HYPOTHESIS),
             "archived_from": None,
@@ -75,6 +75,13 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     payload = {"cite": [Citation.human(actor.id).to_json()], "set": changes}
     approved = signal(act, EventType.UNIT_APPROVED, unit, Signal.HUMAN_APPROVED, payload)
     return raise_by_evidence(act, approved)
+
+
+def _was_rejected(act: Act, unit: Unit) -> bool:
+    """Whether it was a rejection that archived the unit."""
+    leaving = {EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED}
+    left = [event.type for event in act.transaction.events_of_unit(unit.id) if event.type in leaving]
+    return bool(left) and left[-1] is EventType.UNIT_REJECTED
 
 
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:

@@ -101,7 +101,7 @@ def _status_reason(unit: Unit, history: Sequence[Event]) -> str:
     held = [event.payload for event in history if event.type is EventType.UNIT_HELD and event.payload]
     if unit.status is Status.HYPOTHESIS:
         return f"{held[-1]['reason']} ({held[-1]['rule']})" if held else "no test or human citation counts yet (S10)"
-    return "a test or human citation counts (S10.2)"
+    return "a test or human citation counted when it was verified (S10.2)"
 
 
 def _validity(unit: Unit) -> str:

@@ -73,15 +73,14 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
     receipt = receipt_for(event, duplicate=True)
     payload = event.payload
     unit = act.transaction.unit(event.subject or "")
-    if event.type not in _OF_A_CLAIM or (payload is not None and _said(payload) != claim.content):
+    if event.type not in _OF_A_CLAIM or payload is None or _said(payload) != claim.content:
         raise Conflict(
-            f"Key {claim.key!r} already stands for event {event.id}, which says something else.",
+            f"Key {claim.key!r} already stands for event {event.id}, which says something else or was erased.",
             hint="Use a new key for a new claim; nothing was stored.",
             current=unit,
         )
     if event.type is EventType.CLAIM_REFUSED:
-        reason = "It was refused before." if payload is None else str(payload["reason"])
-        return Refused(rule="" if payload is None else str(payload["rule"]), reason=reason, receipt=receipt)
+        return Refused(rule=str(payload["rule"]), reason=str(payload["reason"]), receipt=receipt)
     assert unit is not None
     return Stored(unit=unit, receipt=receipt, merged=event.type is not EventType.UNIT_REMEMBERED)
 
@@ -95,16 +94,22 @@ def _said(payload: dict[str, Any]) -> str:
 def _same(act: Act, claim: Claim) -> Unit | None:
     """The live unit that says exactly this, at the claim's level or wider: one fact, one unit (R5, R6).
 
-    Text that recall handed out here is an echo of its unit, whatever kind, domain or level it is claimed with.
+    Text that recall handed out here is an echo of its unit, whatever kind or domain it is claimed with.
     """
     assert isinstance(claim.level, Level)
     text = canonical(claim.content)
     wide = [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
     for unit in act.transaction.units_with_text(act.presence.visible_keys, canonical_key(claim.content)):
         same_place = unit.kind is claim.kind and unit.domain == claim.domain and unit.scope.key in wide
-        if canonical(unit.content) == text and (same_place or (not claim.citations and _was_handed(act, unit))):
+        if canonical(unit.content) == text and (same_place or _is_echo(act, claim, unit)):
             return unit
     return None
+
+
+def _is_echo(act: Act, claim: Claim, unit: Unit) -> bool:
+    """Whether a claim only repeats what recall handed out; evidence, or a wider level, would be something new."""
+    assert isinstance(claim.level, Level)
+    return unit.level >= claim.level and not claim.citations and _was_handed(act, unit)
 
 
 def _was_handed(act: Act, unit: Unit) -> bool:
@@ -192,6 +197,17 @@ def link_units(act: Act, source: str, target: str, type: LinkType, weight: float
     }
     event, _ = act.record(EventType.LINK_ADDED, {"link": link}, subject=source)
     return Link.from_json(link | {"id": event.id})
+
+
+def dispute(act: Act, unit: Unit) -> None:
+    """Open the disputes of a unit that has come among others by promotion."""
+    known = {side for link in act.transaction.links_of(unit.id) for side in (link.source, link.target)}
+    twins = act.transaction.units_with_skeleton(
+        act.presence.visible_keys, canonical_key(skeleton(unit.content)), act.config.gate.neighbours_max
+    )
+    rivals = [other for other in twins if other.id != unit.id and other.id not in known]
+    for meeting in meetings(unit.content, rivals if unit.kind in _DISPUTED_KINDS else (), act.config.gate):
+        link_units(act, unit.id, meeting.other.id, meeting.type, meeting.similarity, meeting.note)
 
 
 def link_episodes(act: Act, episode_id: str, other_id: str, similarity: float) -> Link:

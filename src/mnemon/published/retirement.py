@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from mnemon.errors import InvalidInput
-from mnemon.ledger.standing import change
+from mnemon.errors import Conflict, InvalidInput
+from mnemon.ledger.standing import change, raise_by_evidence
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.unit import Status, unit_to_json
 from mnemon.model.value import value
 from mnemon.policy.permissions import Deed
+from mnemon.text.canonical import canonical, canonical_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mnemon.ledger.act import Act
     from mnemon.model.event import Event
     from mnemon.model.unit import Unit
 
 _VERBATIM_CHARS_MIN = 8
+_REPETITIONS = frozenset({EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
 _OF_ITS_BIRTH = frozenset({"id", "kind", "content", "domain", "importance", "occurred_at", "recorded_at", "attributes"})
 
 
@@ -43,8 +47,23 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
         raise InvalidInput(
             f"Unit {unit_id} is {unit.status}, not archived.", hint="Only archived units can be revived."
         )
+    _refuse_twin(act, unit)
     changes = {"status": str(unit.archived_from or Status.HYPOTHESIS), "archived_from": None, "archive_reason": None}
-    return change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": changes})
+    return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": changes}))
+
+
+def _refuse_twin(act: Act, unit: Unit) -> None:
+    """One fact, one unit: what was said again meanwhile lives already."""
+    text = canonical(unit.content)
+    for other in act.transaction.units_with_text([unit.scope.key], canonical_key(unit.content)):
+        if other.kind is unit.kind and other.domain == unit.domain and canonical(other.content) == text:
+            raise Conflict(
+                f"Unit {unit.id} can't be revived: {other.id} says the same and is live.",
+                hint="Use the live one.",
+                actual_version=unit.version,
+                current=other,
+                proposed=unit,
+            )
 
 
 @value
@@ -72,18 +91,33 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> 
     gone, touched, doomed = _reach(act, unit)
     contents = tuple(dict.fromkeys(item.content for item in gone.values() if item.content))
     links = {link.id for gone_id in gone for link in act.transaction.links_of(gone_id)}
-    payload = {
+    payload: dict[str, Any] = {
         "reason": reason,
         "links": sorted(links | {event.id for event in doomed.values() if event.type is EventType.LINK_ADDED}),
         "units": [_remains(item) for item in gone.values()],
         "events": sorted(doomed),
     }
+    told = {event.id: event.payload or {} for event in doomed.values()}
     for event_id in doomed:
         act.transaction.erase_payload(event_id)
     act.record(EventType.UNIT_ERASED, payload, subject=unit.id)
     for other in touched.values():
         act.record(EventType.UNIT_RESTATED, {"set": _restated(other, contents)}, subject=other.id)
+    for event in doomed.values():
+        _restate_outcome(act, event, told[event.id], set(payload["links"]), contents)
     return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents))
+
+
+def _restate_outcome(
+    act: Act, event: Event, told: dict[str, Any], dropped_links: set[str], contents: tuple[str, ...]
+) -> None:
+    """What an emptied entry decided and what still holds is said again without the words: a replay must come to it."""
+    if event.type is EventType.LINK_RESOLVED and told["link"] not in dropped_links:
+        restated = {"link": told["link"], "winner": told["winner"], "reason": "[ERASED]"}
+        act.record(EventType.LINK_RESOLVED, restated, subject=told["link"])
+    if event.type is EventType.TASK_VERIFIED:
+        tests = [name for name in told["tests"] if not any(content in name for content in contents)]
+        act.record(EventType.TESTS_RESTATED, {"passed": told["passed"], "tests": tests})
 
 
 def _reach(act: Act, unit: Unit) -> tuple[dict[str, Unit], dict[str, Unit], dict[str, Event]]:
@@ -125,10 +159,16 @@ def _events_about(act: Act, unit: Unit) -> list[Event]:
         added = act.transaction.event(link.id)
         events += [added] if added is not None else []
         events += act.transaction.events_of_unit(link.id)
-    if len(unit.content) >= _VERBATIM_CHARS_MIN:
-        quoting = act.transaction.events_containing(unit.content)
-        events += [event for event in quoting if event.stream == act.presence.stream]
+    lived_in = {event.stream for event in events} | {act.presence.stream}
+    for text in _spellings(unit, events):
+        events += [event for event in act.transaction.events_containing(text) if event.stream in lived_in]
     return events
+
+
+def _spellings(unit: Unit, events: list[Event]) -> list[str]:
+    """The unit's text as its author and everybody who repeated it wrote it, where it is long enough for a quote."""
+    said = (str((event.payload or {}).get("said", "")) for event in events if event.type in _REPETITIONS)
+    return [text for text in dict.fromkeys((unit.content, *said)) if len(text) >= _VERBATIM_CHARS_MIN]
 
 
 def _remains(unit: Unit) -> dict[str, object]:
@@ -141,7 +181,7 @@ def _remains(unit: Unit) -> dict[str, object]:
     }
 
 
-def _restated(unit: Unit, contents: tuple[str, ...]) -> dict[str, object]:
+def _restated(unit: Unit, contents: tuple[str, ...]) -> dict[str, Any]:
     """Every field of a unit's life as it stands, without the erased words: events that set some are empty now."""
     life = {name: item for name, item in unit_to_json(unit).items() if name not in _OF_ITS_BIRTH}
     for name in ("contradiction_note", "archive_reason"):
@@ -149,4 +189,6 @@ def _restated(unit: Unit, contents: tuple[str, ...]) -> dict[str, object]:
         for content in contents:
             note = note and note.replace(content, "[ERASED]")
         life[name] = note
+    quoting = {item.ref for item in unit.citations if any(content in item.ref for content in contents)}
+    life["citations"] = [item for item in life["citations"] if item["ref"] not in quoting]
     return life | {"version": unit.version + 1}

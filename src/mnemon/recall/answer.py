@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemon.model.found import Found, Withheld
 from mnemon.model.link import LinkType
-from mnemon.model.unit import Kind
+from mnemon.model.unit import DRAFT_STATE, PAST_STATE, TRUSTED_STATE, Kind
 from mnemon.model.value import replace
 from mnemon.recall.finder import Candidate
 from mnemon.recall.scores import label, ranked, withheld_reason
@@ -44,10 +44,17 @@ def answer(
     visible = presence.visible_keys
     words = query_tokens(query)
     limit = max(rules.candidates_min, k * rules.candidates_per_item) if k else 0
-    within: dict[str, Any] = {"kinds": [str(kind) for kind in kinds], "domains": [domain, _GLOBAL] if domain else []}
+    within: dict[str, Any] = {
+        "kinds": list(dict.fromkeys(map(str, kinds))),
+        "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
+    }
     if words:
-        candidates = finder.candidates(words, visible, limit=limit, **within)
-        past = finder.candidates(words, visible, limit=limit if as_of else _WITHHELD_MAX, live=False, **within)
+        # Each on its own: however many hypotheses match, they can't crowd out what is trusted (R2).
+        trusted = finder.candidates(words, visible, states=[TRUSTED_STATE], limit=limit, **within)
+        drafts = finder.candidates(words, visible, states=[DRAFT_STATE], limit=limit, **within)
+        past_max = limit if as_of else _WITHHELD_MAX
+        past = finder.candidates(words, visible, states=[PAST_STATE], limit=past_max, **within)
+        candidates = [*trusted, *drafts]
     else:
         candidates, past = _newest(store, visible, within, limit), []
     allowed: list[Candidate] = []
@@ -61,17 +68,23 @@ def answer(
             allowed.append(candidate)
         else:
             withheld.append(Withheld(unit_id=unit.id, reason=reason))
-    items = store.read(lambda reader: _labelled(reader, ranked(allowed, now=now, rules=rules, k=k)))
+    items = store.read(lambda reader: _labelled(reader, visible, ranked(allowed, now=now, rules=rules, k=k)))
     return Found(items=tuple(items), withheld=tuple(withheld[:_WITHHELD_MAX]), intent="GENERAL")
 
 
-def _labelled(reader: Reader, items: Sequence[Recalled]) -> list[Recalled]:
+def _labelled(reader: Reader, visible: Sequence[str], items: Sequence[Recalled]) -> list[Recalled]:
     """Say of each item how far it may be believed, and whether another contradicts it."""
-    return [replace(item, label=label(item.unit, _contested(reader, item.unit.id))) for item in items]
+    return [replace(item, label=label(item.unit, _contested(reader, visible, item.unit.id))) for item in items]
 
 
-def _contested(reader: Reader, unit_id: str) -> bool:
-    return any(link.open and link.type is LinkType.CONTRADICTS for link in reader.links_of(unit_id))
+def _contested(reader: Reader, visible: Sequence[str], unit_id: str) -> bool:
+    """Whether a live unit that this reader can see contradicts it, undecided."""
+    for link in reader.links_of(unit_id):
+        if link.open and link.type is LinkType.CONTRADICTS:
+            other = reader.unit(link.target if link.source == unit_id else link.source)
+            if other is not None and other.live and other.scope.key in visible:
+                return True
+    return False
 
 
 def _newest(store: Store, visible: Sequence[str], within: dict[str, list[str]], limit: int) -> list[Candidate]:

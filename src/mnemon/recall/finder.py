@@ -44,14 +44,15 @@ class Finder:
         self._indexing: threading.Thread | None = None
         self._counted: dict[str, dict[str, int]] = {}
         self._started = False
+        self._base = 0
 
     def candidates(
         self,
         words: Sequence[str],
         scope_keys: Sequence[str],
         *,
+        states: Sequence[str],
         limit: int,
-        live: bool = True,
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
     ) -> list[Candidate]:
@@ -61,7 +62,7 @@ class Finder:
         with self._lock:
             self._catch_up()
             weights, mean = self._weighted(words)
-            within: dict[str, Any] = {"live": live, "kinds": kinds, "domains": domains, "limit": limit}
+            within: dict[str, Any] = {"states": states, "kinds": kinds, "domains": domains, "limit": limit}
             scores = {unit_id: score for score, unit_id in self._tail.best(weights, mean, scope_keys, **within)}
             indexed = self._index.search(words, scope_keys, **within) if self._index is not None else []
             fresh = [unit_id for unit_id in indexed if unit_id not in self._tail]
@@ -106,8 +107,10 @@ class Finder:
     # Following the store
 
     def _catch_up(self) -> None:
-        if not self._started:
-            self._tail.position = self._indexed_position()
+        # The index may have been thrown away and begun anew, here or elsewhere: then the tail begins anew with it.
+        if not self._started or self._indexed_position() < self._base:
+            self._tail = Tail()
+            self._base = self._tail.position = self._indexed_position()
             self._started = True
         while True:
             newer = self._page_after(self._tail.position)
@@ -128,13 +131,18 @@ class Finder:
         assert self._index is not None
         position = self._index.position()
         self._tail = Tail()
-        self._tail.position = position
+        self._base = self._tail.position = position
 
     def _index_in_background(self) -> None:
         try:
             self.index_now()
         finally:
             self._indexing = None
+
+    def documents(self) -> int:
+        """How many units are indexed."""
+        self._indexed_position()
+        return self._index.documents() if self._index is not None else 0
 
     def pending(self) -> int:
         """How many units the index does not know yet."""
@@ -153,9 +161,7 @@ class Finder:
         """Bring the index up to date, or make it anew; False if another process is doing it or there is none."""
         if self._index is None:
             return False
-        start = 0 if rebuild else self._indexed_position()
-        index: SearchIndex | None = self._index
-        if index is None or not self._index.update(self._changes_after(start, progress), rebuild=rebuild or start == 0):
+        if not self._index.update(lambda position: self._changes_after(position, progress), rebuild=rebuild):
             return False
         with self._lock:
             self._index.refresh()
@@ -185,8 +191,9 @@ class Finder:
     def index_patiently(self, wait_s_max: float, progress: Callable[[int], None] | None = None) -> None:
         """Make the index anew, waiting for another process that is at it."""
         self.wait()
+        self._indexed_position()
         deadline = time.monotonic() + wait_s_max
-        while not self.index_now(rebuild=True, progress=progress):
+        while self._index is not None and not self.index_now(rebuild=True, progress=progress):
             if time.monotonic() > deadline:
                 raise StoreUnavailable("Another process is indexing.", hint="Wait for it, then call again.")
             time.sleep(_NAP_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemon.model.unit import LIVE_STATES
 from mnemon.model.value import value
 from mnemon.recall.tail import Tail, bm25, frequencies
 
@@ -46,7 +47,7 @@ class Neighbourhood:
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_WORDS_MAX]
         chosen = {word: weights[word] for word in telling}
         bar = _SHARE_MIN * bm25(counted, sum(counted.values()), chosen, mean)
-        found = self._finder.candidates(telling, scope_keys, limit=self._limit)
+        found = self._finder.candidates(telling, scope_keys, states=LIVE_STATES, limit=self._limit)
         near = tuple(candidate.unit.id for candidate in found if candidate.lexical >= bar)
         return Glance(weights=chosen, mean_tokens=mean, score_min=bar, scope_keys=scope_keys, found=near)
 
@@ -54,5 +55,7 @@ class Neighbourhood:
         """The ids found, and those of units that came after the look-up, as the open transaction sees them."""
         for unit in reader.searchable_after(self._since.position, _PAGE):
             self._since.add(unit)
-        late = self._since.best(glance.weights, glance.mean_tokens, glance.scope_keys, live=True, limit=self._limit)
+        late = self._since.best(
+            glance.weights, glance.mean_tokens, glance.scope_keys, states=LIVE_STATES, limit=self._limit
+        )
         return [*glance.found, *(unit_id for score, unit_id in late if score >= glance.score_min)]

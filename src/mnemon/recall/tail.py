@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.text.tokens import tokens
+from mnemon.text.tokens import TOKENS_MAX, tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from mnemon.model.unit import Searchable
 
-# A text of the largest size allowed is indexed to its last word.
-TOKENS_MAX = 65_536
 K1 = 1.2
 B = 0.75
 
@@ -41,7 +39,7 @@ class Tail:
     def __init__(self) -> None:
         self.position = 0
         self.total_tokens = 0
-        self._units: dict[str, tuple[str, bool, str, str]] = {}
+        self._units: dict[str, tuple[str, str, str, str]] = {}
         self._tokens: dict[str, dict[str, int]] = {}
         self._lengths: dict[str, int] = {}
         self._postings: dict[str, set[str]] = {}
@@ -55,7 +53,7 @@ class Tail:
     def add(self, unit: Searchable) -> None:
         """Take in a unit's newest searchable form in place of an older one."""
         self._remove(unit.id)
-        self._units[unit.id] = (unit.scope_key, unit.live, unit.kind, unit.domain)
+        self._units[unit.id] = (unit.scope_key, unit.state, unit.kind, unit.domain)
         if unit.content:
             counted = frequencies(unit.content)
             self._tokens[unit.id] = counted
@@ -81,7 +79,7 @@ class Tail:
         mean_tokens: float,
         scope_keys: Sequence[str],
         *,
-        live: bool,
+        states: Sequence[str],
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
         limit: int,
@@ -92,9 +90,9 @@ class Tail:
             found |= self._postings.get(word, set())
         scored = []
         for unit_id in found:
-            scope_key, is_live, kind, domain = self._units[unit_id]
+            scope_key, state, kind, domain = self._units[unit_id]
             fits = (not kinds or kind in kinds) and (not domains or domain in domains)
-            if fits and is_live == live and scope_key in scope_keys:
+            if fits and state in states and scope_key in scope_keys:
                 score = bm25(self._tokens[unit_id], self._lengths[unit_id], weights, mean_tokens)
                 scored.append((score, unit_id))
         scored.sort(key=lambda item: (-item[0], item[1]))

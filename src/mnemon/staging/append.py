@@ -56,9 +56,9 @@ def append(act: Act, entry: Entry) -> Receipt:
 
 def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:
     """The first entry's receipt, if this one says the same."""
-    if earlier.body is not None and earlier.body != canonical_json(redacted_tree(payload, set())):
+    if earlier.body != canonical_json(redacted_tree(payload, set())):
         raise Conflict(
-            f"Key {earlier.key!r} already stands for event {earlier.id}, which says something else.",
+            f"Key {earlier.key!r} already stands for event {earlier.id}, which says something else or was erased.",
             hint="Use a new key for a new entry; nothing was stored.",
         )
     return receipt_for(earlier, duplicate=True)

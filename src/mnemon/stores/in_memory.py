@@ -10,7 +10,7 @@ from mnemon.model.canonical_json import canonical_json, json_needles
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
 from mnemon.model.link import Use
-from mnemon.model.unit import Searchable, unit_to_json
+from mnemon.model.unit import Searchable, search_state, unit_to_json
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
@@ -110,7 +110,9 @@ class InMemoryTables:
         return placed
 
     def erase_payload(self, event_id: str) -> None:
-        place = self._event_places[event_id]
+        place = self._event_places.get(event_id)
+        if place is None:
+            return
         before = self._events[place]
         self._events[place] = replace(before, body=None, salt=None)
         self._undo.append(lambda: self._events.__setitem__(place, before))
@@ -210,7 +212,8 @@ class InMemoryTables:
         ]
 
     def _is_within(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
-        return unit_id in self._units and self._units[unit_id].scope.key in scope_keys
+        unit = self._units.get(unit_id)
+        return unit is not None and unit.live and unit.scope.key in scope_keys
 
     def put_link(self, link: Link) -> None:
         self._put(self._links, link.id, link)
@@ -296,7 +299,7 @@ def _searchable(unit: Unit, at: int) -> Searchable:
     return Searchable(
         id=unit.id,
         scope_key=unit.scope.key,
-        live=unit.live,
+        state=search_state(unit.status),
         kind=str(unit.kind),
         domain=unit.domain,
         content=unit.content,

@@ -7,11 +7,11 @@ import os
 import time
 
 from mnemon.errors import StoreUnavailable
-from mnemon.text.tokens import TOKENS_VERSION, tokens
+from mnemon.text.tokens import TOKENS_MAX, TOKENS_VERSION, tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     import tantivy
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
-_TOKENS_MAX = 65_536
 _OPEN_ATTEMPTS = 4
 _NAP_S = 0.02
-_LIVE, _PAST = "live", "past"
 
 
 class TantivyIndex:
     """One folder. What it has learnt, and of which store, is written in the index itself, so both commit together."""
 
-    def __init__(self, folder: str, store_id: str) -> None:
+    def __init__(self, folder: str, store_id: str, event_at: Callable[[int], str]) -> None:
         self._folder = folder
         self._store_id = store_id
+        self._event_at = event_at
         self._opened: tantivy.Index | None = None
         self._schema: Any = None
         self._meta: dict[str, Any] = {}
@@ -93,12 +92,25 @@ class TantivyIndex:
         query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
         hits = searcher.search(query, 1).hits
         meta = json.loads(searcher.doc(hits[0][1])["meta"][0]) if hits else {}
-        ours = meta.get("store") == self._store_id and meta.get("version") == TOKENS_VERSION
+        # The event at its position tells whether the store went back meanwhile (a backup was restored).
+        ours = (
+            meta.get("store") == self._store_id
+            and meta.get("version") == TOKENS_VERSION
+            and meta.get("event") == self._event_at(meta["position"])
+        )
         self._meta = meta if ours else {}
 
     def refresh(self) -> None:
-        self._index().reload()
-        self._read_meta()
+        try:
+            self._index().reload()
+            self._read_meta()
+        except (ValueError, OSError):
+            self._drop()
+
+    def _drop(self) -> None:
+        """It was deleted or damaged while open: the next call opens or makes it anew, empty."""
+        self._opened = None
+        self._meta = {}
 
     # Reading
 
@@ -125,7 +137,7 @@ class TantivyIndex:
         tokens: Sequence[str],
         scope_keys: Sequence[str],
         *,
-        live: bool,
+        states: Sequence[str],
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
         limit: int,
@@ -135,16 +147,21 @@ class TantivyIndex:
         import tantivy
 
         searcher = self._index().searcher()
-        if not live and not searcher.doc_freq("state", _PAST):
+        states = [state for state in states if searcher.doc_freq("state", state)]
+        if not states:
             return []
         words = [
             (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "body", token, "freq")) for token in tokens
         ]
-        filters = [("scope", scope_keys), ("state", [_LIVE if live else _PAST]), ("kind", kinds), ("domain", domains)]
+        filters = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
         required = [(tantivy.Occur.Must, self._one_of(field, allowed)) for field, allowed in filters if allowed]
         query = tantivy.Query.boolean_query([*required, (tantivy.Occur.Must, tantivy.Query.boolean_query(words))])
-        hits = searcher.search(query, limit).hits
-        return [searcher.doc(address)["id"][0] for _, address in hits]
+        try:
+            hits = searcher.search(query, limit).hits
+            return [searcher.doc(address)["id"][0] for _, address in hits]
+        except (ValueError, OSError):
+            self._drop()
+            return []
 
     def _one_of(self, field: str, allowed: Sequence[str]) -> tantivy.Query:
         """A filter that adds nothing to the score. Terms, not a term set: that would visit every document it allows."""
@@ -158,30 +175,35 @@ class TantivyIndex:
 
     # Writing
 
-    def update(self, changes: Iterable[Searchable], *, rebuild: bool = False) -> bool:
+    def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
+        try:
+            return self._updated(changes_after, rebuild)
+        except (ValueError, OSError):
+            self._drop()  # The writer is taken, or the folder went away under us.
+            return False
+
+    def _updated(self, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool) -> bool:
         import tantivy
 
         index = self._index()
-        try:
-            writer = index.writer(_HEAP_BYTES, 1)
-        except ValueError:
-            return False  # Another process is at it.
+        writer = index.writer(_HEAP_BYTES, 1)
+        # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
         index.reload()
         self._read_meta()
         rebuild = rebuild or not self._meta
         meta: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0} | ({} if rebuild else self._meta)
         if rebuild:
             writer.delete_all_documents()
-        for unit in changes:
+        for unit in changes_after(meta["position"]):
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
             if unit.content:
-                words = tokens(unit.content, limit=_TOKENS_MAX)
+                words = tokens(unit.content, limit=TOKENS_MAX)
                 writer.add_document(_document(tantivy, unit, words))
                 meta["tokens"] += len(words)
                 meta["added"] += 1
             meta["position"] = max(meta["position"], unit.changed_at)
-        meta |= {"store": self._store_id, "version": TOKENS_VERSION}
+        meta |= {"store": self._store_id, "version": TOKENS_VERSION, "event": self._event_at(meta["position"])}
         writer.delete_documents_by_term("id", _META)
         writer.add_document(tantivy.Document(id=[_META], meta=[json.dumps(meta)]))
         writer.commit()
@@ -193,8 +215,7 @@ class TantivyIndex:
         return True
 
     def close(self) -> None:
-        self._opened = None
-        self._meta = {}
+        self._drop()
 
 
 def _document(tantivy: Any, unit: Searchable, words: Sequence[str]) -> Any:
@@ -203,6 +224,6 @@ def _document(tantivy: Any, unit: Searchable, words: Sequence[str]) -> Any:
         scope=[unit.scope_key],
         kind=[unit.kind],
         domain=[unit.domain],
-        state=[_LIVE if unit.live else _PAST],
+        state=[unit.state],
         body=[" ".join(words)],
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 TOKENS_VERSION = 1
 
 TOKEN_CHARS_MAX = 64
+# A text of the largest size allowed is indexed to its last word.
+TOKENS_MAX = 65_536
 # Words come back again and again; at some 200 bytes an entry this stays under 4 MB.
 _KNOWN_MAX = 16_384
 

@@ -77,7 +77,7 @@ ORDER BY u.id;
 SELECT body FROM units WHERE live AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;
 
 -- searchable_after: What an index has still to learn: a page, with all that changed at its last position.
-SELECT id, scope_key, live, kind, domain, body, searchable_at FROM units
+SELECT id, scope_key, status, kind, domain, body, searchable_at FROM units
 WHERE searchable_at > :position AND searchable_at <= (
   SELECT max(searchable_at) FROM (
     SELECT searchable_at FROM units WHERE searchable_at > :position ORDER BY searchable_at LIMIT :limit))
@@ -115,8 +115,8 @@ SELECT body FROM links WHERE source = :unit_id OR target = :unit_id ORDER BY id;
 
 -- open_links: What somebody still has to decide, if both sides can be seen.
 SELECT l.body FROM links l
-JOIN units a ON a.id = l.source AND a.scope_key IN (SELECT value FROM json_each(:scope_keys))
-JOIN units b ON b.id = l.target AND b.scope_key IN (SELECT value FROM json_each(:scope_keys))
+JOIN units a ON a.id = l.source AND a.live AND a.scope_key IN (SELECT value FROM json_each(:scope_keys))
+JOIN units b ON b.id = l.target AND b.live AND b.scope_key IN (SELECT value FROM json_each(:scope_keys))
 WHERE l.open AND l.type = :type ORDER BY l.id;
 
 -- put_test: The last outcome of a test.

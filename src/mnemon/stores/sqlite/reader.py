@@ -139,13 +139,13 @@ class SqliteReader:
             units.Searchable(
                 id=id,
                 scope_key=scope_key,
-                live=bool(live),
+                state=units.search_state(units.Status(status)),
                 kind=kind,
                 domain=domain,
                 content=json.loads(body)["content"],  # json_extract would end a text at its first NUL
                 changed_at=at,
             )
-            for id, scope_key, live, kind, domain, body, at in rows
+            for id, scope_key, status, kind, domain, body, at in rows
         ]
 
     def searchable_count_after(self, position: int) -> int:
@@ -206,6 +206,7 @@ class SqliteTransaction(SqliteReader):
     def forget_heads(self) -> None:
         """What was read of the streams no longer holds: (a part of) the transaction was rolled back."""
         self._heads.clear()
+        self._known_position = -1
 
     def append(self, event: Event, hash: bytes) -> Event:
         stream = event.stream

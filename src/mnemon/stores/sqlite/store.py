@@ -138,8 +138,9 @@ class SqliteStore:
     def _prepare(self) -> str:
         """Bring the file to this format, in one transaction a migration, whoever comes first; give the store's id."""
         found = self._format_found()
-        if found < FORMAT_VERSION:
+        if self._asked("PRAGMA journal_mode") != ("wal",):  # New, or a restored backup.
             self._execute_patiently("PRAGMA journal_mode = WAL")
+        if found < FORMAT_VERSION:
             self._execute_patiently("BEGIN IMMEDIATE")
             try:
                 for version in range(self._format_found() + 1, FORMAT_VERSION + 1):
@@ -205,7 +206,7 @@ class SqliteStore:
         self._leader = threading.get_ident()
         try:
             return self._in_transaction(work, durable)
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
             raise _translation(self._path, error) from error
         finally:
             self._leader = None
@@ -429,7 +430,7 @@ def _size(path: str) -> int:
 
 
 class _translated:  # noqa: N801 - reads as what it does
-    """SQLite's errors as ours, each with what to do. A class: contextlib would cost a cold process half a millisecond."""
+    """SQLite's errors as ours, each with what to do. A class, since contextlib costs a cold process half a ms."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,0 +1,240 @@
+"""Where the stations meet: what promotion, revival, echo, erasure and recall owe to each other."""
+
+import shutil
+
+import pytest
+
+import mnemon
+from mnemon import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Refused, Scope, Status, can_promote
+
+VOUCHED = [Citation.human("alice")]
+
+
+def test_r5_promotion_opens_the_conflict_that_waits_at_the_wider_level(memory, seats):
+    human, boss = seats.human("alice"), seats.orchestrator()
+    for worktree, times in (("w1", 3), ("w2", 5)):
+        scope = Scope(project="shop", worktree=worktree, task="T")
+        unit = memory.seat(Actor.agent("a"), scope).remember(f"Checkout retries {times} times", level="worktree").unit
+        memory.seat(human.actor, scope).approve(unit.id)
+        memory.seat(boss.actor, scope).promote(unit.id, to="project")
+    reader = memory.seat(Actor.agent("r"), Scope(project="shop", worktree="w3", task="T"))
+    assert len(reader.conflicts()) == 1
+    assert {item.label for item in reader.recall("checkout retries").items} == {"[VERIFIED] [CONTESTED]"}
+
+
+def test_contested_is_said_only_to_who_can_see_the_rival_and_while_it_lives(memory, seats):
+    project = seats.human("alice").remember("Deploys take 3 hours", level="project", citations=VOUCHED).unit
+    rival = memory.seat(Actor.agent("b"), Scope(org="acme", project="shop", worktree="w2", task="T-2"))
+    against = rival.remember("Deploys take 5 hours").unit
+    stranger = memory.seat(Actor.agent("c"), Scope(org="acme", project="shop", worktree="w3", task="T-3"))
+    assert stranger.recall("deploys hours").items[0].label == "[VERIFIED]"
+    assert rival.recall("deploys hours").items[0].label == "[VERIFIED] [CONTESTED]"
+    memory.seat(Actor.system(), rival.scope).archive(against.id, "old")
+    assert rival.conflicts() == []
+    assert rival.recall("deploys hours").items[0].label == "[VERIFIED]"
+    assert rival.get(project.id).live
+
+
+def test_r2_many_hypotheses_do_not_crowd_out_what_is_verified(seats):
+    trusted = seats.human("alice").remember(
+        "The checkout of the shop has a retry which is described here in a rather long and winding sentence",
+        level="project",
+        citations=VOUCHED,
+    )
+    agent = seats.agent()
+    agent.remember_many([mnemon.Claim(content=f"checkout retry{n} checkout retry") for n in range(60)])
+    items = agent.recall("checkout retry", k=8).items
+    assert items[0].unit.id == trusted.unit.id
+    assert len(items) == 8
+
+
+def test_a_unit_is_handed_out_once_whatever_the_filters_say(seats):
+    agent = seats.agent()
+    agent.remember("The only fact", domain="global")
+    assert len(agent.recall("", domain="global").items) == 1
+    assert len(agent.recall("?", kinds=["fact", "fact"]).items) == 1
+
+
+def test_r6_a_claim_for_a_wider_level_is_no_echo(memory, seats):
+    agent = seats.agent()
+    agent.remember("The build needs node twenty", level="task")
+    assert agent.recall("build node").items
+    wider = agent.remember("The build needs node twenty", level="worktree")
+    assert wider.unit.level is Level.WORKTREE
+
+
+def test_a_revived_unit_stands_by_its_evidence_and_never_beside_its_twin(seats):
+    agent, system, human = seats.agent(), seats.system(), seats.human("alice")
+    first = agent.remember("Logs are kept ten days").unit
+    system.archive(first.id, "old")
+    human.cite(first.id, Citation.human("alice"))
+    assert system.revive(first.id, "back").status is Status.VERIFIED
+    system.archive(first.id, "old")
+    agent.remember("Logs are kept ten days")
+    with pytest.raises(Conflict):
+        system.revive(first.id, "back")
+
+
+def test_only_a_rejection_is_undone_by_an_approval(seats):
+    agent, boss = seats.agent(), seats.orchestrator()
+    unit = agent.remember("The cache is warm").unit
+    seats.system().archive(unit.id, "rejected by nobody")
+    assert boss.approve(unit.id).status is Status.ARCHIVED
+    other = agent.remember("The cache is cold at night").unit
+    boss.reject(other.id, "wrong")
+    assert boss.approve(other.id).status is Status.HYPOTHESIS
+
+
+def test_what_a_failed_test_carried_is_not_promoted(seats):
+    agent, boss = seats.agent(), seats.orchestrator()
+    unit = agent.remember("Totals are rounded down", citations=[Citation.test("t")]).unit
+    agent.verify(True, tests=["t"])
+    agent.verify(False, tests=["t"])
+    refused = boss.promote(unit.id, to="project")
+    assert isinstance(refused, Refused)
+    assert refused.rule == "S10.2"
+
+
+def test_a_key_whose_content_was_erased_is_not_given_to_other_content(memory, seats):
+    agent = seats.agent()
+    unit = agent.remember("Mina lives at the harbour", key="k").unit
+    seats.human("alice").erase(unit.id, "privacy")
+    with pytest.raises(Conflict):
+        agent.remember("Wholly different words", key="k")
+
+
+def test_r16_an_erasure_that_empties_a_decision_or_a_verification_can_be_replayed(memory, seats):
+    agent, human = seats.agent(), seats.human("alice")
+    quoted = agent.remember("The turquoise door squeaks").unit
+    left = agent.remember("Use 3 workers").unit
+    right = agent.remember("Use 5 workers").unit
+    (conflict,) = human.conflicts()
+    human.resolve(conflict.id, winner=left.id, reason="because The turquoise door squeaks")
+    named = agent.remember("tests/a.py::test_turquoise").unit
+    agent.verify(True, tests=["tests/b.py::test_plain"])
+    agent.verify(False, tests=["tests/b.py::test_plain", "tests/a.py::test_turquoise"])
+    for unit in (quoted, named):
+        human.erase(unit.id, "privacy")
+        assert memory.rebuild().same
+    assert human.conflicts() == []
+    assert human.get(right.id).superseded_by == left.id
+
+
+def test_r16_every_spelling_that_was_merged_is_erased(memory, seats):
+    agent = seats.agent()
+    unit = agent.remember("Bob Smith earns ninety thousand").unit
+    seats.agent("coder-2").remember("BOB SMITH earns: ninety thousand!")
+    agent.log("note", "he said BOB SMITH earns: ninety thousand! and left")
+    seats.human("alice").erase(unit.id, "privacy")
+    assert not any("BOB SMITH" in (event.body or "") for event in memory._store.read(lambda r: list(r.events())))
+
+
+def test_an_import_carries_the_erasure(tmp_path):
+    with mnemon.open(tmp_path / "a") as source, mnemon.open(tmp_path / "b") as copy:
+        scope = Scope(project="shop", task="T")
+        unit = source.seat(Actor.agent("a"), scope).remember("Mina lives at the harbour").unit
+        source.export(tmp_path / "one.jsonl")
+        copy.import_(tmp_path / "one.jsonl")
+        source.seat(Actor.human("h"), scope).erase(unit.id, "privacy")
+        source.export(tmp_path / "two.jsonl")
+        copy.import_(tmp_path / "two.jsonl")
+        told = copy.seat(Actor.agent("a"), scope).history(unit.id)
+        assert not any("Mina" in (event.body or "") for event in told)
+        assert copy.audit().ok
+        assert copy.rebuild().same
+
+
+def test_a_memory_may_be_closed_twice(tmp_path):
+    with mnemon.open(tmp_path) as memory:
+        memory.seat(Actor.agent("a"), Scope(project="p", task="t")).remember("Something worth knowing")
+        memory.close()
+
+
+def test_secrets_in_names_never_take_a_seat(memory):
+    token = "gh" + "p_" + "a1B2" * 9
+    for scope in (Scope(project=token), Scope(project="p", task=f"fix {token}")):
+        with pytest.raises(InvalidInput):
+            memory.seat(Actor.agent("a"), scope)
+    with pytest.raises(InvalidInput):
+        memory.seat(Actor.agent(token), Scope(project="p"))
+
+
+def test_g6_levels_may_be_named():
+    assert can_promote("task", "project")
+    assert not can_promote("project", "task")
+
+
+def test_a_batch_with_one_unstorable_claim_stores_none(memory, seats):
+    claims = [mnemon.Claim(content=f"Thing {n} is here") for n in range(600)]
+    before = memory.stats().events
+    with pytest.raises(InvalidInput):
+        seats.agent().remember_many([*claims, mnemon.Claim(content="odd", attributes={"x": {1}})])
+    assert memory.stats().events == before
+
+
+class TestTheIndexIsDerived:
+    def filled(self, folder, count=700):
+        memory = mnemon.open(folder)
+        seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
+        seat.remember_many([mnemon.Claim(content=f"thing{n} stands on shelf{n}") for n in range(count)])
+        return memory, seat
+
+    def test_a_restored_backup_finds_what_is_remembered_after_it(self, tmp_path):
+        memory, seat = self.filled(tmp_path / "m")
+        memory.backup(tmp_path / "backup.db")
+        seat.remember_many([mnemon.Claim(content=f"later{n} came") for n in range(20)])
+        memory.reindex()
+        memory.close()
+        shutil.copy(tmp_path / "backup.db", tmp_path / "m/.mnemon/memory.db")
+        with mnemon.open(tmp_path / "m") as restored:
+            seat = restored.seat(Actor.agent("a"), Scope(project="p", task="t"))
+            for n in range(30):
+                seat.remember(f"zebra{n} lives in the kitchen")
+            assert seat.recall("zebra7").items[0].unit.content == "zebra7 lives in the kitchen"
+            assert seat.recall("thing5 shelf5").items[0].unit.content == "thing5 stands on shelf5"
+            assert seat.recall("later3").items == ()
+
+    def test_an_index_that_another_process_began_anew_loses_nothing(self, tmp_path):
+        first, seat = self.filled(tmp_path)
+        first.reindex()
+        shutil.rmtree(tmp_path / ".mnemon/index")
+        with mnemon.open(tmp_path) as second:
+            second.seat(Actor.agent("b"), Scope(project="p", task="t")).recall("thing1")
+        seat.remember("zebra lives in the kitchen")
+        first.reindex()
+        first.close()
+        with mnemon.open(tmp_path) as third:
+            reader = third.seat(Actor.agent("c"), Scope(project="p", task="t"))
+            for word in ("zebra", "thing1", "thing699"):
+                assert len(reader.recall(word).items) == 1, word
+
+    def test_an_index_deleted_under_an_open_memory_is_done_without(self, tmp_path):
+        memory, seat = self.filled(tmp_path)
+        memory.reindex()
+        shutil.rmtree(tmp_path / ".mnemon/index")
+        seat.remember_many([mnemon.Claim(content=f"more{n} came late") for n in range(600)])
+        assert len(seat.recall("more599").items) == 1
+        assert len(seat.recall("thing3").items) == 1
+        memory.close()
+
+
+def test_r1_a_failed_act_in_a_shared_commit_does_not_fork_the_chain(tmp_path):
+    """What is known of the streams is forgotten with the work that was undone."""
+    with mnemon.open(tmp_path) as memory, mnemon.open(tmp_path) as other:
+        scope = Scope(project="p", task="t")
+        seat = memory.seat(Actor.agent("a"), scope)
+        seat.log("t", "first")
+        with pytest.raises(InvalidInput):
+            seat.log_many([("t", "ok"), ("t", "")])
+        memory._store.write(lambda transaction: transaction.head(seat.presence.stream))
+        other.seat(Actor.agent("b"), scope).log("t", "by another")
+        assert seat.log("t", "third").seq == 3
+        assert memory.audit().ok
+
+
+def test_nobody_rejects_what_is_gone(seats):
+    unit = seats.agent().remember("The door is red").unit
+    seats.system().archive(unit.id, "old")
+    assert seats.orchestrator().reject(unit.id, "still wrong").status is Status.ARCHIVED
+    with pytest.raises(NotAllowed):
+        seats.agent().reject(unit.id, "me too")
