@@ -30,6 +30,8 @@ class Worker:
 
     def line(self):
         text = self.process.stdout.readline()
+        if not text and self.process.wait(30) > 0:
+            raise AssertionError(self.process.stderr.read())
         return json.loads(text) if text else None
 
     def go(self, text: str = "go") -> None:
