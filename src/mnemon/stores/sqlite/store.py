@@ -438,7 +438,7 @@ class _translated:  # noqa: N801 - reads as what it does
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, *_: object) -> None:
         if isinstance(error, sqlite3.Error | OSError):
             raise _translation(self._path, error) from error
 
