@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,11 @@ from hypothesis import HealthCheck, settings
 
 import mnemon
 from mnemon import Actor, Scope
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Coverage has begun here; the processes that tests start must be as bare as a user's.
+    for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
+        del os.environ[name]
 
 settings.register_profile(
     "mnemon", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
