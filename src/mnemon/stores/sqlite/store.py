@@ -95,11 +95,15 @@ class SqliteStore:
         connection = sqlite3.connect(
             self._path, timeout=_READ_WAIT_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        # Erased content must not survive in free pages, whoever frees them.
-        connection.execute("PRAGMA secure_delete = ON")
-        # A commit writes a handful of pages: at SQLite's default of 1,000 the log would be folded in every 200 commits.
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if self._always_durable else 'NORMAL'}")
+        try:
+            # Erased content must not survive in free pages, whoever frees them.
+            connection.execute("PRAGMA secure_delete = ON")
+            # A commit writes a handful of pages: at the default of 1,000 the log would be folded in every 200 commits.
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._always_durable else 'NORMAL'}")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _take_writer(self) -> None:
