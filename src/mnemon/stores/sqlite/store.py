@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAGIC = b"SQLite format 3\0"
 _BATCH_MAX = 64
+_LOOKS = 5
 _BACKOFF_S_MIN = 0.0002
 _BACKOFF_S_MAX = 0.008
 _READ_WAIT_S = 10.0
@@ -115,24 +116,27 @@ class SqliteStore:
 
     def _refuse_truncated(self) -> None:
         """A file shorter than its own header says lost its end; with a write-ahead log the end may still be there."""
-        if not _size(self._path):
-            return
+        missing = 0
+        for _ in range(_LOOKS):
+            missing = self._missing_bytes()
+            if not missing:
+                return
+            time.sleep(_BACKOFF_S_MAX)  # Another process may be folding its log in this very moment.
+        raise StoreCorrupt(
+            f"{self._path} is truncated or no database: {missing} bytes are missing.",
+            hint="Restore a backup (mnemon backup makes them), or import an export into a new memory.",
+        )
+
+    def _missing_bytes(self) -> int:
+        if not _size(self._path) or _size(self._path + "-wal"):
+            return 0
         raw = self._raw_file()
         size, header = raw.size(), raw.head(100)
-        if _size(self._path + "-wal"):
-            return
         if size < len(_MAGIC):
-            raise StoreCorrupt(
-                f"{self._path} has {size} bytes: it is no database, or lost its end.",
-                hint="Restore a backup (mnemon backup makes them), or move the file away.",
-            )
+            return len(_MAGIC) - size
         page = int.from_bytes(header[16:18], "big")
         wanted = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
-        if header.startswith(_MAGIC) and size < wanted:
-            raise StoreCorrupt(
-                f"{self._path} is truncated: {size} bytes where its header promises {wanted}.",
-                hint="Restore a backup (mnemon backup makes them), or import an export into a new memory.",
-            )
+        return max(0, wanted - size) if header.startswith(_MAGIC) else 0
 
     def _raw_file(self) -> RawFile:
         if self._raw is None:
@@ -160,10 +164,18 @@ class SqliteStore:
         return self._execute_patiently(query).fetchone()
 
     def _format_found(self) -> int:
-        (application,) = self._asked("PRAGMA application_id")
-        (version,) = self._asked("PRAGMA user_version")
-        if application != APPLICATION_ID:
+        """The file's format; 0 for a new one. Read as one view: another process may be making it this very moment."""
+        alone = not self._writer.in_transaction
+        if alone:
+            self._execute_patiently("BEGIN")
+        try:
             (tables,) = self._asked("SELECT count(*) FROM sqlite_master")
+            (application,) = self._asked("PRAGMA application_id")
+            (version,) = self._asked("PRAGMA user_version")
+        finally:
+            if alone and self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+        if application != APPLICATION_ID:
             if tables or version:
                 raise StoreCorrupt(
                     f"{self._path} is a database, but not Mnemon's; it was left untouched.",
