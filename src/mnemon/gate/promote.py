@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from mnemon.ledger.act import receipt_for
-from mnemon.ledger.standing import change, passed_tests
+from mnemon.ledger.standing import change, inherit, passed_tests
+from mnemon.ledger.twins import twin_of
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.outcome import Refused, Stored
-from mnemon.model.unit import Status, trust_to_json
+from mnemon.model.unit import Status
 from mnemon.policy.promotion import refusal_to_promote, refusal_to_verify
-from mnemon.text.canonical import canonical, canonical_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from mnemon.ledger.act import Act
-    from mnemon.model.scope import Level, Scope
+    from mnemon.model.scope import Level
     from mnemon.model.unit import Unit
 
 
@@ -33,7 +33,7 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
         reason = f"{refusal.reason} {refusal.hint}"
         return Refused(rule=refusal.rule, reason=reason, receipt=receipt_for(event), unit_id=unit_id)
     scope = act.presence.scope.at(target)
-    twin = _twin(act, unit, scope)
+    twin = twin_of(act.transaction, unit, scope.key)
     if twin is not None:
         return _folded(act, unit, twin)
     payload = {"from": unit.scope.segments, "set": {"scope": scope.segments}}
@@ -43,14 +43,6 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
     return Stored(unit=after, receipt=receipt_for(event))
 
 
-def _twin(act: Act, unit: Unit, scope: Scope) -> Unit | None:
-    text = canonical(unit.content)
-    for other in act.transaction.units_with_text([scope.key], canonical_key(unit.content)):
-        if other.kind is unit.kind and other.domain == unit.domain and canonical(other.content) == text:
-            return other
-    return None
-
-
 def _folded(act: Act, unit: Unit, twin: Unit) -> Stored:
     """Two units that say the same become one: the wider stands, with the narrower's evidence, voices and standing."""
     payload: dict[str, Any] = {
@@ -58,9 +50,8 @@ def _folded(act: Act, unit: Unit, twin: Unit) -> Stored:
         "cite": [citation.to_json() for citation in unit.citations],
         "voices": [source.to_json() for source in unit.provenance],
     }
-    if twin.status is Status.HYPOTHESIS and unit.status is not Status.HYPOTHESIS:
-        payload["set"] = {"status": str(unit.status), "trust": trust_to_json(unit.trust)}
     event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
+    inherit(act, twin, unit)
     reason = "promoted into the unit that says the same at the wider level"
     changes = {
         "status": str(Status.DEPRECATED),

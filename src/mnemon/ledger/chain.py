@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from mnemon.model.canonical_json import compact_json
+from mnemon.model.canonical_json import kept_json
 from mnemon.model.digest import sha256
 from mnemon.model.instant import micros
 
@@ -39,6 +37,5 @@ def header(event: Event) -> str:
     )
 
 
-@lru_cache(maxsize=4096)
 def _encoded(*items: str | None) -> str:
-    return compact_json(items)[1:-1]
+    return kept_json(*items)[1:-1]

@@ -79,7 +79,7 @@ def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> 
     if event.type in {EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}:
         fields["mentions"] = before.mentions + 1
     if event.type is EventType.UNIT_MERGED and "voices" not in payload and _is_new_voice(before, event):
-        fields["provenance"] = (*before.provenance, _source(event))
+        fields["provenance"] = (*before.provenance, Provenance.of(event))
     if "voices" in payload:
         fields["provenance"] = _joined(before.provenance, payload["voices"])
     counters_only = not payload.get("set") and not gained and "provenance" not in fields
@@ -120,15 +120,9 @@ def _born(record: dict[str, Any], event: Event) -> Unit:
     return Unit(
         **fields,
         id=event.subject or "",
-        provenance=(_source(event),),
+        provenance=(Provenance.of(event),),
         occurred_at=event.occurred_at,
         recorded_at=event.recorded_at,
-    )
-
-
-def _source(event: Event) -> Provenance:
-    return Provenance(
-        actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session
     )
 
 

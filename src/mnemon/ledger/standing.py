@@ -74,6 +74,13 @@ def raise_by_evidence(act: Act, unit: Unit, given: Signal | None = None) -> Unit
     return publish_if_reused(act, change(act, EventType.UNIT_VERIFIED, unit, {"because": because, "set": changes}))
 
 
+def inherit(act: Act, twin: Unit, unit: Unit) -> None:
+    """A hypothesis into which a better unit folds stands as that unit stood."""
+    if twin.status is Status.HYPOTHESIS and unit.status is not Status.HYPOTHESIS:
+        changes = {"status": str(unit.status), "trust": trust_to_json(unit.trust)}
+        change(act, EventType.UNIT_VERIFIED, twin, {"because": [f"unit:{unit.id}"], "set": changes})
+
+
 def credit(act: Act, unit: Unit, use: Use, given: Signal | None) -> Unit:
     """Count one more task that reused the unit, and publish it when there are enough (Rule 3). One task counts once."""
     flags = {"task_key": use.task_key, "used": use.used, "credited": True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from mnemon.errors import InvalidInput
 
@@ -16,9 +17,10 @@ _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",
 _compact = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def compact_json(content: Any) -> str:
-    """JSON in ASCII without spaces, in the order given: for what is hashed or looked up, not read."""
-    return _compact(content)
+@lru_cache(maxsize=4096)
+def kept_json(*items: str | None) -> str:
+    """The compact array of names that come back with every entry, encoded once and kept."""
+    return _compact(items)
 
 
 def canonical_json(content: Any) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from mnemon.model.event import Event
+
 
 class Kind(StrEnum):
     PROFILE = "profile"
@@ -67,6 +69,10 @@ class Provenance:
     event_id: str
     at: datetime
     session: str | None = None
+
+    @classmethod
+    def of(cls, event: Event) -> Provenance:
+        return cls(actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -44,7 +44,7 @@ def explained(
         confidence_now=confidence_at(unit.trust, now, rules),
         confidence_stored=unit.trust.confidence,
         why_confidence=tuple(_steps_of_trust(history)),
-        provenance=tuple(_voice(event) for event in history if event.type in _VOICES),
+        provenance=tuple(Provenance.of(event) for event in history if event.type in _VOICES),
         citations=tuple((str(citation), counts(citation, tests)) for citation in unit.citations),
         status_reason=_status_reason(unit, history),
         valid=_validity(unit),
@@ -69,12 +69,6 @@ def told(reader: Reader, unit_id: str, visible_keys: Sequence[str]) -> list[Even
 def _both_visible(reader: Reader, link: Link, visible_keys: Sequence[str]) -> bool:
     sides = reader.units((link.source, link.target)).values()
     return len(sides) == 2 and all(side.scope.key in visible_keys for side in sides)
-
-
-def _voice(event: Event) -> Provenance:
-    return Provenance(
-        actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session
-    )
 
 
 def _steps_of_trust(history: Sequence[Event]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemon.errors import Conflict
 from mnemon.ledger.act import receipt_for
 from mnemon.ledger.standing import check_citations, passed_tests, raise_by_evidence
+from mnemon.ledger.twins import said_alike
 from mnemon.model.claim import Claim
 from mnemon.model.event import EventType
 from mnemon.model.ids import new_id
@@ -18,7 +19,7 @@ from mnemon.model.value import replace
 from mnemon.policy.promotion import refusal_to_write, warranted
 from mnemon.policy.trust import decay_policy_of
 from mnemon.published.disputes import dispute_from, meetings
-from mnemon.text.canonical import canonical, canonical_key
+from mnemon.text.canonical import canonical_key
 from mnemon.text.difference import skeleton
 from mnemon.text.secrets import redacted
 
@@ -97,11 +98,10 @@ def _same(act: Act, claim: Claim) -> Unit | None:
     Text that recall handed out here is an echo of its unit, whatever kind or domain it is claimed with.
     """
     assert isinstance(claim.level, Level)
-    text = canonical(claim.content)
     wide = [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
-    for unit in act.transaction.units_with_text(act.presence.visible_keys, canonical_key(claim.content)):
+    for unit in said_alike(act.transaction, act.presence.visible_keys, claim.content):
         same_place = unit.kind is claim.kind and unit.domain == claim.domain and unit.scope.key in wide
-        if canonical(unit.content) == text and (same_place or _is_echo(act, claim, unit)):
+        if same_place or _is_echo(act, claim, unit):
             return unit
     return None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mnemon.errors import Conflict, InvalidInput
 from mnemon.ledger.standing import change, raise_by_evidence
+from mnemon.ledger.twins import twin_of
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.unit import Status, unit_to_json
 from mnemon.model.value import value
 from mnemon.policy.permissions import Deed
-from mnemon.text.canonical import canonical, canonical_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,16 +54,15 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
 
 def _refuse_twin(act: Act, unit: Unit) -> None:
     """One fact, one unit: what was said again meanwhile lives already."""
-    text = canonical(unit.content)
-    for other in act.transaction.units_with_text([unit.scope.key], canonical_key(unit.content)):
-        if other.kind is unit.kind and other.domain == unit.domain and canonical(other.content) == text:
-            raise Conflict(
-                f"Unit {unit.id} can't be revived: {other.id} says the same and is live.",
-                hint="Use the live one.",
-                actual_version=unit.version,
-                current=other,
-                proposed=unit,
-            )
+    other = twin_of(act.transaction, unit, unit.scope.key)
+    if other is not None:
+        raise Conflict(
+            f"Unit {unit.id} can't be revived: {other.id} says the same and is live.",
+            hint="Use the live one.",
+            actual_version=unit.version,
+            current=other,
+            proposed=unit,
+        )
 
 
 @value

@@ -112,12 +112,7 @@ class Finder:
             self._tail = Tail()
             self._base = self._tail.position = self._indexed_position()
             self._started = True
-        while True:
-            newer = self._page_after(self._tail.position)
-            for unit in newer:
-                self._tail.add(unit)
-            if len(newer) < _TAIL_PAGE:
-                break
+        self._read_tail()
         if self._index is not None and len(self._tail) > self._rules.index_tail_max:
             self._index.refresh()
             if self._index.position() >= self._tail.position:
@@ -125,6 +120,11 @@ class Finder:
             elif self._indexing is None and self._store.writable:
                 self._indexing = threading.Thread(target=self._index_in_background, name="mnemon-index", daemon=True)
                 self._indexing.start()
+
+    def _read_tail(self) -> None:
+        """Take in what changed since the tail was last read."""
+        for unit in self._changes_after(self._tail.position, None):
+            self._tail.add(unit)
 
     def _forget_tail(self) -> None:
         """The index knows it all now: start a new tail at its position."""
@@ -166,12 +166,8 @@ class Finder:
         with self._lock:
             self._index.refresh()
             self._forget_tail()
-            self._catch_up_after_indexing()
+            self._read_tail()
         return True
-
-    def _catch_up_after_indexing(self) -> None:
-        for unit in self._page_after(self._tail.position):
-            self._tail.add(unit)
 
     def _changes_after(self, position: int, progress: Callable[[int], None] | None) -> Iterator[Searchable]:
         done = 0

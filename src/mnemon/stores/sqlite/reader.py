@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 
 from mnemon.errors import InvalidInput, StoreCorrupt
 from mnemon.lazy import Lazy
 from mnemon.model.actor import Actor
-from mnemon.model.canonical_json import canonical_json, compact_json, json_needles
+from mnemon.model.canonical_json import canonical_json, json_needles, kept_json
 from mnemon.model.event import Event, EventType, Stream
 from mnemon.model.instant import instant, micros
 from mnemon.model.scope import Scope
@@ -226,7 +225,7 @@ class SqliteTransaction(SqliteReader):
                 event.id,
                 event.type,
                 str(event.actor),
-                _segments_json(event.scope),
+                kept_json(*event.scope.segments),
                 event.scope.key,
                 event.session,
                 event.subject,
@@ -303,15 +302,6 @@ class SqliteTransaction(SqliteReader):
     def clear_projections(self) -> None:
         for table in ("units", "citations", "links", "tests", "uses"):
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
-
-
-def _segments_json(scope: Scope) -> str:
-    return _segments_of(scope.org, scope.project, scope.worktree, scope.task)
-
-
-@lru_cache(maxsize=1024)
-def _segments_of(*segments: str | None) -> str:
-    return compact_json(segments)
 
 
 def _event(row: Any) -> Event:

@@ -1,0 +1,27 @@
+"""Units that say exactly the same: what R6 merges by, looked up in one way."""
+
+from __future__ import annotations
+
+from mnemon.text.canonical import canonical, canonical_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemon.model.unit import Unit
+    from mnemon.ports import Reader
+
+
+def said_alike(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
+    """Live units of these scopes with this canonical text, oldest first; a key that hits by chance does not count."""
+    text = canonical(content)
+    found = reader.units_with_text(scope_keys, canonical_key(content))
+    return [unit for unit in found if canonical(unit.content) == text]
+
+
+def twin_of(reader: Reader, unit: Unit, scope_key: str) -> Unit | None:
+    """Another live unit in that scope that says the same, of the same kind and domain."""
+    for other in said_alike(reader, [scope_key], unit.content):
+        if other.id != unit.id and other.kind is unit.kind and other.domain == unit.domain:
+            return other
+    return None
