@@ -1,6 +1,8 @@
 """Where the stations meet: what promotion, revival, echo, erasure and recall owe to each other."""
 
+import os
 import shutil
+import threading
 
 import pytest
 
@@ -219,15 +221,30 @@ class TestTheIndexIsDerived:
 
 
 def test_r1_a_failed_act_in_a_shared_commit_does_not_fork_the_chain(tmp_path):
-    """What is known of the streams is forgotten with the work that was undone."""
+    """What is known of a stream goes with the work that was undone, also when the next work of the commit reads it."""
     with mnemon.open(tmp_path) as memory, mnemon.open(tmp_path) as other:
         scope = Scope(project="p", task="t")
         seat = memory.seat(Actor.agent("a"), scope)
         seat.log("t", "first")
-        with pytest.raises(InvalidInput):
-            seat.log_many([("t", "ok"), ("t", "")])
-        memory._store.write(lambda transaction: transaction.head(seat.presence.stream))
-        other.seat(Actor.agent("b"), scope).log("t", "by another")
+        store = memory._store
+        failed = []
+
+        def fail():
+            with pytest.raises(InvalidInput):
+                seat.log_many([("t", "ok"), ("t", "")])
+            failed.append(True)
+
+        works = [fail, lambda: store.write(lambda transaction: transaction.head(seat.presence.stream))]
+        threads = [threading.Thread(target=work) for work in works]
+        with store._turn:
+            for number, thread in enumerate(threads, start=1):
+                thread.start()
+                while len(store._jobs) < number:
+                    os.sched_yield()
+        for thread in threads:
+            thread.join()
+        assert failed == [True]
+        assert other.seat(Actor.agent("b"), scope).log("t", "by another").seq == 2
         assert seat.log("t", "third").seq == 3
         assert memory.audit().ok
 
