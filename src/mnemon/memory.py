@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from mnemon.published import disputes, evidence, explain, retirement, succession
     from mnemon.published import remember as remembering
     from mnemon.recall import answer, finder, near
+    from mnemon.text import kept
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
@@ -76,6 +77,7 @@ else:
     explain = Lazy("mnemon.published.explain")
     finder = Lazy("mnemon.recall.finder")
     git = Lazy("mnemon.code.git")
+    kept = Lazy("mnemon.text.kept")
     near = Lazy("mnemon.recall.near")
     outcome = Lazy("mnemon.model.outcome")
     promotion = Lazy("mnemon.gate.promote")
@@ -531,6 +533,7 @@ class Seat:
         memory._finder.forget_all()
         memory._finder.index_patiently(memory.config.store.lock_wait_s_max)
         searched = memory._store.scrub(removal.contents)
+        kept.forget_texts()
         return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 
     def conflicts(self) -> list[Dispute]:

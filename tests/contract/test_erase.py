@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import mnemon
 from mnemon import Actor, Citation, EventType, InvalidInput, NotAllowed, Scope, Status
+from mnemon.text.guarded import pieces
 
 SECRET = "The seaside house has a turquoise door"
 WORD = "turquoise"
@@ -304,3 +305,10 @@ def test_r1_whatever_happened_the_log_alone_gives_the_same_state_on_disk(tmp_pat
         live(memory, story)
         assert memory.audit().ok
         assert memory.rebuild().same
+
+
+def test_what_was_worked_out_of_an_erased_text_is_forgotten(memory, seats):
+    unit = seats.agent().remember(SECRET).unit
+    assert pieces.cache_info().currsize > 0
+    seats.human().erase(unit.id, "private")
+    assert pieces.cache_info().currsize == 0

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import string
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemon.text import english
 from mnemon.text.difference import Difference, differences, skeleton
+from mnemon.text.guarded import _Scan
 
 WORDS = (
     "retry must not never three 3 5 twenty hundred 30s allow deny enable off 'a b' \"x\" foo_bar getUser src/a.ts --dry"
@@ -202,3 +206,16 @@ def test_statements_about_other_things_have_other_skeletons(left: str, right: st
 @given(st.sampled_from(["", "must not run", "서버를 켠다", "use foo_bar"]), st.integers(0, 999), st.integers(0, 999))
 def test_numbers_do_not_change_the_skeleton(text: str, left: int, right: int) -> None:
     assert skeleton(f"keep {left} rows, {text}") == skeleton(f"Keep {right} rows; {text}.")
+
+
+@given(
+    st.one_of(
+        st.sampled_from(sorted(filter(str.isalpha, english.guarded()))),
+        st.text(alphabet=string.ascii_letters, min_size=1),
+    )
+)
+def test_the_short_way_for_plain_words_reads_them_as_the_long_way_does(word: str) -> None:
+    short, long = _Scan(shouted=False), _Scan(shouted=False)
+    short.read_chunk(word, 0, len(word))
+    long.read_part(word, 0)
+    assert short.found == long.found

@@ -146,3 +146,26 @@ def test_a_default_is_not_shared_between_values():
         assert Claim(content="b").attributes == {}
     finally:
         first.attributes.clear()
+
+
+@pytest.mark.parametrize("times", [1, 100], ids=["made once", "made often"])
+def test_however_often_it_is_made_a_value_means_the_same(times):
+    @value
+    class Part:
+        name: str
+        size: int = 3
+        marks: dict[str, int] = {}  # noqa: RUF012 - copied for each value
+
+        def __check__(self) -> None:
+            if not self.name:
+                raise ValueError("no name")
+
+    made = [Part("a") for _ in range(times)]
+    made[0].marks["x"] = 1
+    assert Part("a").marks == {}
+    assert Part(name="b", marks={"y": 1}) == Part("b", 3, {"y": 1})
+    with pytest.raises(ValueError, match="no name"):
+        Part("")
+    for wrong in (lambda: Part(), lambda: Part("a", other=1), lambda: Part("a", name="b"), lambda: Part(1, 2, {}, 4)):
+        with pytest.raises(TypeError):
+            wrong()

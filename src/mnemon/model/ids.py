@@ -18,6 +18,6 @@ def new_id() -> str:
     nanos = time.time_ns()
     tick = (nanos // 1_000_000) << 12 | (nanos % 1_000_000) * 4096 // 1_000_000
     _last_tick = tick = max(tick, _last_tick + 1)
-    random = int.from_bytes(os.urandom(8), "big") >> 2
-    text = f"{(tick >> 12) << 80 | 0x7 << 76 | (tick & 0xFFF) << 64 | 0b10 << 62 | random:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    when = f"{tick:015x}"
+    random = f"{int.from_bytes(os.urandom(8), 'big') >> 2 | 1 << 63:x}"
+    return f"{when[:8]}-{when[8:12]}-7{when[12:]}-{random[:4]}-{random[4:]}"

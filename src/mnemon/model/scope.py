@@ -71,11 +71,11 @@ class Scope:
         level = Level.parse(level)
         if level < self.level or (level is Level.WORKTREE and self.worktree is None):
             raise InvalidInput(f"{self} has no {level}.", hint=f"Take a seat whose scope names a {level}.")
-        return Scope(
-            org=self.org,
-            project=self.project if level <= Level.PROJECT else None,
-            worktree=self.worktree if level <= Level.WORKTREE else None,
-            task=self.task if level <= Level.TASK else None,
+        return _scope_of(
+            self.org,
+            self.project if level <= Level.PROJECT else None,
+            self.worktree if level <= Level.WORKTREE else None,
+            self.task if level <= Level.TASK else None,
         )
 
     @property

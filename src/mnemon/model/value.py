@@ -14,17 +14,24 @@ else:
 
 
 _MISSING: Any = object()
+# So often made, a class is worth compiling an initialiser for.
+_OFTEN = 32
 
 
-def _initialiser(cls: type, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """An `__init__` for these fields. Slot setters and one loop: a unit is built thousands of times a second."""
+def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
+    """An `__init__` that needs no compiling; a class that turns out to be made often gets one that is faster."""
     slots = [(name, cls.__dict__[name].__set__, defaults.get(name, _MISSING)) for name in fields]
     # A mapping as a default is copied: no two values may share what somebody could change.
     fresh = [slot for slot in slots if isinstance(slot[2], dict)]
     known = frozenset(fields)
     check = cls.__dict__.get("__check__")
+    made = 0
 
     def initialise(self: Any, *positional: Any, **given: Any) -> None:
+        nonlocal made
+        made += 1
+        if made == _OFTEN:
+            cls.__init__ = _compiled_initialiser(cls, fields, defaults)
         if positional:
             given = _named(cls, fields, positional, given)
         look = given.get
@@ -43,6 +50,22 @@ def _initialiser(cls: type, fields: tuple[str, ...], defaults: dict[str, Any]) -
             check(self)
 
     return initialise
+
+
+def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
+    """The same as source text: a third of the time for each value, but a tenth of a millisecond to compile."""
+    names: dict[str, Any] = {f"put_{name}": cls.__dict__[name].__set__ for name in fields}
+    names |= {f"default_{name}": default for name, default in defaults.items()}
+    given = (f"{name}=default_{name}" if name in defaults else name for name in fields)
+    lines = [f"def __init__(self, {', '.join(given)}):"]
+    for name in fields:
+        shared = isinstance(defaults.get(name), dict)
+        content = f"dict({name}) if {name} is default_{name} else {name}" if shared else name
+        lines.append(f"  put_{name}(self, {content})")
+    if "__check__" in cls.__dict__:
+        lines.append("  self.__check__()")
+    exec("\n".join(lines), names)  # noqa: S102 - made of the class's own field names
+    return names["__init__"]
 
 
 def _named(cls: type, fields: tuple[str, ...], positional: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:

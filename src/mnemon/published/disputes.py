@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from mnemon.embedding.ngram import NgramHashEmbedder, cosine
 from mnemon.model.link import LinkType
 from mnemon.model.outcome import Dispute
 from mnemon.model.value import value
 from mnemon.text.difference import differences, skeleton
+from mnemon.text.kept import kept
 from mnemon.text.tokens import tokens
 
 TYPE_CHECKING = False
@@ -90,7 +89,7 @@ def _meeting(content: str, other: Unit, rules: GateRules) -> Meeting | None:
     return Meeting(LinkType.SIMILAR_TO, other, similarity, "similar wording")
 
 
-@lru_cache(maxsize=1024)
+@kept(1024)
 def _shape(content: str) -> _Shape:
     bones = skeleton(content)
     return _Shape(

@@ -8,10 +8,14 @@ from unicodedata import normalize
 
 import xxhash
 
+from mnemon.text.kept import kept
+
 # Stored keys depend on every rule here: a change of meaning raises the version, and keys are computed anew.
 NORM_VERSION = 1
 
 
+# One act asks for the form of one text several times.
+@kept(256)
 def canonical(text: str) -> str:
     """The text in NFKC and folded case, sentence punctuation dropped, spaces collapsed and next to Hangul dropped."""
     folded = _folded(text)
@@ -41,15 +45,7 @@ def without_hangul_spaces(text: str) -> str:
     """The text with no space before or after Hangul, since Korean spacing varies freely."""
     if text.isascii():
         return text
-    result = ""
-    for word in text.split():
-        apart = result and not _is_hangul(result[-1]) and not _is_hangul(word[0])
-        result += f" {word}" if apart else word
-    return result
-
-
-def _is_hangul(character: str) -> bool:
-    return "\uac00" <= character <= "\ud7a3" or "\u1100" <= character <= "\u11ff"
+    return _hangul_space().sub("", " ".join(text.split()))
 
 
 def _folded(text: str) -> str:
@@ -79,8 +75,8 @@ def _collapsed(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    bare = (word.rstrip(".!?:") for word in text.split())
-    return " ".join(word for word in bare if word.strip("-"))
+    bare = [word.rstrip(".!?:") for word in text.split()]
+    return " ".join([word for word in bare if word.strip("-")])
 
 
 @cache
@@ -99,6 +95,11 @@ def _hangul_stop() -> re.Pattern[str]:
     # NFKC leaves Hangul in two blocks.
     hangul = "[\u1100-\u11ff\uac00-\ud7a3]"
     return re.compile(f"(?<={hangul}) ?[.:!?]++ ?(?={hangul})")
+
+
+@cache
+def _hangul_space() -> re.Pattern[str]:
+    return re.compile(" (?:(?<=[\u1100-\u11ff\uac00-\ud7a3] )|(?=[\u1100-\u11ff\uac00-\ud7a3]))")
 
 
 @cache

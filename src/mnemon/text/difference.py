@@ -7,6 +7,7 @@ from itertools import pairwise
 from mnemon.model.value import value
 from mnemon.text.canonical import canonical, without_hangul_spaces
 from mnemon.text.guarded import Piece, pieces
+from mnemon.text.kept import kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
     return found
 
 
+@kept(256)
 def skeleton(text: str) -> str:
     """The canonical text with `#` for numbers, `@` for identifiers, `"` for quotes, `±` for opposites, no negations.
 

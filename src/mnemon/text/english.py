@@ -117,6 +117,13 @@ mutable: mutable | !immutable
 
 
 @cache
+def guarded() -> frozenset[str]:
+    """Every word that the guard reads as more than a word."""
+    tables = (NUMBERS, SCALES, ORDINALS, UNITS, NEGATIONS, CONTRACTIONS, opposites())
+    return frozenset(word for table in tables for word in table)
+
+
+@cache
 def opposites() -> dict[str, tuple[tuple[str, ...], bool]]:
     """For each word its poles, as in `allow+` or `allow-`, and whether it negates by itself."""
     poles: dict[str, tuple[tuple[str, ...], bool]] = {}

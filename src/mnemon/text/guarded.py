@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from unicodedata import category
 
 from mnemon.text import english, korean
 from mnemon.text.canonical import compatible
+from mnemon.text.kept import kept
 
 # What it is (number, negation, opposite, quoted, identifier or word), what it is compared by, what stands for it in a
 # skeleton, and how it was written.
@@ -18,7 +19,7 @@ _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 
 
 # A bulk write compares each text with the same few neighbours again and again.
-@lru_cache(maxsize=512)
+@kept(512)
 def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     """The pieces in order; `unquoted` reads a quoted single identifier as if it had no quotes."""
     text = compatible(text)
@@ -91,6 +92,11 @@ class _Scan:
 
     def read_chunk(self, chunk: str, start: int, end: int) -> None:
         bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
+        if bare.isalpha() and bare.isascii() and not _is_name(bare):
+            word = bare.lower()
+            if word not in english.guarded():  # Nearly every word: nothing below would say anything else of it.
+                self.add("word", word, word)
+                return
         if self.read_number(bare, end) or not bare:
             return
         if _is_whole(bare):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from mnemon.text.secret_shapes import is_placeholder, looks_random
 
@@ -59,6 +59,7 @@ def is_secret_of(name: str, content: str) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def _names_a_secret(name: str) -> bool:
     lowered = name.lower()
     return any(keyword in lowered for keyword in (*_KEYWORDS, *_KOREAN_KEYWORDS))

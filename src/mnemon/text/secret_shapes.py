@@ -5,10 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 # Kind, and the shape of the secret. A shape is tried only when its family's sign is in the text, and no shape may
 # start inside a longer word. None has an upper bound where a rest could be left standing.
 _SHAPES: dict[str, str] = {
@@ -71,14 +67,16 @@ _RARE_LITERALS = {
 }
 
 
-def shapes_in(text: str) -> Iterator[tuple[int, int, str]]:
+def shapes_in(text: str) -> list[tuple[int, int, str]]:
     """From, to and kind of each secret that its shape gives away."""
-    for kind in _kinds_to_try(text):
-        for match in _shape(kind).finditer(text):
-            yield *match.span(match.lastindex or 0), kind
+    return [
+        (*match.span(match.lastindex or 0), kind)
+        for kind in dict.fromkeys(_kinds_to_try(text))
+        for match in _shape(kind).finditer(text)
+    ]
 
 
-def _kinds_to_try(text: str) -> dict[str, None]:
+def _kinds_to_try(text: str) -> list[str]:
     """The kinds whose sign is in the text; most texts have none, so this is what an ordinary text costs."""
     kinds: list[str] = []
     if "_" in text and (_underscore_sign().search(text) or "dckr_" in text):
@@ -87,11 +85,13 @@ def _kinds_to_try(text: str) -> dict[str, None]:
         kinds += _HYPHENATED.split()
     if "." in text and _dot_sign().search(text):
         kinds += _DOTTED.split()
-    kinds += [kind for literal, kind in _LITERALS.items() if literal in text]
-    for rare, literals in _RARE_LITERALS.items():
+    for literal in _LITERALS:
+        if literal in text:
+            kinds.append(_LITERALS[literal])
+    for rare in _RARE_LITERALS:
         if rare in text:
-            kinds += [kind for literal, kind in literals.items() if literal in text]
-    return dict.fromkeys(kinds)
+            kinds += [kind for literal, kind in _RARE_LITERALS[rare].items() if literal in text]
+    return kinds
 
 
 def is_placeholder(secret: str) -> bool:

@@ -29,12 +29,13 @@ def redacted(text: str) -> tuple[str, tuple[str, ...]]:
     # What one pass takes away can lay open what it hid, so a text that had a secret is read again; a bound keeps a
     # text that was made to unfold one secret a pass from costing the square of its length.
     for _ in range(_PASSES_MAX):
-        spans = _apart(_spans(text))
+        spans = _spans(text)
         if not spans:
             break
+        spans = _apart(spans)
         kinds.update(kind for _, _, kind in spans)
         text = _without(text, spans)
-    return text, tuple(sorted(kinds))
+    return text, tuple(sorted(kinds)) if kinds else ()
 
 
 def redacted_tree(obj: Any, found: set[str]) -> Any:
@@ -75,21 +76,22 @@ def _is(left: object, right: object) -> bool:
     return left is right
 
 
-def _spans(text: str) -> Iterator[Span]:
-    yield from shapes_in(text)
+def _spans(text: str) -> list[Span]:
+    spans = shapes_in(text)
     if "-----BEGIN " in text:
-        yield from _private_keys(text)
+        spans += _private_keys(text)
     if "://" in text and "@" in text:
-        yield from _url_passwords(text)
+        spans += _url_passwords(text)
     if "=" in text or ":" in text or "--" in text or "earer " in text:
         lowered = text.lower()
         if len(lowered) != len(text):
             lowered = text.translate(_ascii_lower())
-        yield from _authorizations(text, lowered)
-        yield from assigned_secrets(text, lowered)
+        spans += _authorizations(text, lowered)
+        spans += assigned_secrets(text, lowered)
+    return spans
 
 
-def _apart(spans: Iterator[Span]) -> list[Span]:
+def _apart(spans: list[Span]) -> list[Span]:
     """The spans in order, those that overlap made one of the kind of the first."""
     apart: list[Span] = []
     for start, end, kind in sorted(spans, key=lambda span: span[0]):
