@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from mnemon.errors import InvalidInput, NotFound, StoreUnavailable
 from mnemon.lazy import Lazy
@@ -19,7 +20,7 @@ from mnemon.staging.append import Entry, append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Any, Self, TypeVar
 
@@ -222,28 +223,47 @@ class Memory:
         return count
 
     def import_(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Imported:
-        """Read an export back: the same ids, hashes and state. What is already here is skipped."""
+        """Read an export back: the same ids, hashes and state. What is already here is skipped.
+
+        The whole file is checked before the first event is stored.
+        """
         self._has_new_units = True
-        events = skipped = streams = 0
-        size = max(1, self.config.limits.batch_max)
         try:
             with open(os.fspath(path), encoding="utf-8") as file:
                 transfer.checked_header(file.readline())
-                numbered = enumerate(file, start=2)
-                while chunk := [(number, line) for _, (number, line) in zip(range(size), numbered, strict=False)]:
-                    done = self._import_chunk(chunk)
-                    events, skipped = events + done.events, skipped + done.skipped
-                    streams = max(streams, done.streams)
-                    if progress is not None:
-                        progress(events + skipped)
+                self._store.read(lambda reader: transfer.checked_export(enumerate(file, start=2), reader))
+                file.seek(0)
+                file.readline()
+                return self._import_lines(enumerate(file, start=2), progress)
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(
                 f"{os.fspath(path)!r} can't be read: {error}.", hint="Give a file that export wrote."
             ) from None
+
+    def _import_lines(self, lines: Iterator[tuple[int, str]], progress: Progress | None) -> Imported:
+        events = skipped = streams = 0
+        some_erased = False
+        while chunk := list(islice(lines, max(1, self.config.limits.batch_max))):
+            done, erased = self._import_chunk(chunk)
+            events, skipped = events + done.events, skipped + done.skipped
+            streams = max(streams, done.streams)
+            some_erased |= erased
+            if progress is not None:
+                progress(events + skipped)
+        if some_erased:
+            self._forget_for_good(())
         return outcome.Imported(events=events, skipped=skipped, streams=streams)
 
-    def _import_chunk(self, lines: list[tuple[int, str]]) -> Imported:
+    def _import_chunk(self, lines: list[tuple[int, str]]) -> tuple[Imported, bool]:
         return self._store.write(lambda transaction: transfer.import_batch(transaction, lines))
+
+    def _forget_for_good(self, contents: Sequence[str]) -> int:
+        """Leave nothing of what was erased in the index, the files or this process; gives the files searched (R16)."""
+        self._finder.forget_all()
+        self._finder.index_patiently(self.config.store.lock_wait_s_max)
+        searched = self._store.scrub(contents)
+        kept.forget_texts()
+        return searched
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""
@@ -528,12 +548,8 @@ class Seat:
     def erase(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Erased:
         """Delete a unit's content for good, from the log, the projections, the index and the files (R16)."""
         why = self._reason(reason)
-        memory = self._memory
         removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version), durable=True)
-        memory._finder.forget_all()
-        memory._finder.index_patiently(memory.config.store.lock_wait_s_max)
-        searched = memory._store.scrub(removal.contents)
-        kept.forget_texts()
+        searched = self._memory._forget_for_good(removal.contents)
         return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 
     def conflicts(self) -> list[Dispute]:

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import mnemon
-from mnemon import Citation, Level
+from mnemon import Actor, Citation, InvalidInput, Level, Scope
 from mnemon.ledger.replay import digest
 from mnemon.model.value import replace
 from mnemon.stores.in_memory import InMemoryStore
@@ -163,3 +163,33 @@ def test_the_export_is_json_lines(memory, seats, clock, tmp_path):
     lines = exported(memory, tmp_path / "out.jsonl").decode().splitlines()
     assert len(lines) == memory.stats().events + 1
     assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+def test_a_bad_line_late_in_an_export_leaves_nothing_behind(tmp_path, clock):
+    with mnemon.open(tmp_path / "from", clock=clock) as source:
+        seat = source.seat(Actor.agent("a"), Scope(project="p", task="t"))
+        seat.log_many([("note", f"entry {number}") for number in range(1200)])
+        source.export(tmp_path / "all.jsonl")
+    lines = (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines[1100] = lines[1100].replace("entry", "Entry")
+    (tmp_path / "bad.jsonl").write_text("".join(lines), encoding="utf-8")
+    with mnemon.open(tmp_path / "to", clock=clock) as target:
+        with pytest.raises(InvalidInput, match="Line 1101"):
+            target.import_(tmp_path / "bad.jsonl")
+        assert target.stats().events == 0
+
+
+def test_an_imported_erasure_leaves_no_byte_here_either(tmp_path, clock):
+    with mnemon.open(tmp_path / "from", clock=clock) as source:
+        agent = source.seat(Actor.agent("a"), Scope(project="p", task="t"))
+        unit = agent.remember("The turquoise lighthouse has a spare key").unit
+        source.export(tmp_path / "before.jsonl")
+        source.seat(Actor.human("h"), Scope(project="p", task="t")).erase(unit.id, "private")
+        source.export(tmp_path / "after.jsonl")
+    with mnemon.open(tmp_path / "to", clock=clock) as target:
+        target.import_(tmp_path / "before.jsonl")
+        target.import_(tmp_path / "after.jsonl")
+        left = [path for path in (tmp_path / "to").rglob("*") if path.is_file() and b"turquoise" in path.read_bytes()]
+        assert left == []
+        assert target.audit().ok
+        assert target.rebuild().same

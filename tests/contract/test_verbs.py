@@ -885,6 +885,67 @@ def test_g10_a_failure_promotes_no_skill(seats):
     assert seats.agent().units(kind="skill") == []
 
 
+def test_g10_each_task_that_relied_on_a_skill_counts_for_or_against_it(memory, seats, clock):
+    skill = seats.agent(task="T-0").remember("Peel apples before baking", kind="skill", level="worktree").unit
+    for task, passed in (("T-1", True), ("T-2", False), ("T-3", False)):
+        agent = seats.agent(task=task)
+        assert skill.id in [item.unit.id for item in agent.recall("bake apples").items]
+        agent.verify(passed)
+        agent.verify(passed)
+    after = agent.get(skill.id).attributes
+    assert (after["successes"], after["failures"], after["success_rate"]) == (1, 2, 0.3333)
+    clock.advance(days=91)
+    assert memory.prune().units == (skill.id,)
+
+
+def test_g10_the_same_skill_again_is_one_skill_with_one_more_success(seats):
+    analysis = {"is_repeatable": True, "suggested_skill_name": "retry", "extracted_code": "retry(3)"}
+    made = []
+    for task, who in (("T-1", seats.agent), ("T-2", seats.human)):
+        seat = who(task=task)
+        seat.log("plan", "Make checkout retry")
+        made.append(seat.verify(True, analysis=analysis).skill_id)
+    skill = seats.agent().get(made[0])
+    assert made == [skill.id, skill.id]
+    assert (skill.attributes["successes"], skill.attributes["success_rate"]) == (2, 1.0)
+    assert not [event for event in seats.memory._store.read(lambda r: list(r.events())) if "refused" in event.type]
+
+
+def test_r2_a_worktrees_verification_is_no_reusing_task(seats):
+    unit = seats.agent().remember(FACT, level="worktree").unit
+    worktree = seats.agent(task=None)
+    worktree.recall(FACT)
+    worktree.verify(True)
+    assert seats.agent().get(unit.id).uses == 0
+
+
+def test_a_key_whose_claim_went_through_meanwhile_gives_the_unit(seats):
+    boss = seats.orchestrator()
+    claimed = {"level": "project", "citations": [Citation.test(TEST)], "key": "k-1"}
+    assert isinstance(boss.remember(FACT, **claimed), Refused)
+    (unit,) = boss.verify(True, tests=[TEST]).units
+    again = boss.remember(FACT, **claimed)
+    assert again.unit.id == unit.id
+    assert again.receipt.duplicate
+
+
+def test_what_folds_into_its_twin_takes_its_reuses_along(memory, seats):
+    boss = seats.orchestrator()
+    boss.verify(True, tests=[TEST])
+    narrow = boss.remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit
+    for task in ("A", "B"):
+        seats.agent(task=task).use(narrow.id)
+    elsewhere = seats.orchestrator(worktree="other", task="C")
+    wide = elsewhere.promote(elsewhere.remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit.id)
+    for task in ("B", "D"):
+        seats.agent(worktree="other", task=task).use(wide.unit.id)
+    folded = boss.promote(narrow.id).unit
+    assert (folded.id, folded.uses, folded.status) == (wide.unit.id, 4, Status.PUBLISHED)
+    seats.agent(task="A").use(folded.id)
+    assert boss.get(folded.id).uses == 4
+    assert memory.rebuild().same
+
+
 def test_g10_repeated_success_makes_a_skill_by_the_rules_alone(seats):
     for task in ("T-1", "T-2"):
         agent = seats.agent(task=task)

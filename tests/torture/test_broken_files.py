@@ -32,6 +32,7 @@ def files(place):
 
 
 CUTS = {
+    "everything": lambda size: 0,
     "one byte": lambda size: 1,
     "ten bytes": lambda size: 10,
     "the header alone": lambda size: 100,

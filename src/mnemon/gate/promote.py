@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.ledger.act import receipt_for
-from mnemon.ledger.standing import change, inherit, passed_tests
+from mnemon.ledger.standing import change, inherit, passed_tests, publish_if_reused
 from mnemon.ledger.twins import twin_of
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
@@ -49,7 +49,7 @@ def _folded(act: Act, unit: Unit, twin: Unit) -> Stored:
         "from": unit.id,
         "cite": [citation.to_json() for citation in unit.citations],
         "voices": [source.to_json() for source in unit.provenance],
-    }
+    } | _reuses(act, unit, twin)
     event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
     inherit(act, twin, unit)
     reason = "promoted into the unit that says the same at the wider level"
@@ -62,4 +62,11 @@ def _folded(act: Act, unit: Unit, twin: Unit) -> Stored:
     change(act, EventType.UNIT_SUPERSEDED, unit, {"new": twin.id, "reason": reason, "set": changes})
     after = act.transaction.unit(twin.id)
     assert after is not None
-    return Stored(unit=after, receipt=receipt_for(event), merged=True)
+    return Stored(unit=publish_if_reused(act, after), receipt=receipt_for(event), merged=True)
+
+
+def _reuses(act: Act, unit: Unit, twin: Unit) -> dict[str, Any]:
+    """The tasks that reused only the narrower one count for the wider from now on; one task counts once (Rule 3)."""
+    known = {use.task_key for use in act.transaction.uses_of_unit(twin.id) if use.credited}
+    more = [use.task_key for use in act.transaction.uses_of_unit(unit.id) if use.credited and use.task_key not in known]
+    return {"reused_by": more, "set": {"uses": twin.uses + len(more)}} if more else {}

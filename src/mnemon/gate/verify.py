@@ -6,10 +6,11 @@ from __future__ import annotations
 from mnemon.analysis.rules import LoggedStep, analysed, analysis_from
 from mnemon.errors import InvalidInput
 from mnemon.ledger.act import Act, receipt_for
-from mnemon.ledger.standing import blame, credit, passed_tests, raise_by_evidence, signal
+from mnemon.ledger.standing import blame, credit, passed_tests, practise, raise_by_evidence, signal
+from mnemon.ledger.twins import said_alike
 from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation, CitationKind
-from mnemon.model.claim import Claim
+from mnemon.model.claim import Claim, waiting_key
 from mnemon.model.event import EventType
 from mnemon.model.outcome import Promotion, Refused, Stored
 from mnemon.model.presence import Presence
@@ -79,12 +80,15 @@ def verify(
 
 
 def _settle_reliance(act: Act, passed: bool) -> None:
-    """Units that recall handed to this task, or that it marked as used, share how it went, once each (R2)."""
+    """Units that recall handed to this task, or that it marked as used, share how it went, once each (R2).
+
+    A worktree's own verification is no task, so it adds no reuse.
+    """
     for use in act.transaction.uses_of_task(act.presence.scope_key):
         unit = act.transaction.unit(use.unit_id)
         if unit is None or not unit.live:
             continue
-        if passed and not use.credited:
+        if passed and not use.credited and act.presence.task_key is not None:
             credit(act, unit, use, Signal.REPEATED_SUCCESS)
         elif not passed and not use.blamed:
             blame(act, unit, use)
@@ -139,7 +143,7 @@ def _waiting_claims(act: Act, staged: Sequence[Event]) -> list[tuple[Claim, Act]
         payload = event.payload
         if event.type is EventType.CLAIM_REFUSED and payload is not None and payload["rule"] == "G23.validation":
             # The key keeps a claim that went through from being made again by the next verification.
-            key = f"waiting:{event.id}"
+            key = waiting_key(event.id)
             if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
                 continue
             claim = replace(Claim.from_json(payload["claim"]), key=key)
@@ -197,6 +201,7 @@ def _episode(
 
 
 def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit, successes: int, hands: Hands) -> str:
+    """The gate's own record too, one for what is the same: a further success of it counts for the one there is."""
     name = _cut(analysis.suggested_skill_name or "skill")
     code = _cut(analysis.extracted_code or "")
     claim = Claim(
@@ -205,12 +210,26 @@ def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit,
         level=level,
         citations=tuple(item for item in episode.citations if item.kind is CitationKind.TEST),
         importance=0.7,
-        attributes={"name": name, "code": code, "successes": successes + 1, "success_rate": 1.0, "episode": episode.id},
+        attributes={
+            "name": name,
+            "code": code,
+            "successes": successes + 1,
+            "failures": 0,
+            "success_rate": 1.0,
+            "episode": episode.id,
+        },
     )
-    outcome = hands.remember(act, claim)
-    if isinstance(outcome, Stored):
-        return outcome.unit.id
-    return _written(act, claim, hands).id
+    known = [unit for unit in said_alike(act.transaction, act.presence.visible_keys, claim.content) if _is_skill(unit)]
+    if not known:
+        return _written(act, claim, hands).id
+    use = act.transaction.use(known[0].id, act.presence.scope_key)
+    if use is None or not use.credited:
+        practise(act, known[0])
+    return known[0].id
+
+
+def _is_skill(unit: Unit) -> bool:
+    return unit.kind is Kind.SKILL
 
 
 def _written(act: Act, claim: Claim, hands: Hands) -> Unit:

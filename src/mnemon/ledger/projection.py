@@ -69,6 +69,8 @@ def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> 
     """The common shape of a step in a unit's life: fields set, citations and provenance gained, a task's use noted."""
     if "use" in payload and event.subject is not None:
         transaction.put_use(Use(unit_id=event.subject, **payload["use"]))
+    for task_key in payload.get("reused_by", ()):
+        transaction.put_use(Use(unit_id=event.subject or "", task_key=task_key, credited=True))
     before = transaction.unit(event.subject or "")
     if before is None:
         return  # Erased later in the log.

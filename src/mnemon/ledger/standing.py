@@ -6,7 +6,7 @@ from mnemon.errors import InvalidInput
 from mnemon.model.citation import CitationKind
 from mnemon.model.event import EventType
 from mnemon.model.trust import Signal
-from mnemon.model.unit import Status, trust_to_json
+from mnemon.model.unit import Kind, Status, trust_to_json
 from mnemon.policy.promotion import counts, publishable, warranted
 from mnemon.policy.trust import signalled, verified
 
@@ -85,6 +85,8 @@ def credit(act: Act, unit: Unit, use: Use, given: Signal | None) -> Unit:
     """Count one more task that reused the unit, and publish it when there are enough (Rule 3). One task counts once."""
     flags = {"task_key": use.task_key, "used": use.used, "credited": True}
     changes: dict[str, Any] = {"uses": unit.uses + 1}
+    if given is not None:
+        changes |= _practised(unit, succeeded=True)
     if given is None:
         unit = change(act, EventType.UNIT_USED, unit, {"use": flags, "set": changes})
     else:
@@ -102,5 +104,24 @@ def publish_if_reused(act: Act, unit: Unit) -> Unit:
 
 def blame(act: Act, unit: Unit, use: Use) -> Unit:
     """A task that relied on the unit failed: trust falls, once for each task (R2)."""
-    payload = {"use": {"task_key": use.task_key, "blamed": True}}
+    payload = {"use": {"task_key": use.task_key, "blamed": True}, "set": _practised(unit, succeeded=False)}
     return signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_FAILED, payload)
+
+
+def practise(act: Act, skill: Unit) -> Unit:
+    """A task succeeded by what the skill says, without having been handed it."""
+    return signal(
+        act, EventType.UNIT_VALIDATED, skill, Signal.REPEATED_SUCCESS, {"set": _practised(skill, succeeded=True)}
+    )
+
+
+def _practised(unit: Unit, *, succeeded: bool) -> dict[str, Any]:
+    """What one more task says of a skill: its success rate decides whether it is kept (G24)."""
+    if unit.kind is not Kind.SKILL:
+        return {}
+    counted = dict(unit.attributes)
+    for name, more in (("successes", succeeded), ("failures", not succeeded)):
+        known = counted.get(name)
+        counted[name] = (known if isinstance(known, int) else 0) + more
+    counted["success_rate"] = round(counted["successes"] / (counted["successes"] + counted["failures"]), 4)
+    return {"attributes": counted}

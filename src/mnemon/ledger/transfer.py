@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from mnemon.ports import Transaction
+    from mnemon.ports import Reader, Transaction
 
 EXPORT_VERSION = 1
 
@@ -51,38 +51,58 @@ def checked_header(line: str) -> None:
         )
 
 
-def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> Imported:
-    """Append the events of these numbered lines; what is already there is skipped, what contradicts it is refused."""
+def checked_export(lines: Iterable[tuple[int, str]], reader: Reader) -> None:
+    """Refuse an export of which any line can't be imported here, before the first is."""
+    heads: dict[Stream, tuple[int, bytes]] = {}
+    for number, line in lines:
+        event = _event(number, line)
+        before = heads.get(event.stream)
+        if before is None and event.seq > 1:
+            before = reader.head(event.stream)  # An export always begins at 1; what a person cut may go on from here.
+        _check_place(number, event, before or (0, b""))
+        here = reader.event(event.id)
+        if (here is None and event.seq <= reader.head(event.stream)[0]) or (here and here.hash != event.hash):
+            raise Conflict(
+                f"Line {number}: {event.stream} #{event.seq} differs from what is here: the logs have diverged.",
+                hint="Import into a new memory instead.",
+            )
+        heads[event.stream] = (event.seq, event.hash)
+
+
+def _check_place(number: int, event: Event, before: tuple[int, bytes]) -> None:
+    seq, previous = before
+    body_ok = event.body is None or (
+        event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
+    )
+    if event.seq != seq + 1 or entry_hash(previous, event) != event.hash or not body_ok:
+        raise InvalidInput(
+            f"Line {number}: event {event.id} does not fit the chain of {event.stream}.",
+            hint="The file was changed or cut; export again.",
+        )
+
+
+def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> tuple[Imported, bool]:
+    """Append the events of these numbered lines and skip what is there; also says whether content was erased here."""
     added = skipped = 0
     streams = set()
+    erased = False
     for number, line in lines:
         event = _event(number, line)
         streams.add(event.stream)
-        seq, previous = transaction.head(event.stream)
-        if event.seq <= seq:
-            known = transaction.event(event.id)
-            if known is None or known.hash != event.hash:
-                raise Conflict(
-                    f"Line {number}: {event.stream} #{event.seq} differs from what is here: the logs have diverged.",
-                    hint="Import into a new memory instead.",
-                )
+        head = transaction.head(event.stream)
+        if event.seq <= head[0]:
             skipped += 1
             continue
-        body_ok = event.body is None or (
-            event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
-        )
-        if event.seq != seq + 1 or entry_hash(previous, event) != event.hash or not body_ok:
-            raise InvalidInput(
-                f"Line {number}: event {event.id} does not fit the chain of {event.stream}.",
-                hint="The file was changed or cut; export again.",
-            )
+        _check_place(number, event, head)
         placed = transaction.append(event, event.hash)
         if placed.type is EventType.UNIT_ERASED:
             for event_id in (placed.payload or {}).get("events", ()):
+                known = transaction.event(event_id)
+                erased |= known is not None and not known.erased
                 transaction.erase_payload(event_id)
         project(transaction, placed)
         added += 1
-    return Imported(events=added, skipped=skipped, streams=len(streams))
+    return Imported(events=added, skipped=skipped, streams=len(streams)), erased
 
 
 def _record(event: Event) -> dict[str, Any]:

@@ -59,3 +59,8 @@ class Claim:
                 "decay_policy": record["decay_policy"] and DecayPolicy(record["decay_policy"]),
             }
         )
+
+
+def waiting_key(refusal_id: str) -> str:
+    """The idempotency key under which a claim that only lacked validation is made again, once."""
+    return f"waiting:{refusal_id}"

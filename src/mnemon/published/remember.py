@@ -6,7 +6,7 @@ from mnemon.errors import Conflict
 from mnemon.ledger.act import receipt_for
 from mnemon.ledger.standing import check_citations, passed_tests, raise_by_evidence
 from mnemon.ledger.twins import said_alike
-from mnemon.model.claim import Claim
+from mnemon.model.claim import Claim, waiting_key
 from mnemon.model.event import EventType
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
@@ -81,7 +81,11 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
             current=unit,
         )
     if event.type is EventType.CLAIM_REFUSED:
-        return Refused(rule=str(payload["rule"]), reason=str(payload["reason"]), receipt=receipt)
+        admitted = act.transaction.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id))
+        if admitted is None:
+            return Refused(rule=str(payload["rule"]), reason=str(payload["reason"]), receipt=receipt)
+        # The gate let it through meanwhile.
+        event, unit = admitted, act.transaction.unit(admitted.subject or "")
     assert unit is not None
     return Stored(unit=unit, receipt=receipt, merged=event.type is not EventType.UNIT_REMEMBERED)
 

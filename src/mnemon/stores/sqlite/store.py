@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _MAGIC = b"SQLite format 3\0"
+# An empty file beside the database says that it was made: an empty database is then a loss, and not a beginning.
+_MADE = "-made"
 _BATCH_MAX = 64
 _LOOKS = 5
 _BACKOFF_S_MIN = 0.0002
@@ -128,8 +130,10 @@ class SqliteStore:
         )
 
     def _missing_bytes(self) -> int:
-        if not _size(self._path) or _size(self._path + "-wal"):
+        if _size(self._path + "-wal") or (not _size(self._path) and not os.path.exists(self._path + _MADE)):
             return 0
+        if not os.path.exists(self._path):
+            return 0  # Taken away as a whole: a new one may take its place.
         raw = self._raw_file()
         size, header = raw.size(), raw.head(100)
         if size < len(_MAGIC):
@@ -157,6 +161,8 @@ class SqliteStore:
             except BaseException:
                 self._writer.execute("ROLLBACK")
                 raise
+            with open(self._path + _MADE, "ab"):
+                pass
         (id,) = self._asked("SELECT id FROM store")
         return str(id)
 
