@@ -193,3 +193,33 @@ def test_an_imported_erasure_leaves_no_byte_here_either(tmp_path, clock):
         assert left == []
         assert target.audit().ok
         assert target.rebuild().same
+
+
+SESSIONS = ("s-1", '둘째 "세션"', None, "tab\tand\\slash")
+
+
+def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path, clock):
+    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+        for number in range(12):
+            seat = memory.seat(Actor.agent("a"), Scope(project="프로젝트", task="t"), session=SESSIONS[number % 4])
+            seat.remember(f"statement of pear {'x' * number}")
+        fresh = memory._store.read(lambda reader: reader.searchable_after(0, 100))
+    assert [(unit.session is None, unit.turn) for unit in fresh[:5]] == [
+        (False, 1),
+        (False, 1),
+        (True, 0),
+        (False, 1),
+        (False, 2),
+    ]
+    database = sqlite3.connect(tmp_path / "home" / ".mnemon" / "memory.db")
+    database.executescript(
+        "DROP INDEX units_session; ALTER TABLE units DROP COLUMN session; ALTER TABLE units DROP COLUMN turn;"
+        "PRAGMA user_version = 1"
+    )
+    database.close()
+    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+        assert memory._store.read(lambda reader: reader.searchable_after(0, 100)) == fresh
+        assert memory.rebuild().same
+        assert [
+            (unit.session, unit.turn) for unit in memory._store.read(lambda reader: reader.searchable_after(0, 100))
+        ] == [(unit.session, unit.turn) for unit in fresh]

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import Actor
+from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation
 from mnemon.model.instant import instant, micros
 from mnemon.model.scope import Level, Scope
@@ -141,6 +142,14 @@ class Unit:
         return self.provenance[0].session if self.provenance else None
 
     @property
+    def session_key(self) -> str | None:
+        """One name for the session in its project: session ids are unique only there."""
+        if self.session is None:
+            return None
+        scope = self.provenance[0].scope
+        return canonical_json([scope.org, scope.project, self.session])
+
+    @property
     def live(self) -> bool:
         return self.status in LIVE
 
@@ -162,14 +171,21 @@ def search_state(status: Status) -> str:
 
 @value
 class Searchable:
-    """What search needs of a unit, without the rest; `content` is empty once it was erased."""
+    """What search needs of a unit, without the rest; `content` is empty once it was erased.
+
+    `turn` counts from 1 in the unit's session, and is 0 without one.
+    """
 
     id: str
     scope_key: str
     state: str
     kind: str
     domain: str
+    session: str | None
+    turn: int
     content: str
+    occurred_at: int
+    importance: float
     changed_at: int
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from _thread import RLock  # as threading has it, which is a millisecond more to load
 from math import log
 
 from mnemon.errors import StoreUnavailable
@@ -13,6 +13,7 @@ from mnemon.recall.tail import Tail, bm25, frequencies
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from threading import Thread
     from typing import Any
 
     from mnemon.config import StoreRules
@@ -40,8 +41,8 @@ class Finder:
         self._index = index
         self._rules = rules
         self._tail = Tail()
-        self._lock = threading.RLock()
-        self._indexing: threading.Thread | None = None
+        self._lock = RLock()
+        self._indexing: Thread | None = None
         self._counted: dict[str, dict[str, int]] = {}
         self._started = False
         self._base = 0
@@ -118,7 +119,9 @@ class Finder:
             if self._index.position() >= self._tail.position:
                 self._forget_tail()
             elif self._indexing is None and self._store.writable:
-                self._indexing = threading.Thread(target=self._index_in_background, name="mnemon-index", daemon=True)
+                from threading import Thread
+
+                self._indexing = Thread(target=self._index_in_background, name="mnemon-index", daemon=True)
                 self._indexing.start()
 
     def _read_tail(self) -> None:

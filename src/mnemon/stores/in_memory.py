@@ -41,6 +41,8 @@ class InMemoryTables:
         self._canonical: dict[str, str | None] = {}
         self._skeletons: dict[str, str | None] = {}
         self._searchable: dict[str, int] = {}
+        self._turns: dict[str, tuple[str | None, int]] = {}
+        self._last_turns: dict[str, int] = {}
         self._links: dict[str, Link] = {}
         self._tests: dict[tuple[Stream, str], tuple[bool, int, str]] = {}
         self._uses: dict[tuple[str, str], Use] = {}
@@ -180,7 +182,7 @@ class InMemoryTables:
         newer = sorted((at, unit_id) for unit_id, at in self._searchable.items() if at > position)
         if len(newer) > limit:
             newer = [item for item in newer if item[0] <= newer[limit - 1][0]]
-        return [_searchable(self._units[unit_id], at) for at, unit_id in newer]
+        return [_searchable(self._units[unit_id], *self._turns[unit_id], at) for at, unit_id in newer]
 
     def searchable_count_after(self, position: int) -> int:
         return sum(at > position for at in self._searchable.values())
@@ -188,11 +190,20 @@ class InMemoryTables:
     def put_unit(
         self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
     ) -> None:
+        if unit.id not in self._units:
+            self._take_turn(unit)
         self._put(self._units, unit.id, _own(unit))
         self._put(self._canonical, unit.id, canonical_key)
         self._put(self._skeletons, unit.id, skeleton_key)
         if searchable_at is not None:
             self._put(self._searchable, unit.id, searchable_at)
+
+    def _take_turn(self, unit: Unit) -> None:
+        session = unit.session_key
+        turn = 0 if session is None else self._last_turns.get(session, 0) + 1
+        self._put(self._turns, unit.id, (session, turn))
+        if session is not None:
+            self._put(self._last_turns, session, turn)
 
     # Links, tests, uses
 
@@ -259,8 +270,8 @@ class InMemoryTables:
     # All of it
 
     def clear_projections(self) -> None:
-        tables = (self._units, self._canonical, self._skeletons, self._searchable, self._links, self._tests, self._uses)
-        for table in tables:
+        units = (self._units, self._canonical, self._skeletons, self._searchable, self._turns, self._last_turns)
+        for table in (*units, self._links, self._tests, self._uses):
             for key in list(table):
                 self._drop(table, key)
 
@@ -295,14 +306,18 @@ def _own(unit: Unit) -> Unit:
     return replace(unit, attributes=deepcopy(dict(unit.attributes))) if unit.attributes else unit
 
 
-def _searchable(unit: Unit, at: int) -> Searchable:
+def _searchable(unit: Unit, session: str | None, turn: int, at: int) -> Searchable:
     return Searchable(
         id=unit.id,
         scope_key=unit.scope.key,
         state=search_state(unit.status),
         kind=str(unit.kind),
         domain=unit.domain,
+        session=session,
+        turn=turn,
         content=unit.content,
+        occurred_at=micros(unit.occurred_at),
+        importance=unit.importance,
         changed_at=at,
     )
 

@@ -77,7 +77,7 @@ ORDER BY u.id;
 SELECT body FROM units WHERE live AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;
 
 -- searchable_after: What an index has still to learn: a page, with all that changed at its last position.
-SELECT id, scope_key, status, kind, domain, body, searchable_at FROM units
+SELECT id, scope_key, status, kind, domain, session, turn, body, searchable_at FROM units
 WHERE searchable_at > :position AND searchable_at <= (
   SELECT max(searchable_at) FROM (
     SELECT searchable_at FROM units WHERE searchable_at > :position ORDER BY searchable_at LIMIT :limit))
@@ -86,9 +86,10 @@ ORDER BY searchable_at, id;
 -- searchable_count_after: How much that is.
 SELECT count(*) FROM units WHERE searchable_at > :position;
 
--- put_unit: A unit's newest state. The change of position is kept unless search must see it.
-INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, skeleton_key, searchable_at, body)
-VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :skeleton_key, ifnull(:searchable_at, 0), :body)
+-- put_unit: A unit's newest state. Its turn in its session is given once; the change of position is kept unless search must see it.
+INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, skeleton_key, searchable_at, body, session, turn)
+VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :skeleton_key, ifnull(:searchable_at, 0), :body, :session,
+  iif(:session IS NULL, 0, (SELECT ifnull(max(turn), 0) + 1 FROM units WHERE session = :session)))
 ON CONFLICT (id) DO UPDATE SET
   scope_key = excluded.scope_key, level = excluded.level, kind = excluded.kind, domain = excluded.domain,
   status = excluded.status, live = excluded.live, canonical_key = excluded.canonical_key,

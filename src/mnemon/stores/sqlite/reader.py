@@ -134,18 +134,7 @@ class SqliteReader:
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
         rows = self._all("searchable_after", position=position, limit=limit)
-        return [
-            units.Searchable(
-                id=id,
-                scope_key=scope_key,
-                state=units.search_state(units.Status(status)),
-                kind=kind,
-                domain=domain,
-                content=json.loads(body)["content"],  # json_extract would end a text at its first NUL
-                changed_at=at,
-            )
-            for id, scope_key, status, kind, domain, body, at in rows
-        ]
+        return [_searchable(*row) for row in rows]
 
     def searchable_count_after(self, position: int) -> int:
         return int(self._one("searchable_count_after", position=position)[0])
@@ -262,6 +251,7 @@ class SqliteTransaction(SqliteReader):
             skeleton_key=skeleton_key,
             searchable_at=searchable_at,
             body=canonical_json(units.unit_to_json(unit)),
+            session=unit.session_key,
         )
         if unit.version > 1 or unit.erased_at:
             self._all("drop_citations", unit_id=unit.id)
@@ -337,6 +327,25 @@ def _event(row: Any) -> Event:
             event_id=str(row[3]),
         )
     return event
+
+
+def _searchable(
+    id: str, scope_key: str, status: str, kind: str, domain: str, session: str | None, turn: int, body: str, at: int
+) -> Searchable:
+    record = json.loads(body)  # json_extract would end a text at its first NUL
+    return units.Searchable(
+        id=id,
+        scope_key=scope_key,
+        state=units.search_state(units.Status(status)),
+        kind=kind,
+        domain=domain,
+        session=session,
+        turn=turn,
+        content=record["content"],
+        occurred_at=record["occurred_at"],
+        importance=record["importance"],
+        changed_at=at,
+    )
 
 
 def _unit(body: str) -> Unit:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
-from _weakrefset import WeakSet  # threading has it loaded; weakref itself would be one more module
+from _thread import allocate_lock, get_ident  # as threading has them, which is a millisecond more to load
+from _weakrefset import WeakSet  # weakref would be one more module
 from collections import deque
 
 from mnemon.errors import Incompatible, MnemonError, StoreCorrupt, StoreError, StoreUnavailable
@@ -69,7 +69,7 @@ class SqliteStore:
         self._path = path
         self._lock_wait_s_max = lock_wait_s_max
         self._always_durable = durability == "power"
-        self._turn = threading.Lock()
+        self._turn = allocate_lock()
         self._leader: int | None = None
         self._jobs: deque[_Job] = deque()
         self._idle: list[sqlite3.Connection] = []
@@ -207,7 +207,7 @@ class SqliteStore:
     # Writing
 
     def write(self, work: Callable[[SqliteTransaction], T], *, durable: bool = False) -> T:
-        if self._leader == threading.get_ident():
+        if self._leader == get_ident():
             raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
         if not self._jobs and self._turn.acquire(blocking=False):
             try:
@@ -225,7 +225,7 @@ class SqliteStore:
 
     def _write_alone(self, work: Callable[[SqliteTransaction], T], durable: bool) -> T:
         """Nobody else waits: one piece of work, one transaction."""
-        self._leader = threading.get_ident()
+        self._leader = get_ident()
         try:
             return self._in_transaction(work, durable)
         except sqlite3.Error as error:
@@ -237,7 +237,7 @@ class SqliteStore:
         """Run what is queued in one transaction: whoever holds the turn commits for all who wait for it."""
         jobs = self._jobs
         batch = [jobs.popleft() for _ in range(min(len(jobs), _BATCH_MAX))]
-        self._leader = threading.get_ident()
+        self._leader = get_ident()
         try:
             durable = any(job.durable for job in batch)
             self._in_transaction(lambda transaction: self._run_each(batch, transaction), durable)
