@@ -48,7 +48,18 @@ class RecallRules:
     half_life_hours: float = 24.0
     k_max: int = 1_000
     candidates_per_item: int = 4
-    candidates_min: int = 32
+    candidates_min: int = 200
+    expanded_max: int = 30
+    neighbours: bool = True
+    sessions: bool = True
+    speakers: bool = True
+    dates: bool = True
+    frame: bool = True
+    spelling: bool = True
+    intent: bool = True
+    own_session: bool = True
+    distinct: bool = True
+    fusion: str = "weighted"
 
 
 @value
@@ -153,7 +164,7 @@ def _default(section: Any, name: str, field: str) -> Any:
 
 def _typed(name: str, given: Any, default: Any) -> Any:
     wanted = (int, float) if isinstance(default, float) else type(default)
-    if not isinstance(given, wanted) or isinstance(given, bool):
+    if not isinstance(given, wanted) or isinstance(given, bool) is not isinstance(default, bool):
         raise InvalidInput(f"{name} must be like {default!r}, not {given!r}.", hint="Correct it in mnemon.toml.")
     if isinstance(given, int | float) and not isfinite(given):
         raise InvalidInput(f"{name} must be a finite number, not {given!r}.", hint="Correct it in mnemon.toml.")

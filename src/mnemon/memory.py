@@ -602,18 +602,17 @@ class Seat:
             )
         most = self._memory.config.recall.k_max
         checked_count(k, "k", most)
-        found = answer.answer(
+        recall = answer.Recall(
             self._memory._store,
             self._memory._finder,
             self.presence,
-            query,
-            k=k,
             kinds=[units_model.Kind.parse(kind) for kind in checked_list(kinds or (), "kinds")],
             domain=None if domain is None else checked_id(domain, "a domain"),
             as_of=None if as_of is None else checked_instant(as_of, "as_of"),
             now=self._memory._clock(),
             rules=self._memory.config.recall,
         )
+        found = recall.answer(query, k)
         items = tuple(replace(item, unit=self._aged(item.unit)) for item in found.items)
         return replace(found, items=items, notes=self._handed([item.unit.id for item in items]))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from mnemon.model.event import Event, EventType, Stream
     from mnemon.model.link import Link, LinkType, Use
     from mnemon.model.scope import Level
+    from mnemon.model.sketch import Sketch, Sums
     from mnemon.model.unit import Kind, Searchable, Status, Unit
 
 T = TypeVar("T")
@@ -146,21 +147,30 @@ class SearchIndex(Protocol):
         """Every searchable change up to here is in the index."""
 
     def documents(self) -> int: ...
-    def mean_tokens(self) -> float: ...
+    def mean_length(self) -> float: ...
+    def coherence(self) -> Mapping[str, Sums]:
+        """For each project, what neighbours and strangers in its sessions share (`text.coherence`)."""
+
+    def words_from(self, beginning: str, limit: int) -> list[str]:
+        """Indexed words that begin so, in order."""
+
     def frequency(self, token: str) -> int:
         """In how many documents a token occurs."""
 
     def search(
         self,
-        tokens: Sequence[str],
+        weights: Mapping[str, float],
         scope_keys: Sequence[str],
         *,
         states: Sequence[str],
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
         limit: int,
-    ) -> list[str]:
-        """Ids of the best documents of these scopes (kinds, domains), best first."""
+    ) -> list[tuple[float, Sketch]]:
+        """The best documents of these scopes (kinds, domains) for weighted words, with their BM25, best first."""
+
+    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """What stands at these turns of sessions (`Sketch.place`), in no order."""
 
     def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
         """Index what changed after the index's position (`rebuild`: after 0). False if another process is at it."""

@@ -1,14 +1,18 @@
-"""One recall from question to answer: candidates, what may be handed out, order, and what was withheld."""
+"""One recall from question to answer: candidates, order, what may be handed out, and what was withheld."""
 
 from __future__ import annotations
 
-from mnemon.model.found import Found, Withheld
+from mnemon.lazy import Lazy
+from mnemon.model.canonical_json import canonical_json
+from mnemon.model.found import Found, Recalled, Withheld
+from mnemon.model.instant import micros
 from mnemon.model.link import LinkType
-from mnemon.model.unit import DRAFT_STATE, PAST_STATE, TRUSTED_STATE, Kind
+from mnemon.model.unit import DRAFT_STATE, LIVE_STATES, PAST_STATE, TRUSTED_STATE, Kind
 from mnemon.model.value import replace
-from mnemon.recall.finder import Candidate
-from mnemon.recall.scores import label, ranked, withheld_reason
-from mnemon.text.tokens import query_tokens
+from mnemon.recall.question import Question
+from mnemon.recall.relevance import HOPS, SELF_CONTAINED, judged
+from mnemon.recall.scores import label, ranked, withheld_reason, without_question
+from mnemon.text.coherence import project_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,87 +21,171 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemon.config import RecallRules
-    from mnemon.model.found import Recalled
     from mnemon.model.presence import Presence
+    from mnemon.model.sketch import Sketch
     from mnemon.model.unit import Unit
     from mnemon.ports import Reader, Store
     from mnemon.recall.finder import Finder
+    from mnemon.recall.scores import Ranked
+    from mnemon.text import canonical
+else:
+    canonical = Lazy("mnemon.text.canonical")
 
 _WITHHELD_MAX = 8
 _GLOBAL = "global"
 
 
-def answer(
-    store: Store,
-    finder: Finder,
-    presence: Presence,
-    query: str,
-    *,
-    k: int,
-    kinds: Sequence[Kind],
-    domain: str | None,
-    as_of: datetime | None,
-    now: datetime,
-    rules: RecallRules,
-) -> Found:
-    """What this seat may be told about the query at this moment (or as of an earlier one)."""
-    visible = presence.visible_keys
-    words = query_tokens(query)
-    limit = max(rules.candidates_min, k * rules.candidates_per_item) if k else 0
-    within: dict[str, Any] = {
-        "kinds": list(dict.fromkeys(map(str, kinds))),
-        "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
-    }
-    if words:
+class Recall:
+    """One question of one reader at one moment."""
+
+    def __init__(
+        self,
+        store: Store,
+        finder: Finder,
+        presence: Presence,
+        *,
+        kinds: Sequence[Kind],
+        domain: str | None,
+        as_of: datetime | None,
+        now: datetime,
+        rules: RecallRules,
+    ) -> None:
+        self._store = store
+        self._finder = finder
+        self._presence = presence
+        self._as_of = as_of
+        self._now = now
+        self._rules = rules
+        self._visible = presence.visible_keys
+        self._within: dict[str, Any] = {
+            "kinds": list(dict.fromkeys(map(str, kinds))),
+            "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
+        }
+
+    def answer(self, query: str, k: int) -> Found:
+        """What this seat may be told about the query."""
+        question = Question(query, self._rules)
+        limit = max(self._rules.candidates_min, k * self._rules.candidates_per_item) if k else 0
+        if not question.weights:
+            return Found(items=tuple(self._newest(limit, k)), withheld=(), intent=question.intent.name)
+        ordered, past = self._ordered(question, limit)
+        items, withheld = self._store.read(lambda reader: self._handed_out(reader, ordered, past, k))
+        return Found(items=tuple(items), withheld=tuple(withheld[:_WITHHELD_MAX]), intent=question.intent.name)
+
+    # Which, and in what order
+
+    def _ordered(self, question: Question, limit: int) -> tuple[list[Ranked], list[str]]:
+        """The candidates in order, and what is past and would have matched."""
+        terms = self._finder.terms(question.weights, spelling=self._rules.spelling)
+        weights = {word: term.given for term in terms for word in term.words}
         # Each on its own: however many hypotheses match, they can't crowd out what is trusted (R2).
-        trusted = finder.candidates(words, visible, states=[TRUSTED_STATE], limit=limit, **within)
-        drafts = finder.candidates(words, visible, states=[DRAFT_STATE], limit=limit, **within)
-        past_max = limit if as_of else _WITHHELD_MAX
-        past = finder.candidates(words, visible, states=[PAST_STATE], limit=past_max, **within)
-        candidates = [*trusted, *drafts]
-    else:
-        candidates, past = _newest(store, visible, within, limit), []
-    allowed: list[Candidate] = []
-    withheld: list[Withheld] = []
-    for candidate in (*candidates, *past):
-        unit = candidate.unit
-        if unit.scope.key not in visible:
-            continue
-        reason = withheld_reason(unit, now, as_of)
-        if reason is None:
-            allowed.append(candidate)
-        else:
-            withheld.append(Withheld(unit_id=unit.id, reason=reason))
-    items = store.read(lambda reader: _labelled(reader, visible, ranked(allowed, now=now, rules=rules, k=k)))
-    return Found(items=tuple(items), withheld=tuple(withheld[:_WITHHELD_MAX]), intent="GENERAL")
+        found = self._best(weights, TRUSTED_STATE, limit) + self._best(weights, DRAFT_STATE, limit)
+        past = self._best(weights, PAST_STATE, limit if self._as_of else _WITHHELD_MAX)
+        if self._as_of:
+            found += past
+        presence = self._presence
+        coherence = self._finder.coherence(project_key(presence.scope.org, presence.scope.project))
+        around = self._around(found) if coherence and self._rules.neighbours else []
+        session = presence.session and canonical_json([presence.scope.org, presence.scope.project, presence.session])
+        relevances = judged(
+            question,
+            terms,
+            found,
+            around,
+            coherence=coherence,
+            own_session=session if self._rules.own_session else None,
+            rules=self._rules,
+        )
+        return ranked(relevances, micros(self._now), self._rules), [sketch.id for sketch in past]
+
+    def _best(self, weights: dict[str, float], state: str, limit: int) -> list[Sketch]:
+        found = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
+        return [sketch for _, sketch in found]
+
+    def _around(self, found: Sequence[Sketch]) -> list[Sketch]:
+        """The neighbours of the best, where the answer may stand that does not repeat the question's words."""
+        if self._within["kinds"] or self._within["domains"]:
+            return []
+        leaning = [sketch for sketch in found[: self._rules.expanded_max] if sketch.length <= SELF_CONTAINED]
+        known = {sketch.id for sketch in found}
+        states = [*LIVE_STATES, PAST_STATE] if self._as_of else LIVE_STATES
+        around = self._finder.around(leaning, HOPS, self._visible, states=states)
+        return [sketch for sketch in around if sketch.id not in known]
+
+    def _newest(self, limit: int, k: int) -> list[Recalled]:
+        """With nothing to search for, what is newest."""
+
+        def look(reader: Reader) -> list[Recalled]:
+            found: list[Unit] = []
+            kinds: list[Kind | None] = [Kind(kind) for kind in self._within["kinds"]]
+            for kind in kinds or [None]:
+                for domain in self._within["domains"] or [None]:
+                    found += reader.units_in(self._visible, kind=kind, domain=domain, live=True, limit=limit)
+            fit = [unit for unit in found if withheld_reason(unit, self._now, self._as_of) is None]
+            newest = sorted(fit, key=lambda unit: unit.id, reverse=True)[:limit]
+            items = [without_question(unit, self._now, self._rules) for unit in newest]
+            items.sort(key=lambda item: (item.tier, -item.score, item.unit.id))
+            return [self._labelled(reader, item) for item in items[:k]]
+
+        return self._store.read(look)
+
+    # What may be handed out
+
+    def _handed_out(
+        self, reader: Reader, ordered: Sequence[Ranked], past: Sequence[str], k: int
+    ) -> tuple[list[Recalled], list[Withheld]]:
+        """The first `k` that may be handed out, and of those that may not, why."""
+        items: list[Recalled] = []
+        again: list[Recalled] = []
+        withheld: list[Withheld] = []
+        for candidate in ordered:
+            if len(items) >= k:
+                break
+            unit = reader.unit(candidate.id)
+            if unit is None or unit.scope.key not in self._visible:
+                continue
+            reason = withheld_reason(unit, self._now, self._as_of)
+            if reason is not None:
+                withheld.append(Withheld(unit_id=unit.id, reason=reason))
+                continue
+            item = Recalled(unit=unit, score=candidate.score, tier=candidate.tier, why=candidate.why, label="")
+            (again if self._rules.distinct and _is_told(item, items) else items).append(item)
+        items += again[: k - len(items)]
+        known = {each.unit_id for each in withheld} | {item.unit.id for item in items}
+        for unit_id in past:
+            unit = reader.unit(unit_id)
+            if unit is None or unit.scope.key not in self._visible or unit_id in known:
+                continue
+            reason = withheld_reason(unit, self._now, self._as_of)
+            if reason is not None:
+                withheld.append(Withheld(unit_id=unit_id, reason=reason))
+        return [self._labelled(reader, item) for item in items], withheld
+
+    def _labelled(self, reader: Reader, item: Recalled) -> Recalled:
+        """Say how far the item may be believed, and whether another contradicts it."""
+        return replace(item, label=label(item.unit, self._contested(reader, item.unit.id)))
+
+    def _contested(self, reader: Reader, unit_id: str) -> bool:
+        """Whether a live unit that this reader can see contradicts it, undecided."""
+        for link in reader.links_of(unit_id):
+            if link.open and link.type is LinkType.CONTRADICTS:
+                other = reader.unit(link.target if link.source == unit_id else link.source)
+                if other is not None and other.live and other.scope.key in self._visible:
+                    return True
+        return False
 
 
-def _labelled(reader: Reader, visible: Sequence[str], items: Sequence[Recalled]) -> list[Recalled]:
-    """Say of each item how far it may be believed, and whether another contradicts it."""
-    return [replace(item, label=label(item.unit, _contested(reader, visible, item.unit.id))) for item in items]
+def _is_told(item: Recalled, items: Sequence[Recalled]) -> bool:
+    """Whether a better item already says the very same, as another kind of unit or at another level.
+
+    What is merely alike stays: two wordings may be two voices, and a difference of one word may be the point.
+    """
+    return any(
+        abs(item.why["similarity"] - other.why["similarity"]) < _NEARLY
+        and canonical.canonical(item.unit.content) == canonical.canonical(other.unit.content)
+        for other in items
+    )
 
 
-def _contested(reader: Reader, visible: Sequence[str], unit_id: str) -> bool:
-    """Whether a live unit that this reader can see contradicts it, undecided."""
-    for link in reader.links_of(unit_id):
-        if link.open and link.type is LinkType.CONTRADICTS:
-            other = reader.unit(link.target if link.source == unit_id else link.source)
-            if other is not None and other.live and other.scope.key in visible:
-                return True
-    return False
-
-
-def _newest(store: Store, visible: Sequence[str], within: dict[str, list[str]], limit: int) -> list[Candidate]:
-    """With nothing to search for, what is newest."""
-
-    def look(reader: Reader) -> list[Unit]:
-        found: list[Unit] = []
-        kinds: list[Kind | None] = [Kind(kind) for kind in within["kinds"]]
-        domains: list[str | None] = [*within["domains"]]
-        for kind in kinds or [None]:
-            for domain in domains or [None]:
-                found += reader.units_in(visible, kind=kind, domain=domain, live=True, limit=limit)
-        return found
-
-    newest = sorted(store.read(look), key=lambda unit: unit.id, reverse=True)[:limit]
-    return [Candidate(unit=unit, lexical=0.0) for unit in newest]
+# The same text is scored nearly the same wherever it stands; it saves a closer look at all others.
+_NEARLY = 0.05

@@ -7,30 +7,47 @@ from _thread import RLock  # as threading has it, which is a millisecond more to
 from math import log
 
 from mnemon.errors import StoreUnavailable
-from mnemon.model.value import value
-from mnemon.recall.tail import Tail, bm25, frequencies
+from mnemon.model.sketch import place
+from mnemon.recall.relevance import Term
+from mnemon.recall.tail import Tail
+from mnemon.text.coherence import weight_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from threading import Thread
     from typing import Any
 
     from mnemon.config import StoreRules
-    from mnemon.model.unit import Searchable, Unit
+    from mnemon.model.sketch import Sketch
+    from mnemon.model.unit import Searchable
     from mnemon.ports import SearchIndex, Store
 
 _TAIL_PAGE = 2_000
-_REMEMBERED_MAX = 4_096
 _NAP_S = 0.05
+# A word that is in nearly every text finds nothing, and costs a look at every text.
+_COMMON_SHARE = 0.2
+_SEARCHED_MIN = 3
+# A word that nobody wrote: so many that begin like it stand for it, and count for so much.
+_GUESSES_MAX = 20
+_BEGINNING_MIN = 4
+_LONG_WORD_MIN = 5
+_OF_A_GUESS = 0.7
 
 
-@value
-class Candidate:
-    """A unit that shares words with the question, and how well (BM25)."""
+def _rarity(seen: int, documents: int) -> float:
+    return log(1 + (documents - seen + 0.5) / (seen + 0.5))
 
-    unit: Unit
-    lexical: float
+
+def _is_long_word(word: str) -> bool:
+    return len(word) >= _LONG_WORD_MIN and word.isascii() and word.isalpha()
+
+
+def _searched(weights: Mapping[str, float], weighed: Mapping[str, float]) -> dict[str, float]:
+    """What the index is asked for: not what is in a fifth of all texts, as long as enough else is asked."""
+    common = log(1 + 1 / _COMMON_SHARE)
+    rare = {word: weight for word, weight in weights.items() if weighed[word] >= weight * common}
+    return rare if len(rare) >= min(_SEARCHED_MIN, len(weights)) else dict(weights)
 
 
 class Finder:
@@ -43,67 +60,102 @@ class Finder:
         self._tail = Tail()
         self._lock = RLock()
         self._indexing: Thread | None = None
-        self._counted: dict[str, dict[str, int]] = {}
         self._started = False
         self._base = 0
 
-    def candidates(
+    def best(
         self,
-        words: Sequence[str],
+        weights: Mapping[str, float],
         scope_keys: Sequence[str],
         *,
         states: Sequence[str],
         limit: int,
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
-    ) -> list[Candidate]:
-        """The best units for these words, best first; the same whatever part of them is indexed already."""
-        if not words or limit <= 0:
+    ) -> list[tuple[float, Sketch]]:
+        """The best units for weighted words by BM25, best first; the same whatever part of them is indexed already."""
+        if not weights or limit <= 0:
             return []
         with self._lock:
             self._catch_up()
-            weights, mean = self._weighted(words)
+            weighed, mean = self._weighed(weights)
             within: dict[str, Any] = {"states": states, "kinds": kinds, "domains": domains, "limit": limit}
-            scores = {unit_id: score for score, unit_id in self._tail.best(weights, mean, scope_keys, **within)}
-            indexed = self._index.search(words, scope_keys, **within) if self._index is not None else []
-            fresh = [unit_id for unit_id in indexed if unit_id not in self._tail]
-            units = self._store.read(lambda reader: reader.units([*scores, *fresh]))
-            for unit_id in fresh:
-                if unit_id in units:
-                    counted = self._frequencies(units[unit_id])
-                    scores[unit_id] = bm25(counted, sum(counted.values()), weights, mean)
-        found = [
-            Candidate(unit=unit, lexical=scores[unit_id]) for unit_id, unit in units.items() if scores[unit_id] > 0
-        ]
-        return sorted(found, key=lambda candidate: (-candidate.lexical, candidate.unit.id))[:limit]
+            found = self._tail.best(weighed, mean, scope_keys, **within)
+            if self._index is not None:
+                indexed = self._index.search(_searched(weights, weighed), scope_keys, **within)
+                found += [(score, sketch) for score, sketch in indexed if sketch.id not in self._tail]
+        found.sort(key=lambda item: (-item[0], item[1].id))
+        return found[:limit]
+
+    def around(
+        self, sketches: Sequence[Sketch], hops: int, scope_keys: Sequence[str], *, states: Sequence[str]
+    ) -> list[Sketch]:
+        """What stands up to `hops` turns before and after these in their sessions."""
+        known = {sketch.place for sketch in sketches}
+        wanted = {
+            place(sketch.session, turn): None
+            for sketch in sketches
+            if sketch.session
+            for turn in range(max(1, sketch.turn - hops), sketch.turn + hops + 1)
+        }
+        places = [each for each in wanted if each not in known]
+        with self._lock:
+            found = self._tail.at(places, scope_keys, states=states)
+            if self._index is not None and places:
+                indexed = self._index.at(places, scope_keys, states=states)
+                found += [sketch for sketch in indexed if sketch.id not in self._tail]
+        return found
+
+    def terms(self, weights: Mapping[str, float], *, spelling: bool) -> list[Term]:
+        """Each word of a question with its weight here: rare words tell more. One that nobody ever wrote stands for
+        those that begin like it."""
+        with self._lock:
+            self._catch_up()
+            documents, _ = self._size()
+            found = []
+            for word, weight in weights.items():
+                words = [word]
+                if spelling and not self._frequency(word) and _is_long_word(word):
+                    words = self._words_from(word[: max(_BEGINNING_MIN, -(-7 * len(word) // 10))])
+                    weight *= _OF_A_GUESS
+                seen = min(documents, sum(map(self._frequency, words)))
+                if seen:
+                    found.append(Term(words, weight, _rarity(seen, documents)))
+            return found
 
     def weighed(self, words: Sequence[str]) -> tuple[dict[str, float], float, int]:
         """The weight of each word, the mean length of a text, and the position up to which everything was looked at."""
         with self._lock:
             self._catch_up()
-            return *self._weighted(words), self._tail.position
+            return *self._weighed(dict.fromkeys(words, 1.0)), self._tail.position
 
-    def _weighted(self, words: Sequence[str]) -> tuple[dict[str, float], float]:
-        """How telling each word is, and the mean length of a text, over the index and the tail together."""
-        index, tail = self._index, self._tail
-        indexed = index.documents() if index is not None else 0
-        documents = len(tail) + indexed
-        tokens = tail.total_tokens + (index.mean_tokens() * indexed if index is not None else 0.0)
-        weights = {}
-        for word in words:
-            seen = min(documents, tail.frequency(word) + (index.frequency(word) if index is not None else 0))
-            weights[word] = log(1 + (documents - seen + 0.5) / (seen + 0.5))
-        return weights, max(1.0, tokens / max(1, documents))
+    def coherence(self, project: str) -> float:
+        """How far neighbours in this project's sessions may speak for each other, from 0 to 1."""
+        with self._lock:
+            self._catch_up()
+            indexed = self._index.coherence() if self._index is not None else {}
+            return weight_of(indexed.get(project) or self._tail.coherence.sums().get(project))
 
-    def _frequencies(self, unit: Unit) -> dict[str, int]:
-        """A unit's token counts; its content never changes, so they can be kept."""
-        known = self._counted.get(unit.id)
-        if known is None or not unit.content:
-            known = frequencies(unit.content)
-            if len(self._counted) >= _REMEMBERED_MAX:
-                self._counted.clear()
-            self._counted[unit.id] = known
-        return known
+    def _weighed(self, weights: Mapping[str, float]) -> tuple[dict[str, float], float]:
+        documents, mean = self._size()
+        rarities = {
+            word: weight * _rarity(min(documents, self._frequency(word)), documents) for word, weight in weights.items()
+        }
+        return rarities, mean
+
+    def _size(self) -> tuple[int, float]:
+        """How many texts there are, and their mean length, over the index and the tail together."""
+        indexed = self._index.documents() if self._index is not None else 0
+        documents = len(self._tail) + indexed
+        length = self._tail.total_length + (self._index.mean_length() * indexed if self._index is not None else 0.0)
+        return documents, max(1.0, length / max(1, documents))
+
+    def _frequency(self, word: str) -> int:
+        return self._tail.frequency(word) + (self._index.frequency(word) if self._index is not None else 0)
+
+    def _words_from(self, beginning: str) -> list[str]:
+        indexed = self._index.words_from(beginning, _GUESSES_MAX) if self._index is not None else []
+        return list(dict.fromkeys((*self._tail.words_from(beginning, _GUESSES_MAX), *indexed)))[:_GUESSES_MAX]
 
     # Following the store
 
@@ -200,7 +252,6 @@ class Finder:
     def forget_all(self) -> None:
         """Drop what is kept of units' texts: some of it was erased."""
         with self._lock:
-            self._counted.clear()
             self._tail = Tail()
             self._started = False
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mnemon.model.unit import LIVE_STATES
 from mnemon.model.value import value
-from mnemon.recall.tail import Tail, bm25, frequencies
+from mnemon.recall.tail import B, K1, Tail
+from mnemon.text.tokens import telling_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,15 +41,18 @@ class Neighbourhood:
 
     def glance(self, content: str, scope_keys: Sequence[str]) -> Glance:
         """Look for statements that share at least half of what this one's telling words weigh."""
-        counted = frequencies(content)
-        weights, mean, position = self._finder.weighed(list(counted))
+        words = telling_tokens(content)
+        weights, mean, position = self._finder.weighed(words)
         if self._since.position < 0:
             self._since.position = position
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_WORDS_MAX]
         chosen = {word: weights[word] for word in telling}
-        bar = _SHARE_MIN * bm25(counted, sum(counted.values()), chosen, mean)
-        found = self._finder.candidates(telling, scope_keys, states=LIVE_STATES, limit=self._limit)
-        near = tuple(candidate.unit.id for candidate in found if candidate.lexical >= bar)
+        damping = K1 * (1 - B + B * len(words) / mean)
+        bar = _SHARE_MIN * sum(
+            weight * words.count(word) * (K1 + 1) / (words.count(word) + damping) for word, weight in chosen.items()
+        )
+        found = self._finder.best(dict.fromkeys(telling, 1.0), scope_keys, states=LIVE_STATES, limit=self._limit)
+        near = tuple(sketch.id for score, sketch in found if score >= bar)
         return Glance(weights=chosen, mean_tokens=mean, score_min=bar, scope_keys=scope_keys, found=near)
 
     def near(self, reader: Reader, glance: Glance) -> list[str]:
@@ -58,4 +62,4 @@ class Neighbourhood:
         late = self._since.best(
             glance.weights, glance.mean_tokens, glance.scope_keys, states=LIVE_STATES, limit=self._limit
         )
-        return [*glance.found, *(unit_id for score, unit_id in late if score >= glance.score_min)]
+        return [*glance.found, *(sketch.id for score, sketch in late if score >= glance.score_min)]

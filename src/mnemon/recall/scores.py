@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.model.found import Recalled
-from mnemon.model.unit import TRUSTED, Status
+from mnemon.model.unit import TRUSTED, TRUSTED_STATE, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,36 +12,62 @@ if TYPE_CHECKING:
 
     from mnemon.config import RecallRules
     from mnemon.model.unit import Unit
-    from mnemon.recall.finder import Candidate
+    from mnemon.recall.relevance import Relevance
 
 TIER_KNOWLEDGE = 7
 TIER_HYPOTHESIS = 8
+_AXES = ("similarity", "recency", "importance")
+_MICROS_AN_HOUR = 3_600_000_000
 
 
-def ranked(candidates: Sequence[Candidate], *, now: datetime, rules: RecallRules, k: int) -> list[Recalled]:
-    """The best `k`: trusted knowledge before hypotheses (R2), by score inside each; ties break by id."""
-    best = max((candidate.lexical for candidate in candidates), default=0.0) or 1.0
-    items = [_item(candidate.unit, candidate.lexical, best, now, rules) for candidate in candidates]
-    return sorted(items, key=lambda item: (item.tier, -item.score, item.unit.id))[:k]
+class Ranked:
+    """A candidate with its tier and score."""
+
+    __slots__ = ("_axes", "_relevance", "_weight", "score", "tier")
+
+    def __init__(self, relevance: Relevance, weight: float, axes: tuple[float, float, float]) -> None:
+        self._relevance = relevance
+        self._weight = weight
+        self._axes = axes
+        self.score = sum(axes)
+        self.tier = TIER_KNOWLEDGE if relevance.sketch.state == TRUSTED_STATE else TIER_HYPOTHESIS
+
+    @property
+    def id(self) -> str:
+        return self._relevance.sketch.id
+
+    @property
+    def why(self) -> dict[str, float]:
+        """The share of each axis in the score, and of each signal in the similarity."""
+        axes = dict(zip(_AXES, self._axes, strict=True))
+        return axes | {name: self._weight * share for name, share in self._relevance.shares.items()}
 
 
-def _item(unit: Unit, lexical: float, best: float, now: datetime, rules: RecallRules) -> Recalled:
-    similarity = lexical / best
+def ranked(found: Sequence[Relevance], now_micros: int, rules: RecallRules) -> list[Ranked]:
+    """Trusted knowledge before hypotheses (R2), by score inside each; ties break by id."""
+    best = max((relevance.total for relevance in found), default=0.0) or 1.0
+    weight = rules.weight_similarity / best
+    half_life_micros = rules.half_life_hours * _MICROS_AN_HOUR
+    results = []
+    for relevance in found:
+        sketch = relevance.sketch
+        age = max(0, now_micros - sketch.occurred_at)
+        recency = rules.weight_recency * 0.5 ** (age / half_life_micros)
+        axes = (weight * relevance.total, recency, rules.weight_importance * sketch.importance)
+        results.append(Ranked(relevance, weight, axes))
+    return sorted(results, key=lambda item: (item.tier, -item.score, item.id))
+
+
+def without_question(unit: Unit, now: datetime, rules: RecallRules) -> Recalled:
+    """A unit that nobody asked for in words: recency and importance alone."""
     age_hours = max(0.0, (now - unit.occurred_at).total_seconds() / 3600)
-    recency = 0.5 ** (age_hours / rules.half_life_hours)
     why = {
-        "similarity": rules.weight_similarity * similarity,
-        "recency": rules.weight_recency * recency,
+        "similarity": 0.0,
+        "recency": rules.weight_recency * 0.5 ** (age_hours / rules.half_life_hours),
         "importance": rules.weight_importance * unit.importance,
     }
-    trusted = unit.status in TRUSTED
-    return Recalled(
-        unit=unit,
-        score=sum(why.values()),
-        tier=TIER_KNOWLEDGE if trusted else TIER_HYPOTHESIS,
-        why=why | {"lexical": lexical},
-        label=label(unit, contested=False),
-    )
+    tier = TIER_KNOWLEDGE if unit.status in TRUSTED else TIER_HYPOTHESIS
+    return Recalled(unit=unit, score=sum(why.values()), tier=tier, why=why, label=label(unit, contested=False))
 
 
 def label(unit: Unit, contested: bool) -> str:

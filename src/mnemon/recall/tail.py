@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from mnemon.text.tokens import TOKENS_MAX, tokens
+from mnemon.text.coherence import Coherence
+from mnemon.text.sketching import sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mnemon.model.sketch import Sketch
     from mnemon.model.unit import Searchable
 
 K1 = 1.2
 B = 0.75
 
 
-def frequencies(text: str) -> dict[str, int]:
-    """How often each token occurs."""
-    counted: dict[str, int] = {}
-    for token in tokens(text, limit=TOKENS_MAX):
-        counted[token] = counted.get(token, 0) + 1
-    return counted
-
-
-def bm25(counted: Mapping[str, int], length: int, weights: Mapping[str, float], mean_tokens: float) -> float:
-    """How well a text with these token counts answers a question of weighted words."""
-    damping = K1 * (1 - B + B * length / mean_tokens)
+def bm25(sketch: Sketch, weights: Mapping[str, float], mean_length: float) -> float:
+    """How well a text answers a question of weighted words."""
+    damping = K1 * (1 - B + B * sketch.length / mean_length)
     total = 0.0
     for word, weight in weights.items():
-        count = counted.get(word)
+        count = sketch.count(f" {word} ")
         if count:
             total += weight * count * (K1 + 1) / (count + damping)
     return total
@@ -38,62 +32,82 @@ class Tail:
 
     def __init__(self) -> None:
         self.position = 0
-        self.total_tokens = 0
-        self._units: dict[str, tuple[str, str, str, str]] = {}
-        self._tokens: dict[str, dict[str, int]] = {}
-        self._lengths: dict[str, int] = {}
+        self.total_length = 0
+        self.coherence = Coherence()
+        self._sketches: dict[str, Sketch | None] = {}
+        self._subjects: dict[str, tuple[str, str]] = {}
         self._postings: dict[str, set[str]] = {}
+        self._places: dict[str, str] = {}
 
     def __len__(self) -> int:
-        return len(self._units)
+        return len(self._sketches)
 
     def __contains__(self, unit_id: str) -> bool:
-        return unit_id in self._units
+        return unit_id in self._sketches
 
     def add(self, unit: Searchable) -> None:
         """Take in a unit's newest searchable form in place of an older one."""
+        known = unit.id in self._sketches
         self._remove(unit.id)
-        self._units[unit.id] = (unit.scope_key, unit.state, unit.kind, unit.domain)
+        self._sketches[unit.id] = None
         if unit.content:
-            counted = frequencies(unit.content)
-            self._tokens[unit.id] = counted
-            self._lengths[unit.id] = sum(counted.values())
-            self.total_tokens += self._lengths[unit.id]
-            for token in counted:
-                self._postings.setdefault(token, set()).add(unit.id)
+            sketch = sketched(unit)
+            self._sketches[unit.id] = sketch
+            self._subjects[unit.id] = (unit.kind, unit.domain)
+            self._places[sketch.place] = unit.id
+            self.total_length += sketch.length
+            for word, _ in sketch.counted():
+                self._postings.setdefault(word, set()).add(unit.id)
+            if not known:
+                self.coherence.note(sketch)
         self.position = max(self.position, unit.changed_at)
 
     def _remove(self, unit_id: str) -> None:
-        self._units.pop(unit_id, None)
-        counted = self._tokens.pop(unit_id, {})
-        self.total_tokens -= self._lengths.pop(unit_id, 0)
-        for token in counted:
-            self._postings[token].discard(unit_id)
+        sketch = self._sketches.pop(unit_id, None)
+        if sketch is not None:
+            self.total_length -= sketch.length
+            self._places.pop(sketch.place, None)
+            for word, _ in sketch.counted():
+                self._postings[word].discard(unit_id)
 
-    def frequency(self, token: str) -> int:
-        return len(self._postings.get(token, ()))
+    def frequency(self, word: str) -> int:
+        return len(self._postings.get(word, ()))
+
+    def words_from(self, beginning: str, limit: int) -> list[str]:
+        """Words that begin so."""
+        found = (word for word, units in self._postings.items() if units and word.startswith(beginning))
+        return sorted(found)[:limit]
 
     def best(
         self,
         weights: Mapping[str, float],
-        mean_tokens: float,
+        mean_length: float,
         scope_keys: Sequence[str],
         *,
         states: Sequence[str],
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
         limit: int,
-    ) -> list[tuple[float, str]]:
+    ) -> list[tuple[float, Sketch]]:
         """The best units of these scopes for weighted words, with their scores."""
         found: set[str] = set()
         for word in weights:
             found |= self._postings.get(word, set())
         scored = []
         for unit_id in found:
-            scope_key, state, kind, domain = self._units[unit_id]
+            sketch = self._sketches[unit_id]
+            kind, domain = self._subjects[unit_id]
             fits = (not kinds or kind in kinds) and (not domains or domain in domains)
-            if fits and state in states and scope_key in scope_keys:
-                score = bm25(self._tokens[unit_id], self._lengths[unit_id], weights, mean_tokens)
-                scored.append((score, unit_id))
-        scored.sort(key=lambda item: (-item[0], item[1]))
+            if sketch is not None and fits and sketch.state in states and sketch.scope_key in scope_keys:
+                scored.append((bm25(sketch, weights, mean_length), sketch))
+        scored.sort(key=lambda item: (-item[0], item[1].id))
         return scored[:limit]
+
+    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """What stands at these turns of sessions."""
+        found = [self._sketches[self._places[place]] for place in places if place in self._places]
+        return [
+            sketch
+            for sketch in found
+            if sketch is not None and sketch.state in states and sketch.scope_key in scope_keys
+        ]

@@ -7,16 +7,20 @@ import os
 import time
 
 from mnemon.errors import StoreUnavailable
-from mnemon.text.tokens import TOKENS_MAX, TOKENS_VERSION, tokens
+from mnemon.model.sketch import Sketch
+from mnemon.text.coherence import Coherence
+from mnemon.text.sketching import sketched
+from mnemon.text.tokens import TOKENS_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     import tantivy
 
     from mnemon.model.unit import Searchable
+    from mnemon.model.sketch import Sums
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
@@ -78,9 +82,10 @@ class TantivyIndex:
 
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
-        for name in ("scope", "kind", "domain", "state"):
+        for name in ("scope", "kind", "domain", "state", "place"):
             builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
         builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        builder.add_bytes_field("sketch", stored=True, indexed=False)
         builder.add_text_field("meta", stored=True, tokenizer_name="raw", index_option="basic")
         return builder.build()
 
@@ -125,7 +130,18 @@ class TantivyIndex:
         self._index()
         return bool(self._meta)
 
-    def mean_tokens(self) -> float:
+    def coherence(self) -> Mapping[str, Sums]:
+        self._index()
+        found: Mapping[str, Sums] = self._meta.get("coherence", {})
+        return found
+
+    def words_from(self, beginning: str, limit: int) -> list[str]:
+        if not self._meta_known():
+            return []
+        found = self._index().searcher().terms_with_prefix("body", beginning, limit=limit)
+        return [word for word, _ in found]
+
+    def mean_length(self) -> float:
         self._index()
         return float(self._meta.get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
 
@@ -134,34 +150,57 @@ class TantivyIndex:
 
     def search(
         self,
-        tokens: Sequence[str],
+        weights: Mapping[str, float],
         scope_keys: Sequence[str],
         *,
         states: Sequence[str],
         kinds: Sequence[str] = (),
         domains: Sequence[str] = (),
         limit: int,
-    ) -> list[str]:
-        if not tokens or limit <= 0 or not self._meta_known():
+    ) -> list[tuple[float, Sketch]]:
+        if not weights or limit <= 0 or not self._meta_known():
             return []
         import tantivy
 
-        searcher = self._index().searcher()
-        states = [state for state in states if searcher.doc_freq("state", state)]
-        if not states:
-            return []
-        words = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "body", token, "freq")) for token in tokens
-        ]
+        words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
         filters = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
-        required = [(tantivy.Occur.Must, self._one_of(field, allowed)) for field, allowed in filters if allowed]
-        query = tantivy.Query.boolean_query([*required, (tantivy.Occur.Must, tantivy.Query.boolean_query(words))])
+        return self._found(tantivy.Query.boolean_query(words), filters, limit)
+
+    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        if not places or not self._meta_known():
+            return []
+        import tantivy
+
+        wanted = tantivy.Query.term_set_query(self._schema, "place", list(places))
+        found = self._found(wanted, [("scope", scope_keys), ("state", states)], len(places))
+        return [sketch for _, sketch in found]
+
+    def _found(
+        self, wanted: tantivy.Query, filters: list[tuple[str, Sequence[str]]], limit: int
+    ) -> list[tuple[float, Sketch]]:
+        import tantivy
+
+        searcher = self._index().searcher()
+        required = []
+        for field, allowed in filters:
+            held = [item for item in allowed if searcher.doc_freq(field, item)]
+            if allowed and not held:
+                return []
+            if held:
+                required.append((tantivy.Occur.Must, self._one_of(field, held)))
+        query = tantivy.Query.boolean_query([*required, (tantivy.Occur.Must, wanted)])
         try:
-            hits = searcher.search(query, limit).hits
-            return [searcher.doc(address)["id"][0] for _, address in hits]
+            hits = searcher.search(query, limit, count=False).hits
+            return [(score, Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
         except (ValueError, OSError):
             self._drop()
             return []
+
+    def _weighted(self, word: str, weight: float) -> tantivy.Query:
+        import tantivy
+
+        query = tantivy.Query.term_query(self._schema, "body", word, "freq")
+        return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
 
     def _one_of(self, field: str, allowed: Sequence[str]) -> tantivy.Query:
         """A filter that adds nothing to the score. Terms, not a term set: that would visit every document it allows."""
@@ -191,18 +230,22 @@ class TantivyIndex:
         index.reload()
         self._read_meta()
         rebuild = rebuild or not self._meta
-        meta: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0} | ({} if rebuild else self._meta)
+        empty: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0, "coherence": {}}
+        meta = empty | ({} if rebuild else self._meta)
         if rebuild:
             writer.delete_all_documents()
+        coherence = Coherence()
         for unit in changes_after(meta["position"]):
             if not rebuild:
                 writer.delete_documents_by_term("id", unit.id)
             if unit.content:
-                words = tokens(unit.content, limit=TOKENS_MAX)
-                writer.add_document(_document(tantivy, unit, words))
-                meta["tokens"] += len(words)
+                sketch = sketched(unit)
+                writer.add_document(_document(tantivy, unit, sketch))
+                meta["tokens"] += sketch.length
                 meta["added"] += 1
+                coherence.note(sketch)
             meta["position"] = max(meta["position"], unit.changed_at)
+        meta["coherence"] = coherence.sums(meta["coherence"])
         meta |= {"store": self._store_id, "version": TOKENS_VERSION, "event": self._event_at(meta["position"])}
         writer.delete_documents_by_term("id", _META)
         writer.add_document(tantivy.Document(id=[_META], meta=[json.dumps(meta)]))
@@ -218,12 +261,14 @@ class TantivyIndex:
         self._drop()
 
 
-def _document(tantivy: Any, unit: Searchable, words: Sequence[str]) -> Any:
+def _document(tantivy: Any, unit: Searchable, sketch: Sketch) -> Any:
     return tantivy.Document(
         id=[unit.id],
         scope=[unit.scope_key],
         kind=[unit.kind],
         domain=[unit.domain],
         state=[unit.state],
-        body=[" ".join(words)],
+        place=[sketch.place] if sketch.session else [],
+        body=[" ".join([" ".join([word] * count) for word, count in sketch.counted()])],
+        sketch=[sketch.to_line().encode()],
     )

@@ -22,7 +22,6 @@ _ENDINGS = (
     " 되기 되면 되며 되지 되지만 되도록 되어 되어야 돼서 돼야 돼요 됐다 됐고 됐습니다 되었다 되었습니다 되었고 될"
     " 된 됨 시킨다 시킵니다 시키는 시켜 시켜야 습니다 스럽다 스러운"
 )
-_SUFFIX_MAX = 5
 _NATIVE_DETERMINERS = "한 두 세 네 다섯 여섯 일곱 여덟 아홉"
 _NATIVE_NOUNS = "하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉"
 _NATIVE = {
@@ -213,16 +212,6 @@ def predicate_pattern() -> re.Pattern[str]:
         "|었습니다|음"
     )
     return re.compile(rf"(?:(하|한|합|해|할|했|함)|되|된|됩|돼|될|됐|됨)(?:{endings}){{0,4}}+(?!\S)")
-
-
-def without_suffix(word: str) -> str:
-    """The word without its particle or frequent ending, as long as two syllables stay."""
-    known = suffixes()
-    # From the longest: 에서는 goes as a whole before 는 does.
-    for size in range(min(_SUFFIX_MAX, len(word) - 2), 0, -1):
-        if word[-size:] in known:
-            return word[:-size]
-    return word
 
 
 @cache

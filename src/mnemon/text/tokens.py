@@ -1,4 +1,4 @@
-"""Search tokens: stemmed English words, identifiers whole and in parts, Korean words bare and in bigrams."""
+"""Search tokens: stemmed English words, identifiers whole and in parts, the features of Korean stems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import cache
 from unicodedata import normalize
 
-from mnemon.text import korean
+from mnemon.text import english_forms, hangul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # An index built with other rules gives other answers: a change of meaning raises the version.
-TOKENS_VERSION = 1
+TOKENS_VERSION = 2
 
 TOKEN_CHARS_MAX = 64
 # A text of the largest size allowed is indexed to its last word.
@@ -23,6 +23,7 @@ TOKENS_MAX = 65_536
 _KNOWN_MAX = 16_384
 
 _known: dict[str, tuple[str, ...]] = {}
+_told: dict[str, tuple[str, ...]] = {}
 # A stemmer may be used by one thread at a time: each call takes one out, or makes one, and puts it back. Both ends of
 # a list are safe without a lock.
 _stemmers: list[Any] = []
@@ -41,12 +42,39 @@ def tokens(text: str, limit: int = 4096) -> list[str]:
     return found
 
 
+def telling_tokens(text: str, limit: int = 4096) -> list[str]:
+    """The tokens by which a text is found: without words that are in every text, forms of one word made one."""
+    found: list[str] = []
+    if not text.isascii():
+        text = normalize("NFKC", text)
+    known = _told
+    for word in text.split():
+        told = known.get(word)
+        found += _remembered_telling(word, limit) if told is None else told
+        if len(found) >= limit:
+            return found[:limit]
+    return found
+
+
 def query_tokens(text: str, limit: int = 64) -> list[str]:
-    """The distinct tokens of a query in the order in which they first come."""
-    return list(dict.fromkeys(tokens(text)))[:limit]
+    """The distinct telling tokens of a query in the order in which they first come."""
+    return list(dict.fromkeys(telling_tokens(text)))[:limit]
+
+
+def _remembered_telling(word: str, limit: int) -> tuple[str, ...]:
+    forms = _forms()
+    told = tuple([forms.get(token, token) for token in _remembered(word, limit) if token not in _stops()])
+    if len(word) <= TOKEN_CHARS_MAX:
+        if len(_told) >= _KNOWN_MAX:
+            _told.clear()
+        _told[word] = told
+    return told
 
 
 def _remembered(word: str, limit: int) -> tuple[str, ...]:
+    known = _known.get(word)
+    if known is not None:
+        return known
     if len(word) > TOKEN_CHARS_MAX:
         return tuple(_up_to(limit, _of_word(word)))
     if len(_known) >= _KNOWN_MAX:
@@ -54,7 +82,7 @@ def _remembered(word: str, limit: int) -> tuple[str, ...]:
     if _is_plain(word):
         found: tuple[str, ...] = (_stem(word.lower()),)
     elif min(word) >= "가" and max(word) <= "힣":
-        found = tuple(_of_hangul(word))
+        found = tuple(hangul.features(word))[:limit]
     else:
         found = tuple(_of_word(word))
     _known[word] = found
@@ -81,14 +109,15 @@ def _of_word(word: str) -> Iterator[str]:
     for match in (_korean_lexemes() if is_korean else _lexemes()).finditer(word):
         kind, text = match.lastgroup, match[0]
         if kind == "latin":
-            latin_end = match.end()
+            # After a number it is a counter (3시).
+            latin_end = -1 if text[-1].isdigit() else match.end()
             yield from _of_latin(text)
         elif kind == "hangul":
             # The particle of a foreign word (OS를) is no word of its own.
-            if match.start() != latin_end or text not in korean.suffixes():
-                yield from _of_hangul(text)
+            if match.start() != latin_end or not hangul.is_suffix(text):
+                yield from map(_cut, hangul.features(text))
         elif kind == "ideographs":
-            yield from _bigrams(text)
+            yield from hangul.pairs(text) or [text]
         else:
             yield text.replace("\ufe0f", "")[:TOKEN_CHARS_MAX]
 
@@ -108,6 +137,8 @@ def _whole_and_parts(text: str) -> Iterator[str]:
         yield _stem(text.casefold())
     elif parts:
         yield text.casefold()
+        if "-" in text and text.replace("-", "").isalpha():
+            yield _stem(text.replace("-", "").casefold())  # e-mail is email
         if "/" in text or "\\" in text:
             yield _slashes().split(text)[-1].casefold()
         for part in parts:
@@ -118,20 +149,6 @@ def _parts(name: str) -> list[str]:
     if not name.isascii() or _unit().fullmatch(name):
         return [name]
     return _humps().findall(name)
-
-
-def _of_hangul(word: str) -> Iterator[str]:
-    bare = korean.without_suffix(word)
-    if bare != word:
-        bare = korean.without_suffix(bare)
-    yield from dict.fromkeys((bare[:TOKEN_CHARS_MAX], *_bigrams(word)))
-
-
-def _bigrams(text: str) -> Iterator[str]:
-    if len(text) == 1:
-        yield text
-    for start in range(len(text) - 1):
-        yield text[start : start + 2]
 
 
 def _stem(word: str) -> str:
@@ -150,6 +167,17 @@ def _stem(word: str) -> str:
 
 def _cut(token: str) -> str:
     return token[:TOKEN_CHARS_MAX]
+
+
+@cache
+def _stops() -> frozenset[str]:
+    return english_forms.STOP_WORDS | {_stem(word) for word in english_forms.STOP_WORDS}
+
+
+@cache
+def _forms() -> dict[str, str]:
+    """From the stem of an irregular form to the stem of its word."""
+    return {_stem(form): _stem(word) for form, word in english_forms.irregular_forms().items()}
 
 
 @cache

@@ -1,0 +1,74 @@
+"""A question as recall reads it: its words and their weight, whom and when it names, and what it is after. Pure."""
+
+from __future__ import annotations
+
+from mnemon.lazy import Lazy
+from mnemon.recall.intent import GENERAL, intent_of
+from mnemon.text.tokens import query_tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemon.config import RecallRules
+    from mnemon.recall.intent import Intent
+    from mnemon.text import dates, framing
+    from mnemon.text.dates import Date
+else:
+    dates = Lazy("mnemon.text.dates")
+    framing = Lazy("mnemon.text.framing")
+
+_QUERY_CHARS_MAX = 8_192
+# A Korean word is several tokens and any other word one: together they should weigh the same.
+_BESIDE_HANGUL = 2.0
+_OF_THE_FRAME = 0.25
+_ASKER = frozenset(
+    {"i", "my", "me", "mine", "we", "our", "us", "i'm", "i've", "i'd", "내", "나", "내가", "제가", "우리"}
+)
+_ASKED = frozenset({"you", "your", "너", "네가", "당신"})
+
+
+class Question:
+    """What is asked. `weights` holds each distinct token with what it counts beside the others."""
+
+    __slots__ = ("dates", "intent", "speakers", "weights")
+
+    def __init__(self, text: str, rules: RecallRules) -> None:
+        text = text[:_QUERY_CHARS_MAX]
+        found = query_tokens(text)
+        self.weights = _weighed(text, found, frame=rules.frame)
+        words = {word.strip(".,?!'\"()") for word in text.casefold().split()} if rules.speakers else set()
+        self.speakers = _speakers(words)
+        self.dates: Sequence[Date] = dates.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
+        self.intent: Intent = intent_of(text) if rules.intent else GENERAL
+
+
+def _weighed(text: str, found: list[str], *, frame: bool) -> dict[str, float]:
+    hangul = any(map(_is_hangul, found))
+    weights = {token: 1.0 if _is_hangul(token) or not hangul else _BESIDE_HANGUL for token in found}
+    if frame and len(found) > 1 and not hangul:
+        core = set(query_tokens(framing.without_frame(text)))
+        if core:
+            weights = {token: weight if token in core else _OF_THE_FRAME for token, weight in weights.items()}
+    return weights
+
+
+def _is_hangul(token: str) -> bool:
+    return token[0] == "^" or "가" <= token[0] <= "힣"
+
+
+def _speakers(words: set[str]) -> frozenset[str]:
+    """Whose turns the question may mean: anybody it names, the user if it says I, the assistant if it says you."""
+    named = {word.removesuffix("'s") for word in words}
+    if words & _ASKER:
+        named.add("user")
+    if words & _ASKED:
+        named.add("assistant")
+    return frozenset(named)
+
+
+def _may_name_a_date(text: str) -> bool:
+    return any(map(str.isdigit, text)) or any(name in text.casefold() for name in _MONTH_SIGNS)
+
+
+_MONTH_SIGNS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
