@@ -55,11 +55,12 @@ class Sketch:
 
     def count(self, needle: str) -> int:
         """How often a word occurs; the needle is the word between two spaces."""
+        at = self.words.find(needle)
+        return 0 if at < 0 else self.repeats(at + len(needle))
+
+    def repeats(self, at: int) -> int:
+        """How often the word that ends here occurs."""
         words = self.words
-        at = words.find(needle)
-        if at < 0:
-            return 0
-        at += len(needle)
         if words[at : at + 1] != ":":
             return 1
         end = words.find(" ", at)

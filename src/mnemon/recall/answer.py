@@ -137,6 +137,7 @@ class Recall:
         """The first `k` that may be handed out, and of those that may not, why."""
         items: list[Recalled] = []
         again: list[Recalled] = []
+        told: dict[str, Recalled] = {}
         withheld: list[Withheld] = []
         for candidate in ordered:
             if len(items) >= k:
@@ -149,7 +150,10 @@ class Recall:
                 withheld.append(Withheld(unit_id=unit.id, reason=reason))
                 continue
             item = Recalled(unit=unit, score=candidate.score, tier=candidate.tier, why=candidate.why, label="")
-            (again if self._rules.distinct and _is_told(item, items) else items).append(item)
+            if self._rules.distinct and _says_the_same(told.setdefault(candidate.words, item), item):
+                again.append(item)
+            else:
+                items.append(item)
         items += again[: k - len(items)]
         known = {each.unit_id for each in withheld} | {item.unit.id for item in items}
         for unit_id in past:
@@ -175,17 +179,9 @@ class Recall:
         return False
 
 
-def _is_told(item: Recalled, items: Sequence[Recalled]) -> bool:
+def _says_the_same(told: Recalled, item: Recalled) -> bool:
     """Whether a better item already says the very same, as another kind of unit or at another level.
 
     What is merely alike stays: two wordings may be two voices, and a difference of one word may be the point.
     """
-    return any(
-        abs(item.why["similarity"] - other.why["similarity"]) < _NEARLY
-        and canonical.canonical(item.unit.content) == canonical.canonical(other.unit.content)
-        for other in items
-    )
-
-
-# The same text is scored nearly the same wherever it stands; it saves a closer look at all others.
-_NEARLY = 0.05
+    return told is not item and canonical.canonical(told.unit.content) == canonical.canonical(item.unit.content)

@@ -68,7 +68,12 @@ def _speakers(words: set[str]) -> frozenset[str]:
 
 
 def _may_name_a_date(text: str) -> bool:
-    return any(map(str.isdigit, text)) or any(name in text.casefold() for name in _MONTH_SIGNS)
+    """A cheap look before the patterns are loaded: a year, the name of a month, or the Korean signs of either."""
+    if "월" in text or "년" in text:
+        return True
+    words = (word.strip(".,?!'\"()") for word in text.casefold().split())
+    return any(word[:2] in _CENTURIES or word.removesuffix("'s")[:3] in _MONTH_SIGNS for word in words)
 
 
-_MONTH_SIGNS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CENTURIES = frozenset({"19", "20"})
+_MONTH_SIGNS = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())

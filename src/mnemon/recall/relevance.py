@@ -9,7 +9,7 @@ from math import exp
 
 from mnemon.lazy import Lazy
 from mnemon.model.sketch import place
-from mnemon.recall.fusion import fused
+from mnemon.recall.fusion import RRF, reciprocal_ranks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from mnemon.model import instant
     from mnemon.model.sketch import Sketch
     from mnemon.recall.question import Question
+
+    # How often each term of the question occurs, by its number; only those that do.
+    Counts = dict[int, float]
 else:
     instant = Lazy("mnemon.model.instant")
 
@@ -43,29 +46,34 @@ _INTENT_BONUS = 0.05
 
 
 class Term:
-    """One word of the question: the words of the index that stand for it, what it was given, and what it weighs here."""
+    """One word of the question: the words of the index that stand for it, what it was given, what it weighs here."""
 
-    __slots__ = ("given", "needles", "weight", "words")
+    __slots__ = ("given", "weight", "words")
 
     def __init__(self, words: Sequence[str], given: float, rarity: float) -> None:
         self.words = words
         self.given = given
         self.weight = given * rarity
-        self.needles = [f" {word} " for word in words]
 
 
 class Relevance:
-    """One candidate's shares, by signal; they add up to its relevance."""
+    """One candidate: what its own words, its neighbours and its session say, and what is added to that."""
 
-    __slots__ = ("shares", "sketch")
+    __slots__ = ("bonuses", "lexical", "neighbours", "session", "sketch", "total")
 
-    def __init__(self, sketch: Sketch, shares: dict[str, float]) -> None:
+    def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float) -> None:
         self.sketch = sketch
-        self.shares = shares
+        self.lexical = lexical
+        self.neighbours = neighbours
+        self.session = session
+        self.bonuses: dict[str, float] = {}
+        self.total = lexical + neighbours + session
 
     @property
-    def total(self) -> float:
-        return sum(self.shares.values())
+    def shares(self) -> dict[str, float]:
+        """The share of each signal that says anything; together they are the total."""
+        signals = {"lexical": self.lexical, "neighbours": self.neighbours, "session": self.session}
+        return {name: share for name, share in signals.items() if share} | self.bonuses
 
 
 def judged(
@@ -78,64 +86,74 @@ def judged(
     own_session: str | None,
     rules: RecallRules,
 ) -> list[Relevance]:
-    """Each candidate and each neighbour with its shares, the best being about 1; in no order."""
+    """Each candidate and each neighbour, the best by its words being 1; in no order."""
     pool = {sketch.id: sketch for sketch in (*around, *found)}
-    counted = {sketch.id: _counts(terms, sketch) for sketch in pool.values()}
+    needles = [(number, f" {word} ", len(word) + 2) for number, term in enumerate(terms) for word in term.words]
+    counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
+    weights = [term.weight * (_K1 + 1) for term in terms]
     coherence = coherence if rules.neighbours else 0.0
     placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
-    weights = [term.weight for term in terms]
     sessions = _session_scores(found, counted, weights) if coherence and rules.sessions else {}
-    signals: dict[str, dict[str, float]] = {"lexical": {}, "alone": {}, "window": {}, "session": {}}
+    alone: list[bool] = []
+    own: list[float] = []
+    window: list[float] = []
     for sketch in pool.values():
         counts = counted[sketch.id]
-        signals["lexical"][sketch.id] = _bm25(counts, weights, sketch.length / _TEXT_LENGTH)
-        window, length = _window(sketch, counts, counted, placed, coherence)
-        is_alone = length == sketch.length
-        signals["alone" if is_alone else "window"][sketch.id] = _bm25(window, weights, length / _WINDOW_LENGTH)
-        signals["session"][sketch.id] = sessions.get(sketch.session, 0.0)
-    weighed = {"lexical": 1.0, "alone": _WINDOW_WEIGHT, "window": _WINDOW_WEIGHT, "session": coherence}
+        seen, length = _window(sketch, counts, counted, placed, coherence)
+        alone.append(seen is counts)
+        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
+        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
+    session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
+    if rules.fusion == RRF:
+        own, window, session = map(reciprocal_ranks, (own, window, session))
+    best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
     results = []
-    for unit_id, shares in fused(signals, weighed, rules.fusion).items():
-        # Seen from where nobody stands beside it, a text's window is the text itself.
-        told = {"lexical": shares.get("lexical", 0.0) + shares.get("alone", 0.0)}
-        told |= {
-            name: shares[said] for name, said in (("neighbours", "window"), ("session", "session")) if said in shares
-        }
-        results.append(Relevance(pool[unit_id], told))
-        _add_bonuses(results[-1], question, own_session)
+    for number, sketch in enumerate(pool.values()):
+        wide = _WINDOW_WEIGHT * window[number]
+        # Where nobody stands beside it, a text's window is the text itself.
+        lexical, near = (own[number] + wide, 0.0) if alone[number] else (own[number], wide)
+        if lexical or near or session[number]:
+            result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
+            _add_bonuses(result, question, own_session)
+            results.append(result)
     return results
 
 
-def _counts(terms: Sequence[Term], sketch: Sketch) -> dict[int, float]:
-    """How often each term occurs, by its number; only those that do."""
-    counts: dict[int, float] = {}
-    for number, term in enumerate(terms):
-        for needle in term.needles:
-            if needle in sketch.words:
-                counts[number] = counts.get(number, 0) + sketch.count(needle)
+def _summed(own: float, window: float, session: float, coherence: float) -> float:
+    return own + _WINDOW_WEIGHT * window + coherence * session
+
+
+def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
+    counts: Counts = {}
+    words = sketch.words
+    find = words.find
+    for number, needle, size in needles:
+        at = find(needle)
+        if at >= 0:
+            counts[number] = counts.get(number, 0.0) + sketch.repeats(at + size)
     return counts
 
 
-def _bm25(counts: Mapping[int, float], weights: Sequence[float], relative_length: float) -> float:
+def _bm25(counts: Counts, weights: Sequence[float], relative_length: float) -> float:
     damping = _K1 * (1 - _B + _B * relative_length)
     total = 0.0
     for number, count in counts.items():
-        total += weights[number] * count * (_K1 + 1) / (count + damping)
+        total += weights[number] * count / (count + damping)
     return total
 
 
 def _window(
     sketch: Sketch,
-    counts: dict[int, float],
-    counted: Mapping[str, dict[int, float]],
+    counts: Counts,
+    counted: Mapping[str, Counts],
     placed: Mapping[str, Sketch],
     coherence: float,
-) -> tuple[dict[int, float], float]:
+) -> tuple[Counts, float]:
     """The counts of a text together with its neighbours', each by its nearness, and the length of it all."""
     length: float = sketch.length
-    if not coherence or not sketch.session:
+    if not coherence or not sketch.session or length > SELF_CONTAINED:
         return counts, length
-    window = dict(counts)
+    window = None
     for step in (-1, 1):
         gap, turn = sketch.length / 2, sketch.turn
         for _ in range(HOPS):
@@ -149,16 +167,17 @@ def _window(
             gap += neighbour.length
             nearness *= coherence
             length += nearness * neighbour.length
+            window = dict(counts) if window is None else window
             for number, count in counted[neighbour.id].items():
                 window[number] = window.get(number, 0.0) + nearness * count
-    return window, length
+    return counts if window is None else window, length
 
 
 def _session_scores(
-    found: Sequence[Sketch], counted: Mapping[str, dict[int, float]], weights: Sequence[float]
+    found: Sequence[Sketch], counted: Mapping[str, Counts], weights: Sequence[float]
 ) -> dict[str, float]:
     """What each session says to the question: of how many of its candidates each term is a word, saturating."""
-    held: dict[str, dict[int, float]] = {}
+    held: dict[str, Counts] = {}
     for sketch in found:
         if sketch.session:
             counts = held.setdefault(sketch.session, {})
@@ -170,13 +189,15 @@ def _session_scores(
 def _add_bonuses(result: Relevance, question: Question, own_session: str | None) -> None:
     sketch = result.sketch
     if sketch.speaker and sketch.speaker in question.speakers:
-        result.shares["speaker"] = _SPEAKER_BONUS
+        result.bonuses["speaker"] = _SPEAKER_BONUS
     if question.dates:
         on = instant.instant(sketch.occurred_at).date()
         fit = max(date.fit(on) for date in question.dates)
         if fit:
-            result.shares["date"] = _DATE_BONUS * fit
+            result.bonuses["date"] = _DATE_BONUS * fit
     if own_session is not None and sketch.session == own_session:
-        result.shares["own_session"] = _OWN_SESSION_BONUS
+        result.bonuses["own_session"] = _OWN_SESSION_BONUS
     if sketch.kind in question.intent.kinds:
-        result.shares["intent"] = _INTENT_BONUS
+        result.bonuses["intent"] = _INTENT_BONUS
+    if result.bonuses:
+        result.total += sum(result.bonuses.values())

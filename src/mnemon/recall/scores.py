@@ -37,6 +37,10 @@ class Ranked:
         return self._relevance.sketch.id
 
     @property
+    def words(self) -> str:
+        return self._relevance.sketch.words
+
+    @property
     def why(self) -> dict[str, float]:
         """The share of each axis in the score, and of each signal in the similarity."""
         axes = dict(zip(_AXES, self._axes, strict=True))

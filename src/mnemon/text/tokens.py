@@ -6,12 +6,17 @@ import re
 from functools import cache
 from unicodedata import normalize
 
-from mnemon.text import english_forms, hangul
+from mnemon.lazy import Lazy
+from mnemon.text import english_forms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+    from mnemon.text import hangul
+else:
+    hangul = Lazy("mnemon.text.hangul")
 
 # An index built with other rules gives other answers: a change of meaning raises the version.
 TOKENS_VERSION = 2
