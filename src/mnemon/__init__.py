@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mnemon.model.citation import Citation
     from mnemon.model.claim import Claim
     from mnemon.model.event import Event, EventType, Receipt
-    from mnemon.model.found import Found, Recalled, Withheld
+    from mnemon.model.found import Found, Pack, Recalled, Withheld
     from mnemon.model.outcome import Analysis, Promotion, Refused, Stored
     from mnemon.model.scope import Level, Scope, can_promote
     from mnemon.model.unit import Kind, Status, Unit
@@ -54,6 +54,7 @@ _HOME_OF = {
     "MnemonError": "mnemon.errors",
     "NotAllowed": "mnemon.errors",
     "NotFound": "mnemon.errors",
+    "Pack": "mnemon.model.found",
     "Promotion": "mnemon.model.outcome",
     "Recalled": "mnemon.model.found",
     "Receipt": "mnemon.model.event",
@@ -92,6 +93,7 @@ __all__ = [
     "MnemonError",
     "NotAllowed",
     "NotFound",
+    "Pack",
     "Promotion",
     "Recalled",
     "Receipt",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mnemon.model.citation import Citation
     from mnemon.model.claim import Claim
     from mnemon.model.event import Event, Receipt
-    from mnemon.model.found import Found
+    from mnemon.model.found import Found, Pack
     from mnemon.model.outcome import (
         Analysis,
         Dispute,
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from mnemon.ports import Reader, SearchIndex, Store
     from mnemon.published import disputes, evidence, explain, retirement, succession
     from mnemon.published import remember as remembering
-    from mnemon.recall import answer, finder, near
-    from mnemon.text import kept
+    from mnemon.recall import answer, context, finder, near
+    from mnemon.text import fence, kept, token_count
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
@@ -71,6 +71,9 @@ else:
     answer = Lazy("mnemon.recall.answer")
     audit = Lazy("mnemon.ledger.audit")
     citations_model = Lazy("mnemon.model.citation")
+    context = Lazy("mnemon.recall.context")
+    fence = Lazy("mnemon.text.fence")
+    token_count = Lazy("mnemon.text.token_count")
     claims_model = Lazy("mnemon.model.claim")
     disputes = Lazy("mnemon.published.disputes")
     doctor = Lazy("mnemon.doctor")
@@ -96,6 +99,10 @@ else:
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 _SIMILAR_EPISODES_MAX = 3
+_TOKENS_MAX = 10_000_000
+# An item with its head is seldom shorter, so that more need not be looked for.
+_TOKENS_OF_AN_ITEM = 40
+_ITEMS_MIN = 8
 
 
 class Memory:
@@ -401,8 +408,21 @@ class Seat:
 
     def _checked(self, claim: Claim) -> Claim:
         checked = admission.checked_claim(claim, self.scope, self._memory.config.limits.text_bytes_max)
+        if fence.has_fence(checked.content):
+            checked = replace(checked, content=self._without_recalled(checked.content))
         cited = tuple(tree.checked_in_tree(citation, self.presence.root) for citation in checked.citations)
         return replace(checked, citations=cited)
+
+    def _without_recalled(self, content: str) -> str:
+        """What a claim says beyond the context it was given; if nothing, the first unit it repeats, as an echo (R6)."""
+        own = fence.without_fenced(content).strip()
+        if own:
+            return own
+        for unit_id in fence.ids_in(content):
+            unit = self._read(lambda reader, unit_id=unit_id: reader.unit(unit_id))  # type: ignore[misc]
+            if unit is not None and unit.live and unit.scope.key in self.presence.visible_keys:
+                return str(unit.content)
+        raise InvalidInput("This is only recalled memory, which is not stored again.", hint="Say what is new in it.")
 
     # 2. Gate: verify is what triggers promotion
 
@@ -595,13 +615,43 @@ class Seat:
         as_of: datetime | None = None,
     ) -> Found:
         """The units that answer a question, in order, with reasons; and what was withheld, and why."""
+        found = self._found(query, k, kinds, domain, as_of)
+        return replace(found, notes=self._handed([item.unit.id for item in found.items]))
+
+    # 5. Context
+
+    def context(
+        self,
+        query: str,
+        tokens: int = 2_000,
+        *,
+        count: Callable[[str], int] | None = None,
+        kinds: Sequence[Kind | str] | None = None,
+        domain: str | None = None,
+        phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
+        as_of: datetime | None = None,
+    ) -> Pack:
+        """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer."""
+        checked_count(tokens, "tokens", _TOKENS_MAX)
+        k = min(self._memory.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
+        found = self._found(query, k, kinds, domain, as_of)
+        pack = context.packed(found, tokens, count or token_count.estimated_tokens, self._memory._clock())
+        return replace(pack, notes=self._handed([item.unit.id for item in pack.items]))
+
+    def _found(
+        self,
+        query: str,
+        k: int,
+        kinds: Sequence[Kind | str] | None,
+        domain: str | None,
+        as_of: datetime | None,
+    ) -> Found:
         given: Any = query
         if not isinstance(given, str):
             raise InvalidInput(
                 f"A query is text, not {type(given).__name__}.", hint="recall('how does checkout retry?')"
             )
-        most = self._memory.config.recall.k_max
-        checked_count(k, "k", most)
+        checked_count(k, "k", self._memory.config.recall.k_max)
         recall = answer.Recall(
             self._memory._store,
             self._memory._finder,
@@ -613,8 +663,7 @@ class Seat:
             rules=self._memory.config.recall,
         )
         found = recall.answer(query, k)
-        items = tuple(replace(item, unit=self._aged(item.unit)) for item in found.items)
-        return replace(found, items=items, notes=self._handed([item.unit.id for item in items]))
+        return replace(found, items=tuple(replace(item, unit=self._aged(item.unit)) for item in found.items))
 
     def _handed(self, unit_ids: list[str]) -> tuple[str, ...]:
         """Record what was handed out: a task's reuse is counted from it, and an echo is known by it (R2, R6)."""

@@ -62,9 +62,9 @@ def argv_for(cli: Cli, command: str) -> list[str]:
             unit = cli.unit_at("worktree")
             cli.ok("archive", unit, *reason, "--actor", "system:janitor")
             return ["revive", unit, *reason, *person]
-        case "recall":
+        case "recall" | "context":
             cli.unit_at("worktree")
-            return ["recall", "how does checkout retry?"]
+            return [command, "how does checkout retry?"]
         case "export" | "backup":
             return [command, "copy"]
         case "import":

@@ -29,6 +29,7 @@ NAMES = [
     "MnemonError",
     "NotAllowed",
     "NotFound",
+    "Pack",
     "Promotion",
     "Recalled",
     "Receipt",

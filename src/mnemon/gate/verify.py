@@ -19,6 +19,7 @@ from mnemon.model.trust import Signal
 from mnemon.model.unit import Kind, Status
 from mnemon.model.value import replace
 from mnemon.policy.promotion import refusal_to_verify, warranted
+from mnemon.text.fence import without_fenced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -243,7 +244,9 @@ def _written(act: Act, claim: Claim, hands: Hands) -> Unit:
 
 def _step(event: Event) -> LoggedStep:
     payload = event.payload or {}
-    return LoggedStep(kind=payload.get("kind", ""), text=payload.get("text", ""), data=payload.get("data") or {})
+    # What a task was handed from memory is not what it did: an episode must not hold it again (R6).
+    text = without_fenced(payload.get("text", ""))
+    return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
 
 
 def _task_description(steps: Sequence[LoggedStep], act: Act) -> str:

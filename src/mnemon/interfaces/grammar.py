@@ -45,6 +45,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "recall": {
         "recall": ("recall", "the units that answer a question, with reasons, and what was withheld"),
+        "context": ("recall", "the same as one text for a model, within a budget of tokens"),
     },
     "operate": {
         "demo": ("demo", "five agents in five processes write to one memory at once, with proof"),

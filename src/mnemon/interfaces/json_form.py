@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from enum import Enum
 
 from mnemon.model.actor import Actor
 from mnemon.model.citation import Citation
+from mnemon.model.closed import Names, Ranks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _LEFT_OUT = {"Event": ("body",)}
 
 def to_json(value: Any) -> Any:
     """`value` in JSON types: enums as words, instants in ISO 8601 (UTC), actors and citations as they are typed."""
-    if isinstance(value, Enum | Actor | Citation):
+    if isinstance(value, Names | Ranks | Actor | Citation):
         return str(value)
     if value is None or isinstance(value, str | int | float):
         return value

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mnemon.model.actor import Actor
     from mnemon.model.event import Event, Receipt
-    from mnemon.model.found import Found, Recalled
+    from mnemon.model.found import Found, Pack, Recalled
     from mnemon.model.outcome import Dispute, Promotion, Refused, Stored
     from mnemon.model.unit import Unit
 
@@ -232,6 +232,14 @@ def found(given: Found, query: str) -> str:
         lines += [f"  {held.unit_id}  {clean(held.reason)}" for held in given.withheld]
     lines += [f"note: {clean(note)}" for note in given.notes]
     return "\n".join(lines)
+
+
+def pack(given: Pack, query: str) -> str:
+    left = f", {len(given.left_out)} left out" if given.left_out else ""
+    units = "1 unit" if len(given.items) == 1 else f"{len(given.items)} units"
+    said = f"{units}, {given.tokens} of {given.budget} tokens{left}"
+    text = clean(given.text) if given.text else f"Nothing found for {quoted(query)} that fits."
+    return "\n".join((text, said, *(f"note: {clean(note)}" for note in given.notes)))
 
 
 def _recalled(rank: int, item: Recalled) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import lru_cache
 
 from mnemon.errors import InvalidInput
+from mnemon.model.closed import Names
 from mnemon.model.value import value
 
 
-class ActorKind(StrEnum):
+class ActorKind(Names):
     AGENT = "agent"
     ORCHESTRATOR = "orchestrator"
     HUMAN = "human"

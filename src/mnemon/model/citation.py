@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
+from mnemon.model.closed import Names
 from mnemon.model.value import value
 
 TYPE_CHECKING = False
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class CitationKind(StrEnum):
+class CitationKind(Names):
     COMMIT = "commit"
     LOG = "log"
     HUMAN = "human"

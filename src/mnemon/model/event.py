@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from enum import StrEnum
 
 from mnemon.model.actor import Actor
+from mnemon.model.closed import Names
 from mnemon.model.scope import Scope
 from mnemon.model.value import value
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class EventType(StrEnum):
+class EventType(Names):
     """The closed vocabulary of the log. What each does to the projections is in `ledger.projection`."""
 
     LOGGED = "logged"

@@ -37,3 +37,16 @@ class Found:
     withheld: tuple[Withheld, ...]
     intent: str
     notes: tuple[str, ...] = ()
+
+
+@value
+class Pack:
+    """What fits a token budget: one text for a model, what is in it, and what is not and why."""
+
+    text: str
+    items: tuple[Recalled, ...]
+    left_out: tuple[Withheld, ...]
+    withheld: tuple[Withheld, ...]
+    tokens: int
+    budget: int
+    notes: tuple[str, ...] = ()

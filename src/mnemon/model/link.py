@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 
+from mnemon.model.closed import Names
 from mnemon.model.instant import instant, micros
 from mnemon.model.value import value
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class LinkType(StrEnum):
+class LinkType(Names):
     SIMILAR_TO = "similar_to"
     DUPLICATES = "duplicates"
     CONTRADICTS = "contradicts"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from enum import IntEnum
 from functools import lru_cache
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
+from mnemon.model.closed import Ranks
 from mnemon.model.digest import blake2b
 from mnemon.model.value import value
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Level(IntEnum):
+class Level(Ranks):
     TASK = 1
     WORKTREE = 2
     PROJECT = 3

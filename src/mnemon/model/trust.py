@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 
+from mnemon.model.closed import Names
 from mnemon.model.value import value
 
 
-class Signal(StrEnum):
+class Signal(Names):
     """What raises or lowers confidence (G15, R7)."""
 
     TESTS_PASSED = "tests_passed"
@@ -21,7 +21,7 @@ class Signal(StrEnum):
     CONTRADICTED = "contradicted"
 
 
-class DecayPolicy(StrEnum):
+class DecayPolicy(Names):
     RECENCY_BIAS = "recency_bias"
     STABLE = "stable"
     MANUAL_ONLY = "manual_only"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import Actor
 from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation
+from mnemon.model.closed import Names
 from mnemon.model.instant import instant, micros
 from mnemon.model.scope import Level, Scope
 from mnemon.model.trust import DecayPolicy, Signal, Trust
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mnemon.model.event import Event
 
 
-class Kind(StrEnum):
+class Kind(Names):
     PROFILE = "profile"
     PREFERENCE = "preference"
     EPISODE = "episode"
@@ -42,7 +42,7 @@ class Kind(StrEnum):
             raise InvalidInput(f"{name!r} is no kind of unit.", hint=f"Use one of: {', '.join(cls)}.") from None
 
 
-class Status(StrEnum):
+class Status(Names):
     HYPOTHESIS = "hypothesis"
     VERIFIED = "verified"
     PUBLISHED = "published"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import ActorKind
+from mnemon.model.closed import Names
 from mnemon.model.scope import Level
 from mnemon.model.value import value
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Deed(StrEnum):
+class Deed(Names):
     """An act that the policy rules on: writing content, or one step in the life of a unit."""
 
     WRITE = "write"

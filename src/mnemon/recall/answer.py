@@ -6,7 +6,6 @@ from mnemon.lazy import Lazy
 from mnemon.model.canonical_json import canonical_json
 from mnemon.model.found import Found, Recalled, Withheld
 from mnemon.model.instant import micros
-from mnemon.model.link import LinkType
 from mnemon.model.unit import DRAFT_STATE, LIVE_STATES, PAST_STATE, TRUSTED_STATE, Kind
 from mnemon.model.value import replace
 from mnemon.recall.question import Question
@@ -172,7 +171,7 @@ class Recall:
     def _contested(self, reader: Reader, unit_id: str) -> bool:
         """Whether a live unit that this reader can see contradicts it, undecided."""
         for link in reader.links_of(unit_id):
-            if link.open and link.type is LinkType.CONTRADICTS:
+            if link.open and link.type == "contradicts":
                 other = reader.unit(link.target if link.source == unit_id else link.source)
                 if other is not None and other.live and other.scope.key in self._visible:
                     return True

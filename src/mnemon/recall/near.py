@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemon.model.unit import LIVE_STATES
 from mnemon.model.value import value
-from mnemon.recall.tail import B, K1, Tail
+from mnemon.recall.tail import K1, B, Tail
 from mnemon.text.tokens import telling_tokens
 
 TYPE_CHECKING = False

@@ -76,4 +76,4 @@ def _may_name_a_date(text: str) -> bool:
 
 
 _CENTURIES = frozenset({"19", "20"})
-_MONTH_SIGNS = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())
+_MONTH_SIGNS = frozenset({"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"})

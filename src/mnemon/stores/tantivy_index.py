@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemon.model.unit import Searchable
     from mnemon.model.sketch import Sums
+    from mnemon.model.unit import Searchable
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000

@@ -8,7 +8,20 @@ from functools import cache
 
 from mnemon.model.value import value
 
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 # As short forms or verbs these mean something else unless a preposition stands before them.
 _AMBIGUOUS = frozenset({"may", "mar", "march"})
 _A_FORTNIGHT = 14

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 # Closed classes only: articles, pronouns, auxiliaries, conjunctions, prepositions, question words and quantifiers.
-STOP_WORDS = frozenset(
-    """
-    a an the and or but if then than so as of at by for from in into on onto to with without about over under up down
-    out off i me my mine myself we us our ours ourselves you your yours yourself he him his himself she her hers
-    herself it its itself they them their theirs themselves this that these those there here who whom whose which what
-    when where why how am is are was were be been being do does did doing done have has had having will would shall
-    should can could may might must not no nor only own same such too very just also any all some both each few more
-    most other because while during before after again further once i'm i've i'll i'd you're you've you'll you'd he's
-    she's it's we're we've we'll they're they've they'll that's there's what's who's where's how's let's don't doesn't
-    didn't isn't aren't wasn't weren't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't s t re ve ll d m
-    """.split()
-)
+_STOP_WORDS = """
+a an the and or but if then than so as of at by for from in into on onto to with without about over under up down out
+off i me my mine myself we us our ours ourselves you your yours yourself he him his himself she her hers herself it its
+itself they them their theirs themselves this that these those there here who whom whose which what when where why how
+am is are was were be been being do does did doing done have has had having will would shall should can could may might
+must not no nor only own same such too very just also any all some both each few more most other because while during
+before after again further once i'm i've i'll i'd you're you've you'll you'd he's she's it's we're we've we'll they're
+they've they'll that's there's what's who's where's how's let's don't doesn't didn't isn't aren't wasn't weren't hasn't
+haven't hadn't won't wouldn't can't couldn't shouldn't s t re ve ll d m
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 _VERBS = """
 go: went gone goes | buy: bought | bring: brought | think: thought | teach: taught | catch: caught | seek: sought

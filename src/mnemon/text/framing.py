@@ -57,7 +57,8 @@ _FRAMES = (
     ("going looking", r"(?:i was |i'm |i am )?(?:going|looking) (?:back|through)(?: at| to| over)?"),
     (
         "conversation chat discussion talk session message",
-        r"(?:(?:our|your|the|my) )?(?:previous|last|earlier|past) (?:conversation|chat|discussion|talk|session|message)s?",
+        r"(?:(?:our|your|the|my) )?(?:previous|last|earlier|past) "
+        r"(?:conversation|chat|discussion|talk|session|message)s?",
     ),
     (
         "mention describe say share tell talk",

@@ -1,4 +1,4 @@
-"""`recall`: what comes out."""
+"""`recall` and `context`: what comes out."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from mnemon.interfaces.command import Call
 
 
-def _arguments(parser: ArgumentParser) -> None:
+def _about(parser: ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="a question or some words, in English or Korean")
-    parser.add_argument("-k", type=int, default=8, metavar="N", help="how many at most (default: 8)")
     parser.add_argument("--kind", action="append", metavar="KIND", help="only this kind; repeatable")
     parser.add_argument("--domain", help="only this domain, and global")
     parser.add_argument("--as-of", metavar="ISO", help="what was true at that moment")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    _about(parser)
+    parser.add_argument("-k", type=int, default=8, metavar="N", help="how many at most (default: 8)")
 
 
 def _recall(call: Call) -> Answer:
@@ -31,6 +35,23 @@ def _recall(call: Call) -> Answer:
         as_of=instant_given(options.as_of, "--as-of"),
     )
     return Answer(data=found, text=lambda: show.found(found, options.query))
+
+
+def _context_arguments(parser: ArgumentParser) -> None:
+    _about(parser)
+    parser.add_argument("--tokens", type=int, default=2_000, metavar="N", help="the budget (default: 2000)")
+
+
+def _context(call: Call) -> Answer:
+    options = call.options
+    pack = call.seat.context(
+        options.query,
+        options.tokens,
+        kinds=options.kind,
+        domain=options.domain,
+        as_of=instant_given(options.as_of, "--as-of"),
+    )
+    return Answer(data=pack, text=lambda: show.pack(pack, options.query))
 
 
 COMMANDS = {
@@ -46,5 +67,17 @@ COMMANDS = {
         ),
         arguments=_arguments,
         run=_recall,
+    ),
+    "context": Command(
+        description=(
+            "What answers a question as one text for a model: whole units in recall's order, each with its label, age\n"
+            "and confidence, fenced as data, within a budget of tokens."
+        ),
+        examples=(
+            'mnemon context "fix the checkout retry" --tokens 1500',
+            'mnemon context "결제 재시도" --task T-42 --json',
+        ),
+        arguments=_context_arguments,
+        run=_context,
     ),
 }

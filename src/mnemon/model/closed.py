@@ -1,0 +1,87 @@
+"""Closed vocabularies: what `enum` gives them, at a tenth of its start-up cost.
+
+A process that only logs or recalls once builds ten of them, and must be up within four bare Pythons. To a type checker
+they are enums.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from enum import IntEnum as Ranks
+    from enum import StrEnum as Names
+else:
+
+    class _Closed(type):
+        """Names in capitals become the members; calling the class looks one up by its value."""
+
+        def __new__(meta, name, bases, body):
+            members = {key: item for key, item in body.items() if key.isupper() and key[0] != "_"}
+            cls = type.__new__(meta, name, bases, {key: item for key, item in body.items() if key not in members})
+            cls._by_value = {}
+            for key, item in members.items():
+                member = bases[0].__new__(cls, item)
+                member.__dict__.update(name=key, value=item)
+                cls._by_value[item] = member
+                type.__setattr__(cls, key, member)
+            return cls
+
+        def __call__(cls, value):
+            try:
+                return cls._by_value[value]
+            except (KeyError, TypeError):
+                raise ValueError(f"{value!r} is not a valid {cls.__name__}") from None
+
+        def __getitem__(cls, name):
+            return cls.__members__[name]
+
+        def __setattr__(cls, name, item):
+            if name in cls.__dict__ and name.isupper():
+                raise AttributeError(f"{cls.__name__} is closed: {name} can't be changed")
+            type.__setattr__(cls, name, item)
+
+        @property
+        def __members__(cls):
+            return {member.name: member for member in cls}
+
+        def __iter__(cls):
+            return iter(cls._by_value.values())
+
+        def __len__(cls):
+            return len(cls._by_value)
+
+        def __contains__(cls, item):
+            return item in cls._by_value
+
+    class _Member:
+        """What every member can do; it is the one of its value, however it is copied."""
+
+        def __repr__(self):
+            return f"<{type(self).__name__}.{self.name}: {self.value!r}>"
+
+        def __setattr__(self, name, item):
+            raise AttributeError(f"{self!r} can't be changed")
+
+        def __copy__(self):
+            return self
+
+        def __deepcopy__(self, memo):
+            return self
+
+        def __reduce_ex__(self, protocol):
+            return type(self), (self.value,)
+
+    class Names(str, _Member, metaclass=_Closed):
+        """Members are their texts."""
+
+        __repr__ = _Member.__repr__
+        __reduce_ex__ = _Member.__reduce_ex__
+
+    class Ranks(int, _Member, metaclass=_Closed):
+        """Members are their numbers, and compare as such."""
+
+        __repr__ = _Member.__repr__
+        __reduce_ex__ = _Member.__reduce_ex__
+
+
+__all__ = ["Names", "Ranks"]

@@ -1,0 +1,93 @@
+"""Context packing: whole units in recall's order, within the budget, and never stored again as new."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mnemon
+from mnemon import Actor, EventType, InvalidInput, Scope
+from mnemon.text.token_count import estimated_tokens
+
+FACTS = [f"Checkout step {number} retries order {number * 7} {'again ' * number}".strip() for number in range(12)]
+
+
+def told(seats):
+    agent = seats.agent()
+    for fact in FACTS:
+        agent.remember(fact)
+    return agent
+
+
+@pytest.mark.parametrize("budget", [0, 50, 120, 300, 1000, 100_000])
+def test_a_pack_fits_its_budget_and_says_what_it_left_out(seats, budget):
+    pack = told(seats).context("which checkout step retries", budget)
+    assert pack.tokens <= budget
+    assert pack.tokens == (estimated_tokens(pack.text) if pack.text else 0)
+    assert len(pack.items) + len(pack.left_out) > 0
+    assert all(item.unit.content in pack.text and item.unit.id in pack.text for item in pack.items)
+    assert all(held.unit_id not in pack.text and str(budget) in held.reason for held in pack.left_out)
+
+
+def test_items_come_in_the_order_of_recall_trusted_first_and_labelled(seats):
+    agent = told(seats)
+    seats.human().approve(agent.remember("Checkout step order is audited").unit.id)
+    pack = agent.context("checkout step order", 5000)
+    recalled = [item.unit.id for item in agent.recall("checkout step order", k=50).items]
+    assert [item.unit.id for item in pack.items] == recalled[: len(pack.items)]
+    assert pack.text.index("[VERIFIED]") < pack.text.index("[HYPOTHESIS]")
+    assert "confidence" in pack.text.splitlines()[1]
+
+
+def test_the_callers_own_tokenizer_decides(seats):
+    agent = told(seats)
+    pack = agent.context("checkout", 400, count=len)
+    assert pack.tokens == len(pack.text) <= 400
+
+
+def test_only_what_was_packed_counts_as_handed_out(memory, seats):
+    agent = told(seats)
+    pack = agent.context("which checkout step retries", 150)
+    events = memory._store.read(lambda reader: list(reader.events()))
+    (handed,) = [event.payload["units"] for event in events if event.type is EventType.RECALLED]
+    assert handed == [item.unit.id for item in pack.items]
+
+
+def test_a_context_that_comes_back_is_a_mention_and_nothing_new(memory, seats):
+    agent = told(seats)
+    before = memory.stats().units
+    pack = agent.context("which checkout step retries", 300)
+    echoed = agent.remember(pack.text)
+    assert echoed.merged
+    assert echoed.unit.id == pack.items[0].unit.id
+    own = agent.remember(f"Given this:\n{pack.text}\nI conclude that pears are cheaper")
+    assert own.unit.content.split() == ["Given", "this:", "I", "conclude", "that", "pears", "are", "cheaper"]
+    assert memory.stats().units == before + 1
+
+
+def test_an_episode_does_not_hold_again_what_the_task_was_handed(seats):
+    agent = told(seats)
+    pack = agent.context("which checkout step retries", 300)
+    agent.log("plan", f"{pack.text}\nRaise the limit")
+    episode = agent.get(agent.verify(True).episode_id)
+    assert "Raise the limit" in episode.content
+    assert pack.items[0].unit.content not in episode.content
+
+
+def test_a_fence_that_names_nothing_here_is_refused_with_a_hint(seats):
+    pack = told(seats).context("checkout", 300)
+    with pytest.raises(InvalidInput, match="only recalled memory"):
+        seats.agent(project="elsewhere").remember(pack.text)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.text(min_size=1, max_size=80).filter(str.strip), min_size=1, max_size=6), st.integers(0, 600))
+def test_any_content_is_fenced_whole_and_inside_the_budget(contents, budget):
+    with mnemon.open(":memory:") as memory:
+        seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
+        for content in contents:
+            seat.remember(f"pear {content}")
+        pack = seat.context("pear", budget)
+        assert pack.tokens <= budget
+        assert pack.text.count("</mnemon-memory ") == (1 if pack.text else 0)
