@@ -117,10 +117,9 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'mnemon' has no attribute {name!r}")
-    import sys
+    from mnemon.lazy import loaded
 
-    __import__(home)
-    found: object = getattr(sys.modules[home], name)
+    found: object = getattr(loaded(home), name)
     globals()[name] = found
     return found
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+def loaded(name: str) -> Any:
+    """The module of that name. What a module defines stays, so looking for garbage meanwhile would be in vain."""
+    pausing = name not in sys.modules and gc.isenabled()
+    if pausing:
+        gc.disable()
+    try:
+        __import__(name)
+    finally:
+        if pausing:
+            gc.enable()
+    return sys.modules[name]
 
 
 class Lazy:
@@ -16,7 +30,6 @@ class Lazy:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        __import__(self._name)
-        found = getattr(sys.modules[self._name], name)
+        found = getattr(loaded(self._name), name)
         self.__dict__[name] = found
         return found

@@ -6,8 +6,8 @@ import builtins
 import os
 
 from mnemon import config as configuration
-from mnemon.code.home import FOLDER, home_of
 from mnemon.errors import InvalidInput, StoreUnavailable
+from mnemon.lazy import Lazy
 from mnemon.memory import Memory
 from mnemon.model import instant
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from mnemon.config import Config
     from mnemon.ports import Store
+    from mnemon.stores import sqlite, tantivy_index
+else:
+    sqlite = Lazy("mnemon.stores.sqlite")
+    tantivy_index = Lazy("mnemon.stores.tantivy_index")
 
 _LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
 
@@ -38,6 +42,8 @@ def open(
     if address is not None:
         _refuse_unknown(address)
     if address is None:
+        from mnemon.code.home import home_of
+
         home = home_of(os.getcwd())
         folder, root = home.folder, home.root
     else:
@@ -46,17 +52,16 @@ def open(
 
 
 def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime]) -> Memory:
-    from mnemon.stores.sqlite import SqliteStore
-    from mnemon.stores.tantivy_index import TantivyIndex
-
-    place = os.path.join(folder, FOLDER)
+    place = os.path.join(folder, ".mnemon")
     _make_place(place)
-    store = SqliteStore(
+    store = sqlite.SqliteStore(
         os.path.join(place, "memory.db"),
         durability=config.store.durability,
         lock_wait_s_max=config.store.lock_wait_s_max,
     )
-    index = TantivyIndex(os.path.join(place, "index"), store.id, lambda position: _event_at(store, position))
+    index = tantivy_index.TantivyIndex(
+        os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
+    )
     return Memory(store, index=index, config=config, clock=clock, root=root)
 
 

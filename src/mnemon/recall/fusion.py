@@ -6,7 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WEIGHTED, RRF = "weighted", "rrf"
 # The usual constant: how little the first rank is worth more than the second.
 _DAMPING = 60
 

@@ -9,7 +9,6 @@ from math import exp
 
 from mnemon.lazy import Lazy
 from mnemon.model.sketch import place
-from mnemon.recall.fusion import RRF, reciprocal_ranks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,11 +17,13 @@ if TYPE_CHECKING:
     from mnemon.config import RecallRules
     from mnemon.model import instant
     from mnemon.model.sketch import Sketch
+    from mnemon.recall import fusion
     from mnemon.recall.question import Question
 
     # How often each term of the question occurs, by its number; only those that do.
     Counts = dict[int, float]
 else:
+    fusion = Lazy("mnemon.recall.fusion")
     instant = Lazy("mnemon.model.instant")
 
 _K1 = 1.2
@@ -104,8 +105,8 @@ def judged(
         own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
         window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
-    if rules.fusion == RRF:
-        own, window, session = map(reciprocal_ranks, (own, window, session))
+    if rules.fusion == "rrf":
+        own, window, session = map(fusion.reciprocal_ranks, (own, window, session))
     best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
     results = []
     for number, sketch in enumerate(pool.values()):

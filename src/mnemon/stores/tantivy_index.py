@@ -42,23 +42,26 @@ class TantivyIndex:
     # Opening
 
     def _index(self) -> tantivy.Index:
-        if self._opened is None:
-            import tantivy
+        opened = self._opened
+        if opened is None:
+            opened = self._open()
+            self._read_meta(opened)
+            self._opened = opened
+        return opened
 
-            self._schema = self._built_schema()
-            for attempt in range(_OPEN_ATTEMPTS):
-                try:
-                    os.makedirs(self._folder, exist_ok=True)
-                    self._opened = tantivy.Index(self._schema, path=self._folder)
-                    break
-                except (ValueError, OSError):
-                    # Another process may be making it this very moment.
-                    time.sleep(_NAP_S * attempt)
-            else:
-                # A damaged or foreign index is worth nothing: the store can make it again.
-                self._opened = self._created_anew()
-            self._read_meta()
-        return self._opened
+    def _open(self) -> tantivy.Index:
+        import tantivy
+
+        self._schema = self._built_schema()
+        for attempt in range(_OPEN_ATTEMPTS):
+            try:
+                os.makedirs(self._folder, exist_ok=True)
+                return tantivy.Index(self._schema, path=self._folder)
+            except (ValueError, OSError):
+                # Another process may be making it this very moment.
+                time.sleep(_NAP_S * attempt)
+        # A damaged or foreign index is worth nothing: the store can make it again.
+        return self._created_anew()
 
     def _created_anew(self) -> tantivy.Index:
         import shutil
@@ -89,11 +92,10 @@ class TantivyIndex:
         builder.add_text_field("meta", stored=True, tokenizer_name="raw", index_option="basic")
         return builder.build()
 
-    def _read_meta(self) -> None:
+    def _read_meta(self, index: tantivy.Index) -> None:
         import tantivy
 
-        assert self._opened is not None
-        searcher = self._opened.searcher()
+        searcher = index.searcher()
         query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
         hits = searcher.search(query, 1).hits
         meta = json.loads(searcher.doc(hits[0][1])["meta"][0]) if hits else {}
@@ -107,8 +109,9 @@ class TantivyIndex:
 
     def refresh(self) -> None:
         try:
-            self._index().reload()
-            self._read_meta()
+            index = self._index()
+            index.reload()
+            self._read_meta(index)
         except (ValueError, OSError):
             self._drop()
 
@@ -160,35 +163,44 @@ class TantivyIndex:
     ) -> list[tuple[float, Sketch]]:
         if not weights or limit <= 0 or not self._meta_known():
             return []
+        filters = self._filters([("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)])
+        if filters is None:
+            return []
         import tantivy
 
         words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
-        filters = [("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)]
         return self._found(tantivy.Query.boolean_query(words), filters, limit)
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         if not places or not self._meta_known():
             return []
+        filters = self._filters([("scope", scope_keys), ("state", states)])
+        if filters is None:
+            return []
         import tantivy
 
         wanted = tantivy.Query.term_set_query(self._schema, "place", list(places))
-        found = self._found(wanted, [("scope", scope_keys), ("state", states)], len(places))
-        return [sketch for _, sketch in found]
+        return [sketch for _, sketch in self._found(wanted, filters, len(places))]
 
-    def _found(
-        self, wanted: tantivy.Query, filters: list[tuple[str, Sequence[str]]], limit: int
-    ) -> list[tuple[float, Sketch]]:
+    def _filters(self, allowed: list[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
+        """What a document must have; None if no document has it."""
         import tantivy
 
         searcher = self._index().searcher()
         required = []
-        for field, allowed in filters:
-            held = [item for item in allowed if searcher.doc_freq(field, item)]
-            if allowed and not held:
-                return []
+        for field, items in allowed:
+            held = [item for item in items if searcher.doc_freq(field, item)]
+            if items and not held:
+                return None
             if held:
                 required.append((tantivy.Occur.Must, self._one_of(field, held)))
-        query = tantivy.Query.boolean_query([*required, (tantivy.Occur.Must, wanted)])
+        return required
+
+    def _found(self, wanted: tantivy.Query, filters: list[tuple[Any, Any]], limit: int) -> list[tuple[float, Sketch]]:
+        import tantivy
+
+        query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted)])
+        searcher = self._index().searcher()
         try:
             hits = searcher.search(query, limit, count=False).hits
             return [(score, Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
@@ -228,7 +240,7 @@ class TantivyIndex:
         writer = index.writer(_HEAP_BYTES, 1)
         # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
         index.reload()
-        self._read_meta()
+        self._read_meta(index)
         rebuild = rebuild or not self._meta
         empty: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0, "coherence": {}}
         meta = empty | ({} if rebuild else self._meta)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from math import log, sqrt
-from zlib import crc32
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class _Sample:
         self._newest[sketch.session] = sketch
         if len(self._newest) > _SESSIONS_MAX:
             del self._newest[next(iter(self._newest))]
-        chance = crc32(sketch.id.encode())
+        chance = int.from_bytes(sketch.id.encode()[-4:], "big")
         if before is not None and before.turn == sketch.turn - 1 and self._strangers:
             self._seen += 1
             if self._seen % self._stride == 0:

@@ -15,53 +15,75 @@ _SPAN = (
 )
 # What has to be in the question for a frame to be there, and the frame. Each is compiled when it is first needed.
 _FRAMES = (
-    ("how", rf"how (?:many|much|long|often|far|old|soon)\b(?: (?:more|less|different|total|times?|{_SPAN}))*"),
     (
-        "ago before after earlier later between passed",
+        "how many|how much|how long|how often|how far|how old|how soon",
+        rf"how (?:many|much|long|often|far|old|soon)\b(?: (?:more|less|different|total|times?|{_SPAN}))*",
+    ),
+    (
+        " ago| before| after| earlier| later| between| passed",
         rf"{_NUMBER} {_SPAN} (?:ago|before|after|earlier|later|between|passed|had passed|have passed)",
     ),
     (
-        "last past previous next this these coming recent latest",
+        "last |past |previous |next |this |these |coming |recent |latest ",
         rf"(?:last|past|previous|next|this|these|coming|recent|latest) (?:{_NUMBER} )?{_SPAN}",
     ),
-    ("of", r"(?:the )?(?:start|beginning|end|middle) of the (?:day|week|month|year)"),
-    ("day tonight tomorrow lately now", r"(?:yesterday|today|tonight|tomorrow|lately|nowadays|right now)"),
-    ("ly so moment", r"(?:recently|currently|previously|so far|at the moment)"),
     (
-        "total number amount combined all",
+        "start of|beginning of|end of|middle of",
+        r"(?:the )?(?:start|beginning|end|middle) of the (?:day|week|month|year)",
+    ),
+    (
+        "yesterday|today|tonight|tomorrow|lately|nowadays|right now",
+        r"(?:yesterday|today|tonight|tomorrow|lately|nowadays|right now)",
+    ),
+    ("recently|currently|previously|so far|at the moment", r"(?:recently|currently|previously|so far|at the moment)"),
+    (
+        "total|number of|amount of|combined|altogether|overall",
         r"(?:in total|total number of|(?:number|amount) of|total|combined|altogether|overall)",
     ),
     (
-        "order name date time reason type kind sort",
+        "the order|the name|the date|the time|the reason|the type|the kind|the sort",
         r"(?:what|which) (?:is|are|was|were) the (?:order|name|date|time|reason|type|kind|sort)s? "
         r"(?:of|when|on which|at which|for)",
     ),
-    ("name kind type sort order", r"(?:names?|kinds?|types?|sorts?|order) of"),
-    ("what which", r"(?:what|which) (?:kind|type|sort|time|date|day|month|year|name)s?"),
     (
-        "latest earliest last newest oldest",
+        "name of|names of|kind of|kinds of|type of|types of|sort of|sorts of|order of",
+        r"(?:names?|kinds?|types?|sorts?|order) of",
+    ),
+    (
+        "what kind|what type|what sort|what time|what date|what day|what month|what year|what name|which kind"
+        "|which type|which sort|which time|which date|which day|which month|which year|which name",
+        r"(?:what|which) (?:kind|type|sort|time|date|day|month|year|name)s?",
+    ),
+    (
+        " to latest| to earliest| to last| to newest| to oldest",
         r"(?:from )?(?:earliest to latest|latest to earliest|first to last|oldest to newest|newest to oldest)",
     ),
     ("different", "different"),
     (
-        "you",
+        "can you|could you|would you|will you",
         r"(?:can|could|would|will) you (?:please )?(?:also )?"
         r"(?:tell|remind|recommend|suggest|give|show|help|explain|clarify|find|list|share)\b(?: me)?",
     ),
-    ("me", r"(?:please )?(?:tell|remind|show|give) me"),
+    ("tell me|remind me|show me|give me", r"(?:please )?(?:tell|remind|show|give) me"),
     (
-        "suggestion tips advice ideas recommend",
+        "suggestion|tips|advice|ideas|recommendation",
         r"(?:any|some|other) (?:suggestions?|tips|advice|ideas|recommendations?)",
     ),
-    ("i", r"i (?:mentioned|said|told you|was wondering|wonder|remember|recall|wanted to (?:know|ask|clarify))"),
-    ("going looking", r"(?:i was |i'm |i am )?(?:going|looking) (?:back|through)(?: at| to| over)?"),
     (
-        "conversation chat discussion talk session message",
+        "i mentioned|i said|i told|i was wonder|i wonder|i remember|i recall|i wanted",
+        r"i (?:mentioned|said|told you|was wondering|wonder|remember|recall|wanted to (?:know|ask|clarify))",
+    ),
+    (
+        "going back|going through|looking back|looking through",
+        r"(?:i was |i'm |i am )?(?:going|looking) (?:back|through)(?: at| to| over)?",
+    ),
+    (
+        "conversation|chat|discussion|talk|session|message",
         r"(?:(?:our|your|the|my) )?(?:previous|last|earlier|past) "
         r"(?:conversation|chat|discussion|talk|session|message)s?",
     ),
     (
-        "mention describe say share tell talk",
+        " mention| describe| say| share| tell| talk about",
         r"(?:did|does|do|has|have|is|was|were|are|had) (?:\w+ ){1,4}?(?:mention|describe|say|share|tell|talk about)",
     ),
 )
@@ -75,7 +97,7 @@ def without_frame(question: str) -> str:
     spans = [
         match.span()
         for number, (signs, _) in enumerate(_FRAMES)
-        if any(sign in lowered for sign in signs.split())
+        if any(sign in lowered for sign in signs.split("|"))
         for match in _frame(number).finditer(lowered)
     ]
     kept = list(question)

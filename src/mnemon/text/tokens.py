@@ -26,6 +26,8 @@ TOKEN_CHARS_MAX = 64
 TOKENS_MAX = 65_536
 # Words come back again and again; at some 200 bytes an entry this stays under 4 MB.
 _KNOWN_MAX = 16_384
+# What may stand around a word and says nothing: a look that saves the patterns below their compiling.
+_AROUND_A_WORD = ".,;:!?\"'`()[]{}"
 
 _known: dict[str, tuple[str, ...]] = {}
 _told: dict[str, tuple[str, ...]] = {}
@@ -84,8 +86,9 @@ def _remembered(word: str, limit: int) -> tuple[str, ...]:
         return tuple(_up_to(limit, _of_word(word)))
     if len(_known) >= _KNOWN_MAX:
         _known.clear()
-    if _is_plain(word):
-        found: tuple[str, ...] = (_stem(word.lower()),)
+    bare = word.strip(_AROUND_A_WORD)
+    if _is_plain(bare):
+        found: tuple[str, ...] = (_stem(bare.lower()),)
     elif min(word) >= "가" and max(word) <= "힣":
         found = tuple(hangul.features(word))[:limit]
     else:
@@ -105,6 +108,10 @@ def _up_to(limit: int, found: Iterator[str]) -> Iterator[str]:
 
 def _of_word(word: str) -> Iterator[str]:
     if word.isascii():
+        bare = word.strip(_AROUND_A_WORD)
+        if bare.replace("_", "").isalnum():
+            yield from _of_latin(bare)
+            return
         for match in _ascii_lexemes().finditer(word):
             yield from _of_latin(match[0])
         return
@@ -137,7 +144,8 @@ def _of_latin(text: str) -> Iterator[str]:
 
 
 def _whole_and_parts(text: str) -> Iterator[str]:
-    parts = [part for name in _joints().split(text) if name for part in _parts(name)]
+    names = text.split("_") if text.replace("_", "").isalnum() else _joints().split(text)
+    parts = [part for name in names if name for part in _parts(name)]
     if parts == [text]:
         yield _stem(text.casefold())
     elif parts:
@@ -151,7 +159,7 @@ def _whole_and_parts(text: str) -> Iterator[str]:
 
 
 def _parts(name: str) -> list[str]:
-    if not name.isascii() or _unit().fullmatch(name):
+    if name.isdigit() or (name.isalpha() and name.islower()) or not name.isascii() or _unit().fullmatch(name):
         return [name]
     return _humps().findall(name)
 
