@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import threading
 
 import pytest
 
 import mnemon
-from mnemon import Actor, Citation, InvalidInput, Level, Scope
+from mnemon import Actor, Citation, Claim, InvalidInput, Level, Scope
 from mnemon.ledger.replay import digest
 from mnemon.model.value import replace
 from mnemon.stores.in_memory import InMemoryStore
@@ -223,3 +224,17 @@ def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path
         assert [
             (unit.session, unit.turn) for unit in memory._store.read(lambda reader: reader.searchable_after(0, 100))
         ] == [(unit.session, unit.turn) for unit in fresh]
+
+
+def test_a_lost_index_is_made_anew_before_a_large_memory_is_searched(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr("mnemon.recall.finder._TAIL_MAX", 50)
+    scope = Scope(project="p", task="t")
+    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+        seat = memory.seat(Actor.agent("a"), scope)
+        seat.remember_many([Claim(content=f"pear number_{number} is ripe") for number in range(120)])
+    shutil.rmtree(tmp_path / "home" / ".mnemon" / "index")
+    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+        found = memory.seat(Actor.agent("a"), scope).recall("which pear is number_77", k=1)
+        assert found.items[0].unit.content == "pear number_77 is ripe"
+        assert len(memory._finder._tail) == 0
+        assert memory.stats().indexed == 120

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mnemon.ports import SearchIndex, Store
 
 _TAIL_PAGE = 2_000
+_TAIL_MAX = 5_000
 _NAP_S = 0.05
 # A word that is in nearly every text finds nothing, and costs a look at every text.
 _COMMON_SHARE = 0.2
@@ -162,9 +163,7 @@ class Finder:
     def _catch_up(self) -> None:
         # The index may have been thrown away and begun anew, here or elsewhere: then the tail begins anew with it.
         if not self._started or self._indexed_position() < self._base:
-            self._tail = Tail()
-            self._base = self._tail.position = self._indexed_position()
-            self._started = True
+            self._begin()
         self._read_tail()
         if self._index is not None and len(self._tail) > self._rules.index_tail_max:
             self._index.refresh()
@@ -175,6 +174,18 @@ class Finder:
 
                 self._indexing = Thread(target=self._index_in_background, name="mnemon-index", daemon=True)
                 self._indexing.start()
+
+    def _begin(self) -> None:
+        """Start a tail where the index ends. An index that was lost is made first: a tail of everything costs more."""
+        self._tail = Tail()
+        self._base = self._tail.position = self._indexed_position()
+        self._started = True
+        # A thread of our own that is at it needs the lock we hold: it is not waited for.
+        if self._indexing is None and self._index is not None and self._store.writable and self.pending() > _TAIL_MAX:
+            try:
+                self.index_patiently(self._rules.lock_wait_s_max, rebuild=False)
+            except StoreUnavailable:
+                return  # Somebody holds the index for so long: the tail takes it all.
 
     def _read_tail(self) -> None:
         """Take in what changed since the tail was last read."""
@@ -239,12 +250,14 @@ class Finder:
     def _page_after(self, position: int) -> list[Searchable]:
         return self._store.read(lambda reader: reader.searchable_after(position, _TAIL_PAGE))
 
-    def index_patiently(self, wait_s_max: float, progress: Callable[[int], None] | None = None) -> None:
-        """Make the index anew, waiting for another process that is at it."""
+    def index_patiently(
+        self, wait_s_max: float, progress: Callable[[int], None] | None = None, *, rebuild: bool = True
+    ) -> None:
+        """Make the index anew, or bring it up to date, waiting for another process that is at it."""
         self.wait()
         self._indexed_position()
         deadline = time.monotonic() + wait_s_max
-        while self._index is not None and not self.index_now(rebuild=True, progress=progress):
+        while self._index is not None and not self.index_now(rebuild=rebuild, progress=progress):
             if time.monotonic() > deadline:
                 raise StoreUnavailable("Another process is indexing.", hint="Wait for it, then call again.")
             time.sleep(_NAP_S)
