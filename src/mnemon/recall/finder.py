@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 _TAIL_PAGE = 2_000
 _TAIL_MAX = 5_000
 _NAP_S = 0.05
-# A word that is in nearly every text finds nothing, and costs a look at every text.
-_COMMON_SHARE = 0.2
+# A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
+_COMMON_MIN = 20_000
 _SEARCHED_MIN = 3
+# An index that has seen so many neighbours knows; before, the tail has a say.
+_PAIRS_ENOUGH = 256
 # A word that nobody wrote: so many that begin like it stand for it, and count for so much.
 _GUESSES_MAX = 20
 _BEGINNING_MIN = 4
@@ -44,13 +46,6 @@ def _is_long_word(word: str) -> bool:
     return len(word) >= _LONG_WORD_MIN and word.isascii() and word.isalpha()
 
 
-def _searched(weights: Mapping[str, float], weighed: Mapping[str, float]) -> dict[str, float]:
-    """What the index is asked for: not what is in a fifth of all texts, as long as enough else is asked."""
-    common = log(1 + 1 / _COMMON_SHARE)
-    rare = {word: weight for word, weight in weights.items() if weighed[word] >= weight * common}
-    return rare if len(rare) >= min(_SEARCHED_MIN, len(weights)) else dict(weights)
-
-
 class Finder:
     """Searches one store. Safe to share between threads."""
 
@@ -63,6 +58,8 @@ class Finder:
         self._indexing: Thread | None = None
         self._started = False
         self._base = 0
+        self._coherence = 0.0
+        self._coherence_of: tuple[str, int] | None = None
 
     def best(
         self,
@@ -80,10 +77,11 @@ class Finder:
         with self._lock:
             self._catch_up()
             weighed, mean = self._weighed(weights)
+            searched = self._searched(weights)
             within: dict[str, Any] = {"states": states, "kinds": kinds, "domains": domains, "limit": limit}
-            found = self._tail.best(weighed, mean, scope_keys, **within)
+            found = self._tail.best({word: weighed[word] for word in searched}, mean, scope_keys, **within)
             if self._index is not None:
-                indexed = self._index.search(_searched(weights, weighed), scope_keys, **within)
+                indexed = self._index.search(searched, scope_keys, **within)
                 found += [(score, sketch) for score, sketch in indexed if sketch.id not in self._tail]
         found.sort(key=lambda item: (-item[0], item[1].id))
         return found[:limit]
@@ -134,8 +132,14 @@ class Finder:
         """How far neighbours in this project's sessions may speak for each other, from 0 to 1."""
         with self._lock:
             self._catch_up()
-            indexed = self._index.coherence() if self._index is not None else {}
-            return weight_of(indexed.get(project) or self._tail.coherence.sums().get(project))
+            indexed = self._index.coherence().get(project) if self._index is not None else None
+            if indexed is not None and indexed[2] >= _PAIRS_ENOUGH:
+                return weight_of(indexed)
+            if self._coherence_of != (project, self._tail.position):
+                known = {} if indexed is None else {project: indexed}
+                self._coherence = weight_of(self._tail.coherence.sums(known).get(project))
+                self._coherence_of = (project, self._tail.position)
+            return self._coherence
 
     def _weighed(self, weights: Mapping[str, float]) -> tuple[dict[str, float], float]:
         documents, mean = self._size()
@@ -143,6 +147,11 @@ class Finder:
             word: weight * _rarity(min(documents, self._frequency(word)), documents) for word, weight in weights.items()
         }
         return rarities, mean
+
+    def _searched(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """What is searched for: not what is in thousands of texts, as long as enough else is asked."""
+        rare = {word: weight for word, weight in weights.items() if self._frequency(word) < _COMMON_MIN}
+        return rare if len(rare) >= min(_SEARCHED_MIN, len(weights)) else dict(weights)
 
     def _size(self) -> tuple[int, float]:
         """How many texts there are, and their mean length, over the index and the tail together."""

@@ -31,7 +31,7 @@ _PREFERENCE = (
     "선호|좋아하|취향|스타일|관례|습관|즐겨",
 )
 _PROFILE = (
-    "who am i|my name|my role|tech stack|which stack|what stack|about me|my team",
+    "who am i|my name |my role|tech stack|which stack|what stack|about me|my team",
     "내 이름|제 이름|내 역할|기술 스택|우리 팀은|나는 누구",
 )
 _RECALL = (
@@ -48,9 +48,12 @@ _SIGNS = ((DEBUG, _DEBUG), (PREFERENCE, _PREFERENCE), (PROFILE, _PROFILE), (RECA
 
 def intent_of(text: str) -> Intent:
     """The intent of a question; GENERAL if nothing tells."""
-    lowered = " ".join(text[:2_000].casefold().split())
+    lowered = " ".join(word.strip(".,?!") for word in text[:2_000].casefold().split())
+    # At the beginning of a word; with a plural or an ending it is the same sign.
+    spaced = f" {lowered} "
     for intent, (english, korean) in _SIGNS:
-        signs = english if lowered.isascii() else f"{english}|{korean}"
-        if any(sign in lowered for sign in signs.split("|")):
+        if any(f" {sign}" in spaced for sign in english.split("|")):
+            return intent
+        if not lowered.isascii() and any(sign in lowered for sign in korean.split("|")):
             return intent
     return GENERAL

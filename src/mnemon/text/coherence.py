@@ -19,6 +19,8 @@ _PAIRS_MIN = 50
 _PAIRS_MAX = 512
 _STRANGERS_MAX = 256
 _SESSIONS_MAX = 64
+# A word that two texts share now and then by chance is no coherence.
+_BY_CHANCE = 0.02
 # Shuffled conversations come to 1.0-1.3, real ones to 2.5 and more.
 _NOTHING, _FULL = 1.2, 2.0
 
@@ -58,8 +60,9 @@ def weight_of(sums: Sums | None) -> float:
     """How far neighbours may speak for each other, from 0 to 1."""
     if sums is None or sums[2] < _PAIRS_MIN:
         return 0.0
-    near, far, _ = sums
-    return min(1.0, max(0.0, (near / max(far, 1e-9) - _NOTHING) / (_FULL - _NOTHING)))
+    near, far, pairs = sums
+    chance = _BY_CHANCE * pairs
+    return min(1.0, max(0.0, ((near + chance) / (far + chance) - _NOTHING) / (_FULL - _NOTHING)))
 
 
 class _Sample:
@@ -77,7 +80,7 @@ class _Sample:
         self._newest[sketch.session] = sketch
         if len(self._newest) > _SESSIONS_MAX:
             del self._newest[next(iter(self._newest))]
-        chance = int.from_bytes(sketch.id.encode()[-4:], "big")
+        chance = _chance(sketch.id)
         if before is not None and before.turn == sketch.turn - 1 and self._strangers:
             self._seen += 1
             if self._seen % self._stride == 0:
@@ -87,8 +90,8 @@ class _Sample:
                 self._stride *= 2
         if len(self._strangers) < _STRANGERS_MAX:
             self._strangers.append(sketch)
-        elif chance % 8 == 0:
-            self._strangers[chance // 8 % _STRANGERS_MAX] = sketch
+        elif chance % 3 == 0:
+            self._strangers[chance // 3 % _STRANGERS_MAX] = sketch
 
     def sums(self) -> Sums:
         seen = {
@@ -106,6 +109,14 @@ class _Sample:
             near += _shared(seen[sketch.id], seen[before.id], weights)
             far += _shared(seen[sketch.id], seen[stranger.id], weights)
         return near, far, len(self._triples)
+
+
+def _chance(unit_id: str) -> int:
+    """A number that follows from the id alone, so that the same log always gives the same sample."""
+    number = 0
+    for byte in unit_id.encode()[-8:]:
+        number = (number * 31 + byte * 2_654_435_761) & 0xFFFFFFFF
+    return number >> 4
 
 
 def _shared(left: frozenset[str], right: frozenset[str], weights: Mapping[str, float]) -> float:

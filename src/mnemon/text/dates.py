@@ -45,11 +45,16 @@ class Date:
             if self.year is None:
                 apart = (on.month - self.month + 6) % 12 - 6
             return 1.0 if apart == 0 else 0.5 if apart == 1 else 0.0
-        try:
-            days = (on - date(year, self.month, self.day)).days
-        except ValueError:
-            return 0.0
-        return 1.0 if abs(days) <= 1 else 0.5 if -2 <= days <= _A_FORTNIGHT else 0.0
+        years = (year,) if self.year else (year - 1, year, year + 1)
+        return max(_day_fit(each, self.month, self.day, on) for each in years)
+
+
+def _day_fit(year: int, month: int, day: int, on: date) -> float:
+    try:
+        days = (on - date(year, month, day)).days
+    except ValueError:
+        return 0.0  # No such day in that year.
+    return 1.0 if abs(days) <= 1 else 0.5 if -2 <= days <= _A_FORTNIGHT else 0.0
 
 
 def dates_in(text: str) -> list[Date]:
@@ -87,7 +92,7 @@ def _month_number(text: str | None) -> int | None:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    month = rf"(?P<month>{'|'.join(_MONTHS)}|{'|'.join(name[:3] for name in _MONTHS if name != 'may')})\b\.?"
+    month = rf"(?P<month>{'|'.join(_MONTHS)}|sept|{'|'.join(name[:3] for name in _MONTHS if name != 'may')})\b\.?"
     year = r"(?P<year>(?:19|20)\d\d)"
     day = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
     numeric = rf"{year}[-./](?P<month>\d{{1,2}})[-./](?P<day>\d{{1,2}})(?!\d)"

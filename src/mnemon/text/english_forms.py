@@ -32,7 +32,7 @@ mean: meant | slide: slid | spin: spun | sweep: swept | weep: wept | bind: bound
 """
 _NOUNS = """
 child: children | man: men | woman: women | person: people | foot: feet | tooth: teeth | mouse: mice | wife: wives
-life: lives | knife: knives | leaf: leaves | shelf: shelves | half: halves | loaf: loaves
+life: lives | knife: knives | shelf: shelves | half: halves | loaf: loaves
 """
 _DEGREES = "good: better best | bad: worse worst"
 

@@ -11,7 +11,7 @@ from mnemon.text import english_forms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from mnemon.text import hangul
@@ -38,26 +38,26 @@ _stemmers: list[Any] = []
 
 def tokens(text: str, limit: int = 4096) -> list[str]:
     """The search tokens of a text in order, each without white space and of at most 64 characters."""
-    found: list[str] = []
-    if not text.isascii():
-        text = normalize("NFKC", text)
-    known = _known
-    for word in text.split():
-        found += known.get(word) or _remembered(word, limit)
-        if len(found) >= limit:
-            return found[:limit]
-    return found
+    return _gathered(text, limit, _known, _remembered)
 
 
 def telling_tokens(text: str, limit: int = 4096) -> list[str]:
     """The tokens by which a text is found: without words that are in every text, forms of one word made one."""
+    return _gathered(text, limit, _told, _remembered_telling)
+
+
+def _gathered(
+    text: str,
+    limit: int,
+    known: dict[str, tuple[str, ...]],
+    learn: Callable[[str, int], tuple[str, ...]],
+) -> list[str]:
     found: list[str] = []
     if not text.isascii():
         text = normalize("NFKC", text)
-    known = _told
     for word in text.split():
-        told = known.get(word)
-        found += _remembered_telling(word, limit) if told is None else told
+        said = known.get(word)
+        found += learn(word, limit) if said is None else said
         if len(found) >= limit:
             return found[:limit]
     return found
@@ -70,6 +70,8 @@ def query_tokens(text: str, limit: int = 64) -> list[str]:
 
 def _remembered_telling(word: str, limit: int) -> tuple[str, ...]:
     forms = _forms()
+    if word.strip(_AROUND_A_WORD).casefold() in english_forms.STOP_WORDS:
+        return ()
     told = tuple([forms.get(token, token) for token in _remembered(word, limit) if token not in _stops()])
     if len(word) <= TOKEN_CHARS_MAX:
         if len(_told) >= _KNOWN_MAX:
@@ -90,7 +92,7 @@ def _remembered(word: str, limit: int) -> tuple[str, ...]:
     if _is_plain(bare):
         found: tuple[str, ...] = (_stem(bare.lower()),)
     elif min(word) >= "가" and max(word) <= "힣":
-        found = tuple(hangul.features(word))[:limit]
+        found = tuple(hangul.features(word))
     else:
         found = tuple(_of_word(word))
     _known[word] = found
@@ -252,4 +254,4 @@ def _slashes() -> re.Pattern[str]:
 
 @cache
 def _humps() -> re.Pattern[str]:
-    return re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z']+\d*|[A-Z]+\d*|\d+[a-z]*")
+    return re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+\d*|\d+[a-z]*")
