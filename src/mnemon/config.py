@@ -60,6 +60,7 @@ class RecallRules:
     own_session: bool = True
     distinct: bool = True
     fusion: str = "weighted"
+    semantic: str = ""
 
 
 @value

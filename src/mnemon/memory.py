@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from mnemon.model.unit import Kind, Status, Unit
     from mnemon.policy import claims as admission
     from mnemon.policy import retention
-    from mnemon.ports import Reader, SearchIndex, Store
+    from mnemon.ports import MeaningIndex, Reader, SearchIndex, Store
     from mnemon.published import disputes, evidence, explain, retirement, succession
     from mnemon.published import remember as remembering
     from mnemon.recall import answer, context, finder, near
@@ -113,12 +113,14 @@ class Memory:
         store: Store,
         *,
         index: SearchIndex | None,
+        meanings: MeaningIndex | None = None,
         config: Config,
         clock: Callable[[], datetime],
         root: str | None,
     ) -> None:
         self._store = store
         self._index = index
+        self._meanings = meanings
         self._root = root
         self.config = config
         self._clock = clock
@@ -162,7 +164,7 @@ class Memory:
     @property
     def _finder(self) -> finder.Finder:
         if self._searching is None:
-            self._searching = finder.Finder(self._store, self._index, self.config.store)
+            self._searching = finder.Finder(self._store, self._index, self.config.store, self._meanings)
         return self._searching
 
     # What the operator does
@@ -178,6 +180,7 @@ class Memory:
     def reindex(self, progress: Progress | None = None) -> int:
         """Make the search index anew; gives the number of documents. Interrupted, the old one stays."""
         self._finder.index_patiently(self.config.store.lock_wait_s_max, progress)
+        self._finder.embed_all()
         return self._finder.documents()
 
     def stats(self) -> Stats:
@@ -249,24 +252,24 @@ class Memory:
 
     def _import_lines(self, lines: Iterator[tuple[int, str]], progress: Progress | None) -> Imported:
         events = skipped = streams = 0
-        some_erased = False
+        gone: list[str] = []
         while chunk := list(islice(lines, max(1, self.config.limits.batch_max))):
             done, erased = self._import_chunk(chunk)
             events, skipped = events + done.events, skipped + done.skipped
             streams = max(streams, done.streams)
-            some_erased |= erased
+            gone += erased
             if progress is not None:
                 progress(events + skipped)
-        if some_erased:
-            self._forget_for_good(())
+        if gone:
+            self._forget_for_good(gone)
         return outcome.Imported(events=events, skipped=skipped, streams=streams)
 
-    def _import_chunk(self, lines: list[tuple[int, str]]) -> tuple[Imported, bool]:
+    def _import_chunk(self, lines: list[tuple[int, str]]) -> tuple[Imported, list[str]]:
         return self._store.write(lambda transaction: transfer.import_batch(transaction, lines))
 
-    def _forget_for_good(self, contents: Sequence[str]) -> int:
+    def _forget_for_good(self, unit_ids: Sequence[str], contents: Sequence[str] = ()) -> int:
         """Leave nothing of what was erased in the index, the files or this process; gives the files searched (R16)."""
-        self._finder.forget_all()
+        self._finder.forget_all(unit_ids)
         self._finder.index_patiently(self.config.store.lock_wait_s_max)
         searched = self._store.scrub(contents)
         kept.forget_texts()
@@ -569,7 +572,7 @@ class Seat:
         """Delete a unit's content for good, from the log, the projections, the index and the files (R16)."""
         why = self._reason(reason)
         removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version), durable=True)
-        searched = self._memory._forget_for_good(removal.contents)
+        searched = self._memory._forget_for_good(removal.units, removal.contents)
         return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 
     def conflicts(self) -> list[Dispute]:

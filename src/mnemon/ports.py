@@ -172,10 +172,55 @@ class SearchIndex(Protocol):
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         """What stands at these turns of sessions (`Sketch.place`), in no order."""
 
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """The documents of these units, in no order."""
+
     def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
         """Index what changed after the index's position (`rebuild`: after 0). False if another process is at it."""
 
     def refresh(self) -> None:
         """See what other processes have indexed since."""
 
+    def close(self) -> None: ...
+
+
+class MeaningIndex(Protocol):
+    """Vectors of units by a sentence model, which lag behind the store and are not there at all at first."""
+
+    def ready(self) -> bool:
+        """Whether a question would be answered at once."""
+
+    def nearest(
+        self,
+        text: str,
+        scope_keys: Sequence[str] | None,
+        *,
+        states: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        limit: int,
+    ) -> list[tuple[str, float]]:
+        """The units nearest in meaning, with their cosine, best first."""
+
+    def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]: ...
+    def follow(
+        self,
+        changes_after: Callable[[int], Iterable[Searchable]],
+        head: Callable[[], int],
+        *,
+        count_after: Callable[[int], int] | None = None,
+    ) -> None:
+        """Catch up with the store in the background, unless that is going on."""
+
+    def catch_up(
+        self,
+        changes_after: Callable[[int], Iterable[Searchable]],
+        head: Callable[[], int],
+        *,
+        count_after: Callable[[int], int] | None = None,
+    ) -> object:
+        """The same, here and now."""
+
+    def warm(self) -> None: ...
+    def erase(self, unit_ids: Sequence[str]) -> None: ...
     def close(self) -> None: ...

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemon.config import Config
-    from mnemon.ports import Store
+    from mnemon.embedding import dense_search, endpoint, onnx, sentence
+    from mnemon.embedding.dense import DenseEmbedder
+    from mnemon.ports import MeaningIndex, Store
     from mnemon.stores import sqlite, tantivy_index
 else:
     sqlite = Lazy("mnemon.stores.sqlite")
     tantivy_index = Lazy("mnemon.stores.tantivy_index")
+    dense_search = Lazy("mnemon.embedding.dense_search")
+    endpoint = Lazy("mnemon.embedding.endpoint")
+    onnx = Lazy("mnemon.embedding.onnx")
+    sentence = Lazy("mnemon.embedding.sentence")
 
 _LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
 
@@ -62,7 +68,33 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
     index = tantivy_index.TantivyIndex(
         os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
     )
-    return Memory(store, index=index, config=config, clock=clock, root=root)
+    meanings = _meanings(os.path.join(place, "vectors"), store, config) if config.recall.semantic else None
+    return Memory(store, index=index, meanings=meanings, config=config, clock=clock, root=root)
+
+
+def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:
+    """Vectors by the embedder that the configuration names; the model itself is loaded when it is first needed."""
+    return dense_search.DenseSearch(
+        folder,
+        _embedder(config.recall.semantic),
+        store_id=store.id,
+        event_at=lambda position: _event_at(store, position),
+        lock_wait_s_max=config.store.lock_wait_s_max,
+    )
+
+
+def _embedder(name: str) -> DenseEmbedder:
+    if name == "sentence":
+        return sentence.SentenceEncoder()
+    if name.startswith("onnx:"):
+        return onnx.OnnxEmbedder(name.removeprefix("onnx:"))
+    if name.startswith(("http://", "https://")):
+        url, _, model = name.partition("#")
+        return endpoint.EndpointEmbedder(url, model, api_key=os.environ.get("MNEMON_EMBEDDING_KEY"))
+    raise InvalidInput(
+        f"recall.semantic names no embedder: {name!r}.",
+        hint='Use "sentence", "onnx:FOLDER", "https://host/v1#model", or "" for none.',
+    )
 
 
 def _event_at(store: Store, position: int) -> str:

@@ -81,11 +81,11 @@ def _check_place(number: int, event: Event, before: tuple[int, bytes]) -> None:
         )
 
 
-def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> tuple[Imported, bool]:
-    """Append the events of these numbered lines and skip what is there; also says whether content was erased here."""
+def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> tuple[Imported, list[str]]:
+    """Append the events of these numbered lines and skip what is there; also gives the units that this erased here."""
     added = skipped = 0
     streams = set()
-    erased = False
+    erased: list[str] = []
     for number, line in lines:
         event = _event(number, line)
         streams.add(event.stream)
@@ -96,9 +96,9 @@ def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> 
         _check_place(number, event, head)
         placed = transaction.append(event, event.hash)
         if placed.type is EventType.UNIT_ERASED:
-            for event_id in (placed.payload or {}).get("events", ()):
-                known = transaction.event(event_id)
-                erased |= known is not None and not known.erased
+            erasure = placed.payload or {}
+            erased += [record["id"] for record in erasure.get("units", ())]
+            for event_id in erasure.get("events", ()):
                 transaction.erase_payload(event_id)
         project(transaction, placed)
         added += 1

@@ -31,6 +31,7 @@ else:
     canonical = Lazy("mnemon.text.canonical")
 
 _WITHHELD_MAX = 8
+_NEAREST_MAX = 50
 _GLOBAL = "global"
 
 
@@ -76,12 +77,16 @@ class Recall:
     def _ordered(self, question: Question, limit: int) -> tuple[list[Ranked], list[str]]:
         """The candidates in order, and what is past and would have matched."""
         terms = self._finder.terms(question.weights, spelling=self._rules.spelling)
+        near = self._finder.nearest(
+            question.text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within
+        )
         weights = {word: term.given for term in terms for word in term.words}
         # Each on its own: however many hypotheses match, they can't crowd out what is trusted (R2).
         found = self._best(weights, TRUSTED_STATE, limit) + self._best(weights, DRAFT_STATE, limit)
         past = self._best(weights, PAST_STATE, limit if self._as_of else _WITHHELD_MAX)
         if self._as_of:
             found += past
+        meanings = near and self._with_meaning(question.text, found, near)
         presence = self._presence
         coherence = self._finder.coherence(project_key(presence.scope.org, presence.scope.project))
         around = self._around(found) if coherence and self._rules.neighbours else []
@@ -91,6 +96,7 @@ class Recall:
             terms,
             found,
             around,
+            meanings=meanings,
             coherence=coherence,
             own_session=session if self._rules.own_session else None,
             rules=self._rules,
@@ -100,6 +106,13 @@ class Recall:
     def _best(self, weights: dict[str, float], state: str, limit: int) -> list[Sketch]:
         found = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
         return [sketch for _, sketch in found]
+
+    def _with_meaning(self, text: str, found: list[Sketch], near: dict[str, float]) -> dict[str, float]:
+        """How near each candidate is in meaning; what is near and shares no word is added to the candidates."""
+        known = {sketch.id for sketch in found}
+        others = [unit_id for unit_id in near if unit_id not in known]
+        found += self._finder.of(others, self._visible, states=LIVE_STATES)
+        return self._finder.similarities(text, found)
 
     def _around(self, found: Sequence[Sketch]) -> list[Sketch]:
         """The neighbours of the best, where the answer may stand that does not repeat the question's words."""

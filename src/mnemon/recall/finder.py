@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemon.config import StoreRules
     from mnemon.model.sketch import Sketch
     from mnemon.model.unit import Searchable
-    from mnemon.ports import SearchIndex, Store
+    from mnemon.ports import MeaningIndex, SearchIndex, Store
 
 _TAIL_PAGE = 2_000
 _TAIL_MAX = 5_000
@@ -29,6 +29,8 @@ _NAP_S = 0.05
 # A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
 _COMMON_MIN = 20_000
 _SEARCHED_MIN = 3
+# So many events later the vectors are brought up to date in the background.
+_FOLLOWED_EVERY = 64
 # An index that has seen so many neighbours knows; before, the tail has a say.
 _PAIRS_ENOUGH = 256
 # A word that nobody wrote: so many that begin like it stand for it, and count for so much.
@@ -49,9 +51,13 @@ def _is_long_word(word: str) -> bool:
 class Finder:
     """Searches one store. Safe to share between threads."""
 
-    def __init__(self, store: Store, index: SearchIndex | None, rules: StoreRules) -> None:
+    def __init__(
+        self, store: Store, index: SearchIndex | None, rules: StoreRules, meanings: MeaningIndex | None = None
+    ) -> None:
         self._store = store
         self._index = index
+        self._meanings = meanings
+        self._followed = 0
         self._rules = rules
         self._tail = Tail()
         self._lock = RLock()
@@ -104,6 +110,44 @@ class Finder:
                 indexed = self._index.at(places, scope_keys, states=states)
                 found += [sketch for sketch in indexed if sketch.id not in self._tail]
         return found
+
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """These units, if they are of these scopes and states."""
+        with self._lock:
+            found = self._tail.of(unit_ids, scope_keys, states=states)
+            if self._index is not None:
+                indexed = self._index.of(unit_ids, scope_keys, states=states)
+                found += [sketch for sketch in indexed if sketch.id not in self._tail]
+        return found
+
+    def nearest(self, text: str, scope_keys: Sequence[str], **within: Any) -> dict[str, float]:
+        """The units nearest in meaning, if there are vectors to tell by; else their making begins."""
+        meanings = self._meanings
+        if meanings is None:
+            return {}
+        if not meanings.ready():
+            meanings.follow(*self._log())
+            return {}
+        if self._store.read(lambda reader: reader.position()) - self._followed > _FOLLOWED_EVERY:
+            self._followed = self._store.read(lambda reader: reader.position())
+            meanings.follow(*self._log())
+        return dict(meanings.nearest(text, scope_keys, **within))
+
+    def similarities(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
+        meanings = self._meanings
+        if meanings is None or not meanings.ready():
+            return {}
+        return meanings.similarities(text, [sketch.id for sketch in sketches])
+
+    def embed_all(self) -> None:
+        """Bring the vectors up to date and load the model, here and now."""
+        if self._meanings is not None:
+            self._meanings.catch_up(*self._log())
+            self._meanings.warm()
+
+    def _log(self) -> tuple[Callable[[int], Iterator[Searchable]], Callable[[], int]]:
+        changes = lambda position: self._changes_after(position, None)  # noqa: E731
+        return changes, lambda: self._store.read(lambda reader: reader.position())
 
     def terms(self, weights: Mapping[str, float], *, spelling: bool) -> list[Term]:
         """Each word of a question with its weight here: rare words tell more. One that nobody ever wrote stands for
@@ -271,8 +315,10 @@ class Finder:
                 raise StoreUnavailable("Another process is indexing.", hint="Wait for it, then call again.")
             time.sleep(_NAP_S)
 
-    def forget_all(self) -> None:
-        """Drop what is kept of units' texts: some of it was erased."""
+    def forget_all(self, unit_ids: Sequence[str] = ()) -> None:
+        """Drop what is kept of units' texts, and the vectors of these: they were erased."""
+        if self._meanings is not None:
+            self._meanings.erase(unit_ids)
         with self._lock:
             self._tail = Tail()
             self._started = False
@@ -291,3 +337,5 @@ class Finder:
             self.index_now()
         if self._index is not None:
             self._index.close()
+        if self._meanings is not None:
+            self._meanings.close()

@@ -31,10 +31,10 @@ _ASKED = frozenset({"you", "your", "너", "네가", "당신"})
 class Question:
     """What is asked. `weights` holds each distinct token with what it counts beside the others."""
 
-    __slots__ = ("dates", "intent", "speakers", "weights")
+    __slots__ = ("dates", "intent", "speakers", "text", "weights")
 
     def __init__(self, text: str, rules: RecallRules) -> None:
-        text = text[:_QUERY_CHARS_MAX]
+        self.text = text = text[:_QUERY_CHARS_MAX]
         found = query_tokens(text)
         self.weights = _weighed(text, found, frame=rules.frame)
         words = {word.strip(".,?!'\"()") for word in text.casefold().split()} if rules.speakers else set()

@@ -44,6 +44,12 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
+# What a cosine says beyond that of two texts that have nothing to do with each other.
+_MEANING_WEIGHT = 0.3
+_FAR_IN_MEANING = 0.3
+
+
+_NO_MEANINGS: Mapping[str, float] = {}
 
 
 class Term:
@@ -83,6 +89,7 @@ def judged(
     found: Sequence[Sketch],
     around: Sequence[Sketch],
     *,
+    meanings: Mapping[str, float] = _NO_MEANINGS,
     coherence: float,
     own_session: str | None,
     rules: RecallRules,
@@ -113,8 +120,11 @@ def judged(
         wide = _WINDOW_WEIGHT * window[number]
         # Where nobody stands beside it, a text's window is the text itself.
         lexical, near = (own[number] + wide, 0.0) if alone[number] else (own[number], wide)
-        if lexical or near or session[number]:
+        meaning = _MEANING_WEIGHT * max(0.0, meanings.get(sketch.id, 0.0) - _FAR_IN_MEANING)
+        if lexical or near or session[number] or meaning:
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
+            if meaning:
+                result.bonuses["meaning"] = meaning
             _add_bonuses(result, question, own_session)
             results.append(result)
     return results

@@ -105,7 +105,11 @@ class Tail:
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
         """What stands at these turns of sessions."""
-        found = [self._sketches[self._places[place]] for place in places if place in self._places]
+        return self.of([self._places[place] for place in places if place in self._places], scope_keys, states=states)
+
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """Those of these units that are here."""
+        found = map(self._sketches.get, unit_ids)
         return [
             sketch
             for sketch in found

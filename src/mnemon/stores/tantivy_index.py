@@ -172,15 +172,23 @@ class TantivyIndex:
         return self._found(tantivy.Query.boolean_query(words), filters, limit)
 
     def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
-        if not places or not self._meta_known():
+        return self._named("place", places, scope_keys, states)
+
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        return self._named("id", unit_ids, scope_keys, states)
+
+    def _named(
+        self, field: str, names: Sequence[str], scope_keys: Sequence[str], states: Sequence[str]
+    ) -> list[Sketch]:
+        if not names or not self._meta_known():
             return []
         filters = self._filters([("scope", scope_keys), ("state", states)])
         if filters is None:
             return []
         import tantivy
 
-        wanted = tantivy.Query.term_set_query(self._schema, "place", list(places))
-        return [sketch for _, sketch in self._found(wanted, filters, len(places))]
+        wanted = tantivy.Query.term_set_query(self._schema, field, list(names))
+        return [sketch for _, sketch in self._found(wanted, filters, len(names))]
 
     def _filters(self, allowed: list[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
         """What a document must have; None if no document has it."""

@@ -1,0 +1,179 @@
+"""The files of a vector index: whole generations, one small file that names the current one, replaced last.
+
+A crash between two steps leaves files that nothing names; the next save removes them. What does not match the sums in
+the naming file is not used: a damaged graph of vectors could take the process down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager, suppress
+
+from xxhash import xxh3_64
+
+from mnemon.errors import StoreUnavailable
+from mnemon.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FORMAT = 1
+CURRENT = "current.json"
+VECTORS_END, ROWS_END, PARTIAL_END = ".vectors", ".rows.npy", ".partial"
+_NAP_S = 0.01
+_CHUNK_BYTES = 1 << 20
+
+
+@value
+class Generation:
+    """What the naming file says. `sums` holds the checksum of each file; `struck` what was erased meanwhile."""
+
+    embedder_id: str
+    store_id: str
+    number: int = 0
+    dim: int = 0
+    count: int = 0
+    position: int = 0
+    event: str = ""
+    complete: bool = False
+    vectors: str = ""
+    rows: str = ""
+    sums: Mapping[str, str] = {}
+    struck: tuple[str, ...] = ()
+
+
+FIELDS: tuple[str, ...] = Generation.__match_args__
+
+
+def new_name(number: int, end: str) -> str:
+    """A name that no file ever had: others may have a file of that name mapped, and must not see it change."""
+    return f"{number}-{os.urandom(4).hex()}{end}"
+
+
+def read_generation(folder: str) -> Generation | None:
+    """What the naming file says, or None if there is none that this version can read."""
+    try:
+        with open(os.path.join(folder, CURRENT), encoding="utf-8") as file:
+            record = json.load(file)
+        if record.pop("format") != FORMAT:
+            return None
+        found = Generation(**record | {"struck": tuple(record["struck"])})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return found if _is_sound(found) else None
+
+
+def _is_sound(found: Generation) -> bool:
+    numbers: list[object] = [found.number, found.dim, found.count, found.position]
+    names: list[object] = [found.embedder_id, found.store_id, found.event, found.vectors, found.rows, *found.struck]
+    named: object = found.sums
+    return (
+        all(type(number) is int and number >= 0 for number in numbers)
+        and all(isinstance(name, str) for name in names)
+        and isinstance(named, dict)
+        and not any(os.sep in name for name in (found.vectors, found.rows))
+    )
+
+
+def write_generation(folder: str, generation: Generation) -> None:
+    """Make this generation the current one: before the replacement nothing happened, after it everything."""
+    record = {name: getattr(generation, name) for name in FIELDS}
+    write_whole(os.path.join(folder, CURRENT), json.dumps({"format": FORMAT, **record}))
+
+
+def write_whole(path: str, text: str) -> None:
+    with open(path + PARTIAL_END, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + PARTIAL_END, path)
+    _sync(os.path.dirname(path))
+
+
+def drop_unnamed(folder: str, generation: Generation) -> None:
+    """Remove what an earlier generation, or a crash, left behind."""
+    for name in os.listdir(folder):
+        ours = name.endswith((VECTORS_END, ROWS_END, PARTIAL_END))
+        if ours and name not in (generation.vectors, generation.rows):
+            with suppress(OSError):
+                os.remove(os.path.join(folder, name))
+
+
+def sealed(path: str) -> str:
+    """Bring a file to the disk and give its checksum."""
+    _sync(path)
+    return checksum(path)
+
+
+def checksum(path: str) -> str:
+    digest = xxh3_64()
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def holds_any(path: str, needles: list[bytes]) -> bool:
+    """Whether the file has one of these byte strings anywhere."""
+    overlap = max(map(len, needles), default=1) - 1
+    with open(path, "rb") as file:
+        end = b""
+        while chunk := file.read(_CHUNK_BYTES):
+            window = end + chunk
+            if any(needle in window for needle in needles):
+                return True
+            end = window[-overlap:] if overlap else b""
+    return False
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def drop_folder(folder: str) -> None:
+    """Remove vectors altogether: they can be made again. What is no longer kept in step must not stay (R16)."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def locked(path: str, wait_s_max: float) -> Iterator[None]:
+    """Hold the lock file alone among all threads and processes; a holder that dies lets go of it."""
+    give_up_at = time.monotonic() + wait_s_max
+    while True:
+        with locked_if_free(path) as is_held:
+            if is_held:
+                yield
+                return
+        if time.monotonic() > give_up_at:
+            raise StoreUnavailable(f"{path} is held by another process.", hint="Wait for it, then call again.")
+        time.sleep(_NAP_S)
+
+
+@contextmanager
+def locked_if_free(path: str) -> Iterator[bool]:
+    """Hold the lock file if nobody else does; tells whether."""
+    import fcntl
+
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} can't be made: {error.strerror}.", hint="Check the folder's rights.") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)

