@@ -30,13 +30,17 @@ _CHARS_OF_A_TOKEN = 16
 
 
 class OnnxEmbedder:
-    """Runs the model on one core and takes the mean of its token vectors. Nothing is downloaded."""
+    """Runs the model on one core and takes the mean of its token vectors. Nothing is downloaded.
+
+    Make it before vectors are searched: onnxruntime 1.31 takes the process down when usearch was imported before it.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], *, tokens_max: int = 256) -> None:
         self._folder = os.path.abspath(os.fspath(folder))
         self._tokens_max = tokens_max
         self._model_file = self._existing(*_MODEL_FILES)
         self._tokenizer_file = self._existing(_TOKENIZER_FILE)
+        self._runtime = _runtime()
         self._id = ""
         self._dim = 0
         self._session: Any = None
@@ -100,15 +104,14 @@ class OnnxEmbedder:
             if self._session is not None:
                 return
             try:
-                import onnxruntime  # type: ignore[import-untyped, import-not-found, unused-ignore]
                 from tokenizers import Tokenizer  # type: ignore[import-untyped, import-not-found, unused-ignore]
-            except ImportError as error:
-                raise not_installed(f"What runs ONNX models ({error.name})", _INSTALL) from None
-            options = onnxruntime.SessionOptions()
+            except ImportError:
+                raise not_installed("What reads the tokenizers of models (tokenizers)", _INSTALL) from None
+            options = self._runtime.SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             try:
                 tokenizer = Tokenizer.from_file(self._tokenizer_file)
-                session = onnxruntime.InferenceSession(self._model_file, options, providers=["CPUExecutionProvider"])
+                session = self._runtime.InferenceSession(self._model_file, options, providers=["CPUExecutionProvider"])
             except Exception as error:  # noqa: BLE001 - both raise bare exceptions of their own
                 raise InvalidInput(
                     f"The model in {self._folder} can't be loaded: {error}.", hint="Get its files again."
@@ -121,6 +124,24 @@ class OnnxEmbedder:
             except BaseException:
                 self._session = None
                 raise
+
+
+def _runtime() -> Any:
+    """onnxruntime, unless importing it now would be the end of the process."""
+    import sys
+    from importlib.util import find_spec
+
+    if "onnxruntime" not in sys.modules:
+        if find_spec("onnxruntime") is None:
+            raise not_installed("What runs ONNX models (onnxruntime)", _INSTALL)
+        if "usearch" in sys.modules:
+            raise InvalidInput(
+                "onnxruntime can't be loaded any more: usearch was loaded before it.",
+                hint="Make the OnnxEmbedder before vectors are searched, or import onnxruntime at the start.",
+            )
+    import onnxruntime  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+    return onnxruntime
 
 
 def mean_pooled(token_vectors: Any, mask: Any) -> Any:

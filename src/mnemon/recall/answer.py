@@ -65,16 +65,21 @@ class Recall:
     def answer(self, query: str, k: int) -> Found:
         """What this seat may be told about the query."""
         question = Question(query, self._rules)
-        limit = max(self._rules.candidates_min, k * self._rules.candidates_per_item) if k else 0
+        self._finder.catch_up()
+        scope = self._presence.scope
+        coherence = self._finder.coherence(project_key(scope.org, scope.project))
+        # Where turns speak for each other, more of them have a say.
+        least = self._rules.candidates_min if coherence else self._rules.candidates_min // 2
+        limit = max(least, k * self._rules.candidates_per_item) if k else 0
         if not question.weights:
             return Found(items=tuple(self._newest(limit, k)), withheld=(), intent=question.intent.name)
-        ordered, past = self._ordered(question, limit)
+        ordered, past = self._ordered(question, coherence, limit)
         items, withheld = self._store.read(lambda reader: self._handed_out(reader, ordered, past, k))
         return Found(items=tuple(items), withheld=tuple(withheld[:_WITHHELD_MAX]), intent=question.intent.name)
 
     # Which, and in what order
 
-    def _ordered(self, question: Question, limit: int) -> tuple[list[Ranked], list[str]]:
+    def _ordered(self, question: Question, coherence: float, limit: int) -> tuple[list[Ranked], list[str]]:
         """The candidates in order, and what is past and would have matched."""
         terms = self._finder.terms(question.weights, spelling=self._rules.spelling)
         near = self._finder.nearest(
@@ -88,7 +93,6 @@ class Recall:
             found += past
         meanings = near and self._with_meaning(question.text, found, near)
         presence = self._presence
-        coherence = self._finder.coherence(project_key(presence.scope.org, presence.scope.project))
         around = self._around(found) if coherence and self._rules.neighbours else []
         session = presence.session and canonical_json([presence.scope.org, presence.scope.project, presence.session])
         relevances = judged(

@@ -67,6 +67,11 @@ class Finder:
         self._coherence = 0.0
         self._coherence_of: tuple[str, int] | None = None
 
+    def catch_up(self) -> None:
+        """See what was written since; to be called before a question is looked up."""
+        with self._lock:
+            self._catch_up()
+
     def best(
         self,
         weights: Mapping[str, float],
@@ -81,7 +86,6 @@ class Finder:
         if not weights or limit <= 0:
             return []
         with self._lock:
-            self._catch_up()
             weighed, mean = self._weighed(weights)
             searched = self._searched(weights)
             within: dict[str, Any] = {"states": states, "kinds": kinds, "domains": domains, "limit": limit}
@@ -153,7 +157,6 @@ class Finder:
         """Each word of a question with its weight here: rare words tell more. One that nobody ever wrote stands for
         those that begin like it."""
         with self._lock:
-            self._catch_up()
             documents, _ = self._size()
             found = []
             for word, weight in weights.items():
@@ -169,13 +172,11 @@ class Finder:
     def weighed(self, words: Sequence[str]) -> tuple[dict[str, float], float, int]:
         """The weight of each word, the mean length of a text, and the position up to which everything was looked at."""
         with self._lock:
-            self._catch_up()
             return *self._weighed(dict.fromkeys(words, 1.0)), self._tail.position
 
     def coherence(self, project: str) -> float:
         """How far neighbours in this project's sessions may speak for each other, from 0 to 1."""
         with self._lock:
-            self._catch_up()
             indexed = self._index.coherence().get(project) if self._index is not None else None
             if indexed is not None and indexed[2] >= _PAIRS_ENOUGH:
                 return weight_of(indexed)

@@ -41,6 +41,7 @@ class Neighbourhood:
 
     def glance(self, content: str, scope_keys: Sequence[str]) -> Glance:
         """Look for statements that share at least half of what this one's telling words weigh."""
+        self._finder.catch_up()
         words = telling_tokens(content)
         weights, mean, position = self._finder.weighed(words)
         if self._since.position < 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 # Closed classes only: articles, pronouns, auxiliaries, conjunctions, prepositions, question words and quantifiers.
 _STOP_WORDS = """
 a an the and or but if then than so as of at by for from in into on onto to with without about over under up down out
@@ -37,6 +39,7 @@ life: lives | knife: knives | shelf: shelves | half: halves | loaf: loaves
 _DEGREES = "good: better best | bad: worse worst"
 
 
+@cache
 def irregular_forms() -> dict[str, str]:
     """For each irregular form the word it is a form of."""
     entries = (_VERBS + _NOUNS + _DEGREES).replace("\n", "|").split("|")

@@ -69,10 +69,10 @@ def query_tokens(text: str, limit: int = 64) -> list[str]:
 
 
 def _remembered_telling(word: str, limit: int) -> tuple[str, ...]:
-    forms = _forms()
     if word.strip(_AROUND_A_WORD).casefold() in english_forms.STOP_WORDS:
-        return ()
-    told = tuple([forms.get(token, token) for token in _remembered(word, limit) if token not in _stops()])
+        told: tuple[str, ...] = ()
+    else:
+        told = tuple([token for token in _remembered(word, limit) if token not in english_forms.STOP_WORDS])
     if len(word) <= TOKEN_CHARS_MAX:
         if len(_told) >= _KNOWN_MAX:
             _told.clear()
@@ -169,6 +169,7 @@ def _parts(name: str) -> list[str]:
 def _stem(word: str) -> str:
     if not word.isascii() or len(word) > TOKEN_CHARS_MAX:
         return word
+    word = english_forms.irregular_forms().get(word.removesuffix("'s"), word)
     try:
         stemmer = _stemmers.pop()
     except IndexError:
@@ -182,17 +183,6 @@ def _stem(word: str) -> str:
 
 def _cut(token: str) -> str:
     return token[:TOKEN_CHARS_MAX]
-
-
-@cache
-def _stops() -> frozenset[str]:
-    return english_forms.STOP_WORDS | {_stem(word) for word in english_forms.STOP_WORDS}
-
-
-@cache
-def _forms() -> dict[str, str]:
-    """From the stem of an irregular form to the stem of its word."""
-    return {_stem(form): _stem(word) for form, word in english_forms.irregular_forms().items()}
 
 
 @cache
