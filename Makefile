@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
 
-.PHONY: help setup demo test check bench clean
+.PHONY: help setup demo test check bench bench-retrieval clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -38,6 +38,11 @@ check: $(READY)  ## Lint, types, layers, dead code
 
 bench: $(READY)  ## Speed and memory, as ratios measured in one run
 	$(BIN)/python -m bench.spine
+
+bench-retrieval: $(READY)  ## How well recall finds, on the sets of MNEMON_BENCH_DATA (../shared/data)
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]' || echo "Without a picture, then."
+	$(BIN)/python -m bench.retrieval
 
 clean:  ## Remove what was generated
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* bench/out

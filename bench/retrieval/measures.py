@@ -33,6 +33,7 @@ def scored(ranking: Sequence[str], gold: frozenset[str]) -> Score:
 
 
 def mean(scores: Sequence[Score]) -> dict[str, float]:
+    """Each measure, averaged over questions."""
     count = max(1, len(scores))
     table = {f"R@{depth}": sum(score.recall[depth] for score in scores) / count for depth in DEPTHS}
     table["all@5"] = sum(score.all_at_5 for score in scores) / count
@@ -42,11 +43,17 @@ def mean(scores: Sequence[Score]) -> dict[str, float]:
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float], rounds: int = 1000) -> tuple[float, float, float]:
-    """The mean difference and its 95 % interval, by paired bootstrap over questions."""
+    """The mean difference and its 95 % interval, by paired bootstrap over questions; the same on every run."""
     deltas = [a - b for a, b in zip(ours, theirs, strict=True)]
     chance = random.Random(20_251)
     means = sorted(sum(chance.choices(deltas, k=len(deltas))) / len(deltas) for _ in range(rounds))
     return sum(deltas) / len(deltas), means[int(0.025 * rounds)], means[int(0.975 * rounds) - 1]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean, by bootstrap over questions."""
+    _, low, high = difference(values, [0.0] * len(values))
+    return low, high
 
 
 def auc(values: Sequence[float], same: Sequence[bool]) -> float:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 SOURCES = {
     "locomo": "LoCoMo (github.com/snap-research/locomo): conversations as turns, questions with their evidence turns",
@@ -15,12 +17,16 @@ SOURCES = {
     "ko_question_pair": "Korean question pairs (github.com/songys/Question_pair)",
     "ko_korsts_dev": "KorSTS (github.com/kakaobrain/kor-nlu-datasets)",
 }
+RETRIEVAL = ("locomo", "longmemeval_pool", "ko_parakqc")
+PAIRS = ("ko_question_pair", "ko_korsts_dev")
 FORM = """Each set is a folder with corpus.jsonl {id, scope, session, speaker, text, timestamp} and queries.jsonl
 {id, scope, text, gold, gold_sessions, category, exclude?}, or with pairs.jsonl {a, b, label, score}."""
 
 
 @dataclass(frozen=True)
 class Turn:
+    """One text to remember, with its speaker."""
+
     id: str
     scope: str
     session: str | None
@@ -30,6 +36,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Question:
+    """`gold` names turns of the same scope; `exclude` those that are the question itself."""
+
     id: str
     scope: str
     text: str
@@ -41,13 +49,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Retrieval:
+    """Texts, and questions of which it is known where the answer stands."""
+
     name: str
     turns: list[Turn]
-    questions: list[Question] = field(default_factory=list)
+    questions: list[Question]
 
 
 @dataclass(frozen=True)
 class Pairs:
+    """Pairs of sentences, and whether they mean the same."""
+
     name: str
     pairs: list[tuple[str, str]]
     same: list[bool]
@@ -58,12 +70,13 @@ def folder() -> Path:
     return Path(os.environ.get("MNEMON_BENCH_DATA") or here.parent / "shared" / "data")
 
 
-def missing() -> str | None:
-    """What to tell somebody who has no data, or None."""
-    if (folder() / "locomo" / "corpus.jsonl").exists():
+def missing(names: Sequence[str]) -> str | None:
+    """What to tell somebody who lacks the data of these sets, or None."""
+    absent = [name for name in names if not (folder() / name).is_dir()]
+    if not absent:
         return None
-    named = "\n".join(f"  {name}: {source}" for name, source in SOURCES.items())
-    return f"No evaluation data in {folder()} (MNEMON_BENCH_DATA points elsewhere).\n{FORM}\nSources:\n{named}"
+    named = "\n".join(f"  {name}: {SOURCES[name]}" for name in absent)
+    return f"{folder()} lacks these sets; MNEMON_BENCH_DATA may name a folder that has them:\n{named}\n{FORM}"
 
 
 def retrieval(name: str) -> Retrieval:
@@ -77,12 +90,12 @@ def pairs(name: str) -> Pairs:
     return Pairs(name, [(row["a"], row["b"]) for row in rows], [bool(row["label"]) for row in rows])
 
 
-def _rows(name: str, part: str) -> list[dict]:
+def _rows(name: str, part: str) -> list[dict[str, Any]]:
     with (folder() / name / f"{part}.jsonl").open(encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
-def _turn(row: dict) -> Turn:
+def _turn(row: dict[str, Any]) -> Turn:
     speaker, at = row.get("speaker"), row.get("timestamp")
     return Turn(
         id=row["id"],
@@ -93,7 +106,7 @@ def _turn(row: dict) -> Turn:
     )
 
 
-def _question(row: dict) -> Question:
+def _question(row: dict[str, Any]) -> Question:
     return Question(
         id=row["id"],
         scope=row["scope"],

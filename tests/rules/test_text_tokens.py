@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.text.tokens import TOKEN_CHARS_MAX, query_tokens, tokens
+from mnemon.text.english_forms import STOP_WORDS, irregular_forms
+from mnemon.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, tokens
 
 
 @pytest.mark.parametrize(
@@ -24,12 +26,18 @@ from mnemon.text.tokens import TOKEN_CHARS_MAX, query_tokens, tokens
         ("v1.2.3-rc1", ["v1.2.3-rc1", "v1.2.3", "rc1"]),
         ("key=value; std::vector", ["key", "valu", "std", "vector"]),
         ("C++ c#", ["c++", "c", "c#"]),
-        ("에이전트OS를", ["에이전트", "에이", "이전", "전트", "os"]),
-        ("설정에서는", ["설정", "정에", "에서", "서는"]),
-        ("사용합니다", ["사용", "용합", "합니", "니다"]),
-        ("값", ["값"]),
-        ("결과", ["결과"]),
-        ("“설정”을", ["설정", "을"]),
+        ("e-mail", ["e-mail", "email", "e", "mail"]),
+        ("Re-indexing", ["re-indexing", "reindex", "re", "index"]),
+        ("user's don’t", ["user", "don't"]),
+        ("에이전트OS를", ["^에", "에이", "이전", "전트", "os"]),
+        ("API를 commit하면", ["api", "commit"]),
+        ("3시 10개", ["3", "^시", "10", "^개"]),
+        ("설정에서는", ["^설", "설정"]),
+        ("사용합니다", ["^사", "사용"]),
+        ("값", ["^값"]),
+        ("결과", ["^결", "결과"]),
+        ("“설정”", ["^설", "설정"]),
+        ("설정·배포", ["^설", "설정", "^배", "배포"]),
         ("日本語", ["日本", "本語"]),
         ("テスト", ["テス", "スト"]),
         ("café Привет हिन्दी", ["café", "привет", "हिन्दी"]),
@@ -49,6 +57,15 @@ def test_tokens_are_short_and_without_space_and_come_again_the_same(text: str) -
     assert all(token and len(token) <= TOKEN_CHARS_MAX and not any(map(str.isspace, token)) for token in found)
 
 
+@given(
+    st.from_regex(r"[a-zA-Z0-9_]{1,12}(?:[-./'][a-zA-Z0-9]{1,6})?|[가-힣]{1,6}", fullmatch=True),
+    st.text("([{\"'`", max_size=3),
+    st.text(".,;:!?)]}\"'`", max_size=3),
+)
+def test_what_stands_around_a_word_says_nothing(word: str, before: str, after: str) -> None:
+    assert tokens(before + word + after) == tokens(word)
+
+
 @given(st.text(max_size=80))
 def test_case_does_not_change_what_a_plain_word_gives(text: str) -> None:
     words = "".join(character if character.isascii() and character.isalpha() else " " for character in text)
@@ -57,12 +74,67 @@ def test_case_does_not_change_what_a_plain_word_gives(text: str) -> None:
 
 @given(st.text(alphabet="ab 가나_.", max_size=300), st.integers(0, 20))
 def test_the_limit_holds_and_keeps_the_beginning(text: str, limit: int) -> None:
-    assert tokens(text, limit=limit) == tokens(text)[:limit]
+    whole, told = tokens(text), telling_tokens(text)
+    assert tokens(text, limit=limit) == whole[:limit]
+    assert telling_tokens(text, limit=limit) == told[:limit]
+
+
+@pytest.mark.parametrize(("read", "word"), [(tokens, "벚꽃축제장나무"), (telling_tokens, "벚꽃축제장거리")])
+def test_a_small_limit_once_does_not_shorten_the_word_for_ever(read: Callable[..., list[str]], word: str) -> None:
+    assert len(read(word, limit=1)) == 1
+    assert len(read(word)) == len(word)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The mice went home", ["mous", "go", "home"]),
+        ("What is the best way?", ["good", "way"]),
+        ("the children's toys", ["child", "toy"]),
+        ("She bought it, and I've told them", ["buy", "tell"]),
+        ("Don't!", []),
+        ("who are you", []),
+        ("state-of-the-art", ["state-of-the-art", "stateoftheart", "state", "art"]),
+        ("설정은 어디에 있나요", ["^설", "설정", "^어", "어디", "^있"]),
+    ],
+)
+def test_a_text_is_found_by_these_tokens(text: str, found: list[str]) -> None:
+    assert telling_tokens(text) == found
+
+
+@pytest.mark.parametrize("text", ["HTTP RETRY", "Wait v1.2.3 src/app.py", "설정을 바꾼다", "🚀", "日本語", "x_y"])
+def test_what_is_no_stop_word_and_no_irregular_form_is_told_as_it_is(text: str) -> None:
+    assert telling_tokens(text) == tokens(text)
+
+
+def test_no_stop_word_tells_anything_in_any_case() -> None:
+    words = sorted(word for word in STOP_WORDS if "'" not in word)
+    assert telling_tokens(" ".join(words)) == telling_tokens(" ".join(words).title()) == []
+    assert telling_tokens(" ".join(word for word in sorted(STOP_WORDS) if "'" in word)) == []
+
+
+def test_every_irregular_form_is_told_as_its_word() -> None:
+    apart = [form for form, word in irregular_forms().items() if telling_tokens(form) != telling_tokens(word)]
+    assert apart == []
+
+
+@pytest.mark.parametrize("text", ["it's", "rock'n'roll", "DON'T", "O'Brien", "'quoted'"])
+def test_an_apostrophe_alone_is_no_token(text: str) -> None:
+    assert "'" not in tokens(text)
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from([*sorted(STOP_WORDS), "Went", "가나"])).map(" ".join))
+def test_the_tokens_of_a_query_are_distinct_and_tell_something_and_stand_in_its_text(text: str) -> None:
+    found = query_tokens(text, limit=1000)
+    told = telling_tokens(text)
+    assert sorted(set(told), key=told.index)[:1000] == found
+    assert not STOP_WORDS & set(found)
+    assert all(token and len(token) <= TOKEN_CHARS_MAX and not any(map(str.isspace, token)) for token in found)
 
 
 @given(st.text(max_size=200), st.integers(0, 20))
-def test_the_tokens_of_a_query_are_distinct_and_in_order(text: str, limit: int) -> None:
-    assert query_tokens(text, limit=limit) == list(dict.fromkeys(tokens(text)))[:limit]
+def test_the_limit_of_a_query_keeps_its_beginning(text: str, limit: int) -> None:
+    assert query_tokens(text, limit=limit) == query_tokens(text, limit=1000)[:limit]
 
 
 @pytest.mark.parametrize(
@@ -70,19 +142,26 @@ def test_the_tokens_of_a_query_are_distinct_and_in_order(text: str, limit: int) 
     [
         ("user name", "getUserName"),
         ("retry", "it retries"),
+        ("where did she go", "she went to Busan"),
+        ("child", "two children"),
+        ("email", "send an e-mail"),
+        ("e-mail", "her emails"),
         ("설정", "설정을 바꾼다"),
+        ("알려줘", "알려주세요"),
         ("auth.ts", "see src/app/auth.ts"),
         ("재시도 정책", "재시도정책은"),
         ("OS", "에이전트OS를"),
+        ("API는", "API를"),
     ],
 )
 def test_a_question_finds_the_word_in_another_form(asked: str, stored: str) -> None:
-    assert set(query_tokens(asked)) & set(tokens(stored))
+    assert set(query_tokens(asked)) & set(telling_tokens(stored))
 
 
 def test_a_word_without_end_is_cut_and_bounded() -> None:
     assert tokens("x" * 100_000) == ["x" * TOKEN_CHARS_MAX]
-    assert len(tokens("가나다라" * 100_000)) == 5
+    assert tokens("가나다라" * 100_000)[:5] == ["^가", "가나", "나다", "다라", "라가"]
+    assert len(tokens("가나다라" * 100_000)) == 4096
     assert len(tokens("가 " * 100_000)) == 4096
 
 

@@ -301,7 +301,7 @@ class DenseSearch:
         # Also where nothing is yet: a vector that is being made right now must not be saved.
         self._index.erase(unit_ids)
         for folder in self._folders():
-            found = files.read_generation(folder)
+            found = files.generation_from(files.naming(folder))
             if found is not None and folder != self._index.folder:
                 VectorIndex(folder, found.embedder_id, **self._settings).erase(unit_ids)
 

@@ -53,15 +53,23 @@ def new_name(number: int, end: str) -> str:
     return f"{number}-{os.urandom(4).hex()}{end}"
 
 
-def read_generation(folder: str) -> Generation | None:
-    """What the naming file says, or None if there is none that this version can read."""
+def naming(folder: str) -> bytes:
+    """The naming file as it is, empty if there is none. Short enough to be compared whole: times can be equal."""
     try:
-        with open(os.path.join(folder, CURRENT), encoding="utf-8") as file:
-            record = json.load(file)
+        with open(os.path.join(folder, CURRENT), "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def generation_from(content: bytes) -> Generation | None:
+    """What a naming file says, or None if this version can't read it."""
+    try:
+        record = json.loads(content)
         if record.pop("format") != FORMAT:
             return None
         found = Generation(**record | {"struck": tuple(record["struck"])})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
     return found if _is_sound(found) else None
 

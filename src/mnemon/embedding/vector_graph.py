@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     np = Lazy("numpy")
 
-# How many vectors a search looks at: 99.5 of 100 right among the first ten at 100,000, for 0.5 ms.
+# How many vectors a search looks at: of the ten nearest among 100,000 it finds 99.5 %, in about 1 ms.
 _LOOKED_AT = 128
 # Keys of units are below it.
 _FILLERS_FROM = 1 << 63

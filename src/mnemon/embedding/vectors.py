@@ -84,7 +84,7 @@ class VectorIndex:
         self._event_at = event_at or (lambda _: "")
         self._lock_wait_s_max = lock_wait_s_max
         self._view = self._empty
-        self._seen: tuple[int, ...] | None = None
+        self._seen: bytes | None = None
         # Files that were found whole once, or written here, need no second look.
         self._whole: dict[str, str] = {}
 
@@ -156,25 +156,18 @@ class VectorIndex:
     def _current(self) -> VectorView:
         """The last whole save, looked at anew when somebody replaced it."""
         for _ in range(_READ_ATTEMPTS):
-            seen = self._stat()
+            seen = files.naming(self.folder)
             if seen == self._seen:
                 return self._view
-            view = self._read()
-            # Files that are gone may have been replaced between the two looks.
-            if view is not self._empty or seen == self._stat():
+            view = self._read(seen)
+            # Files that are not there may have been replaced between the two looks.
+            if view is not self._empty or seen == files.naming(self.folder):
                 self._view, self._seen = view, seen
                 return view
         return self._empty
 
-    def _stat(self) -> tuple[int, ...]:
-        try:
-            found = os.stat(os.path.join(self.folder, files.CURRENT))
-        except OSError:
-            return ()
-        return found.st_ino, found.st_mtime_ns, found.st_size
-
-    def _read(self) -> VectorView:
-        found = files.read_generation(self.folder)
+    def _read(self, content: bytes) -> VectorView:
+        found = files.generation_from(content)
         ours = self._empty.generation
         if found is None or (found.embedder_id, found.store_id) != (ours.embedder_id, ours.store_id):
             return self._empty

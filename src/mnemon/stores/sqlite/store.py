@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from _thread import allocate_lock, get_ident  # as threading has them, which is a millisecond more to load
 from _weakrefset import WeakSet  # weakref would be one more module
@@ -18,10 +17,14 @@ from mnemon.stores.sqlite.sql import APPLICATION_ID, FORMAT_VERSION, migration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
 
     T = TypeVar("T")
+else:
+    # The same without the adapters of dates, which would be loaded first and are not used.
+    import _sqlite3 as sqlite3
 
 _MAGIC = b"SQLite format 3\0"
 # An empty file beside the database says that it was made: an empty database is then a loss, and not a beginning.

@@ -1,0 +1,95 @@
+"""The frame of a question: how it is asked, not what is asked for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.text.framing import _FRAMES, without_frame
+
+PARTS = (
+    "how many times days ago what is the name of kind did Mina mention last week two total you tell me retry cache 가"
+)
+
+
+def left_of(question):
+    return " ".join(without_frame(question).split())
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("How many times did we deploy?", "did we deploy?"),
+        ("how long more the migration", "the migration"),
+        ("What is the name of the database?", "the database?"),
+        ("What kind of car does Mina drive", "car does Mina drive"),
+        ("Which day was the launch", "was the launch"),
+        ("two weeks ago the pool was full", "the pool was full"),
+        ("Three days before the launch", "the launch"),
+        ("the hotel of last summer", "the hotel of"),
+        ("at the end of the month we pay", "at we pay"),
+        ("what broke yesterday", "what broke"),
+        ("recently the cache broke", "the cache broke"),
+        ("the total number of fish", "the fish"),
+        ("order of the talks from earliest to latest", "the talks"),
+        ("Can you remind me where the key is", "where the key is"),
+        ("Could you please also list the keys", "the keys"),
+        ("tell me about retries", "about retries"),
+        ("any suggestions for dinner", "for dinner"),
+        ("I was wondering where the key is", "where the key is"),
+        ("looking back at our last conversation, the key", ", the key"),
+        ("what did Mina say about Busan", "what about Busan"),
+        ("has the old cook ever mentioned salt", "has the old cook ever mentioned salt"),
+        ("the different retries", "the retries"),
+    ],
+)
+def test_a_frame_is_taken_away_and_the_rest_stays(question, left):
+    assert left_of(question) == left
+    assert left_of(question.upper()) == left.upper()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does Mina live?",
+        "Checkout retries three times",
+        "showed the sword",
+        "however many",
+        "an indifferent cat",
+        "retry after 3 attempts",
+        "the storytelling medium",
+        "결제는 몇 번 재시도하나요?",
+        "",
+    ],
+)
+def test_a_question_without_a_frame_stays_as_it_is(question):
+    assert without_frame(question) == question
+
+
+def test_a_question_may_be_nothing_but_a_frame():
+    assert left_of("How many?") == "?"
+    assert left_of("how many days ago") == ""
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(PARTS.split())).map(" ".join))
+def test_nothing_moves_and_nothing_is_added(question):
+    left = without_frame(question)
+    assert len(left) == len(question)
+    assert all(after in (before, " ") for before, after in zip(question, left, strict=True))
+
+
+@given(st.lists(st.sampled_from([part for part in PARTS.split() if part not in {"did", "is"}])).map(" ".join))
+def test_words_that_are_in_no_frame_are_never_lost(question):
+    left = without_frame(question).split()
+    for word in ("retry", "cache", "가"):
+        assert left.count(word) == question.split().count(word)
+
+
+@pytest.mark.parametrize("frame", [frame for _, frame in _FRAMES], ids=range(len(_FRAMES)))
+@given(data=st.data())
+def test_every_way_to_say_a_frame_is_known_by_its_signs(frame, data):
+    said = data.draw(st.from_regex(re.compile(frame, re.ASCII), fullmatch=True))
+    assert without_frame(said) != said
