@@ -176,6 +176,10 @@ def _typed(name: str, given: Any, default: Any) -> Any:
 
 def _refuse_nonsense(config: Config) -> None:
     """Settings that are well formed and still make no sense together."""
+    if config.recall.fusion not in {"weighted", "rrf"}:
+        raise InvalidInput(
+            f"recall.fusion must be weighted or rrf, not {config.recall.fusion!r}.", hint="Correct it in mnemon.toml."
+        )
     trust, decays = config.trust, config.trust.decay_per_month.values()
     wrong = {
         'store.durability must be "process" or "power"': config.store.durability not in {"process", "power"},

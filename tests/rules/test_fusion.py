@@ -55,7 +55,6 @@ def test_ranks_and_weights_can_be_chosen():
     assert config_from({"recall": {"fusion": "rrf"}}).recall.fusion == "rrf"
 
 
-@pytest.mark.xfail(reason="any text is taken, and means weighted")
 def test_another_way_of_fusion_is_refused():
     with pytest.raises(InvalidInput):
         config_from({"recall": {"fusion": "borda"}})

@@ -56,8 +56,8 @@ def test_a_question_is_after_this(question, intent):
         "list a terror novel",
         "show docs",
         "candid ideas",
-        pytest.param("tell about metrics", marks=pytest.mark.xfail(reason="about me")),
-        pytest.param("the price, did it rise", marks=pytest.mark.xfail(reason="did i")),
+        "tell about metrics",
+        "the price, did it rise",
     ],
 )
 def test_a_sign_that_is_a_part_of_another_word_is_none(question):

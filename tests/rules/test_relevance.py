@@ -117,7 +117,6 @@ def test_neighbours_say_more_the_more_the_order_says():
     assert 0 < lifts[0] < lifts[1] < lifts[2]
 
 
-@pytest.mark.xfail(reason="the window that is called neighbours holds the text's own words too")
 def test_the_share_of_the_neighbours_is_what_they_say_and_not_the_text_itself():
     found = judgements("lamp", [ASKED], [ANSWER], coherence=1.0, sessions=False, speakers=False)
     assert list(found[ASKED.id].shares) == ["lexical"]

@@ -225,6 +225,7 @@ class DenseSearch:
         head: Callable[[], int],
         count_after: Callable[[int], int] | None,
     ) -> str:
+        self._index.refresh()
         run = _Run(self._index, self._embedder, self._note)
         self._note(total=count_after(run.position) if count_after else None, position=run.position)
         # The head first: what is committed after it may or may not be among the changes.

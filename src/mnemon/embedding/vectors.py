@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from mnemon.embedding import vector_files as files
 from mnemon.embedding.vector_files import Generation
@@ -153,6 +154,10 @@ class VectorIndex:
             )
         return query if query.any() else None
 
+    def refresh(self) -> None:
+        """Look at everything anew, also whether the store is still the one it was."""
+        self._seen = None
+
     def _current(self) -> VectorView:
         """The last whole save, looked at anew when somebody replaced it."""
         for _ in range(_READ_ATTEMPTS):
@@ -272,7 +277,8 @@ class VectorIndex:
         index = graph(dim)
         if view.generation.count:
             index.load(os.path.join(self.folder, view.generation.vectors))
-        lost = view.vectors_of([row for row in gone.tolist() if view.is_alone(row, rows)][:_PROOFS_MAX])
+        alone = (row for row in gone.tolist() if view.is_alone(row, rows))
+        lost = view.vectors_of(list(islice(alone, _PROOFS_MAX)))
         take_out(index, view.keys_of(gone))
         if added:
             index.add(keys_of(put), np.stack(added), threads=1)

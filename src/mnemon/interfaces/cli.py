@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from mnemon.interfaces.command import Answer
 
+_NEWLY_MADE_MAX = 50_000
 EXIT_CODE_OF: dict[type[BaseException], int] = {
     NotAllowed: REFUSED,
     Conflict: REFUSED,
@@ -40,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     _let_any_text_out()
     printer = _Printer(as_json="--json" in (given[: given.index("--")] if "--" in given else given))
+    if argv is None:
+        # A process of one command: what is garbage goes with it, unless it runs for long.
+        gc.set_threshold(_NEWLY_MADE_MAX)
     try:
         return _run(given, printer)
     except SystemExit as stopped:

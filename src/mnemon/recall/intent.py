@@ -31,12 +31,12 @@ _PREFERENCE = (
     "선호|좋아하|취향|스타일|관례|습관|즐겨",
 )
 _PROFILE = (
-    "who am i|my name |my role|tech stack|which stack|what stack|about me|my team",
+    "who am i |my name |my role|tech stack|which stack|what stack|about me |my team",
     "내 이름|제 이름|내 역할|기술 스택|우리 팀은|나는 누구",
 )
 _RECALL = (
-    "last time|did we|did i|have we|have i|what happened|when did|remember when|previously|earlier|yesterday|last week"
-    "|history of|how did",
+    "last time|did we |did i |have we |have i |what happened|when did|remember when|previously|earlier|yesterday"
+    "|last week|history of|how did",
     "지난번|저번|어제|언제|했었|했던|기억나|이전에|예전에|지난주|무슨 일",
 )
 _KNOWLEDGE = (

@@ -102,24 +102,24 @@ def judged(
     coherence = coherence if rules.neighbours else 0.0
     placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(found, counted, weights) if coherence and rules.sessions else {}
-    alone: list[bool] = []
+    alone: list[float] = []
     own: list[float] = []
     window: list[float] = []
     for sketch in pool.values():
         counts = counted[sketch.id]
         seen, length = _window(sketch, counts, counted, placed, coherence)
-        alone.append(seen is counts)
         own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
         window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
+        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
     session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
     if rules.fusion == "rrf":
-        own, window, session = map(fusion.reciprocal_ranks, (own, window, session))
+        own, window, alone, session = map(fusion.reciprocal_ranks, (own, window, alone, session))
     best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
     results = []
     for number, sketch in enumerate(pool.values()):
-        wide = _WINDOW_WEIGHT * window[number]
-        # Where nobody stands beside it, a text's window is the text itself.
-        lexical, near = (own[number] + wide, 0.0) if alone[number] else (own[number], wide)
+        # A text's window holds the text itself; what its neighbours say is the rest.
+        near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
+        lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
         meaning = _MEANING_WEIGHT * max(0.0, meanings.get(sketch.id, 0.0) - _FAR_IN_MEANING)
         if lexical or near or session[number] or meaning:
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
@@ -199,7 +199,7 @@ def _session_scores(
 
 def _add_bonuses(result: Relevance, question: Question, own_session: str | None) -> None:
     sketch = result.sketch
-    if sketch.speaker and sketch.speaker in question.speakers:
+    if sketch.speaker and question.speakers.issuperset(sketch.speaker.split()):
         result.bonuses["speaker"] = _SPEAKER_BONUS
     if question.dates:
         on = instant.instant(sketch.occurred_at).date()
