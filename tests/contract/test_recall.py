@@ -50,13 +50,20 @@ def orchards(count, seed=0):
 # What may be handed out
 
 
+FOREIGN = {
+    "task": {"task": "T-2"},
+    "worktree": {"worktree": "feature"},
+    "project": {"project": "bank"},
+    "org": {"org": "other"},
+}
+LIVING = ["draft", "approved", "revived"]
+KEPT_BACK = {"superseded": "superseded by", "archived": "dead tree", "rejected": "not so", "later": "not yet valid"}
+
+
 def lived(seats, clock, chance, number):
-    """A unit with some life behind it, and whether it may be handed out at home."""
-    life = chance.choice(
-        ["draft", "approved", "superseded", "archived", "rejected", "revived", "erased", "later", *FOREIGN]
-    )
-    where = {"worktree": "feature"} if life == "worktree" else {"project": "bank"} if life == "project" else {}
-    where |= {"task": "T-2"} if life == "task" else {"org": "other"} if life == "org" else {}
+    """One or two units with some life behind them, and which."""
+    life = chance.choice([*LIVING, *KEPT_BACK, "erased", *FOREIGN])
+    where = FOREIGN.get(life, {})
     content = f"The orchard at {chance.choice(PLACES)}{number} sells {chance.choice(FRUIT)} after the harvest"
     later = clock.now + timedelta(days=3) if life == "later" else None
     unit = seats.agent(**where).remember(content, occurred_at=later, session=chance.choice([None, "s-1"])).unit
@@ -76,11 +83,6 @@ def lived(seats, clock, chance, number):
     if life == "erased":
         human.erase(unit.id, "asked for")
     return [(unit.id, life)]
-
-
-FOREIGN = ["task", "worktree", "project", "org"]
-LIVING = {"draft", "approved", "revived"}
-KEPT_BACK = {"superseded": "superseded by", "archived": "dead tree", "rejected": "not so", "later": "not yet valid"}
 
 
 @pytest.mark.parametrize("seed", range(5))
