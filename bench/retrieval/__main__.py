@@ -100,7 +100,7 @@ def _retrieval(name: str, rows: Rows, options: argparse.Namespace) -> str:
 def _pairs(name: str, rows: Rows) -> str:
     given = sets.pairs(name)
     for likeness_name, auc in likeness.aucs(given).items():
-        rows[likeness_name] = "not in this version" if auc is None else {"AUC": auc}
+        rows[likeness_name] = "not installed" if auc is None else {"AUC": auc}
     return f"{name}: {len(given.pairs):,} pairs"
 
 

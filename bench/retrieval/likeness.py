@@ -7,39 +7,34 @@ from typing import Any
 
 from bench.retrieval.measures import auc
 from bench.retrieval.sets import Pairs
-from mnemon.embedding.ngram import NgramHashEmbedder, cosine
+from bench.retrieval.variants import SEMANTIC, semantic
+from mnemon.embedding import BagOfWordsEmbedder, Frequencies, NgramHashEmbedder, SentenceEncoder, cosine
 
-try:
-    from mnemon.embedding.rarity import Frequencies
-    from mnemon.embedding.words import BagOfWordsEmbedder
-except ImportError:
-    BagOfWordsEmbedder = None  # type: ignore[assignment, misc]
-
-HASH, HASH_IDF, WORDS, WORDS_IDF = "ngram-hash", "ngram-hash, learnt", "bag-of-words, nothing learnt", "bag-of-words"
-Embed = Callable[[str], Mapping[Any, float]]
+WORDS = "bag-of-words"
 
 
 def aucs(given: Pairs) -> dict[str, float | None]:
-    """The AUC of each similarity of Mnemon; None for one that it has not."""
-    return {name: None if embed is None else _auc(given, embed) for name, embed in _embedders(given).items()}
+    """The AUC of each similarity of Mnemon; None for one that is not installed.
 
-
-def _embedders(given: Pairs) -> dict[str, Embed | None]:
-    """Learnt is how rare each word is, from the set's own texts; never which of them belong together."""
-    plain = NgramHashEmbedder()
-    if BagOfWordsEmbedder is None:
-        return {HASH: plain.embed, HASH_IDF: None, WORDS: None, WORDS_IDF: None}
+    Learnt is how rare each word is, from the set's own texts; never which of them belong together.
+    """
+    plain, learnt = NgramHashEmbedder(), BagOfWordsEmbedder()
     texts = [text for pair in given.pairs for text in pair]
-    weighted = plain.with_frequencies(Frequencies.of(map(plain.embed, texts)))
-    learnt = BagOfWordsEmbedder()
     learnt.learn(texts)
-    return {
-        HASH: plain.embed,
-        HASH_IDF: weighted.embed,
-        WORDS: BagOfWordsEmbedder().embed,
-        WORDS_IDF: learnt.embed,
+    embedders: dict[str, Callable[[str], Mapping[Any, float]]] = {
+        "ngram-hash": plain.embed,
+        "ngram-hash, learnt": plain.with_frequencies(Frequencies.of(map(plain.embed, texts))).embed,
+        f"{WORDS}, nothing learnt": BagOfWordsEmbedder().embed,
+        WORDS: learnt.embed,
     }
+    found: dict[str, float | None] = {
+        name: auc([cosine(embed(left), embed(right)) for left, right in given.pairs], given.same)
+        for name, embed in embedders.items()
+    }
+    return found | {SEMANTIC: None if semantic() is None else _auc_of_sentences(given)}
 
 
-def _auc(given: Pairs, embed: Embed) -> float:
-    return auc([cosine(embed(left), embed(right)) for left, right in given.pairs], given.same)
+def _auc_of_sentences(given: Pairs) -> float:
+    encoder = SentenceEncoder()
+    lefts, rights = (encoder.embed([pair[side] for pair in given.pairs]) for side in (0, 1))
+    return auc([float(left @ right) for left, right in zip(lefts, rights, strict=True)], given.same)

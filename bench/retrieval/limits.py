@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.retrieval.likeness import HASH, WORDS_IDF
+from bench.retrieval.likeness import WORDS
 from bench.retrieval.variants import BM25, DEFAULT
 
 TURNS, SESSIONS, AUC = "R@10", "sessions R@10", "AUC"
@@ -36,11 +36,11 @@ class Limit:
 
 
 def limits(results: Mapping[str, Mapping[str, Any]]) -> list[Limit]:
-    """Every limit that this run can judge, by the default and by the best similarity there is."""
+    """Every limit that this run can judge, by the default, and by its similarity."""
     found = []
     for name, rows in results.items():
         measured = {variant: row for variant, row in rows.items() if isinstance(row, dict)}
-        ours = next((measured[variant] for variant in (DEFAULT, WORDS_IDF, HASH) if variant in measured), {})
+        ours = next((measured[variant] for variant in (DEFAULT, WORDS) if variant in measured), {})
         floor = measured.get(BM25, {})
         for measure in (TURNS, SESSIONS, AUC):
             if measure in ours and (name, measure) in TARGETS:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.retrieval.limits import Limit
-from bench.retrieval.variants import MEANING, NAMES
+from bench.retrieval.variants import DEFAULT, MEANING, NAMES
 
 _SHARES = ("R@1", "R@5", "R@10", "R@20", "all@5", "MRR", "NDCG@10", "sessions R@10", "AUC")
 _NUMBERS = ("words@10", "p50 ms", "p95 ms")
@@ -23,7 +23,6 @@ _COLUMNS = {
     "ms": "one whole recall of 50 items, on a copy of the memory that nobody has read from",
 }
 _WIDE = 160
-_ORDER = {name: place for place, name in enumerate(NAMES)}
 
 
 def console() -> Console:
@@ -49,7 +48,9 @@ def set_table(rows: Rows) -> Table:
         table.add_column(measure, justify="right")
     if "delta" in present:
         table.add_column("R@10 to default [95 %]", no_wrap=True)
-    for name, row in sorted(rows.items(), key=lambda item: _ORDER.get(item[0], len(_ORDER))):
+    # The default was measured first and stands among the others.
+    for name in [name for name in NAMES if name in rows] if DEFAULT in rows else rows:
+        row = rows[name]
         if isinstance(row, str):
             table.add_row(f"{name}: {row}", style="dim")
             continue

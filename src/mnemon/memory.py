@@ -619,7 +619,7 @@ class Seat:
     ) -> Found:
         """The units that answer a question, in order, with reasons; and what was withheld, and why."""
         found = self._found(query, k, kinds, domain, as_of)
-        return replace(found, notes=self._handed([item.unit.id for item in found.items]))
+        return replace(found, notes=(*found.notes, *self._handed([item.unit.id for item in found.items])))
 
     # 5. Context
 
@@ -639,7 +639,7 @@ class Seat:
         k = min(self._memory.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         found = self._found(query, k, kinds, domain, as_of)
         pack = context.packed(found, tokens, count or token_count.estimated_tokens, self._memory._clock())
-        return replace(pack, notes=self._handed([item.unit.id for item in pack.items]))
+        return replace(pack, notes=(*found.notes, *self._handed([item.unit.id for item in pack.items])))
 
     def _found(
         self,

@@ -151,11 +151,13 @@ class SearchIndex(Protocol):
     def coherence(self) -> Mapping[str, Sums]:
         """For each project, what neighbours and strangers in its sessions share (`text.coherence`)."""
 
-    def words_from(self, beginning: str, limit: int) -> list[str]:
-        """Indexed words that begin so, in order."""
+    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
+        """Words of these scopes that begin so, the most frequent of each first."""
 
-    def frequency(self, token: str) -> int:
-        """In how many documents a token occurs."""
+    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
+        """In how many documents of these scopes a word occurs."""
+
+    def documents_in(self, scope_keys: Sequence[str]) -> int: ...
 
     def search(
         self,

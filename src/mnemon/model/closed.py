@@ -65,10 +65,10 @@ else:
         def __copy__(self):
             return self
 
-        def __deepcopy__(self, memo):
+        def __deepcopy__(self, _memo):
             return self
 
-        def __reduce_ex__(self, protocol):
+        def __reduce_ex__(self, _protocol):
             return type(self), (self.value,)
 
     class Names(str, _Member, metaclass=_Closed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemon.errors import StoreUnavailable
 from mnemon.lazy import Lazy
 from mnemon.model.canonical_json import canonical_json
 from mnemon.model.found import Found, Recalled, Withheld
@@ -57,6 +58,7 @@ class Recall:
         self._now = now
         self._rules = rules
         self._visible = presence.visible_keys
+        self._notes: list[str] = []
         self._within: dict[str, Any] = {
             "kinds": list(dict.fromkeys(map(str, kinds))),
             "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
@@ -75,16 +77,19 @@ class Recall:
             return Found(items=tuple(self._newest(limit, k)), withheld=(), intent=question.intent.name)
         ordered, past = self._ordered(question, coherence, limit)
         items, withheld = self._store.read(lambda reader: self._handed_out(reader, ordered, past, k))
-        return Found(items=tuple(items), withheld=tuple(withheld[:_WITHHELD_MAX]), intent=question.intent.name)
+        return Found(
+            items=tuple(items),
+            withheld=tuple(withheld[:_WITHHELD_MAX]),
+            intent=question.intent.name,
+            notes=tuple(self._notes),
+        )
 
     # Which, and in what order
 
     def _ordered(self, question: Question, coherence: float, limit: int) -> tuple[list[Ranked], list[str]]:
         """The candidates in order, and what is past and would have matched."""
-        terms = self._finder.terms(question.weights, spelling=self._rules.spelling)
-        near = self._finder.nearest(
-            question.text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within
-        )
+        terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling)
+        near = self._nearest(question.text)
         weights = {word: term.given for term in terms for word in term.words}
         # Each on its own: however many hypotheses match, they can't crowd out what is trusted (R2).
         found = self._best(weights, TRUSTED_STATE, limit) + self._best(weights, DRAFT_STATE, limit)
@@ -110,6 +115,14 @@ class Recall:
     def _best(self, weights: dict[str, float], state: str, limit: int) -> list[Sketch]:
         found = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
         return [sketch for _, sketch in found]
+
+    def _nearest(self, text: str) -> dict[str, float]:
+        """What is near in meaning; a model that does not answer leaves recall to the words, and is told."""
+        try:
+            return self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
+        except StoreUnavailable as error:
+            self._notes.append(f"Searched by words alone: {error.message}")
+            return {}
 
     def _with_meaning(self, text: str, found: list[Sketch], near: dict[str, float]) -> dict[str, float]:
         """How near each candidate is in meaning; what is near and shares no word is added to the candidates."""

@@ -36,6 +36,7 @@ _PAIRS_ENOUGH = 256
 # A word that nobody wrote: so many that begin like it stand for it, and count for so much.
 _GUESSES_MAX = 20
 _BEGINNING_MIN = 4
+_BEGINNINGS = (0.7, 0.5)
 _LONG_WORD_MIN = 5
 _OF_A_GUESS = 0.7
 
@@ -86,8 +87,8 @@ class Finder:
         if not weights or limit <= 0:
             return []
         with self._lock:
-            weighed, mean = self._weighed(weights)
-            searched = self._searched(weights)
+            weighed, mean = self._weighed(weights, scope_keys)
+            searched = self._searched(weights, scope_keys)
             within: dict[str, Any] = {"states": states, "kinds": kinds, "domains": domains, "limit": limit}
             found = self._tail.best({word: weighed[word] for word in searched}, mean, scope_keys, **within)
             if self._index is not None:
@@ -153,26 +154,26 @@ class Finder:
         changes = lambda position: self._changes_after(position, None)  # noqa: E731
         return changes, lambda: self._store.read(lambda reader: reader.position())
 
-    def terms(self, weights: Mapping[str, float], *, spelling: bool) -> list[Term]:
-        """Each word of a question with its weight here: rare words tell more. One that nobody ever wrote stands for
-        those that begin like it."""
+    def terms(self, weights: Mapping[str, float], scope_keys: Sequence[str], *, spelling: bool) -> list[Term]:
+        """Each word of a question with its weight in these scopes: rare words tell more. One that nobody wrote there
+        stands for those that begin like it."""
         with self._lock:
-            documents, _ = self._size()
+            documents = self._documents_in(scope_keys)
             found = []
             for word, weight in weights.items():
                 words = [word]
-                if spelling and not self._frequency(word) and _is_long_word(word):
-                    words = self._words_from(word[: max(_BEGINNING_MIN, -(-7 * len(word) // 10))])
+                if spelling and not self._frequency(word, scope_keys) and _is_long_word(word):
+                    words = self._guesses(word, scope_keys)
                     weight *= _OF_A_GUESS
-                seen = min(documents, sum(map(self._frequency, words)))
+                seen = min(documents, sum([self._frequency(each, scope_keys) for each in words]))
                 if seen:
                     found.append(Term(words, weight, _rarity(seen, documents)))
             return found
 
-    def weighed(self, words: Sequence[str]) -> tuple[dict[str, float], float, int]:
-        """The weight of each word, the mean length of a text, and the position up to which everything was looked at."""
+    def weighed(self, words: Sequence[str], scope_keys: Sequence[str]) -> tuple[dict[str, float], float, int]:
+        """The weight of each word in these scopes, the mean length of a text, and how far everything was looked at."""
         with self._lock:
-            return *self._weighed(dict.fromkeys(words, 1.0)), self._tail.position
+            return *self._weighed(dict.fromkeys(words, 1.0), scope_keys), self._tail.position
 
     def coherence(self, project: str) -> float:
         """How far neighbours in this project's sessions may speak for each other, from 0 to 1."""
@@ -186,31 +187,43 @@ class Finder:
                 self._coherence_of = (project, self._tail.position)
             return self._coherence
 
-    def _weighed(self, weights: Mapping[str, float]) -> tuple[dict[str, float], float]:
-        documents, mean = self._size()
+    def _weighed(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> tuple[dict[str, float], float]:
+        documents = self._documents_in(scope_keys)
         rarities = {
-            word: weight * _rarity(min(documents, self._frequency(word)), documents) for word, weight in weights.items()
+            word: weight * _rarity(min(documents, self._frequency(word, scope_keys)), documents)
+            for word, weight in weights.items()
         }
-        return rarities, mean
+        return rarities, self._mean_length()
 
-    def _searched(self, weights: Mapping[str, float]) -> dict[str, float]:
+    def _searched(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> dict[str, float]:
         """What is searched for: not what is in thousands of texts, as long as enough else is asked."""
-        rare = {word: weight for word, weight in weights.items() if self._frequency(word) < _COMMON_MIN}
+        rare = {word: weight for word, weight in weights.items() if self._frequency(word, scope_keys) < _COMMON_MIN}
         return rare if len(rare) >= min(_SEARCHED_MIN, len(weights)) else dict(weights)
 
-    def _size(self) -> tuple[int, float]:
-        """How many texts there are, and their mean length, over the index and the tail together."""
+    def _documents_in(self, scope_keys: Sequence[str]) -> int:
+        indexed = self._index.documents_in(scope_keys) if self._index is not None else 0
+        return self._tail.documents_in(scope_keys) + indexed
+
+    def _mean_length(self) -> float:
+        """The mean length of a text, over the index and the tail together."""
         indexed = self._index.documents() if self._index is not None else 0
-        documents = len(self._tail) + indexed
         length = self._tail.total_length + (self._index.mean_length() * indexed if self._index is not None else 0.0)
-        return documents, max(1.0, length / max(1, documents))
+        return max(1.0, length / max(1, len(self._tail) + indexed))
 
-    def _frequency(self, word: str) -> int:
-        return self._tail.frequency(word) + (self._index.frequency(word) if self._index is not None else 0)
+    def _frequency(self, word: str, scope_keys: Sequence[str]) -> int:
+        indexed = self._index.frequency(word, scope_keys) if self._index is not None else 0
+        return self._tail.frequency(word, scope_keys) + indexed
 
-    def _words_from(self, beginning: str) -> list[str]:
-        indexed = self._index.words_from(beginning, _GUESSES_MAX) if self._index is not None else []
-        return list(dict.fromkeys((*self._tail.words_from(beginning, _GUESSES_MAX), *indexed)))[:_GUESSES_MAX]
+    def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:
+        """Words that begin like one that nobody wrote: as much of it as some word has, but not less than half."""
+        for share in _BEGINNINGS:
+            beginning = word[: max(_BEGINNING_MIN, round(share * len(word)))]
+            found = self._tail.words_from(beginning, scope_keys, _GUESSES_MAX)
+            if self._index is not None:
+                found += self._index.words_from(beginning, scope_keys, _GUESSES_MAX)
+            if found:
+                return list(dict.fromkeys(found))[:_GUESSES_MAX]
+        return []
 
     # Following the store
 

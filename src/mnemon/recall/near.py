@@ -43,7 +43,7 @@ class Neighbourhood:
         """Look for statements that share at least half of what this one's telling words weigh."""
         self._finder.catch_up()
         words = telling_tokens(content)
-        weights, mean, position = self._finder.weighed(words)
+        weights, mean, position = self._finder.weighed(words, scope_keys)
         if self._since.position < 0:
             self._since.position = position
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_WORDS_MAX]

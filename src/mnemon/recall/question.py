@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
     from mnemon.config import RecallRules
     from mnemon.recall.intent import Intent
-    from mnemon.text import dates, framing
+    from mnemon.text import dates, framing, hangul
     from mnemon.text.dates import Date
 else:
     dates = Lazy("mnemon.text.dates")
     framing = Lazy("mnemon.text.framing")
+    hangul = Lazy("mnemon.text.hangul")
 
 _QUERY_CHARS_MAX = 8_192
 # A Korean word is several tokens and any other word one: together they should weigh the same.
@@ -37,8 +38,7 @@ class Question:
         self.text = text = text[:_QUERY_CHARS_MAX]
         found = query_tokens(text)
         self.weights = _weighed(text, found, frame=rules.frame)
-        words = {word.strip(".,?!'\"()") for word in text.casefold().split()} if rules.speakers else set()
-        self.speakers = _speakers(words)
+        self.speakers = _speakers(text) if rules.speakers else frozenset()
         self.dates: Sequence[Date] = dates.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
         self.intent: Intent = intent_of(text) if rules.intent else GENERAL
 
@@ -57,9 +57,12 @@ def _is_hangul(token: str) -> bool:
     return token[0] == "^" or "가" <= token[0] <= "힣"
 
 
-def _speakers(words: set[str]) -> frozenset[str]:
+def _speakers(text: str) -> frozenset[str]:
     """Whose turns the question may mean: anybody it names, the user if it says I, the assistant if it says you."""
+    words = {word.strip(".,?!'\"()") for word in text.casefold().replace("\u2019", "'").split()}
     named = {word.removesuffix("'s") for word in words}
+    if not text.isascii():
+        named |= {hangul.stem(word) for word in words if word and "가" <= word[0] <= "힣"}
     if words & _ASKER:
         named.add("user")
     if words & _ASKED:

@@ -70,12 +70,19 @@ class Tail:
             for word, _ in sketch.counted():
                 self._postings[word].discard(unit_id)
 
-    def frequency(self, word: str) -> int:
-        return len(self._postings.get(word, ()))
+    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
+        return sum([self._is_of(unit_id, scope_keys) for unit_id in self._postings.get(word, ())])
 
-    def words_from(self, beginning: str, limit: int) -> list[str]:
-        """Words that begin so."""
-        found = (word for word, units in self._postings.items() if units and word.startswith(beginning))
+    def documents_in(self, scope_keys: Sequence[str]) -> int:
+        return sum([self._is_of(unit_id, scope_keys) for unit_id in self._sketches])
+
+    def _is_of(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
+        sketch = self._sketches[unit_id]
+        return sketch is not None and sketch.scope_key in scope_keys
+
+    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
+        """Words of these scopes that begin so."""
+        found = [word for word in self._postings if word.startswith(beginning) and self.frequency(word, scope_keys)]
         return sorted(found)[:limit]
 
     def best(

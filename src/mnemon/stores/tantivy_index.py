@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
 _OPEN_ATTEMPTS = 4
+# So much of a scope's key tells it from all others: 64 of its 128 bits.
+_SCOPE_CHARS = 16
 _NAP_S = 0.02
 
 
@@ -88,6 +90,8 @@ class TantivyIndex:
         for name in ("scope", "kind", "domain", "state", "place"):
             builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
         builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        # The same words under their scope: how rare a word is must not tell, or depend on, what others wrote.
+        builder.add_text_field("own", tokenizer_name="whitespace", index_option="basic")
         builder.add_bytes_field("sketch", stored=True, indexed=False)
         builder.add_text_field("meta", stored=True, tokenizer_name="raw", index_option="basic")
         return builder.build()
@@ -138,18 +142,31 @@ class TantivyIndex:
         found: Mapping[str, Sums] = self._meta.get("coherence", {})
         return found
 
-    def words_from(self, beginning: str, limit: int) -> list[str]:
+    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
         if not self._meta_known():
             return []
-        found = self._index().searcher().terms_with_prefix("body", beginning, limit=limit)
-        return [word for word, _ in found]
+        searcher = self._index().searcher()
+        return [
+            word.partition(":")[2]
+            for key in scope_keys
+            for word, _ in searcher.terms_with_prefix("own", _owned(key, beginning), limit=limit)
+        ]
 
     def mean_length(self) -> float:
         self._index()
         return float(self._meta.get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
 
-    def frequency(self, token: str) -> int:
-        return int(self._index().searcher().doc_freq("body", token)) if self._meta_known() else 0
+    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
+        if not self._meta_known():
+            return 0
+        searcher = self._index().searcher()
+        return sum([searcher.doc_freq("own", _owned(key, word)) for key in scope_keys])
+
+    def documents_in(self, scope_keys: Sequence[str]) -> int:
+        if not self._meta_known():
+            return 0
+        searcher = self._index().searcher()
+        return sum([searcher.doc_freq("scope", key) for key in scope_keys])
 
     def search(
         self,
@@ -290,5 +307,10 @@ def _document(tantivy: Any, unit: Searchable, sketch: Sketch) -> Any:
         state=[unit.state],
         place=[sketch.place] if sketch.session else [],
         body=[" ".join([" ".join([word] * count) for word, count in sketch.counted()])],
+        own=[" ".join([_owned(unit.scope_key, word) for word, _ in sketch.counted()])],
         sketch=[sketch.to_line().encode()],
     )
+
+
+def _owned(scope_key: str, word: str) -> str:
+    return f"{scope_key[:_SCOPE_CHARS]}:{word}"
