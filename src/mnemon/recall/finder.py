@@ -66,12 +66,14 @@ class Finder:
         self._started = False
         self._base = 0
         self._coherence = 0.0
+        self._frequencies: dict[tuple[str, ...], int] = {}
         self._coherence_of: tuple[str, int] | None = None
 
     def catch_up(self) -> None:
         """See what was written since; to be called before a question is looked up."""
         with self._lock:
             self._catch_up()
+            self._frequencies.clear()
 
     def best(
         self,
@@ -211,8 +213,13 @@ class Finder:
         return max(1.0, length / max(1, len(self._tail) + indexed))
 
     def _frequency(self, word: str, scope_keys: Sequence[str]) -> int:
-        indexed = self._index.frequency(word, scope_keys) if self._index is not None else 0
-        return self._tail.frequency(word, scope_keys) + indexed
+        # One question asks for the same few words again and again.
+        asked = (word, *scope_keys)
+        known = self._frequencies.get(asked)
+        if known is None:
+            indexed = self._index.frequency(word, scope_keys) if self._index is not None else 0
+            known = self._frequencies[asked] = self._tail.frequency(word, scope_keys) + indexed
+        return known
 
     def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:
         """Words that begin like one that nobody wrote: as much of it as some word has, but not less than half."""
