@@ -946,6 +946,16 @@ def test_what_folds_into_its_twin_takes_its_reuses_along(memory, seats):
     assert memory.rebuild().same
 
 
+def test_r6_the_same_said_in_two_sessions_is_one_unit_that_names_both(memory, seats):
+    agent = seats.agent()
+    first = agent.remember(FACT, session="s-1").unit
+    agent.remember(FACT, session="s-2")
+    again = agent.remember(FACT, session="s-1")
+    assert [source.session for source in again.unit.provenance] == ["s-1", "s-2"]
+    assert (again.unit.id, again.unit.session) == (first.id, "s-1")
+    assert memory.rebuild().same
+
+
 def test_g10_repeated_success_makes_a_skill_by_the_rules_alone(seats):
     for task in ("T-1", "T-2"):
         agent = seats.agent(task=task)

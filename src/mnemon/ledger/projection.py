@@ -93,15 +93,15 @@ def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> 
 
 
 def _joined(known: tuple[Provenance, ...], voices: list[dict[str, Any]]) -> tuple[Provenance, ...]:
-    """The provenances of a unit and of its twin, each actor and place once."""
-    heard = {(source.actor, source.scope) for source in known}
-    new = [source for source in map(Provenance.from_json, voices) if (source.actor, source.scope) not in heard]
+    """The provenances of a unit and of its twin, each voice once."""
+    heard = {source.voice for source in known}
+    new = [source for source in map(Provenance.from_json, voices) if source.voice not in heard]
     return (*known, *new)[:PROVENANCE_MAX]
 
 
 def _is_new_voice(unit: Unit, event: Event) -> bool:
-    """One entry for each actor and place: a unit that thousands repeat must not grow with each repetition."""
-    heard = any(source.actor == event.actor and source.scope == event.scope for source in unit.provenance)
+    """One entry for each actor, place and session: a unit that is repeated must not grow with each repetition."""
+    heard = any(source.voice == Provenance.of(event).voice for source in unit.provenance)
     return not heard and len(unit.provenance) < PROVENANCE_MAX
 
 

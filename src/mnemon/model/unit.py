@@ -71,6 +71,11 @@ class Provenance:
     at: datetime
     session: str | None = None
 
+    @property
+    def voice(self) -> tuple[Actor, Scope, str | None]:
+        """What makes it another source than the others: who, where, and in which conversation."""
+        return self.actor, self.scope, self.session
+
     @classmethod
     def of(cls, event: Event) -> Provenance:
         return cls(actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session)

@@ -126,7 +126,9 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Sto
     """Another voice for a known fact; an echo of what recall handed out is only a mention (R6)."""
     cited = [citation.to_json() for citation in claim.citations]
     echo = not cited and _was_handed(act, unit)
-    heard = any(source.actor == act.presence.actor and source.scope == act.presence.scope for source in unit.provenance)
+    presence = act.presence
+    voice = (presence.actor, presence.scope, claim.session or presence.session)
+    heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     event, found = act.record(
         type,
