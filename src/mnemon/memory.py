@@ -673,7 +673,8 @@ class Seat:
         if not unit_ids:
             return ()
         key = self.presence.scope_key
-        new = self._read(lambda reader: [unit_id for unit_id in unit_ids if reader.use(unit_id, key) is None])
+        noted = self._read(lambda reader: reader.noted_uses(unit_ids, key))
+        new = [unit_id for unit_id in unit_ids if unit_id not in noted]
         if not new:
             return ()
         try:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 from mnemon.ledger.audit import checked_chain
 from mnemon.ledger.chain import entry_hash, payload_hash
 from mnemon.model.actor import Actor
-from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation, CitationKind
 from mnemon.model.event import Event, EventType, Stream
 from mnemon.model.ids import new_id
+from mnemon.model.json_text import canonical_json
 from mnemon.model.link import Link, LinkType, Use
 from mnemon.model.scope import Level, Scope
 from mnemon.model.trust import DecayPolicy, Signal, Trust
@@ -755,6 +755,8 @@ class StoreContract:
             store.write(lambda tx: _put_uses(tx, uses[::-1]))
             assert store.read(lambda reader: reader.uses_of_unit("u-1")) == uses[:2]
             assert store.read(lambda reader: reader.uses_of_task("t-2")) == [uses[1], uses[3]]
+            assert store.read(lambda reader: reader.noted_uses(["u-2", "u-3"], "t-2")) == {"u-2"}
+            assert store.read(lambda reader: reader.noted_uses(["u-2"], "t-3")) == set()
             store.write(lambda tx: tx.drop_uses("u-1"))
             assert store.read(lambda reader: reader.uses_of_unit("u-1")) == []
             assert store.read(lambda reader: reader.uses_of_task("t-2")) == [uses[3]]

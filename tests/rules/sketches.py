@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from mnemon.model.canonical_json import canonical_json
+from mnemon.model.json_text import canonical_json
 from mnemon.model.sketch import Sketch
 from mnemon.model.unit import Searchable
 from mnemon.text.sketching import sketched

@@ -8,10 +8,10 @@ from mnemon.errors import InvalidInput
 from mnemon.ledger.act import Act, receipt_for
 from mnemon.ledger.standing import blame, credit, passed_tests, practise, raise_by_evidence, signal
 from mnemon.ledger.twins import said_alike
-from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation, CitationKind
 from mnemon.model.claim import Claim, waiting_key
 from mnemon.model.event import EventType
+from mnemon.model.json_text import canonical_json
 from mnemon.model.outcome import Promotion, Refused, Stored
 from mnemon.model.presence import Presence
 from mnemon.model.scope import Level

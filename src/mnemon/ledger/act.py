@@ -8,9 +8,9 @@ from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemon.lazy import Lazy
 from mnemon.ledger.chain import entry_hash, payload_hash
 from mnemon.model.actor import checked_id
-from mnemon.model.canonical_json import canonical_json
 from mnemon.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
 from mnemon.model.ids import new_id
+from mnemon.model.json_text import canonical_json
 from mnemon.text.secrets import redacted_tree
 
 TYPE_CHECKING = False

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mnemon.model.canonical_json import kept_json
 from mnemon.model.digest import sha256
 from mnemon.model.instant import micros
+from mnemon.model.json_text import kept_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 
 from mnemon.model.actor import Actor
 from mnemon.model.closed import Names
+from mnemon.model.json_text import from_json
 from mnemon.model.scope import Scope
 from mnemon.model.value import value
 
@@ -92,7 +92,7 @@ class Event:
     @property
     def payload(self) -> dict[str, Any] | None:
         """What was recorded, or None once it was erased."""
-        return None if self.body is None else json.loads(self.body)
+        return None if self.body is None else from_json(self.body)
 
     def placed(self, position: int, hash: bytes) -> Event:
         """This event at its place in the log; what was made for one append is completed, not copied."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
 from mnemon.model.closed import Ranks
 from mnemon.model.digest import blake2b
+from mnemon.model.json_text import to_json
 from mnemon.model.value import value
 
 TYPE_CHECKING = False
@@ -105,7 +105,7 @@ class Scope:
 
 @lru_cache(maxsize=1024)
 def _key_of(*segments: str | None) -> str:
-    return blake2b(json.dumps(segments).encode(), digest_size=16).hexdigest()
+    return blake2b(to_json(segments).encode(), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=1024)

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import Actor
-from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation
 from mnemon.model.closed import Names
 from mnemon.model.instant import instant, micros
+from mnemon.model.json_text import canonical_json
 from mnemon.model.scope import Level, Scope
 from mnemon.model.trust import DecayPolicy, Signal, Trust
 from mnemon.model.value import value

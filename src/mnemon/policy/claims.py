@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import checked_id
-from mnemon.model.canonical_json import canonical_json
 from mnemon.model.citation import Citation
 from mnemon.model.claim import Claim
 from mnemon.model.instant import checked_instant
+from mnemon.model.json_text import canonical_json
 from mnemon.model.scope import Level
 from mnemon.model.trust import DecayPolicy, Signal
 from mnemon.model.unit import Kind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mnemon.errors import StoreUnavailable
 from mnemon.lazy import Lazy
-from mnemon.model.canonical_json import canonical_json
 from mnemon.model.found import Found, Recalled, Withheld
 from mnemon.model.instant import micros
+from mnemon.model.json_text import canonical_json
 from mnemon.model.unit import DRAFT_STATE, LIVE_STATES, PAST_STATE, TRUSTED_STATE, Kind
 from mnemon.model.value import replace
 from mnemon.recall.question import Question
@@ -16,7 +16,7 @@ from mnemon.text.coherence import project_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -34,6 +34,7 @@ else:
 _WITHHELD_MAX = 8
 _NEAREST_MAX = 50
 _GLOBAL = "global"
+_CONTRADICTS = "contradicts"
 
 
 class Recall:
@@ -154,7 +155,7 @@ class Recall:
             newest = sorted(fit, key=lambda unit: unit.id, reverse=True)[:limit]
             items = [without_question(unit, self._now, self._rules) for unit in newest]
             items.sort(key=lambda item: (item.tier, -item.score, item.unit.id))
-            return [self._labelled(reader, item) for item in items[:k]]
+            return self._labelled(reader, items[:k])
 
         return self._store.read(look)
 
@@ -168,12 +169,7 @@ class Recall:
         again: list[Recalled] = []
         told: dict[str, Recalled] = {}
         withheld: list[Withheld] = []
-        for candidate in ordered:
-            if len(items) >= k:
-                break
-            unit = reader.unit(candidate.id)
-            if unit is None or unit.scope.key not in self._visible:
-                continue
+        for candidate, unit in self._read_in_order(reader, ordered, k):
             reason = withheld_reason(unit, self._now, self._as_of)
             if reason is not None:
                 withheld.append(Withheld(unit_id=unit.id, reason=reason))
@@ -183,25 +179,35 @@ class Recall:
                 again.append(item)
             else:
                 items.append(item)
+            if len(items) >= k:
+                break
         items += again[: k - len(items)]
         known = {each.unit_id for each in withheld} | {item.unit.id for item in items}
-        for unit_id in past:
-            unit = reader.unit(unit_id)
-            if unit is None or unit.scope.key not in self._visible or unit_id in known:
+        for unit_id, unit in reader.units(past).items():
+            if unit.scope.key not in self._visible or unit_id in known:
                 continue
             reason = withheld_reason(unit, self._now, self._as_of)
             if reason is not None:
                 withheld.append(Withheld(unit_id=unit_id, reason=reason))
-        return [self._labelled(reader, item) for item in items], withheld
+        return self._labelled(reader, items), withheld
 
-    def _labelled(self, reader: Reader, item: Recalled) -> Recalled:
-        """Say how far the item may be believed, and whether another contradicts it."""
-        return replace(item, label=label(item.unit, self._contested(reader, item.unit.id)))
+    def _read_in_order(self, reader: Reader, ordered: Sequence[Ranked], k: int) -> Iterator[tuple[Ranked, Unit]]:
+        """The candidates with their units, as many at a time as are wanted: nearly always the first few will do."""
+        for start in range(0, len(ordered) if k else 0, k or 1):
+            some = ordered[start : start + k]
+            units = reader.units([candidate.id for candidate in some])
+            for candidate in some:
+                unit = units.get(candidate.id)
+                if unit is not None and unit.scope.key in self._visible:
+                    yield candidate, unit
+
+    def _labelled(self, reader: Reader, items: Sequence[Recalled]) -> list[Recalled]:
+        """Say how far each item may be believed, and whether a live unit that this reader sees contradicts it."""
+        return [replace(item, label=label(item.unit, self._contested(reader, item.unit.id))) for item in items]
 
     def _contested(self, reader: Reader, unit_id: str) -> bool:
-        """Whether a live unit that this reader can see contradicts it, undecided."""
         for link in reader.links_of(unit_id):
-            if link.open and link.type == "contradicts":
+            if link.open and link.type == _CONTRADICTS:
                 other = reader.unit(link.target if link.source == unit_id else link.source)
                 if other is not None and other.live and other.scope.key in self._visible:
                     return True

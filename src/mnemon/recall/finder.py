@@ -199,8 +199,14 @@ class Finder:
 
     def _searched(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> dict[str, float]:
         """What is searched for: not what is in thousands of texts, as long as enough else is asked."""
-        rare = {word: weight for word, weight in weights.items() if self._frequency(word, scope_keys) < _COMMON_MIN}
-        return rare if len(rare) >= min(_SEARCHED_MIN, len(weights)) else dict(weights)
+        seen = {word: self._frequency(word, scope_keys) for word in weights}
+        rare = {word: weight for word, weight in weights.items() if seen[word] < _COMMON_MIN}
+        if len(rare) >= min(_SEARCHED_MIN, len(weights)):
+            return rare
+        # What is in every other text tells nothing beside any word at all that is in fewer.
+        half = max(_COMMON_MIN, self._documents_in(scope_keys) // 2)
+        telling = {word: weight for word, weight in weights.items() if seen[word] < half}
+        return telling if any(seen[word] for word in telling) else dict(weights)
 
     def _documents_in(self, scope_keys: Sequence[str]) -> int:
         indexed = self._index.documents_in(scope_keys) if self._index is not None else 0

@@ -141,7 +141,8 @@ def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
     for number, needle, size in needles:
         at = find(needle)
         if at >= 0:
-            counts[number] = counts.get(number, 0.0) + sketch.repeats(at + size)
+            at += size
+            counts[number] = counts.get(number, 0.0) + (sketch.repeats(at) if words[at : at + 1] == ":" else 1)
     return counts
 
 

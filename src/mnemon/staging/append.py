@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mnemon.errors import Conflict
 from mnemon.ledger.act import receipt_for
-from mnemon.model.canonical_json import canonical_json
 from mnemon.model.event import EventType
 from mnemon.model.instant import checked_instant
+from mnemon.model.json_text import canonical_json
 from mnemon.model.value import value
 from mnemon.policy.admission import checked_key, checked_mapping, checked_name, checked_text
 from mnemon.text.secrets import redacted_tree

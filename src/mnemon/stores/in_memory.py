@@ -6,9 +6,9 @@ import threading
 from copy import deepcopy
 
 from mnemon.errors import InvalidInput
-from mnemon.model.canonical_json import canonical_json, json_needles
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
+from mnemon.model.json_text import canonical_json, json_needles
 from mnemon.model.link import Use
 from mnemon.model.unit import Searchable, search_state, unit_to_json
 from mnemon.model.value import replace
@@ -244,6 +244,9 @@ class InMemoryTables:
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
         return self._uses.get((unit_id, task_key))
+
+    def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
+        return {unit_id for unit_id in unit_ids if (unit_id, task_key) in self._uses}
 
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use for _, use in sorted(self._uses.items()) if use.task_key == task_key]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from mnemon.errors import StoreUnavailable
+from mnemon.model.json_text import from_json, to_json
 from mnemon.model.sketch import Sketch
 from mnemon.text.coherence import Coherence
 from mnemon.text.sketching import sketched
@@ -102,7 +102,7 @@ class TantivyIndex:
         searcher = index.searcher()
         query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
         hits = searcher.search(query, 1).hits
-        meta = json.loads(searcher.doc(hits[0][1])["meta"][0]) if hits else {}
+        meta = from_json(searcher.doc(hits[0][1])["meta"][0]) if hits else {}
         # The event at its position tells whether the store went back meanwhile (a backup was restored).
         ours = (
             meta.get("store") == self._store_id
@@ -285,7 +285,7 @@ class TantivyIndex:
         meta["coherence"] = coherence.sums(meta["coherence"])
         meta |= {"store": self._store_id, "version": TOKENS_VERSION, "event": self._event_at(meta["position"])}
         writer.delete_documents_by_term("id", _META)
-        writer.add_document(tantivy.Document(id=[_META], meta=[json.dumps(meta)]))
+        writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
         writer.commit()
         if rebuild:
             writer.garbage_collect_files()

@@ -6,8 +6,9 @@ of unrelated statements they may not. Measured on a sample of what is there, for
 
 from __future__ import annotations
 
-import json
 from math import log, sqrt
+
+from mnemon.model.json_text import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,12 +49,12 @@ class Coherence:
 
 def project_of(session: str) -> str:
     """The project of a session key."""
-    org, project, _ = json.loads(session)
+    org, project, _ = from_json(session)
     return project_key(org, project)
 
 
 def project_key(org: str, project: str | None) -> str:
-    return json.dumps([org, project])
+    return to_json([org, project])
 
 
 def weight_of(sums: Sums | None) -> float:

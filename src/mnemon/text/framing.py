@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
+
+from mnemon.lazy import Lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+else:
+    re = Lazy("re")
 
 _NUMBER = (
     r"(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:a )?few|(?:a )?couple(?: of)?"

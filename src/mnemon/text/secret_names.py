@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache, lru_cache
 
+from mnemon.lazy import Lazy
 from mnemon.text.secret_shapes import is_placeholder, looks_random
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
+else:
+    re = Lazy("re")
 
 # A keyword, and what must come before it for it to be a secret's name; nothing if it is one by itself.
 _KEYWORDS: dict[str, tuple[str, ...]] = {

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
+
+from mnemon.lazy import Lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+else:
+    re = Lazy("re")
 
 # Kind, and the shape of the secret. A shape is tried only when its family's sign is in the text, and no shape may
 # start inside a longer word. None has an upper bound where a rest could be left standing.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
+from mnemon.lazy import Lazy
 from mnemon.text.secret_names import assigned_secrets, is_secret_of
 from mnemon.text.secret_shapes import is_placeholder, looks_random, shapes_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
     from typing import Any
+else:
+    re = Lazy("re")
 
 # No kind of secret is shorter.
 SECRET_CHARS_MIN = 8

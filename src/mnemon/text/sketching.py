@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
+from mnemon.lazy import Lazy
 from mnemon.model.sketch import Sketch
 from mnemon.text.tokens import TOKENS_MAX, telling_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+
     from mnemon.model.unit import Searchable
+else:
+    re = Lazy("re")
 
 
 def sketched(unit: Searchable) -> Sketch:

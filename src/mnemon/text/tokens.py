@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from unicodedata import normalize
 
@@ -11,11 +10,13 @@ from mnemon.text import english_forms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from mnemon.text import hangul
 else:
+    re = Lazy("re")
     hangul = Lazy("mnemon.text.hangul")
 
 # An index built with other rules gives other answers: a change of meaning raises the version.
@@ -140,7 +141,7 @@ def _of_latin(text: str) -> Iterator[str]:
     if _is_plain(text):
         yield _stem(text.lower())[:TOKEN_CHARS_MAX]
         return
-    if _grouped().fullmatch(text):
+    if "," in text and _grouped().fullmatch(text):
         text = text.replace(",", "")
     yield from dict.fromkeys(map(_cut, _whole_and_parts(text)))
 

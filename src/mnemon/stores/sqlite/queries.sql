@@ -47,6 +47,9 @@ ORDER BY e.position;
 -- unit: One unit.
 SELECT body FROM units WHERE id = :id;
 
+-- units: Some units.
+SELECT id, body FROM units WHERE id IN (:unit_ids);
+
 -- units_in: A page of some scopes, newest first.
 SELECT body FROM units
 WHERE scope_key IN (SELECT value FROM json_each(:scope_keys))
@@ -143,6 +146,9 @@ DELETE FROM uses WHERE unit_id = :unit_id;
 
 -- use: What one task did with one unit.
 SELECT * FROM uses WHERE unit_id = :unit_id AND task_key = :task_key;
+
+-- noted_uses: Of some units, those that a task has met.
+SELECT unit_id FROM uses WHERE unit_id IN (:unit_ids) AND task_key = :task_key;
 
 -- uses_of_task: What a task relied on.
 SELECT * FROM uses WHERE task_key = :task_key ORDER BY unit_id;

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from mnemon.errors import InvalidInput, StoreCorrupt
 from mnemon.lazy import Lazy
 from mnemon.model.actor import Actor
-from mnemon.model.canonical_json import canonical_json, json_needles, kept_json
 from mnemon.model.event import Event, EventType, Stream
 from mnemon.model.instant import instant, micros
+from mnemon.model.json_text import canonical_json, from_json, json_needles, kept_json, to_json
 from mnemon.model.scope import Scope
 from mnemon.stores.sqlite.sql import QUERY
 
@@ -32,6 +30,7 @@ else:
 _POSITION = QUERY["position"]
 _MOVE_HEAD = QUERY["move_head"]
 _APPEND = QUERY["append"]
+_BOUND_MAX = 500
 
 
 class SqliteReader:
@@ -46,6 +45,13 @@ class SqliteReader:
 
     def _all(self, query: str, **given: Any) -> sqlite3.Cursor:
         return self._connection.execute(QUERY[query], given)
+
+    def _all_of(self, query: str, unit_ids: Sequence[str], **given: Any) -> Iterator[Any]:
+        """The rows for some units, whose ids are bound one by one: as a JSON array they would end at a NUL."""
+        for start in range(0, len(unit_ids), _BOUND_MAX):
+            bound = {f"unit_{number}": each for number, each in enumerate(unit_ids[start : start + _BOUND_MAX])}
+            text = QUERY[query].replace(":unit_ids", ", ".join([f":{name}" for name in bound]))
+            yield from self._connection.execute(text, bound | given)
 
     def _units(self, query: str, **given: Any) -> list[Unit]:
         return [_unit(body) for (body,) in self._all(query, **given)]
@@ -85,15 +91,16 @@ class SqliteReader:
         return map(_event, self._all("events_of_unit", subject=unit_id))
 
     def events_containing(self, needle: str) -> Iterator[Event]:
-        return map(_event, self._all("events_containing", needles=json.dumps(json_needles(needle))))
+        return map(_event, self._all("events_containing", needles=to_json(json_needles(needle))))
 
     def unit(self, unit_id: str) -> Unit | None:
         row = self._one("unit", id=unit_id)
         return row and _unit(row[0])
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
-        found = ((unit_id, self.unit(unit_id)) for unit_id in unit_ids)
-        return {unit_id: unit for unit_id, unit in found if unit is not None}
+        ids = list(unit_ids)
+        bodies = dict(self._all_of("units", ids))
+        return {unit_id: _unit(bodies[unit_id]) for unit_id in ids if unit_id in bodies}
 
     def units_in(
         self,
@@ -109,7 +116,7 @@ class SqliteReader:
     ) -> list[Unit]:
         return self._units(
             "units_in",
-            scope_keys=json.dumps(scope_keys),
+            scope_keys=to_json(scope_keys),
             kind=kind,
             status=status,
             level=None if level is None else int(level),
@@ -120,17 +127,17 @@ class SqliteReader:
         )
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        return self._units("units_with_text", scope_keys=json.dumps(scope_keys), canonical_key=canonical_key)
+        return self._units("units_with_text", scope_keys=to_json(scope_keys), canonical_key=canonical_key)
 
     def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
-        keys = json.dumps(scope_keys)
+        keys = to_json(scope_keys)
         return self._units("units_with_skeleton", scope_keys=keys, skeleton_key=skeleton_key, limit=limit)
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:
-        return self._units("units_citing", scope_keys=json.dumps(scope_keys), kind=str(kind), ref=ref)
+        return self._units("units_citing", scope_keys=to_json(scope_keys), kind=str(kind), ref=ref)
 
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
-        return (_unit(body) for (body,) in self._all("units_of_kinds", kinds=json.dumps(kinds)))
+        return (_unit(body) for (body,) in self._all("units_of_kinds", kinds=to_json(kinds)))
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
         rows = self._all("searchable_after", position=position, limit=limit)
@@ -141,14 +148,14 @@ class SqliteReader:
 
     def link(self, link_id: str) -> Link | None:
         row = self._one("link", id=link_id)
-        return row and links.Link.from_json(json.loads(row[0]))
+        return row and links.Link.from_json(from_json(row[0]))
 
     def links_of(self, unit_id: str) -> list[Link]:
-        return [links.Link.from_json(json.loads(body)) for (body,) in self._all("links_of", unit_id=unit_id)]
+        return [links.Link.from_json(from_json(body)) for (body,) in self._all("links_of", unit_id=unit_id)]
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
-        rows = self._all("open_links", scope_keys=json.dumps(scope_keys), type=type)
-        return [links.Link.from_json(json.loads(body)) for (body,) in rows]
+        rows = self._all("open_links", scope_keys=to_json(scope_keys), type=type)
+        return [links.Link.from_json(from_json(body)) for (body,) in rows]
 
     def test_passed(self, stream: Stream, name: str) -> bool:
         row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
@@ -157,6 +164,9 @@ class SqliteReader:
     def use(self, unit_id: str, task_key: str) -> Use | None:
         row = self._one("use", unit_id=unit_id, task_key=task_key)
         return row and _use(row)
+
+    def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
+        return {unit_id for (unit_id,) in self._all_of("noted_uses", unit_ids, task_key=task_key)}
 
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [_use(row) for row in self._all("uses_of_task", task_key=task_key)]
@@ -304,7 +314,7 @@ def _event(row: Any) -> Event:
             seq=row[2],
             type=EventType(row[4]),
             actor=Actor.parse(row[5]),
-            scope=Scope.of(json.loads(row[6])),
+            scope=Scope.of(from_json(row[6])),
             session=row[8],
             subject=row[9],
             key=row[10],
@@ -332,7 +342,7 @@ def _event(row: Any) -> Event:
 def _searchable(
     id: str, scope_key: str, status: str, kind: str, domain: str, session: str | None, turn: int, body: str, at: int
 ) -> Searchable:
-    record = json.loads(body)  # json_extract would end a text at its first NUL
+    record = from_json(body)  # json_extract would end a text at its first NUL
     return units.Searchable(
         id=id,
         scope_key=scope_key,
@@ -350,7 +360,7 @@ def _searchable(
 
 def _unit(body: str) -> Unit:
     try:
-        return units.unit_from_json(json.loads(body))
+        return units.unit_from_json(from_json(body))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreCorrupt(
             f"A unit's row is not readable: {error!r}.", hint="Run mnemon rebuild: the log makes it anew."

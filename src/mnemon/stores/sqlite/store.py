@@ -9,8 +9,8 @@ from _weakrefset import WeakSet  # weakref would be one more module
 from collections import deque
 
 from mnemon.errors import Incompatible, MnemonError, StoreCorrupt, StoreError, StoreUnavailable
-from mnemon.model.canonical_json import json_needles
 from mnemon.model.ids import new_id
+from mnemon.model.json_text import json_needles
 from mnemon.stores.sqlite.raw import RawFile, chunks_of, holds_any
 from mnemon.stores.sqlite.reader import SqliteReader, SqliteTransaction
 from mnemon.stores.sqlite.sql import APPLICATION_ID, FORMAT_VERSION, migration
