@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mnemon.model.digest import sha256
 from mnemon.model.instant import micros
 from mnemon.model.json_text import kept_json
@@ -30,12 +32,14 @@ def header(event: Event) -> str:
     who = _encoded(actor.kind, actor.id)
     where = _encoded(scope.org, scope.project, scope.worktree, scope.task)
     said = _encoded(event.session, event.subject, event.key)
-    times = f"{micros(event.occurred_at)},{micros(event.recorded_at)}"
-    digest = event.payload_hash.hex()
+    recorded = micros(event.recorded_at)
+    occurred = recorded if event.occurred_at is event.recorded_at else micros(event.occurred_at)
     return (
-        f'[{CHAIN_VERSION},{place},{event.seq},"{event.id}","{event.type}",{who},[{where}],{said},{times},"{digest}"]'
+        f'[{CHAIN_VERSION},{place},{event.seq},"{event.id}","{event.type}",{who},[{where}],{said},'
+        f'{occurred},{recorded},"{event.payload_hash.hex()}"]'
     )
 
 
+@lru_cache(maxsize=4096)
 def _encoded(*items: str | None) -> str:
     return kept_json(*items)[1:-1]

@@ -55,7 +55,18 @@ def redacted_tree(obj: Any, found: set[str]) -> Any:
     return obj
 
 
+def _is_clean(key: object, item: object) -> bool:
+    """Whether an entry is two texts without a secret, as nearly all are."""
+    if type(key) is not str or type(item) is not str:
+        return False
+    if len(key) >= SECRET_CHARS_MIN and _spans(key):
+        return False
+    return len(item) < SECRET_CHARS_MIN or not (is_secret_of(key, item) or _spans(item))
+
+
 def _redacted_dict(obj: dict[Any, Any], found: set[str]) -> dict[Any, Any]:
+    if all(map(_is_clean, obj, obj.values())):
+        return obj
     result: dict[Any, Any] = {}
     changed = False
     for key, item in obj.items():

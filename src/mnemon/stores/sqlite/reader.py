@@ -211,6 +211,7 @@ class SqliteTransaction(SqliteReader):
         stream_id, seq, _ = self._head(stream)
         assert event.seq == seq + 1, "an event takes the next place of its stream"
         execute = self._connection.execute
+        recorded = micros(event.recorded_at)
         if stream_id:
             execute(_MOVE_HEAD, (event.seq, hash, stream_id))
         else:
@@ -229,8 +230,8 @@ class SqliteTransaction(SqliteReader):
                 event.session,
                 event.subject,
                 event.key,
-                micros(event.occurred_at),
-                micros(event.recorded_at),
+                recorded if event.occurred_at is event.recorded_at else micros(event.occurred_at),
+                recorded,
                 event.body,
                 event.salt,
                 event.payload_hash,
