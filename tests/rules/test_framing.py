@@ -57,6 +57,7 @@ def test_a_frame_is_taken_away_and_the_rest_stays(question, left):
         "Where does Mina live?",
         "Checkout retries three times",
         "showed the sword",
+        "Do the release notes mention the new port?",
         "however many",
         "an indifferent cat",
         "retry after 3 attempts",

@@ -118,9 +118,7 @@ def test_a_noun_is_found_with_any_particle_that_it_can_have(noun):
         assert features(noun)[0] == features(noun + particle)[0], particle
 
 
-@pytest.mark.parametrize(
-    "noun", ["친구", pytest.param("편지", marks=pytest.mark.xfail(reason="편지 is taken for 펴 + ㄴ지"))]
-)
+@pytest.mark.parametrize("noun", ["친구", "편지", "반지", "인가"])
 def test_a_noun_with_only_is_the_noun(noun):
     assert set(features(noun)) & set(features(noun + "만"))
 

@@ -88,6 +88,8 @@ def test_what_has_no_session_has_no_session():
         ("I moved: to Busan", "i moved"),
         ("Mina:no", ""),
         ("3: third", ""),
+        ("Error: the pool is empty", ""),
+        ("TODO: raise the limit", ""),
         ("http://a.example: x", ""),
         ("x" * 40 + ": too long for a name", ""),
         ("nobody says this", ""),

@@ -91,7 +91,8 @@ _FRAMES = (
     ),
     (
         " mention| describe| say| share| tell| talk about",
-        r"(?:did|does|do|has|have|is|was|were|are|had) (?:\w+ ){1,4}?(?:mention|describe|say|share|tell|talk about)",
+        r"(?:did|does|do|has|have|is|was|were|are|had) (?!(?:the|an?|our|my|your|this|that) )(?:\w+ ){1,4}?"
+        r"(?:mention|describe|say|share|tell|talk about)",
     ),
 )
 

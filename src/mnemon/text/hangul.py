@@ -37,6 +37,11 @@ _SHORT_ENDINGS = """
 _AFTER_A = "서 도 야 요 라 주 줘 준 줄 드리 드려 보 봐 본 볼 있 놓 놔 두 둬 버리 버려 져 달"
 _SHORT_AFTER_A = "진 질 지"
 
+# Nouns that only look like a stem with an ending (편지 is a letter, not 펴 + ㄴ지).
+_NOUNS = """
+편지 반지 먼지 단지 번지 전지 논지 견지 인지 별지 현대 군대 연대 근대 온대 안대 인대 빨래 갈래 인가 민가 전가 판다
+"""
+
 _FINALS = {"ㄴ": "\u11ab", "ㄹ": "\u11af", "ㅂ": "\u11b8", "ㅆ": "\u11bb"}
 _WORD_CHARS_MAX = 32
 # A syllable has two or three letters, so four are two syllables.
@@ -54,7 +59,7 @@ def stem(word: str) -> str:
     if len(word) > _WORD_CHARS_MAX:
         return word
     letters = normalize("NFD", word)
-    while (less := _shorter(letters) or _uncontracted(letters)) is not None:
+    while letters not in _nouns() and (less := _shorter(letters) or _uncontracted(letters)) is not None:
         letters = less
     return normalize("NFC", letters)
 
@@ -111,6 +116,11 @@ def _uncontracted(letters: str) -> str | None:
     if last in ("\u110b\u1161", "\u110b\u1165") and len(letters) > 3:
         return letters[:-2]
     return None
+
+
+@cache
+def _nouns() -> frozenset[str]:
+    return frozenset(normalize("NFD", noun) for noun in _NOUNS.split())
 
 
 @cache

@@ -17,6 +17,13 @@ else:
     re = Lazy("re")
 
 
+# What stands before a colon as often as a name does.
+_NO_SPEAKERS = """
+error warning warn info debug trace fatal critical failure exception note todo fixme hint tip example question answer
+update summary result cause fix reason important deprecated see usage output input
+"""
+
+
 def sketched(unit: Searchable) -> Sketch:
     return Sketch(unit, speaker_of(unit.content), telling_tokens(unit.content, limit=TOKENS_MAX))
 
@@ -26,7 +33,8 @@ def speaker_of(text: str) -> str:
     if ":" not in text[:33]:
         return ""
     match = _speaker().match(text)
-    return match[1].casefold() if match else ""
+    name = match[1].casefold() if match else ""
+    return "" if name in _NO_SPEAKERS.split() else name
 
 
 @cache

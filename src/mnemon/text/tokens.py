@@ -20,7 +20,7 @@ else:
     hangul = Lazy("mnemon.text.hangul")
 
 # An index built with other rules gives other answers: a change of meaning raises the version.
-TOKENS_VERSION = 2
+TOKENS_VERSION = 3
 
 TOKEN_CHARS_MAX = 64
 # A text of the largest size allowed is indexed to its last word.
