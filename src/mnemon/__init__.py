@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from mnemon.model.claim import Claim
     from mnemon.model.event import Event, EventType, Receipt
     from mnemon.model.found import Found, Pack, Recalled, Withheld
-    from mnemon.model.outcome import Analysis, Promotion, Refused, Stored
+    from mnemon.model.outcome import Adopted, Analysis, Promotion, Refused, Stored, Swept
     from mnemon.model.scope import Level, Scope, can_promote
     from mnemon.model.unit import Kind, Status, Unit
+    from mnemon.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
     from mnemon.policy.permissions import can_write
     from mnemon.staging.append import Entry
     from mnemon.wiring import open
@@ -37,19 +38,23 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "Actor": "mnemon.model.actor",
     "ActorKind": "mnemon.model.actor",
+    "Adopted": "mnemon.model.outcome",
     "Analysis": "mnemon.model.outcome",
     "AnalystFailed": "mnemon.errors",
+    "ApproachValidation": "mnemon.model.verdict",
     "Citation": "mnemon.model.citation",
     "Claim": "mnemon.model.claim",
     "Conflict": "mnemon.errors",
     "Entry": "mnemon.staging.append",
     "Event": "mnemon.model.event",
     "EventType": "mnemon.model.event",
+    "FailedApproach": "mnemon.model.verdict",
     "Found": "mnemon.model.found",
     "Incompatible": "mnemon.errors",
     "InvalidInput": "mnemon.errors",
     "Kind": "mnemon.model.unit",
     "Level": "mnemon.model.scope",
+    "LoopVerdict": "mnemon.model.verdict",
     "Memory": "mnemon.memory",
     "MnemonError": "mnemon.errors",
     "NotAllowed": "mnemon.errors",
@@ -66,6 +71,7 @@ _HOME_OF = {
     "StoreError": "mnemon.errors",
     "StoreUnavailable": "mnemon.errors",
     "Stored": "mnemon.model.outcome",
+    "Swept": "mnemon.model.outcome",
     "Unit": "mnemon.model.unit",
     "Withheld": "mnemon.model.found",
     "can_promote": "mnemon.model.scope",
@@ -76,19 +82,23 @@ _HOME_OF = {
 __all__ = [
     "Actor",
     "ActorKind",
+    "Adopted",
     "Analysis",
     "AnalystFailed",
+    "ApproachValidation",
     "Citation",
     "Claim",
     "Conflict",
     "Entry",
     "Event",
     "EventType",
+    "FailedApproach",
     "Found",
     "Incompatible",
     "InvalidInput",
     "Kind",
     "Level",
+    "LoopVerdict",
     "Memory",
     "MnemonError",
     "NotAllowed",
@@ -105,6 +115,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "Stored",
+    "Swept",
     "Unit",
     "Withheld",
     "can_promote",

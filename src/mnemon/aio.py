@@ -43,6 +43,11 @@ class AsyncSeat(_Awaitable):
         super().__init__(seat)
 
 
+    @property
+    def loops(self) -> _Awaitable:
+        return _Awaitable(self._wrapped.loops)
+
+
 class AsyncMemory(_Awaitable):
     """A memory whose verbs are coroutines; use it with `async with`."""
 

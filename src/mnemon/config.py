@@ -64,6 +64,13 @@ class RecallRules:
 
 
 @value
+class LoopRules:
+    """How often the same error or approach may fail in a task before it is blocked (S3)."""
+
+    threshold: int = 3
+
+
+@value
 class StoreRules:
     """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
 
@@ -84,10 +91,11 @@ class Config:
     trust: TrustRules = TrustRules()
     retention: RetentionRules = RetentionRules()
     recall: RecallRules = RecallRules()
+    loops: LoopRules = LoopRules()
     store: StoreRules = StoreRules()
 
 
-_SECTIONS = ("limits", "gate", "retention", "recall", "store")
+_SECTIONS = ("limits", "gate", "retention", "recall", "loops", "store")
 
 
 def load(folder: str) -> Config:
@@ -183,6 +191,7 @@ def _refuse_nonsense(config: Config) -> None:
     trust, decays = config.trust, config.trust.decay_per_month.values()
     wrong = {
         'store.durability must be "process" or "power"': config.store.durability not in {"process", "power"},
+        "loops.threshold must be at least 2": config.loops.threshold < 2,
         "recall.half_life_hours must be above 0": config.recall.half_life_hours <= 0,
         "trust.decay_per_month must be at most 1": any(rate > 1 for rate in decays),
         "trust.minimum must be at most trust.maximum": not trust.minimum <= trust.maximum,

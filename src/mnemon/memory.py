@@ -22,15 +22,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from threading import Thread
     from typing import Any, Self, TypeVar
 
     from mnemon import doctor
-    from mnemon.code import git, tree
+    from mnemon.code import codebase, git, sightings, tree
+    from mnemon.code.codebase import Codebase
+    from mnemon.code.view import CodeView
     from mnemon.config import Config
     from mnemon.gate import promote as promotion
     from mnemon.gate import verify as verification
     from mnemon.ledger import audit, replay, standing, transfer
     from mnemon.ledger.act import Act
+    from mnemon.loops import detector
+    from mnemon.loops.detector import CircularFixDetector
     from mnemon.model import citation as citations_model
     from mnemon.model import claim as claims_model
     from mnemon.model import outcome
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from mnemon.model.event import Event, Receipt
     from mnemon.model.found import Found, Pack
     from mnemon.model.outcome import (
+        Adopted,
         Analysis,
         Dispute,
         Erased,
@@ -53,12 +59,14 @@ if TYPE_CHECKING:
         Refused,
         Stats,
         Stored,
+        Swept,
     )
     from mnemon.model.unit import Kind, Status, Unit
+    from mnemon.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
     from mnemon.policy import claims as admission
     from mnemon.policy import retention
     from mnemon.ports import MeaningIndex, Reader, SearchIndex, Store
-    from mnemon.published import disputes, evidence, explain, retirement, succession
+    from mnemon.published import disputes, evidence, explain, janitor, retirement, succession
     from mnemon.published import remember as remembering
     from mnemon.recall import answer, context, finder, near
     from mnemon.text import fence, kept, token_count
@@ -75,12 +83,15 @@ else:
     fence = Lazy("mnemon.text.fence")
     token_count = Lazy("mnemon.text.token_count")
     claims_model = Lazy("mnemon.model.claim")
+    codebase = Lazy("mnemon.code.codebase")
+    detector = Lazy("mnemon.loops.detector")
     disputes = Lazy("mnemon.published.disputes")
     doctor = Lazy("mnemon.doctor")
     evidence = Lazy("mnemon.published.evidence")
     explain = Lazy("mnemon.published.explain")
     finder = Lazy("mnemon.recall.finder")
     git = Lazy("mnemon.code.git")
+    janitor = Lazy("mnemon.published.janitor")
     kept = Lazy("mnemon.text.kept")
     near = Lazy("mnemon.recall.near")
     outcome = Lazy("mnemon.model.outcome")
@@ -89,6 +100,7 @@ else:
     replay = Lazy("mnemon.ledger.replay")
     retention = Lazy("mnemon.policy.retention")
     retirement = Lazy("mnemon.published.retirement")
+    sightings = Lazy("mnemon.code.sightings")
     standing = Lazy("mnemon.ledger.standing")
     succession = Lazy("mnemon.published.succession")
     transfer = Lazy("mnemon.ledger.transfer")
@@ -97,6 +109,8 @@ else:
     verification = Lazy("mnemon.gate.verify")
 
 _PAGE_MAX = 10_000
+_CODEBASES_MAX = 64
+_SWEEP_S_MAX = 10.0
 _REASON_BYTES_MAX = 4_096
 _SIMILAR_EPISODES_MAX = 3
 _TOKENS_MAX = 10_000_000
@@ -126,6 +140,9 @@ class Memory:
         self._clock = clock
         self._ledger = Ledger(store, clock, config)
         self._searching: finder.Finder | None = None
+        self._codebases: dict[str, Codebase] = {}
+        self._looked_at: set[tuple[str, int]] = set()
+        self._sweeps: list[Thread] = []
         self._has_new_units = False
         self._closed = False
 
@@ -166,6 +183,28 @@ class Memory:
         if self._searching is None:
             self._searching = finder.Finder(self._store, self._index, self.config.store, self._meanings)
         return self._searching
+
+    def _codebase(self, root: str) -> Codebase:
+        """The code at that root. It is kept: what was parsed there need not be parsed again."""
+        found = self._codebases.get(root)
+        if found is None:
+            if len(self._codebases) >= _CODEBASES_MAX:
+                self._codebases.clear()
+            found = self._codebases[root] = codebase.Codebase(root)
+        return found
+
+    def _sweep(self, presence: Presence, units: Sequence[Unit]) -> None:
+        """Archive in the background what the code no longer bears out; each version of a unit is looked at once."""
+        new = [unit for unit in units if (unit.id, unit.version) not in self._looked_at]
+        if not new or not self._store.writable or presence.root is None:
+            return
+        self._looked_at |= {(unit.id, unit.version) for unit in new}
+        from threading import Thread
+
+        views = janitor.Views(self._codebase(presence.root), presence.scope)
+        sweep = Thread(target=janitor.sweep_all, args=(self._ledger, new, views), name="mnemon-janitor", daemon=True)
+        self._sweeps = [thread for thread in self._sweeps if thread.is_alive()] + [sweep]
+        sweep.start()
 
     # What the operator does
 
@@ -208,6 +247,19 @@ class Memory:
             for unit in pruned:
                 self._prune_one(unit)
         return outcome.Pruned(units=tuple(unit.id for unit in pruned), kept=kept, dry_run=dry_run)
+
+    def janitor(self, seat: Seat, progress: Progress | None = None) -> Swept:
+        """Look at every unit of the seat's project that cites code: archive what is gone, revive what came back (R11).
+
+        A worktree's units are judged in that worktree, the project's on its default branch.
+        """
+        root = seat.presence.root
+        if root is None:
+            raise InvalidInput(
+                "A sweep compares the memory with code, and this seat has no working tree.",
+                hint="Take a seat with root='path/of/the/worktree'.",
+            )
+        return janitor.swept(self._ledger, janitor.Views(self._codebase(root), seat.scope), progress)
 
     def _prune_one(self, unit: Unit) -> None:
         reason = "retention: old and of little worth (G24)"
@@ -292,6 +344,8 @@ class Memory:
         if self._closed:
             return
         self._closed = True
+        for sweep in self._sweeps:
+            sweep.join(_SWEEP_S_MAX)
         try:
             if self._searching is not None or self._has_new_units:
                 self._finder.close()
@@ -343,6 +397,31 @@ class Seat:
         whole = [_entry(given) for given in entries]
         return self._act(lambda act: [append(act, entry) for entry in whole])
 
+    @property
+    def loops(self) -> CircularFixDetector:
+        """Whether this seat's task goes round in circles."""
+        return detector.CircularFixDetector(self._memory._ledger, self.presence)
+
+    def validate_approach(self, approach: str) -> ApproachValidation:
+        """Whether an approach has not failed yet in this task; to be asked before acting. Nothing is recorded."""
+        return self.loops.validate_approach(None, approach)
+
+    def fail(self, error: str, *, approach: str | None = None, key: str | None = None) -> LoopVerdict:
+        """Record that something failed, and after which approach; the verdict says whether to go on."""
+        return self.loops.check(error, approach=approach, key=key)
+
+    def failed_approaches(self) -> list[FailedApproach]:
+        """What was tried in this task and failed, since it last succeeded or was cleared."""
+        return self.loops.get_failed_approaches()
+
+    def mark_stuck(self, reason: str) -> Receipt:
+        """Call the task stuck: every further attempt is blocked until a person clears it."""
+        return self.loops.mark_subtask_stuck(None, reason)
+
+    def clear_stuck(self, reason: str) -> Receipt:
+        """Let the task start anew; for a person or an orchestrator."""
+        return self.loops.clear(None, reason)
+
     def remember(
         self,
         content: str,
@@ -382,6 +461,7 @@ class Seat:
         self._memory._has_new_units = True
         whole = [self._checked(claim) for claim in claims]
         self._read(lambda reader: self._check_evidence(reader, whole))
+        whole = [self._with_sightings(claim) for claim in whole]
         size = max(1, self._memory.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(whole), size):
@@ -414,7 +494,18 @@ class Seat:
         if fence.has_fence(checked.content):
             checked = replace(checked, content=self._without_recalled(checked.content))
         cited = tuple(tree.checked_in_tree(citation, self.presence.root) for citation in checked.citations)
-        return replace(checked, citations=cited)
+        return replace(checked, citations=cited, seen=())
+
+    def _with_sightings(self, claim: Claim) -> Claim:
+        """The claim with what its text, and the events it cites, name in the working tree."""
+        root = self.presence.root
+        logged = [item.ref for item in claim.citations if item.kind == "log"]
+        # A file's name has a dot inside, nearly always; most texts have none and need no further look.
+        if root is None or not (logged or "." in claim.content.rstrip(".\n ").replace(". ", " ")):
+            return claim
+        events = self._read(lambda reader: [reader.event(event_id) for event_id in logged])
+        data = [(event.payload or {}).get("data") for event in events if event is not None]
+        return replace(claim, seen=sightings.sightings(self._memory._codebase(root), claim.content, data))
 
     def _without_recalled(self, content: str) -> str:
         """What a claim says beyond the context it was given; if nothing, the first unit it repeats, as an echo (R6)."""
@@ -436,8 +527,13 @@ class Seat:
         tests: Sequence[str] = (),
         commit: str | None = None,
         analysis: Analysis | Mapping[str, Any] | None = None,
+        error: str | None = None,
+        approach: str | None = None,
     ) -> Promotion:
-        """Report how the task's verification went: the gate judges what it staged, and an episode is kept."""
+        """Report how the task's verification went: the gate judges what it staged, and an episode is kept.
+
+        Of a failure, say with which `error` and after which `approach`, and the answer's `loop` tells whether to go on.
+        """
         if not isinstance(passed, bool):
             raise InvalidInput(
                 f"passed must be True or False, not {passed!r}.", hint="verify(passed=True, tests=[...])"
@@ -448,12 +544,16 @@ class Seat:
         hands = verification.Hands(
             remember=remembering.remember, record_unit=remembering.record_unit, relate=self._relate_episode
         )
-        judged = self._act(
-            lambda act: verification.verify(
-                act, passed=passed, tests=names, commit=whole, analysis=analysis, hands=hands
-            ),
-            durable=True,
-        )
+        if passed and not (error is None and approach is None):
+            raise InvalidInput("A success has no error to report.", hint="Pass error and approach with passed=False.")
+
+        def judge(act: Act) -> Promotion:
+            judged = verification.verify(act, passed=passed, tests=names, commit=whole, analysis=analysis, hands=hands)
+            if passed:
+                self.loops.settle(act)
+            return replace(judged, loop=None if error is None else self.loops.count(act, error, approach))
+
+        judged = self._act(judge, durable=True)
         return replace(judged, units=tuple(self._aged(unit) for unit in judged.units))
 
     def _whole_hash(self, commit: str | None) -> str | None:
@@ -483,6 +583,47 @@ class Seat:
         level = Level.parse(to)
         self.scope.at(level)
         return self._current(self._act(lambda act: self._promoted(act, unit_id, level, expected_version), durable=True))
+
+    def adopt(self, worktree: str | None = None, *, commit: str | None = None) -> Adopted:
+        """Take over into the project what a worktree verified, each unit through the gate, once its branch is merged.
+
+        `commit` says what was merged if the worktree's folder is gone.
+        """
+        name = checked_id(worktree, "a worktree") if worktree is not None else self.scope.worktree
+        if name is None or self.scope.project is None:
+            raise InvalidInput("Which worktree?", hint="adopt('feat-login'), from a seat in its project.")
+        self._check_merged(name, self._whole_hash(commit))
+        there = Scope(org=self.scope.org, project=self.scope.project, worktree=name)
+        seat = Seat(self._memory, Presence(self.actor, there, self.presence.session, self.presence.root))
+        found = self._read(lambda reader: reader.units_in([there.key], live=True, limit=_PAGE_MAX))
+        trusted = [unit for unit in reversed(found) if unit.status in units_model.TRUSTED]
+        answers = [seat.promote(unit.id, Level.PROJECT) for unit in trusted]
+        return outcome.Adopted(
+            worktree=name,
+            units=tuple(answer.unit for answer in answers if isinstance(answer, outcome.Stored)),
+            refused=tuple(answer for answer in answers if isinstance(answer, outcome.Refused)),
+        )
+
+    def _check_merged(self, worktree: str, commit: str | None) -> None:
+        root = self.presence.root
+        if root is None:
+            raise InvalidInput(
+                "Whether a branch is merged is asked of git, and this seat has no working tree.",
+                hint="Take a seat with root='path/of/the/worktree'.",
+            )
+        code = self._memory._codebase(root)
+        folder = code.worktrees().get(worktree)
+        tip = commit or (None if folder is None else git.head(folder))
+        target = git.default_branch(root)
+        if tip is None or target is None:
+            raise InvalidInput(
+                f"What worktree {worktree!r} was merged with can't be told.", hint="Name it: adopt(..., commit='HASH')."
+            )
+        if not code.history.is_merged(tip, target):
+            raise InvalidInput(
+                f"Worktree {worktree!r} at {tip[:12]} is not merged into {target} yet.",
+                hint="Merge its branch first, or promote single units.",
+            )
 
     @staticmethod
     def _promoted(act: Act, unit_id: str, level: Level, expected_version: int | None) -> Stored | Refused:
@@ -596,9 +737,14 @@ class Seat:
         unit = self._stored(unit_id)
         now = self._memory._clock()
         rules = self._memory.config.trust
-        return self._read(
+        told = self._read(
             lambda reader: explain.explained(reader, unit, self.presence.stream, self.presence.visible_keys, now, rules)
         )
+        view = self._code_view(None, None) if unit.is_bound_to_code else None
+        standing = None if view is None else view().standings([unit]).get(unit.id)
+        if standing is None:
+            return told
+        return replace(told, here=(*((standing.reason,) if standing.reason else ()), *standing.notes))
 
     def history(self, unit_id: str) -> list[Event]:
         """The unit's events, oldest first, without what they tell of units that this seat may not see."""
@@ -615,10 +761,15 @@ class Seat:
         kinds: Sequence[Kind | str] | None = None,
         domain: str | None = None,
         phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
+        at_commit: str | None = None,
         as_of: datetime | None = None,
     ) -> Found:
-        """The units that answer a question, in order, with reasons; and what was withheld, and why."""
-        found = self._found(query, k, kinds, domain, as_of)
+        """The units that answer a question, in order, with reasons; and what was withheld, and why.
+
+        They hold in the code that is checked out where the seat is; `at_commit` looks at another commit, `as_of` back
+        in time.
+        """
+        found = self._found(query, k, kinds, domain, at_commit, as_of)
         return replace(found, notes=(*found.notes, *self._handed([item.unit.id for item in found.items])))
 
     # 5. Context
@@ -632,12 +783,13 @@ class Seat:
         kinds: Sequence[Kind | str] | None = None,
         domain: str | None = None,
         phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
+        at_commit: str | None = None,
         as_of: datetime | None = None,
     ) -> Pack:
         """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer."""
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._memory.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
-        found = self._found(query, k, kinds, domain, as_of)
+        found = self._found(query, k, kinds, domain, at_commit, as_of)
         pack = context.packed(found, tokens, count or token_count.estimated_tokens, self._memory._clock())
         return replace(pack, notes=(*found.notes, *self._handed([item.unit.id for item in pack.items])))
 
@@ -647,6 +799,7 @@ class Seat:
         k: int,
         kinds: Sequence[Kind | str] | None,
         domain: str | None,
+        at_commit: str | None,
         as_of: datetime | None,
     ) -> Found:
         given: Any = query
@@ -664,9 +817,23 @@ class Seat:
             as_of=None if as_of is None else checked_instant(as_of, "as_of"),
             now=self._memory._clock(),
             rules=self._memory.config.recall,
+            code=self._code_view(at_commit, as_of),
         )
         found = recall.answer(query, k)
+        if recall.unsettled and at_commit is None:
+            self._memory._sweep(self.presence, recall.unsettled)
         return replace(found, items=tuple(replace(item, unit=self._aged(item.unit)) for item in found.items))
+
+    def _code_view(self, at_commit: str | None, as_of: datetime | None) -> Callable[[], CodeView] | None:
+        """How to see the code as this seat sees it; None where there is none to see."""
+        commit = self._whole_hash(at_commit)
+        root, project = self.presence.root, self.scope.project
+        if root is None:
+            return None
+        if commit is not None:
+            return lambda: self._memory._codebase(root).view_at(project, commit)
+        # What was true at another time was true at another commit: then time alone decides.
+        return lambda: self._memory._codebase(root).view(project, by_commit=as_of is None)
 
     def _handed(self, unit_ids: list[str]) -> tuple[str, ...]:
         """Record what was handed out: a task's reuse is counted from it, and an echo is known by it (R2, R6)."""

@@ -38,7 +38,9 @@ class Reader(Protocol):
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
         """The events recorded from exactly this scope."""
 
-    def events_of_unit(self, unit_id: str) -> Iterator[Event]: ...
+    def events_of_subject(self, subject: str, *, last: int | None = None) -> Iterator[Event]:
+        """The events about one unit or ledger, oldest first; only the newest `last` of them, if it is given."""
+
     def events_containing(self, needle: str) -> Iterator[Event]:
         """The events whose payload holds this text: verbatim in any string, or in JSON inside a string."""
 
@@ -66,6 +68,9 @@ class Reader(Protocol):
         """Live units of these scopes that differ from a text only in guarded pieces, newest first."""
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]: ...
+    def units_citing_code(self, after: str, limit: int) -> list[Unit]:
+        """Units that cite a file or a symbol, in every scope, in the order of their ids: for the janitor."""
+
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         """Every live unit of these kinds, in every scope: for the operator."""
 

@@ -357,7 +357,7 @@ class StoreContract:
                 )
                 seen = [
                     store.read(lambda reader, id=event.id: reader.event(id)),  # type: ignore[misc]
-                    *store.read(lambda reader, name=name: list(reader.events_of_unit(name))),  # type: ignore[misc]
+                    *store.read(lambda reader, name=name: list(reader.events_of_subject(name))),  # type: ignore[misc]
                     *store.read(lambda reader, scope=scope: list(reader.events_of_scope(scope.key))),  # type: ignore[misc]
                     store.read(
                         lambda reader, name=name, scope=scope: reader.event_for_key(  # type: ignore[misc]
@@ -454,7 +454,10 @@ class StoreContract:
                 ]
             )
             store.write(lambda tx: [recorded(tx, subject=subject) for subject in ("u-", "u-11", "U-1", None)])
-            assert store.read(lambda reader: list(reader.events_of_unit("u-1"))) == written
+            assert store.read(lambda reader: list(reader.events_of_subject("u-1"))) == written
+            for last in (0, 1, len(written), 99):
+                found = store.read(lambda reader, last=last: list(reader.events_of_subject("u-1", last=last)))  # type: ignore[misc]
+                assert found == written[max(0, len(written) - last) :]
 
     def test_events_containing_a_text_are_found_verbatim_at_any_depth(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
@@ -673,6 +676,29 @@ class StoreContract:
             assert (item.id, item.state, item.content, item.changed_at) == ("u-1", "past", "", position)
             assert (item.scope_key, item.kind, item.domain) == (_HERE.key, "fact", "global")
             assert store.read(lambda reader: reader.searchable_count_after(position)) == 0
+
+    def test_units_that_cite_code_are_paged_by_id_whatever_their_scope_or_status(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            cited = {
+                "a": (Citation.file("src/a.py"), Citation.symbol("src/a.py", "f"), Citation.file("src/b.py")),
+                "b": (Citation.test("src/a.py"),),
+                "c": (Citation.symbol("src/c.go", "F"),),
+                "d": (Citation.file("src/d.py"),),
+            }
+            wide = _HERE.at(Level.PROJECT)
+            for id, citations in cited.items():
+                scope = wide if id == "c" else _HERE
+                status = Status.ARCHIVED if id == "d" else Status.VERIFIED
+                unit = made_unit(id, scope=scope, citations=citations, status=status, content=f"it is {id}")
+                store.write(lambda tx, unit=unit: _put(tx, unit, key=unit.content))  # type: ignore[misc]
+
+            def page(after: str, limit: int) -> list[str]:
+                return [unit.id for unit in store.read(lambda reader: reader.units_citing_code(after, limit))]
+
+            assert page("", 9) == ["a", "c", "d"]
+            assert page("", 2) == ["a", "c"]
+            assert page("c", 2) == ["d"]
+            assert page("d", 2) == []
 
     # Links, tests, uses
 

@@ -62,6 +62,16 @@ class Cli:
         """The same command in a process of its own."""
         return subprocess.Popen([sys.executable, "-m", "mnemon", *argv], cwd=self.home, **options)
 
+    def repository(self, **files: str) -> None:
+        """Make the folder a git repository with one more commit; `a__b_py` names a/b.py."""
+        for name, text in {"README_md": "shop"}.items() | files.items():
+            path = self.home / name.replace("__", "/").replace("_py", ".py").replace("_md", ".md")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
+        for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "more"]):
+            subprocess.run(["git", *who, *arguments], cwd=self.home, check=True)
+
     @contextmanager
     def seat(self, actor: str = "agent:coder-1", **where):
         """A seat of the same memory, through the library."""

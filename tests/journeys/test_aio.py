@@ -17,6 +17,8 @@ def test_the_same_verbs_work_awaited(tmp_path):
             stored = await seat.remember("Checkout retries three times")
             found = await seat.recall("how often does checkout retry?")
             check = await memory.audit()
+            assert await seat.loops.get_failed_approaches() == []
+            assert (await seat.fail("KeyError: 'total'")).type == "ALLOW"
             return receipts, stored, found, check
 
     receipts, stored, found, check = asyncio.run(journey())

@@ -27,13 +27,25 @@ def argv_for(cli: Cli, command: str) -> list[str]:
         case "verify":
             cli.unit_at("worktree")
             return ["verify", "--passed", "--test", TEST]
+        case "approach":
+            return ["approach", "raise the pool size"]
+        case "fail":
+            return ["fail", "TimeoutError: the pool is empty", "--approach", "raise the pool size"]
+        case "attempts":
+            cli.ok("fail", "TimeoutError: the pool is empty", "--approach", "raise the pool size")
+            return ["attempts"]
+        case "stuck":
+            return ["stuck", "needs a password"]
+        case "adopt":
+            cli.repository()
+            return ["adopt", "main", "--worktree", "main", "--actor", "orchestrator:lead"]
         case "promote":
             return ["promote", cli.unit_at("worktree"), "--to", "project", "--actor", "orchestrator:lead"]
         case "get" | "explain" | "history" | "use":
             return [command, cli.unit_at("worktree")]
         case "approve":
             return ["approve", cli.unit_at("worktree"), *person]
-        case "units" | "stats" | "audit" | "rebuild" | "reindex" | "prune" | "init" | "doctor" | "policy":
+        case "units" | "stats" | "audit" | "rebuild" | "reindex" | "prune" | "janitor" | "init" | "doctor" | "policy":
             cli.unit_at("worktree")
             return [command]
         case "conflicts" | "resolve":

@@ -28,6 +28,7 @@ TABLE = {
     "resolve": ({H, O}, {H, O}, {H, O}, {H}),
     "revive": ({H, O, S}, {H, O, S}, {H, O, S}, {H, S}),
     "validate": ({A, O, H, S}, {A, O, H, S}, {A, O, H, S}, {A, O, H, S}),
+    "unblock": ({H, O}, {H, O}, {H, O}, {H}),
 }
 ROWS = [
     (deed, level, kind, kind in who[index])

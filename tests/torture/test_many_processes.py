@@ -26,6 +26,20 @@ def test_nothing_is_lost_when_many_processes_log_at_once(worker, folder, full, c
         assert own == [f"{name}:{number}" for number in range(each)], "each process's own order is kept"
 
 
+def test_r9_twenty_agents_that_fail_at_once_are_each_counted(worker, folder, full, checked):
+    processes, each = 20, (10 if full else 3)
+    workers = [worker("fail_together", folder, name, each) for name in range(processes)]
+    for one in workers:
+        assert one.line() == {"ready": True}
+    for one in workers:
+        one.go()
+    told = sorted(tuple(count) for one in workers for count in one.done()[-1]["counts"])
+    assert [count for count, _, _ in told] == list(range(1, processes * each + 1))
+    assert [tries for _, tries, _ in told] == list(range(1, processes * each + 1))
+    assert [verdict for _, _, verdict in told] == ["ALLOW", "WARN"] + ["BLOCK"] * (processes * each - 2)
+    assert len(checked()) == processes * each
+
+
 def test_r5_of_two_revisions_from_one_version_exactly_one_wins(worker, folder, full, checked):
     rounds = 40 if full else 8
     for number in range(rounds):

@@ -50,6 +50,19 @@ def log_together(folder, name, count):
     say(receipts=receipts)
 
 
+def fail_together(folder, name, count):
+    """Fail the same way `count` times, started together with the others, each a little differently said."""
+    ready()
+    counts = []
+    with mnemon.open(folder) as memory:
+        seat = seat_of(memory, name=f"coder-{name}")
+        for number in range(int(count)):
+            said = f"TimeoutError: pool of size {name} timed out after {number}.5 s at 0x7f{name}{number}ab"
+            verdict = seat.fail(said, approach=f"raise the pool size to {10 + number}")
+            counts.append([verdict.details["count"], verdict.details["approach_count"], str(verdict.type)])
+    say(counts=counts)
+
+
 def live(folder, name):
     """Do a bit of everything until killed, acknowledging what is durable."""
     memory = mnemon.open(folder)

@@ -21,9 +21,16 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "log": ("stage", "append a thought, a tool's output, anything, to the log"),
         "remember": ("stage", "claim something; it becomes a unit, joins one, or is refused by a rule"),
     },
+    "loops: whether a task goes round in circles": {
+        "approach": ("loops", "ask before acting: has this approach already failed here?"),
+        "fail": ("loops", "report a failure; the verdict says whether to go on"),
+        "attempts": ("loops", "what was tried in this task and failed"),
+        "stuck": ("loops", "call a task stuck, or clear it"),
+    },
     "gate: verification is what raises": {
         "verify": ("gate", "report how a task's verification went; the gate judges what it staged"),
         "promote": ("gate", "move a unit to a wider level"),
+        "adopt": ("code", "take over what a merged worktree verified"),
     },
     "knowledge: the life of a unit": {
         "get": ("reading", "show one unit"),
@@ -56,6 +63,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "audit": ("operate", "walk the hash chains of the log"),
         "rebuild": ("operate", "recreate everything from the log and compare"),
         "reindex": ("operate", "make the search index anew"),
+        "janitor": ("code", "compare what cites code with the code: archive what is gone, revive what is back"),
         "prune": ("operate", "archive old, worthless episodes and skills (a dry run unless --apply)"),
         "export": ("operate", "write the whole log as JSON lines"),
         "import": ("operate", "read an export back"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mnemon.model.found import Found, Pack, Recalled
     from mnemon.model.outcome import Dispute, Promotion, Refused, Stored
     from mnemon.model.unit import Unit
+    from mnemon.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
 
 _SHOWN_CHARS = 96
 # What is remembered was written by others: it must not move the cursor, recolour the screen or turn the text around.
@@ -153,7 +154,42 @@ def promotion(given: Promotion) -> str:
         lines.append(f"kept     {refusal.unit_id or ''}  by {refusal.rule}: {clean(refusal.reason)}")
     if not given.units and not given.refused:
         lines.append("nothing was staged for the gate to judge")
+    if given.loop is not None:
+        lines += ["", loop(given.loop)]
     return "\n".join(lines)
+
+
+# Loops
+
+
+def approach(given: ApproachValidation) -> str:
+    if given.valid:
+        return "not tried yet in this task"
+    return "\n".join([f"tried already: {clean(given.reason)}", *_failed(given.failed_history), given.suggestion])
+
+
+def loop(given: LoopVerdict) -> str:
+    count, kind = given.details["count"], short(given.details["error"])
+    lines = [f"{given.type}  {'first' if count == 1 else f'{count}.'} time: {kind}"]
+    if given.instruction:
+        lines += ["", clean(given.instruction)]
+    return "\n".join([*lines, *_redactions(given.receipt)])
+
+
+def attempts(given: Sequence[FailedApproach], stuck: str | None) -> str:
+    lines = [f"stuck: {clean(stuck)}"] if stuck is not None else []
+    return "\n".join([*lines, *_failed(given)]) or "Nothing has failed here since the last success."
+
+
+def _failed(given: Sequence[FailedApproach]) -> list[str]:
+    return [
+        line
+        for item in given
+        for line in (
+            f"{item.attempt_count}x  {quoted(item.approach)}  last {age(item.last_attempt_at)}",
+            *(f"    {short(reason)}" for reason in item.failure_reasons),
+        )
+    ]
 
 
 # Knowledge
@@ -249,4 +285,5 @@ def _recalled(rank: int, item: Recalled) -> list[str]:
         f"{rank}. {item.label} {short(one.content, 240)}",
         f"   score {item.score:.2f} ({why})  tier {item.tier}  {one.level}  {age(one.occurred_at)}",
         f"   {one.id}",
+        *(f"   note: {clean(note)}" for note in item.notes),
     ]

@@ -33,6 +33,7 @@ def _chapters(given: Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "status", [f"{given.unit.status}: {clean(given.status_reason)}"]
     yield "trust", [*map(clean, given.why_confidence), *_faded(given)]
     yield "valid", [given.valid]
+    yield "here", [clean(note) for note in given.here]
     yield "replaces", [given.supersedes] if given.supersedes else []
     yield "replaced", [f"by {given.superseded_by}"] if given.superseded_by else []
     yield "disputes", [_dispute(dispute, given.unit.id) for dispute in given.disputes]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mnemon.config import Config
     from mnemon.ledger import projection
     from mnemon.model.presence import Presence
+    from mnemon.model.scope import Level
     from mnemon.model.unit import Unit
     from mnemon.policy.permissions import Deed
     from mnemon.ports import Store, Transaction
@@ -127,14 +128,18 @@ class Act:
 
     def require(self, deed: Deed, unit: Unit) -> None:
         """Refuse the deed unless the policy allows it to this actor at the unit's level (R4)."""
+        self.require_at(deed, unit.level, f"{deed} unit {unit.id}")
+
+    def require_at(self, deed: Deed, level: Level, what: str) -> None:
+        """The same for what is done to no unit."""
         actor = self.presence.actor
-        if not self.config.policy.allows(actor.kind, deed, unit.level):
-            allowed = ", ".join(sorted(self.config.policy.table[deed][unit.level])) or "nobody"
+        if not self.config.policy.allows(actor.kind, deed, level):
+            allowed = ", ".join(sorted(self.config.policy.table[deed][level])) or "nobody"
             rule = self.config.policy.rule_of(deed)
             raise NotAllowed(
-                f"{actor} may not {deed} unit {unit.id} at {unit.level} scope (policy rule {rule}).",
+                f"{actor} may not {what} at {level} scope (policy rule {rule}).",
                 rule=rule,
-                hint=f"At {unit.level} scope this is for: {allowed}.",
+                hint=f"At {level} scope this is for: {allowed}.",
             )
 
 

@@ -22,6 +22,10 @@ class CitationKind(Names):
     SYMBOL = "symbol"
 
 
+# What stands in a working tree and may no longer stand there tomorrow.
+OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
+
+
 @value
 class Citation:
     """One piece of evidence. `ref` is what it points to; `detail` holds what else its kind knows."""

@@ -32,6 +32,8 @@ class Claim:
     key: str | None = None
     decay_policy: DecayPolicy | str | None = None
     attributes: Mapping[str, Any] = {}
+    # What the text names in the working tree; the seat fills it in.
+    seen: tuple[Citation, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -45,6 +47,7 @@ class Claim:
             "session": self.session,
             "decay_policy": self.decay_policy and str(self.decay_policy),
             "attributes": dict(self.attributes),
+            "seen": [citation.to_json() for citation in self.seen],
         }
 
     @classmethod
@@ -55,6 +58,7 @@ class Claim:
                 "kind": Kind(record["kind"]),
                 "level": record["level"] and Level.parse(record["level"]),
                 "citations": tuple(Citation.from_json(item) for item in record["citations"]),
+                "seen": tuple(Citation.from_json(item) for item in record.get("seen", ())),
                 "occurred_at": record["occurred_at"] and instant(record["occurred_at"]),
                 "decay_policy": record["decay_policy"] and DecayPolicy(record["decay_policy"]),
             }

@@ -25,6 +25,7 @@ class EventType(Names):
     UNIT_MERGED = "unit.merged"
     UNIT_MENTIONED = "unit.mentioned"
     UNIT_CITED = "unit.cited"
+    UNIT_MOVED = "unit.moved"
     UNIT_VERIFIED = "unit.verified"
     UNIT_PUBLISHED = "unit.published"
     UNIT_HELD = "unit.held"
@@ -44,10 +45,23 @@ class EventType(Names):
     RECALLED = "recalled"
     TASK_VERIFIED = "task.verified"
     TESTS_RESTATED = "tests.restated"
+    ATTEMPT_FAILED = "attempt.failed"
+    ATTEMPTS_CLEARED = "attempts.cleared"
+    TASK_STUCK = "task.stuck"
 
 
 # Entries that are only read, never projected.
-WITHOUT_EFFECT = frozenset({EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ACT_REFUSED, EventType.UNIT_HELD})
+WITHOUT_EFFECT = frozenset(
+    {
+        EventType.LOGGED,
+        EventType.CLAIM_REFUSED,
+        EventType.ACT_REFUSED,
+        EventType.UNIT_HELD,
+        EventType.ATTEMPT_FAILED,
+        EventType.ATTEMPTS_CLEARED,
+        EventType.TASK_STUCK,
+    }
+)
 
 
 @value

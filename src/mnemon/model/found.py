@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 @value
 class Recalled:
-    """One unit handed out: where it ranks, why, and how to label it for its reader."""
+    """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence."""
 
     unit: Unit
     score: float
     tier: int
     why: Mapping[str, float]
     label: str
+    notes: tuple[str, ...] = ()
 
 
 @value

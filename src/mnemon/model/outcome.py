@@ -8,6 +8,7 @@ from mnemon.model.event import Event, Receipt
 from mnemon.model.link import LinkType
 from mnemon.model.unit import Provenance, Unit
 from mnemon.model.value import value
+from mnemon.model.verdict import LoopVerdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Promotion:
     units: tuple[Unit, ...]
     refused: tuple[Refused, ...]
     receipt: Receipt
+    loop: LoopVerdict | None = None
 
 
 @value
@@ -77,7 +79,10 @@ class Analysis:
 
 @value
 class Explanation:
-    """Everything a unit can say for itself: where from, who, when true, how sure, replaced by what, used by whom."""
+    """Everything a unit can say for itself: where from, who, when true, how sure, replaced by what, used by whom.
+
+    `here` is what the code that is checked out where the seat is has to say about it.
+    """
 
     unit: Unit
     confidence_now: float
@@ -92,6 +97,7 @@ class Explanation:
     disputes: tuple[Dispute, ...]
     used_by: tuple[str, ...]
     history: tuple[Event, ...]
+    here: tuple[str, ...] = ()
 
 
 @value
@@ -150,6 +156,26 @@ class Pruned:
     units: tuple[str, ...]
     kept: int
     dry_run: bool
+
+
+@value
+class Swept:
+    """What a sweep did. `moved` cite a file by its new name now; `skipped` can't be judged from where the seat is."""
+
+    checked: int
+    archived: int
+    revived: int
+    moved: int = 0
+    skipped: int = 0
+
+
+@value
+class Adopted:
+    """What a project took over from a worktree whose branch was merged, and what the gate refused."""
+
+    worktree: str
+    units: tuple[Unit, ...]
+    refused: tuple[Refused, ...]
 
 
 @value

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mnemon.errors import InvalidInput
 from mnemon.model.actor import Actor
-from mnemon.model.citation import Citation
+from mnemon.model.citation import OF_CODE, Citation
 from mnemon.model.closed import Names
 from mnemon.model.instant import instant, micros
 from mnemon.model.json_text import canonical_json
@@ -128,6 +128,7 @@ class Unit:
     archived_from: Status | None = None
     archive_reason: str | None = None
     erased_at: datetime | None = None
+    superseded_from: Status | None = None
     attributes: Mapping[str, Any] = {}
 
     @property
@@ -158,20 +159,31 @@ class Unit:
     def live(self) -> bool:
         return self.status in LIVE
 
+    @property
+    def is_bound_to_code(self) -> bool:
+        """Whether it says anything that code can contradict: a commit it holds from or to, a file, a symbol."""
+        if self.valid_from_commit or self.valid_to_commit:
+            return True
+        return any(citation.kind in OF_CODE for citation in self.citations)
+
     def valid_at(self, moment: datetime) -> bool:
         """Whether it held at `moment`, by time alone (R8)."""
         return self.occurred_at <= moment and (self.valid_to is None or moment < self.valid_to)
 
 
-# How search tells units apart: what may be handed out first, what comes after it, what is only withheld.
-TRUSTED_STATE, DRAFT_STATE, PAST_STATE = "trusted", "draft", "past"
+# How search tells units apart: what may be handed out first, what comes after it, what was trusted until a commit
+# replaced it and so still holds where that commit is not, and what is only withheld.
+TRUSTED_STATE, DRAFT_STATE, REPLACED_STATE, PAST_STATE = "trusted", "draft", "replaced", "past"
 LIVE_STATES = (TRUSTED_STATE, DRAFT_STATE)
 
 
-def search_state(status: Status) -> str:
+def search_state(status: Status, superseded_from: Status | None, valid_to_commit: str | None) -> str:
     if status in TRUSTED:
         return TRUSTED_STATE
-    return DRAFT_STATE if status in LIVE else PAST_STATE
+    if status in LIVE:
+        return DRAFT_STATE
+    still_somewhere = status is Status.DEPRECATED and superseded_from in TRUSTED and valid_to_commit is not None
+    return REPLACED_STATE if still_somewhere else PAST_STATE
 
 
 @value
@@ -217,8 +229,8 @@ def trust_from_json(record: Mapping[str, Any]) -> Trust:
 
 
 def unit_to_json(unit: Unit) -> dict[str, Any]:
-    """The stored form: JSON types only, every field, no derived ones."""
-    return {
+    """The stored form: JSON types only, no derived fields."""
+    record = {
         "id": unit.id,
         "kind": str(unit.kind),
         "content": unit.content,
@@ -245,6 +257,9 @@ def unit_to_json(unit: Unit) -> dict[str, Any]:
         "erased_at": unit.erased_at and micros(unit.erased_at),
         "attributes": dict(unit.attributes),
     }
+    if unit.superseded_from is not None:
+        record["superseded_from"] = str(unit.superseded_from)
+    return record
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
@@ -258,6 +273,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "recorded_at": instant,
     "valid_to": instant,
     "archived_from": Status,
+    "superseded_from": Status,
     "erased_at": instant,
 }
 

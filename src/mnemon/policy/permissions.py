@@ -31,6 +31,7 @@ class Deed(Names):
     CITE = "cite"
     USE = "use"
     VALIDATE = "validate"
+    UNBLOCK = "unblock"
 
 
 _AGENT, _ORCHESTRATOR, _HUMAN, _SYSTEM = ActorKind
@@ -59,6 +60,7 @@ DEFAULT_TABLE: dict[Deed, dict[Level, frozenset[ActorKind]]] = {
     Deed.CITE: _READERS,
     Deed.USE: _READERS,
     Deed.VALIDATE: _READERS,
+    Deed.UNBLOCK: _JUDGES,
 }
 DEFAULT_VALIDATED = frozenset({Level.PROJECT, Level.ORG})
 

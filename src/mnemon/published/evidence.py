@@ -5,15 +5,18 @@ from __future__ import annotations
 from mnemon.errors import InvalidInput, NotAllowed
 from mnemon.ledger.standing import change, check_citations, credit, raise_by_evidence, signal
 from mnemon.model.actor import ActorKind
-from mnemon.model.citation import Citation
+from mnemon.model.citation import OF_CODE, Citation
 from mnemon.model.event import EventType
 from mnemon.model.link import Use
 from mnemon.model.trust import Signal
 from mnemon.model.unit import Status
+from mnemon.model.value import replace
 from mnemon.policy.permissions import Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mnemon.ledger.act import Act
     from mnemon.model.unit import Unit
 
@@ -28,6 +31,17 @@ def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | Non
     if citation in unit.citations:
         return raise_by_evidence(act, unit)
     return raise_by_evidence(act, change(act, EventType.UNIT_CITED, unit, {"cite": [citation.to_json()]}))
+
+
+def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int | None) -> Unit:
+    """Cite files by the names they have now; the event keeps the old ones."""
+    unit = act.changeable_unit(unit_id, expected_version)
+    act.require(Deed.CITE, unit)
+    cited = [
+        replace(item, ref=moves.get(item.ref, item.ref)) if item.kind in OF_CODE else item for item in unit.citations
+    ]
+    changes = {"citations": [citation.to_json() for citation in dict.fromkeys(cited)]}
+    return change(act, EventType.UNIT_MOVED, unit, {"moves": dict(moves), "set": changes})
 
 
 def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None) -> Unit:
@@ -80,7 +94,7 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 def _was_rejected(act: Act, unit: Unit) -> bool:
     """Whether it was a rejection that archived the unit."""
     leaving = {EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED}
-    left = [event.type for event in act.transaction.events_of_unit(unit.id) if event.type in leaving]
+    left = [event.type for event in act.transaction.events_of_subject(unit.id) if event.type in leaving]
     return bool(left) and left[-1] is EventType.UNIT_REJECTED
 
 

@@ -59,7 +59,7 @@ def explained(
 def told(reader: Reader, unit_id: str, visible_keys: Sequence[str]) -> list[Event]:
     """The unit's events, without links to units that the reader may not see: their notes quote them."""
     events = []
-    for event in reader.events_of_unit(unit_id):
+    for event in reader.events_of_subject(unit_id):
         link = reader.link(event.id) if event.type is EventType.LINK_ADDED else None
         if event.type is not EventType.LINK_ADDED or (link and _both_visible(reader, link, visible_keys)):
             events.append(event)
@@ -112,6 +112,6 @@ def _users(reader: Reader, unit: Unit) -> list[str]:
     """The tasks that were credited with reusing it, named by the events that say so."""
     return [
         str(event.scope.task)
-        for event in reader.events_of_unit(unit.id)
+        for event in reader.events_of_subject(unit.id)
         if event.type is EventType.UNIT_USED and event.scope.task is not None
     ]

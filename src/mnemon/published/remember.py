@@ -6,6 +6,7 @@ from mnemon.errors import Conflict
 from mnemon.ledger.act import receipt_for
 from mnemon.ledger.standing import check_citations, passed_tests, raise_by_evidence
 from mnemon.ledger.twins import said_alike
+from mnemon.model.citation import CitationKind
 from mnemon.model.claim import Claim, waiting_key
 from mnemon.model.event import EventType
 from mnemon.model.ids import new_id
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemon.ledger.act import Act
+    from mnemon.model.citation import Citation
     from mnemon.model.event import Event
     from mnemon.model.unit import Unit
 
@@ -176,7 +178,7 @@ def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[st
         "status": str(status),
         "trust": trust_to_json(Trust(confidence=confidence, since=act.now, decay_policy=decay)),
         "importance": claim.importance,
-        "citations": [citation.to_json() for citation in claim.citations],
+        "citations": [citation.to_json() for citation in (*claim.citations, *_seen(claim))],
         "attributes": dict(claim.attributes),
     }
     return act.record(
@@ -187,6 +189,17 @@ def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[st
         occurred_at=claim.occurred_at,
         session=claim.session,
     )
+
+
+def _seen(claim: Claim) -> list[Citation]:
+    """What the text names in the working tree and nobody cited already: support, though it verifies nothing (R2)."""
+    cited = {str(citation) for citation in claim.citations}
+    files = {citation.ref for citation in claim.citations if citation.kind in (CitationKind.FILE, CitationKind.SYMBOL)}
+    return [
+        citation
+        for citation in claim.seen
+        if str(citation) not in cited and not (citation.kind is CitationKind.FILE and citation.ref in files)
+    ]
 
 
 def link_units(act: Act, source: str, target: str, type: LinkType, weight: float, note: str) -> Link:

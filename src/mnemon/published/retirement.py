@@ -153,11 +153,11 @@ def _provable(act: Act, contents: tuple[str, ...]) -> tuple[str, ...]:
 
 def _events_about(act: Act, unit: Unit) -> list[Event]:
     """The unit's own events, those of its links, and every event that quotes it, if it is long enough for a quote."""
-    events = list(act.transaction.events_of_unit(unit.id))
+    events = list(act.transaction.events_of_subject(unit.id))
     for link in act.transaction.links_of(unit.id):
         added = act.transaction.event(link.id)
         events += [added] if added is not None else []
-        events += act.transaction.events_of_unit(link.id)
+        events += act.transaction.events_of_subject(link.id)
     lived_in = {event.stream for event in events} | {act.presence.stream}
     for text in _spellings(unit, events):
         events += [event for event in act.transaction.events_containing(text) if event.stream in lived_in]

@@ -58,6 +58,7 @@ def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) ->
         "contradiction_note": reason,
         "valid_to": micros(max(act.now, old.occurred_at)),
         "valid_to_commit": commit,
+        "superseded_from": str(old.status),
     }
     change(act, EventType.UNIT_SUPERSEDED, old, {"new": new.id, "reason": reason, "set": changes})
     gained = {"supersedes": old.id, "valid_from_commit": new.valid_from_commit or commit}

@@ -7,7 +7,7 @@ from mnemon.lazy import Lazy
 from mnemon.model.found import Found, Recalled, Withheld
 from mnemon.model.instant import micros
 from mnemon.model.json_text import canonical_json
-from mnemon.model.unit import DRAFT_STATE, LIVE_STATES, PAST_STATE, TRUSTED_STATE, Kind
+from mnemon.model.unit import DRAFT_STATE, LIVE_STATES, PAST_STATE, REPLACED_STATE, TRUSTED_STATE, Kind, Status
 from mnemon.model.value import replace
 from mnemon.recall.question import Question
 from mnemon.recall.relevance import HOPS, SELF_CONTAINED, judged
@@ -16,10 +16,11 @@ from mnemon.text.coherence import project_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from typing import Any
 
+    from mnemon.code.view import CodeView, Standing
     from mnemon.config import RecallRules
     from mnemon.model.presence import Presence
     from mnemon.model.sketch import Sketch
@@ -51,6 +52,7 @@ class Recall:
         as_of: datetime | None,
         now: datetime,
         rules: RecallRules,
+        code: Callable[[], CodeView] | None = None,
     ) -> None:
         self._store = store
         self._finder = finder
@@ -59,7 +61,12 @@ class Recall:
         self._now = now
         self._rules = rules
         self._visible = presence.visible_keys
+        self._code = code
+        self._standings: dict[str, Standing] = {}
+        self._intent = ""
         self._notes: list[str] = []
+        # What this reader's code no longer bears out, or only under another name.
+        self.unsettled: list[Unit] = []
         self._within: dict[str, Any] = {
             "kinds": list(dict.fromkeys(map(str, kinds))),
             "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
@@ -74,16 +81,11 @@ class Recall:
         # Where turns speak for each other, more of them have a say.
         least = self._rules.candidates_min if coherence else self._rules.candidates_min // 2
         limit = max(least, k * self._rules.candidates_per_item) if k else 0
+        self._intent = question.intent.name
         if not question.weights:
-            return Found(items=tuple(self._newest(limit, k)), withheld=(), intent=question.intent.name)
+            return self._newest(limit, k)
         ordered, past = self._ordered(question, coherence, limit)
-        items, withheld = self._store.read(lambda reader: self._handed_out(reader, ordered, past, k))
-        return Found(
-            items=tuple(items),
-            withheld=tuple(withheld[:_WITHHELD_MAX]),
-            intent=question.intent.name,
-            notes=tuple(self._notes),
-        )
+        return self._handed_out(ordered, past, k)
 
     # Which, and in what order
 
@@ -95,8 +97,14 @@ class Recall:
         # Each on its own: however many hypotheses match, they can't crowd out what is trusted (R2).
         found = self._best(weights, TRUSTED_STATE, limit) + self._best(weights, DRAFT_STATE, limit)
         past = self._best(weights, PAST_STATE, limit if self._as_of else _WITHHELD_MAX)
+        # What a commit replaced may still hold where this reader is.
+        replaced = self._best(weights, REPLACED_STATE, limit if self._as_of or self._code else _WITHHELD_MAX)
         if self._as_of:
             found += past
+        if self._as_of or self._code:
+            found += replaced
+        else:
+            past += replaced
         meanings = near and self._with_meaning(question.text, found, near)
         presence = self._presence
         around = self._around(found) if coherence and self._rules.neighbours else []
@@ -138,68 +146,99 @@ class Recall:
             return []
         leaning = [sketch for sketch in found[: self._rules.expanded_max] if sketch.length <= SELF_CONTAINED]
         known = {sketch.id for sketch in found}
-        states = [*LIVE_STATES, PAST_STATE] if self._as_of else LIVE_STATES
+        states = [*LIVE_STATES, REPLACED_STATE, PAST_STATE] if self._as_of else LIVE_STATES
         around = self._finder.around(leaning, HOPS, self._visible, states=states)
         return [sketch for sketch in around if sketch.id not in known]
 
-    def _newest(self, limit: int, k: int) -> list[Recalled]:
+    def _newest(self, limit: int, k: int) -> Found:
         """With nothing to search for, what is newest."""
+        found = self._store.read(lambda reader: self._newest_units(reader, limit))
+        self._look_at_code(found)
+        items = []
+        for unit in sorted(found, key=lambda unit: unit.id, reverse=True):
+            reason, notes, shown = self._judged(unit)
+            if reason is None:
+                items.append(replace(without_question(shown, self._now, self._rules), notes=notes))
+        items = sorted(items[:limit], key=lambda item: (item.tier, -item.score, item.unit.id))
+        return self._store.read(lambda reader: self._answered(reader, items[:k], {}, ()))
 
-        def look(reader: Reader) -> list[Recalled]:
-            found: list[Unit] = []
-            kinds: list[Kind | None] = [Kind(kind) for kind in self._within["kinds"]]
-            for kind in kinds or [None]:
-                for domain in self._within["domains"] or [None]:
-                    found += reader.units_in(self._visible, kind=kind, domain=domain, live=True, limit=limit)
-            fit = [unit for unit in found if withheld_reason(unit, self._now, self._as_of) is None]
-            newest = sorted(fit, key=lambda unit: unit.id, reverse=True)[:limit]
-            items = [without_question(unit, self._now, self._rules) for unit in newest]
-            items.sort(key=lambda item: (item.tier, -item.score, item.unit.id))
-            return self._labelled(reader, items[:k])
-
-        return self._store.read(look)
+    def _newest_units(self, reader: Reader, limit: int) -> list[Unit]:
+        found: list[Unit] = []
+        kinds: list[Kind | None] = [Kind(kind) for kind in self._within["kinds"]]
+        for kind in kinds or [None]:
+            for domain in self._within["domains"] or [None]:
+                found += reader.units_in(self._visible, kind=kind, domain=domain, live=True, limit=limit)
+        return found
 
     # What may be handed out
 
-    def _handed_out(
-        self, reader: Reader, ordered: Sequence[Ranked], past: Sequence[str], k: int
-    ) -> tuple[list[Recalled], list[Withheld]]:
+    def _handed_out(self, ordered: Sequence[Ranked], past: Sequence[str], k: int) -> Found:
         """The first `k` that may be handed out, and of those that may not, why."""
         items: list[Recalled] = []
         again: list[Recalled] = []
         told: dict[str, Recalled] = {}
-        withheld: list[Withheld] = []
-        for candidate, unit in self._read_in_order(reader, ordered, k):
-            reason = withheld_reason(unit, self._now, self._as_of)
-            if reason is not None:
-                withheld.append(Withheld(unit_id=unit.id, reason=reason))
-                continue
-            item = Recalled(unit=unit, score=candidate.score, tier=candidate.tier, why=candidate.why, label="")
-            if self._rules.distinct and _says_the_same(told.setdefault(candidate.words, item), item):
-                again.append(item)
-            else:
-                items.append(item)
+        withheld: dict[str, str] = {}
+        for start in range(0, len(ordered) if k else 0, k or 1):
+            # As many at a time as are wanted: nearly always the first few will do.
+            for candidate, unit in self._read(ordered[start : start + k]):
+                reason, notes, shown = self._judged(unit)
+                if reason is not None:
+                    withheld[unit.id] = reason
+                    continue
+                item = Recalled(
+                    unit=shown, score=candidate.score, tier=candidate.tier, why=candidate.why, label="", notes=notes
+                )
+                if self._rules.distinct and _says_the_same(told.setdefault(candidate.words, item), item):
+                    again.append(item)
+                elif len(items) < k:
+                    items.append(item)
             if len(items) >= k:
                 break
         items += again[: k - len(items)]
-        known = {each.unit_id for each in withheld} | {item.unit.id for item in items}
-        for unit_id, unit in reader.units(past).items():
-            if unit.scope.key not in self._visible or unit_id in known:
-                continue
-            reason = withheld_reason(unit, self._now, self._as_of)
-            if reason is not None:
-                withheld.append(Withheld(unit_id=unit_id, reason=reason))
-        return self._labelled(reader, items), withheld
+        return self._store.read(lambda reader: self._answered(reader, items, withheld, past))
 
-    def _read_in_order(self, reader: Reader, ordered: Sequence[Ranked], k: int) -> Iterator[tuple[Ranked, Unit]]:
-        """The candidates with their units, as many at a time as are wanted: nearly always the first few will do."""
-        for start in range(0, len(ordered) if k else 0, k or 1):
-            some = ordered[start : start + k]
-            units = reader.units([candidate.id for candidate in some])
-            for candidate in some:
-                unit = units.get(candidate.id)
-                if unit is not None and unit.scope.key in self._visible:
-                    yield candidate, unit
+    def _read(self, candidates: Sequence[Ranked]) -> list[tuple[Ranked, Unit]]:
+        """Some candidates with their units, as far as this reader may see them; what the code says is asked at once."""
+        found = self._store.read(lambda reader: reader.units([candidate.id for candidate in candidates]))
+        units = {unit_id: unit for unit_id, unit in found.items() if unit.scope.key in self._visible}
+        self._look_at_code(units.values())
+        return [(candidate, units[candidate.id]) for candidate in candidates if candidate.id in units]
+
+    def _look_at_code(self, units: Iterable[Unit]) -> None:
+        """Ask what the code says of those that it can contradict; where there are none, it need not be looked at."""
+        bound = [unit for unit in units if unit.is_bound_to_code] if self._code is not None else []
+        self._standings = self._code().standings(bound) if bound and self._code is not None else {}
+
+    def _judged(self, unit: Unit) -> tuple[str | None, tuple[str, ...], Unit]:
+        """Why the unit is withheld, if it is; what its reader should know; and the unit as it stands here."""
+        standing = self._standings.get(unit.id)
+        if standing is None:
+            return withheld_reason(unit, self._now, self._as_of), (), unit
+        elsewhere = standing.replaced_elsewhere
+        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or standing.reason
+        if reason is standing.reason and (standing.is_stale or standing.moves):
+            self.unsettled.append(unit)
+        if elsewhere and unit.status is Status.DEPRECATED:
+            unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
+        return reason, standing.notes, unit
+
+    def _answered(
+        self, reader: Reader, items: Sequence[Recalled], withheld: dict[str, str], past: Sequence[str]
+    ) -> Found:
+        handed = {item.unit.id for item in items}
+        for unit_id, unit in reader.units([unit_id for unit_id in past if unit_id not in handed]).items():
+            if unit.scope.key in self._visible and unit_id not in withheld:
+                reason = withheld_reason(unit, self._now, self._as_of)
+                if reason is not None:
+                    withheld[unit_id] = reason
+        return Found(
+            items=tuple(self._labelled(reader, items)),
+            withheld=tuple(Withheld(unit_id=unit_id, reason=reason) for unit_id, reason in withheld.items())[
+                :_WITHHELD_MAX
+            ],
+            intent=self._intent,
+            notes=tuple(self._notes),
+        )
 
     def _labelled(self, reader: Reader, items: Sequence[Recalled]) -> list[Recalled]:
         """Say how far each item may be believed, and whether a live unit that this reader sees contradicts it."""

@@ -48,7 +48,8 @@ def head_of(item: Recalled, now: datetime) -> str:
     """What a reader should know of a memory before reading it: whether it is sure, how old it is, where it holds."""
     unit = item.unit
     age = _age((now - unit.occurred_at).total_seconds())
-    return f"{item.label} {unit.kind} {unit.id} (confidence {unit.confidence:.2f}, {age}, {unit.level})"
+    notes = "".join(f"; {' '.join(note.split())}" for note in item.notes)
+    return f"{item.label} {unit.kind} {unit.id} (confidence {unit.confidence:.2f}, {age}, {unit.level}{notes})"
 
 
 def _age(seconds: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.model.found import Recalled
-from mnemon.model.unit import TRUSTED, TRUSTED_STATE, Status
+from mnemon.model.unit import REPLACED_STATE, TRUSTED, TRUSTED_STATE, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TIER_KNOWLEDGE = 7
 TIER_HYPOTHESIS = 8
+# Only what was fit to stand somewhere is replaced there; where it still holds it ranks as it did.
+_KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
 
@@ -30,7 +32,7 @@ class Ranked:
         self._weight = weight
         self._axes = axes
         self.score = sum(axes)
-        self.tier = TIER_KNOWLEDGE if relevance.sketch.state == TRUSTED_STATE else TIER_HYPOTHESIS
+        self.tier = TIER_KNOWLEDGE if relevance.sketch.state in _KNOWN_STATES else TIER_HYPOTHESIS
 
     @property
     def id(self) -> str:
@@ -79,18 +81,23 @@ def label(unit: Unit, contested: bool) -> str:
     return f"[{unit.status.upper()}]" + (" [CONTESTED]" if contested else "")
 
 
-def withheld_reason(unit: Unit, now: datetime, as_of: datetime | None) -> str | None:
-    """Why a unit that matches may not be handed out now, or as of an earlier moment; None if it may (R2, R8)."""
+def withheld_reason(
+    unit: Unit, now: datetime, as_of: datetime | None, *, replaced_elsewhere: bool = False
+) -> str | None:
+    """Why a unit that matches may not be handed out now, or as of an earlier moment; None if it may (R2, R8).
+
+    What was replaced by a commit that the reader's code does not have still holds there.
+    """
     if unit.erased_at is not None:
         return "erased"
     if unit.status is Status.ARCHIVED:
         return f"archived: {unit.archive_reason}" if unit.archive_reason else "archived"
-    if as_of is None and unit.status is Status.DEPRECATED:
+    if as_of is None and unit.status is Status.DEPRECATED and not replaced_elsewhere:
         return f"superseded by {unit.superseded_by}"
     # A clock that went back must not hide what was recorded before it did.
     moment = as_of or max(now, unit.recorded_at)
     if moment < unit.occurred_at:
         return f"not yet valid: from {unit.occurred_at.isoformat()}"
-    if not unit.valid_at(moment):
+    if not replaced_elsewhere and not unit.valid_at(moment):
         return f"superseded by {unit.superseded_by}" if unit.superseded_by else "out of validity"
     return None

@@ -90,8 +90,9 @@ class InMemoryTables:
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
         return (event for event in self._events if event.scope.key == scope_key and (not types or event.type in types))
 
-    def events_of_unit(self, unit_id: str) -> Iterator[Event]:
-        return (event for event in self._events if event.subject == unit_id)
+    def events_of_subject(self, subject: str, *, last: int | None = None) -> Iterator[Event]:
+        found = [event for event in self._events if event.subject == subject]
+        return iter(found if last is None else found[max(0, len(found) - last) :])
 
     def events_containing(self, needle: str) -> Iterator[Event]:
         stored = json_needles(needle)
@@ -174,6 +175,14 @@ class InMemoryTables:
             for unit in self._units.values()
             if unit.scope.key in scope_keys and any(item.kind == kind and item.ref == ref for item in unit.citations)
         )
+
+    def units_citing_code(self, after: str, limit: int) -> list[Unit]:
+        found = self._sorted(
+            unit
+            for unit in self._units.values()
+            if unit.id > after and any(item.kind in {"file", "symbol"} for item in unit.citations)
+        )
+        return found[:limit]
 
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         return iter(self._sorted(unit for unit in self._units.values() if unit.live and unit.kind in kinds))
@@ -313,7 +322,7 @@ def _searchable(unit: Unit, session: str | None, turn: int, at: int) -> Searchab
     return Searchable(
         id=unit.id,
         scope_key=unit.scope.key,
-        state=search_state(unit.status),
+        state=search_state(unit.status, unit.superseded_from, unit.valid_to_commit),
         kind=str(unit.kind),
         domain=unit.domain,
         session=session,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mnemon.interfaces import show
-from mnemon.interfaces.command import Answer, Command, exit_code_of
+from mnemon.interfaces.command import DONE, REFUSED, Answer, Command, exit_code_of
 from mnemon.interfaces.commands.lifecycle import changes_a_unit
-from mnemon.interfaces.given import json_object
+from mnemon.interfaces.given import json_object, text_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +20,24 @@ def _verify_arguments(parser: ArgumentParser) -> None:
     verdict.add_argument("--failed", action="store_true", help="it failed: an episode is kept, nothing is raised")
     parser.add_argument("--test", action="append", default=[], metavar="NAME", help="a test that ran; repeatable")
     parser.add_argument("--commit", metavar="HASH", help="the commit that was verified")
+    parser.add_argument("--error", metavar="TEXT|-", help="of a failure: the error; - reads standard input")
+    parser.add_argument("--approach", metavar="TEXT", help="of a failure: what was tried before it")
     parser.add_argument("--analysis", metavar="JSON|@FILE", help="your own: critique, score, key_decisions, ...")
 
 
 def _verify(call: Call) -> Answer:
     options = call.options
     analysis = None if options.analysis is None else json_object(options.analysis, "--analysis")
-    judged = call.seat.verify(options.passed, tests=options.test, commit=options.commit, analysis=analysis)
-    return Answer(data=judged, text=lambda: show.promotion(judged))
+    judged = call.seat.verify(
+        options.passed,
+        tests=options.test,
+        commit=options.commit,
+        analysis=analysis,
+        error=None if options.error is None else text_given(options.error),
+        approach=options.approach,
+    )
+    blocked = judged.loop is not None and judged.loop.type == "BLOCK"
+    return Answer(data=judged, text=lambda: show.promotion(judged), exit_code=REFUSED if blocked else DONE)
 
 
 def _promote_arguments(parser: ArgumentParser) -> None:
@@ -54,6 +64,7 @@ COMMANDS = {
         examples=(
             "mnemon verify --passed --test tests/test_checkout.py::test_retry --task T-42",
             'mnemon verify --failed --task T-42 --analysis \'{"critique": "the fix broke refunds"}\'',
+            'pytest 2>&1 | mnemon verify --failed --task T-42 --error - --approach "raise the pool size"',
         ),
         arguments=_verify_arguments,
         run=_verify,

@@ -17,6 +17,7 @@ def _about(parser: ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="a question or some words, in English or Korean")
     parser.add_argument("--kind", action="append", metavar="KIND", help="only this kind; repeatable")
     parser.add_argument("--domain", help="only this domain, and global")
+    parser.add_argument("--at-commit", metavar="HASH", help="what holds at that commit, not at the one checked out")
     parser.add_argument("--as-of", metavar="ISO", help="what was true at that moment")
 
 
@@ -32,6 +33,7 @@ def _recall(call: Call) -> Answer:
         options.k,
         kinds=options.kind,
         domain=options.domain,
+        at_commit=options.at_commit,
         as_of=instant_given(options.as_of, "--as-of"),
     )
     return Answer(data=found, text=lambda: show.found(found, options.query))
@@ -49,6 +51,7 @@ def _context(call: Call) -> Answer:
         options.tokens,
         kinds=options.kind,
         domain=options.domain,
+        at_commit=options.at_commit,
         as_of=instant_given(options.as_of, "--as-of"),
     )
     return Answer(data=pack, text=lambda: show.pack(pack, options.query))

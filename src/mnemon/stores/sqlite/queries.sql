@@ -35,9 +35,11 @@ WHERE e.position > :after ORDER BY e.position LIMIT :limit;
 SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
 WHERE e.scope_key = :scope_key ORDER BY e.position;
 
--- events_of_unit: The life of one unit.
-SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
-WHERE e.subject = :subject ORDER BY e.position;
+-- events_of_subject: The life of one unit or ledger; its newest events, if there are more than were asked for.
+SELECT * FROM (
+  SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
+  WHERE e.subject = :subject ORDER BY e.position DESC LIMIT :last
+) ORDER BY position;
 
 -- events_containing: Where a text stands in the log. A scan, for erasure only.
 SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
@@ -75,6 +77,11 @@ ORDER BY id DESC LIMIT :limit;
 SELECT u.body FROM citations c JOIN units u ON u.id = c.unit_id
 WHERE c.kind = :kind AND c.ref = :ref AND u.scope_key IN (SELECT value FROM json_each(:scope_keys))
 ORDER BY u.id;
+
+-- units_citing_code: A page of the units that rest on files or symbols, everywhere, for the janitor.
+SELECT body FROM units
+WHERE id > :after AND id IN (SELECT unit_id FROM citations WHERE kind IN ('file', 'symbol'))
+ORDER BY id LIMIT :limit;
 
 -- units_of_kinds: Live units of some kinds, everywhere, for the operator.
 SELECT body FROM units WHERE live AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;

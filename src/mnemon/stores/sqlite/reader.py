@@ -87,8 +87,8 @@ class SqliteReader:
         events = map(_event, self._all("events_of_scope", scope_key=scope_key))
         return (event for event in events if not types or event.type in types)
 
-    def events_of_unit(self, unit_id: str) -> Iterator[Event]:
-        return map(_event, self._all("events_of_unit", subject=unit_id))
+    def events_of_subject(self, subject: str, *, last: int | None = None) -> Iterator[Event]:
+        return map(_event, self._all("events_of_subject", subject=subject, last=-1 if last is None else last))
 
     def events_containing(self, needle: str) -> Iterator[Event]:
         return map(_event, self._all("events_containing", needles=to_json(json_needles(needle))))
@@ -135,6 +135,9 @@ class SqliteReader:
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:
         return self._units("units_citing", scope_keys=to_json(scope_keys), kind=str(kind), ref=ref)
+
+    def units_citing_code(self, after: str, limit: int) -> list[Unit]:
+        return self._units("units_citing_code", after=after, limit=limit)
 
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         return (_unit(body) for (body,) in self._all("units_of_kinds", kinds=to_json(kinds)))
@@ -347,7 +350,7 @@ def _searchable(
     return units.Searchable(
         id=id,
         scope_key=scope_key,
-        state=units.search_state(units.Status(status)),
+        state=units.search_state(units.Status(status), record.get("superseded_from"), record["valid_to_commit"]),
         kind=kind,
         domain=domain,
         session=session,

@@ -1,0 +1,1 @@
+"""The loop guard measured: approaches told apart, loops found."""

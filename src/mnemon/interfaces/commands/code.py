@@ -1,0 +1,70 @@
+"""`janitor` and `adopt`: the memory after the code changed or a branch was merged."""
+
+from __future__ import annotations
+
+from mnemon.interfaces import show
+from mnemon.interfaces.command import Answer, Command, exit_code_of
+from mnemon.interfaces.progress import counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from mnemon.interfaces.command import Call
+
+
+def _nothing_more(parser: ArgumentParser) -> None:
+    """Only who and where."""
+
+
+def _janitor(call: Call) -> Answer:
+    with counted("comparing with the code", "units") as progress:
+        swept = call.memory.janitor(call.seat, progress)
+
+    def text() -> str:
+        line = f"checked  {swept.checked:,} units: {swept.archived:,} archived, {swept.revived:,} revived"
+        skipped = f"{swept.skipped:,} can't be judged from here (another project, or a worktree that is gone)"
+        return f"{line}\n{skipped}" if swept.skipped else line
+
+    return Answer(data=swept, text=text)
+
+
+def _adopt_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="WORKTREE", help="whose units (default: the seat's own)")
+    parser.add_argument("--commit", metavar="HASH", help="what was merged, if the worktree's folder is gone")
+
+
+def _adopt(call: Call) -> Answer:
+    adopted = call.seat.adopt(call.options.name, commit=call.options.commit)
+
+    def text() -> str:
+        lines = [show.unit_line(unit, "adopted") for unit in adopted.units]
+        lines += [show.refused(refusal) for refusal in adopted.refused]
+        return "\n".join(lines) or f"Worktree {show.clean(adopted.worktree)} has nothing verified to adopt."
+
+    return Answer(data=adopted, text=text, exit_code=exit_code_of(*adopted.refused))
+
+
+COMMANDS = {
+    "janitor": Command(
+        description=(
+            "Compare every unit that cites a file or a symbol with what is committed: archive what is gone, revive\n"
+            "what came back. A worktree's units are judged in that worktree, the project's on its default branch."
+        ),
+        examples=("mnemon janitor", "mnemon janitor --json"),
+        arguments=_nothing_more,
+        run=_janitor,
+    ),
+    "adopt": Command(
+        description=(
+            "Take over into the project what a worktree verified, each unit through the gate, once its branch is\n"
+            "merged. Refusals (exit code 1) name their rule."
+        ),
+        examples=(
+            "mnemon adopt feat-login --actor orchestrator:lead",
+            "mnemon adopt feat-login --commit 1a2b3c4 --actor human:kim",
+        ),
+        arguments=_adopt_arguments,
+        run=_adopt,
+    ),
+}

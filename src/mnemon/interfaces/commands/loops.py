@@ -1,0 +1,108 @@
+"""`approach`, `fail`, `attempts`, `stuck`: whether a task goes round in circles."""
+
+from __future__ import annotations
+
+from mnemon.interfaces import show
+from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
+from mnemon.interfaces.given import text_given
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from mnemon.interfaces.command import Call
+
+
+def _approach_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("approach", metavar="TEXT|-", help="what you are about to try; - reads standard input")
+
+
+def _approach(call: Call) -> Answer:
+    validation = call.seat.validate_approach(text_given(call.options.approach))
+    return Answer(
+        data=validation,
+        text=lambda: show.approach(validation),
+        exit_code=DONE if validation.valid else REFUSED,
+    )
+
+
+def _fail_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("error", nargs="?", metavar="TEXT|-", help="the error; - or nothing reads standard input")
+    parser.add_argument("--approach", metavar="TEXT", help="what was tried before it")
+    parser.add_argument("--key", help="idempotency key: the same key again gives the first verdict")
+
+
+def _fail(call: Call) -> Answer:
+    options = call.options
+    verdict = call.seat.fail(text_given(options.error), approach=options.approach, key=options.key)
+    return Answer(
+        data=verdict,
+        text=lambda: show.loop(verdict),
+        exit_code=REFUSED if verdict.type == "BLOCK" else DONE,
+    )
+
+
+def _nothing_more(parser: ArgumentParser) -> None:
+    """Only who and where."""
+
+
+def _attempts(call: Call) -> Answer:
+    failed = call.seat.failed_approaches()
+    stuck = call.seat.loops.stuck_reason()
+    return Answer(data={"stuck": stuck, "failed": failed}, text=lambda: show.attempts(failed, stuck))
+
+
+def _stuck_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("reason", metavar="REASON", help="why")
+    parser.add_argument("--clear", action="store_true", help="let the task start anew; for a person or an orchestrator")
+
+
+def _stuck(call: Call) -> Answer:
+    options = call.options
+    seat = call.seat
+    receipt = seat.clear_stuck(options.reason) if options.clear else seat.mark_stuck(options.reason)
+    done = "cleared" if options.clear else "stuck"
+    return Answer(data=receipt, text=lambda: f"{done}  {show.clean(seat.scope)}")
+
+
+COMMANDS = {
+    "approach": Command(
+        description=(
+            "Ask before acting: has this approach already failed in this task? In other words it is still the same.\n"
+            "Exit code 1 if it has. Nothing is recorded."
+        ),
+        examples=('mnemon approach "raise the pool size" --task T-42',),
+        arguments=_approach_arguments,
+        run=_approach,
+    ),
+    "fail": Command(
+        description=(
+            "Report a failure. The same error again, or one that comes back after another, is told (WARN); the third\n"
+            "time it is blocked (exit code 1), with an instruction for the agent. A verified success clears it."
+        ),
+        examples=(
+            'mnemon fail "ConnectionError: pool timed out" --approach "raise the pool size" --task T-42',
+            "pytest 2>&1 | tail -50 | mnemon fail - --task T-42 --json",
+        ),
+        arguments=_fail_arguments,
+        run=_fail,
+    ),
+    "attempts": Command(
+        description="What was tried in this task and failed, since it last succeeded or was cleared.",
+        examples=("mnemon attempts --task T-42",),
+        arguments=_nothing_more,
+        run=_attempts,
+    ),
+    "stuck": Command(
+        description=(
+            "Call a task stuck: every further attempt is blocked until a person or an orchestrator clears it\n"
+            "(--clear), which also forgets the failures counted so far."
+        ),
+        examples=(
+            'mnemon stuck "needs the staging password" --task T-42',
+            'mnemon stuck --clear "I raised the quota" --task T-42 --actor human:kim',
+        ),
+        arguments=_stuck_arguments,
+        run=_stuck,
+    ),
+}

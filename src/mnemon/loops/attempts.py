@@ -1,0 +1,214 @@
+"""The attempt ledger of a task: read from the log, so it is shared by all agents and outlives every process (R9)."""
+
+from __future__ import annotations
+
+from mnemon.errors import InvalidInput
+from mnemon.lazy import Lazy
+from mnemon.ledger.act import receipt_for
+from mnemon.model.digest import blake2b
+from mnemon.model.event import EventType
+from mnemon.model.json_text import to_json
+from mnemon.model.value import value
+from mnemon.model.verdict import ApproachValidation, LoopVerdict, Verdict
+from mnemon.policy.admission import checked_key
+from mnemon.policy.loops import Attempt, failed_approaches, judged
+from mnemon.policy.permissions import Deed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemon.ledger.act import Act
+    from mnemon.model.event import Event
+    from mnemon.model.scope import Scope
+    from mnemon.model.verdict import FailedApproach
+    from mnemon.policy.loops import Judgement
+    from mnemon.ports import Reader
+    from mnemon.text import approach as approaches
+    from mnemon.text import fingerprint as fingerprints
+else:
+    # Each takes a while to load, and most verifications need neither.
+    approaches = Lazy("mnemon.text.approach")
+    fingerprints = Lazy("mnemon.text.fingerprint")
+
+_ERROR_CHARS_MAX = 16_384
+# A task that failed so often is beyond help by what came before.
+_REMEMBERED_MAX = 1_000
+
+
+@value
+class Ledger:
+    """What a task has behind it since it last succeeded, and whether somebody called it stuck."""
+
+    attempts: tuple[Attempt, ...]
+    stuck: str | None
+
+
+def subject_of(scope: Scope, task: str | None) -> str:
+    """The name of a task's ledger: one for the task in its project, whichever worktree its agents sit in."""
+    if task is None:
+        return f"loops:{scope.key}"
+    return f"loops:{blake2b(to_json([scope.org, scope.project, task]).encode(), digest_size=16).hexdigest()}"
+
+
+def ledger(reader: Reader, subject: str) -> Ledger:
+    attempts: list[Attempt] = []
+    stuck: str | None = None
+    for event in reader.events_of_subject(subject, last=_REMEMBERED_MAX):
+        payload = event.payload
+        if payload is None:
+            continue  # Erased.
+        if event.type is EventType.ATTEMPT_FAILED:
+            attempts.append(_attempt(event))
+        elif event.type is EventType.TASK_STUCK:
+            stuck = payload["reason"]
+        elif event.type is EventType.ATTEMPTS_CLEARED:
+            attempts.clear()
+            stuck = None if payload["unstuck"] else stuck
+    return Ledger(attempts=tuple(attempts), stuck=stuck)
+
+
+def _attempt(event: Event) -> Attempt:
+    payload = event.payload or {}
+    known = payload["fingerprint"]
+    if known["version"] != fingerprints.FINGERPRINT_VERSION:
+        made = fingerprints.fingerprint(payload["error"])
+        known = {"hash": made.hash, "core": made.core}
+    return Attempt(
+        event_id=event.id,
+        at=event.recorded_at,
+        actor=str(event.actor),
+        fault=known["hash"],
+        summary=known["core"],
+        approach=payload["approach"],
+        first=payload["first"] or (event.id if payload["approach"] else None),
+    )
+
+
+def fail(act: Act, subject: str, error: str, approach: str | None, key: str | None = None) -> LoopVerdict:
+    """Record a failure and judge it, in one act: of twenty agents that fail at once each is counted."""
+    if key is not None:
+        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
+        if earlier is not None:
+            return _again(earlier)
+    before = ledger(act.transaction, subject)
+    fault = fingerprints.fingerprint(error)
+    new = Attempt(
+        event_id="",
+        at=act.now,
+        actor=str(act.presence.actor),
+        fault=fault.hash,
+        summary=fault.core,
+        approach=approach,
+        first=None if approach is None else _first_like(before.attempts, approach),
+    )
+    judgement = judged(before.attempts, new, before.stuck, act.config.loops.threshold)
+    payload = {
+        "error": _cut(error),
+        "fingerprint": {
+            "hash": fault.hash,
+            "kind": fault.kind,
+            "core": fault.core,
+            "version": fingerprints.FINGERPRINT_VERSION,
+        },
+        "approach": approach,
+        "first": new.first,
+        "verdict": _to_json(judgement),
+    }
+    event, redacted = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
+    return _verdict(event, duplicate=False, redacted=redacted)
+
+
+def _cut(error: str) -> str:
+    """Beginning and end of a long output: what failed stands in one of them."""
+    if len(error) <= _ERROR_CHARS_MAX:
+        return error
+    half = _ERROR_CHARS_MAX // 2
+    return f"{error[:half]}\n… ({len(error)} characters in all) …\n{error[-half:]}"
+
+
+def _first_like(attempts: tuple[Attempt, ...], approach: str) -> str | None:
+    """The first attempt of this approach, however it was worded then; None if it is new."""
+    wanted = approaches.approach(approach)
+    for attempt in attempts:
+        if attempt.approach is not None and approaches.same_approach(approaches.approach(attempt.approach), wanted):
+            return attempt.first
+    return None
+
+
+def _to_json(judgement: Judgement) -> dict[str, object]:
+    return {
+        "type": str(judgement.type),
+        "reason": judgement.reason,
+        "details": judgement.details,
+        "instruction": judgement.instruction,
+    }
+
+
+def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -> LoopVerdict:
+    record = (event.payload or {})["verdict"]
+    return LoopVerdict(
+        type=Verdict(record["type"]),
+        reason=record["reason"],
+        details=record["details"],
+        instruction=record["instruction"],
+        receipt=receipt_for(event, duplicate=duplicate, redacted=redacted),
+    )
+
+
+def _again(earlier: Event) -> LoopVerdict:
+    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.erased:
+        raise InvalidInput(
+            f"Key {earlier.key!r} already stands for event {earlier.id}, which is no failure.",
+            hint="Use a new key; nothing was stored.",
+        )
+    return _verdict(earlier, duplicate=True)
+
+
+def validated(reader: Reader, subject: str, approach: str) -> ApproachValidation:
+    """Whether an approach has not failed yet in this task (G21)."""
+    known = ledger(reader, subject)
+    history = tuple(failed_approaches(known.attempts))
+    if known.stuck is not None:
+        return ApproachValidation(
+            valid=False,
+            reason=f"The task is stuck: {known.stuck}",
+            suggestion="Ask a person; only a person or an orchestrator can clear it.",
+            failed_history=history,
+        )
+    first = _first_like(known.attempts, approach)
+    if first is None:
+        return ApproachValidation(valid=True, reason="", suggestion="", failed_history=history)
+    tries = [attempt for attempt in known.attempts if attempt.first == first]
+    return ApproachValidation(
+        valid=False,
+        reason=f"This approach already failed: {tries[-1].summary}",
+        suggestion="Try an alternative, or ask for human intervention.",
+        failed_history=tuple(failed_approaches(tries)),
+    )
+
+
+def repeated(reader: Reader, subject: str, approach: str) -> bool:
+    return _first_like(ledger(reader, subject).attempts, approach) is not None
+
+
+def failures(reader: Reader, subject: str) -> list[FailedApproach]:
+    return failed_approaches(ledger(reader, subject).attempts)
+
+
+def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
+    event, _ = act.record(EventType.TASK_STUCK, {"task": task, "reason": reason}, subject=subject)
+    return event
+
+
+def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
+    """Start anew: a person looked at it."""
+    act.require_at(Deed.UNBLOCK, act.presence.scope.level, f"clear task {task!r}")
+    payload = {"task": task, "reason": reason, "unstuck": True}
+    event, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
+    return event
+
+
+def succeeded(act: Act, subject: str, task: str | None) -> None:
+    """A verified success: what failed before it no longer counts. A stuck task stays so until a person clears it."""
+    if ledger(act.transaction, subject).attempts:
+        payload = {"task": task, "reason": "verified", "unstuck": False}
+        act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)

@@ -1,0 +1,109 @@
+"""Sweeping the memory after the code changed: what is gone is archived, what came back is revived (R11)."""
+
+from __future__ import annotations
+
+from mnemon.errors import Conflict, NotFound, StoreError
+from mnemon.model.actor import Actor
+from mnemon.model.outcome import Swept
+from mnemon.model.presence import Presence
+from mnemon.model.unit import Status
+from mnemon.published.evidence import move
+from mnemon.published.retirement import archive, revive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mnemon.code.codebase import Codebase
+    from mnemon.code.view import CodeView
+    from mnemon.ledger.act import Act, Ledger
+    from mnemon.model.scope import Scope
+    from mnemon.model.unit import Unit
+
+_PAGE = 200
+_STALE = "stale: "
+_ARCHIVED, _REVIVED, _MOVED = "archived", "revived", "moved"
+
+
+class Views:
+    """Where each unit of a project is judged: a worktree's in that worktree, the project's on its default branch.
+
+    What is committed counts: a file that is just being edited archives nothing. A plain folder has nothing else.
+    """
+
+    def __init__(self, codebase: Codebase, scope: Scope) -> None:
+        self._codebase = codebase
+        self._scope = scope
+        self._known: dict[str | None, CodeView | None] = {}
+
+    def of(self, unit: Unit) -> CodeView | None:
+        """The code that decides about this unit, or None if it is not to be seen from here."""
+        where = unit.provenance[0].scope if unit.provenance else unit.scope
+        if (where.org, where.project) != (self._scope.org, self._scope.project):
+            return None
+        worktree = unit.scope.worktree
+        if worktree not in self._known:
+            self._known[worktree] = self._codebase.committed_view(
+                self._scope.project, worktree, own=worktree == self._scope.worktree
+            )
+        return self._known[worktree]
+
+
+def swept(ledger: Ledger, views: Views, progress: Callable[[int], None] | None) -> Swept:
+    """Look at every unit that code can contradict."""
+    counts = {"checked": 0, _ARCHIVED: 0, _REVIVED: 0, _MOVED: 0, "skipped": 0}
+    for seen, unit in enumerate(_units(ledger), start=1):
+        view = views.of(unit)
+        if view is None:
+            counts["skipped"] += 1
+        else:
+            counts["checked"] += 1
+            done = _sweep(ledger, unit, view)
+            if done is not None:
+                counts[done] += 1
+        if progress is not None:
+            progress(seen)
+    return Swept(**counts)
+
+
+def sweep_all(ledger: Ledger, units: Sequence[Unit], views: Views) -> None:
+    """Sweep some units where they live; whatever goes wrong, the next sweep will see to it."""
+    try:
+        for unit in units:
+            view = views.of(unit)
+            if view is not None and unit.live:
+                _sweep(ledger, unit, view)
+    except StoreError:
+        return
+
+
+def _units(ledger: Ledger) -> Iterator[Unit]:
+    """Every unit that cites code, page by page: others write meanwhile."""
+    after = ""
+    while page := ledger.store.read(lambda reader, after=after: reader.units_citing_code(after, _PAGE)):  # type: ignore[misc]
+        yield from page
+        after = page[-1].id
+
+
+def _sweep(ledger: Ledger, unit: Unit, view: CodeView) -> str | None:
+    """Archive the unit if its code is gone, follow it if it moved, revive it if the code is back."""
+    standing = view.standings([unit]).get(unit.id)
+    if standing is None:
+        return None
+    if unit.live and standing.is_stale:
+        reason = standing.reason or _STALE
+        return _changed(ledger, unit, _ARCHIVED, lambda act: archive(act, unit.id, reason, unit.version))
+    if unit.live and standing.moves:
+        return _changed(ledger, unit, _MOVED, lambda act: move(act, unit.id, dict(standing.moves), unit.version))
+    was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(_STALE)
+    if was_stale and not standing.is_stale and unit.erased_at is None:
+        return _changed(ledger, unit, _REVIVED, lambda act: revive(act, unit.id, "the code is back", unit.version))
+    return None
+
+
+def _changed(ledger: Ledger, unit: Unit, done: str, work: Callable[[Act], Unit]) -> str | None:
+    try:
+        ledger.act(Presence(Actor.system("janitor"), unit.scope), work)
+    except (Conflict, NotFound):
+        return None  # Somebody changed it meanwhile, or its twin lives: the next sweep will see.
+    return done

@@ -1,0 +1,244 @@
+"""The loop guard through a seat: shared by all agents of a task, kept in the log, cleared by success or a person."""
+
+from __future__ import annotations
+
+import pytest
+
+import mnemon
+from conftest import Seats
+from mnemon import InvalidInput, NotAllowed
+from mnemon.loops import CircularFixDetector
+
+POOL = "sqlalchemy.exc.TimeoutError: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00"
+NAME = "NameError: name 'retries' is not defined"
+OTHER = "KeyError: 'total'"
+
+
+def types(verdicts):
+    return [str(verdict.type) for verdict in verdicts]
+
+
+def test_the_third_time_is_blocked_and_a_return_is_warned_of(seats):
+    seat = seats.agent()
+    assert types([seat.fail(POOL), seat.fail(NAME), seat.fail(POOL), seat.fail(POOL)]) == [
+        "ALLOW",
+        "ALLOW",
+        "WARN",
+        "BLOCK",
+    ]
+
+
+def test_a_verdict_carries_reason_evidence_and_instruction(seats):
+    seat = seats.agent()
+    first, second = seat.fail(POOL), seat.fail(POOL.replace("30.00", "31.07"))
+    third = seat.fail(POOL.replace("size 5", "size 9"))
+    assert third.reason == "Circular fix detected: Same error occurred 3 times. Stop and ask human."
+    assert third.details["count"] == 3
+    assert third.details["error_hash"] == CircularFixDetector.hash_error(POOL)
+    assert third.details["evidence"] == [first.receipt.event_id, second.receipt.event_id]
+    assert "ask a person" in third.instruction
+    assert first.instruction == ""
+
+
+def test_all_agents_of_a_task_share_it_whichever_worktree_they_sit_in(seats):
+    one, other = seats.agent("coder-1"), seats.agent("coder-2", worktree="feat-2")
+    assert types([one.fail(POOL), other.fail(POOL), one.fail(POOL)]) == ["ALLOW", "ALLOW", "BLOCK"]
+
+
+@pytest.mark.parametrize("where", [{"task": "T-2"}, {"project": "shop-2"}, {"org": "acme-corp"}])
+def test_another_task_project_or_org_has_its_own(seats, where):
+    seat, stranger = seats.agent(), seats.agent(**where)
+    for _ in range(3):
+        seat.fail(POOL, approach="raise the pool size")
+    assert stranger.fail(POOL).type == "ALLOW"
+    assert stranger.validate_approach("raise the pool size").valid
+    assert stranger.failed_approaches() == []
+
+
+def test_an_approach_that_failed_is_not_valid_in_other_words(seats):
+    seat = seats.agent()
+    assert seat.validate_approach("raise the pool size").valid
+    seat.fail(POOL, approach="raise the pool size")
+    again = seat.validate_approach("increase connection-pool size to 50")
+    assert not again.valid
+    assert "already failed" in again.reason
+    assert "alternative" in again.suggestion
+    (failed,) = again.failed_history
+    assert (failed.approach, failed.attempt_count) == ("raise the pool size", 1)
+    assert seat.validate_approach("close the session in a finally block").valid
+    assert seat.validate_approach("lower the pool size").valid
+
+
+def test_asking_records_nothing(seats, memory):
+    seat = seats.agent()
+    seat.fail(POOL, approach="raise the pool size")
+    before = memory.stats().events
+    seat.validate_approach("raise the pool size")
+    seat.failed_approaches()
+    seat.loops.detect_repeated_approach(None, "raise the pool size")
+    assert memory.stats().events == before
+
+
+def test_the_same_approach_is_counted_however_it_is_worded(seats):
+    seat = seats.agent()
+    verdicts = [
+        seat.fail(POOL, approach="raise the pool size"),
+        seat.fail(NAME, approach="increase connection-pool size to 50"),
+        seat.fail(OTHER, approach="bump the size of the connection pool to 100"),
+    ]
+    assert types(verdicts) == ["ALLOW", "WARN", "BLOCK"]
+    (failed,) = seat.failed_approaches()
+    assert failed.attempt_count == 3
+    assert len(failed.failure_reasons) == 3
+
+
+def test_a_verified_success_clears_what_failed_before_it(seats):
+    seat = seats.agent()
+    for _ in range(3):
+        seat.fail(POOL, approach="raise the pool size")
+    seat.verify(passed=True)
+    assert seat.failed_approaches() == []
+    assert seat.validate_approach("raise the pool size").valid
+    assert seat.fail(POOL).type == "ALLOW"
+
+
+def test_a_failed_verification_can_say_with_which_error(seats):
+    seat = seats.agent()
+    loops = [seat.verify(passed=False, error=POOL, approach="raise the pool size").loop for _ in range(3)]
+    assert types(loops) == ["ALLOW", "WARN", "BLOCK"]
+    assert seat.verify(passed=False).loop is None
+    with pytest.raises(InvalidInput, match="success has no error"):
+        seat.verify(passed=True, error=POOL)
+
+
+def test_a_stuck_task_is_blocked_until_a_person_clears_it(seats):
+    agent, human = seats.agent(), seats.human()
+    agent.mark_stuck("needs the staging password")
+    assert agent.loops.stuck_reason() == "needs the staging password"
+    assert not agent.validate_approach("try anything").valid
+    blocked = agent.fail(POOL)
+    assert blocked.type == "BLOCK"
+    assert "staging password" in blocked.reason
+    agent.verify(passed=True)
+    assert agent.loops.stuck_reason() is not None
+    with pytest.raises(NotAllowed):
+        agent.clear_stuck("I feel better")
+    human.clear_stuck("I set the password")
+    assert agent.loops.stuck_reason() is None
+    assert agent.fail(POOL).type == "ALLOW"
+
+
+def test_clearing_is_refused_to_agents_and_the_refusal_is_logged(seats, memory):
+    before = memory.stats().events
+    with pytest.raises(NotAllowed) as refused:
+        seats.agent().clear_stuck("please")
+    assert refused.value.rule == "R4"
+    assert memory.stats().events == before + 1
+
+
+def test_a_retry_with_the_same_key_counts_once_and_gives_the_same_verdict(seats):
+    seat = seats.agent()
+    seat.fail(POOL)
+    second = seat.fail(POOL, key="run-2")
+    again = seat.fail(POOL, key="run-2")
+    assert again.receipt.duplicate
+    assert (again.type, again.reason, again.details) == (second.type, second.reason, second.details)
+    assert seat.fail(POOL).details["count"] == 3
+    seat.log("thought", "other", key="run-3")
+    with pytest.raises(InvalidInput, match="no failure"):
+        seat.fail(POOL, key="run-3")
+
+
+def test_the_verdict_is_the_same_after_a_restart(tmp_path):
+    with mnemon.open(tmp_path) as memory:
+        seat = Seats(memory).agent()
+        seat.fail(POOL, approach="raise the pool size")
+        seat.fail(NAME)
+    with mnemon.open(tmp_path) as memory:
+        seat = Seats(memory).agent("coder-9")
+        assert seat.fail(POOL).type == "WARN"
+        assert not seat.validate_approach("increase the pool size").valid
+
+
+def test_the_seeds_names_work_on_task_ids(seats):
+    boss = seats.orchestrator(scope=seats.HOME.at("project"))
+    loops = boss.loops
+    loops.check(POOL, approach="raise the pool size", task_id="T-9")
+    assert loops.detect_repeated_approach("T-9", "increase the size of the pool")
+    assert not loops.detect_repeated_approach("T-8", "increase the size of the pool")
+    assert [item.attempt_count for item in loops.get_failed_approaches("T-9")] == [1]
+    assert not loops.validate_approach("T-9", "raise pool size").valid
+    loops.mark_subtask_stuck("T-9", "no way on")
+    assert loops.stuck_reason("T-9") == "no way on"
+    assert loops.stuck_reason("T-8") is None
+    assert seats.agent(task="T-9").fail(NAME).type == "BLOCK"
+    loops.clear("T-9", "here is one")
+    assert loops.stuck_reason("T-9") is None
+
+
+def test_from_inside_a_task_no_other_can_be_looked_into(seats):
+    seat = seats.agent()
+    assert seat.loops.get_failed_approaches("T-1") == []
+    for ask in (
+        lambda: seat.loops.get_failed_approaches("T-2"),
+        lambda: seat.loops.check(POOL, task_id="T-2"),
+        lambda: seat.loops.mark_subtask_stuck("T-2", "why not"),
+    ):
+        with pytest.raises(InvalidInput, match="can't see the attempts"):
+            ask()
+
+
+def test_a_seat_without_a_task_has_a_ledger_of_its_own(seats):
+    boss = seats.orchestrator(scope=seats.HOME.at("project"))
+    agent = seats.agent()
+    for _ in range(2):
+        agent.fail(POOL)
+    assert boss.fail(POOL).type == "ALLOW"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda seat: seat.fail(""),
+        lambda seat: seat.fail("  \n"),
+        lambda seat: seat.fail(None),
+        lambda seat: seat.fail(POOL, approach=""),
+        lambda seat: seat.validate_approach(" "),
+        lambda seat: seat.mark_stuck(""),
+        lambda seat: seat.fail("x" * 2_000_000),
+        lambda seat: seat.fail("\ud800"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(seats, memory, call):
+    before = memory.stats().events
+    with pytest.raises(InvalidInput):
+        call(seats.agent())
+    assert memory.stats().events == before
+
+
+def test_a_long_output_is_kept_by_its_ends_and_known_again(seats):
+    seat = seats.agent()
+    long = "collecting\n" + "test output line\n" * 20_000 + "Traceback (most recent call last):\n" + NAME
+    assert types([seat.fail(long), seat.fail(long), seat.fail(long)]) == ["ALLOW", "ALLOW", "BLOCK"]
+
+
+def test_secrets_in_errors_never_reach_the_log(seats, memory):
+    secret = "ghp_" + "a1B2" * 9
+    verdict = seats.agent().fail(f"AuthError: token {secret} was refused", approach=f"use {secret}")
+    assert verdict.receipt.redacted
+    events = memory._store.read(lambda reader: list(reader.events()))
+    assert not any(secret in (event.body or "") for event in events)
+    assert secret not in str(verdict)
+
+
+def test_what_failed_is_erased_with_the_words_it_quotes(seats, memory):
+    human = seats.human(scope=seats.HOME.at("project"))
+    content = "The checkout password of Mina is in the blue folder"
+    agent = seats.agent()
+    stored = agent.remember(content)
+    agent.fail(f"LookupError: {content}", approach=f"look where it says: {content}")
+    seats.orchestrator().erase(stored.unit.id, "private")
+    events = memory._store.read(lambda reader: list(reader.events()))
+    assert not any(content in (event.body or "") for event in events)
+    assert agent.failed_approaches() == []
+    assert human.fail(POOL).type == "ALLOW"

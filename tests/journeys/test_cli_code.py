@@ -1,0 +1,89 @@
+"""Loops, sweeps and adoption from the command line."""
+
+from __future__ import annotations
+
+import pytest
+from cli_session import TEST, Cli
+
+POOL = "TimeoutError: QueuePool limit of size 5 reached, timeout 30.00"
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys) -> Cli:
+    return Cli(tmp_path, monkeypatch, capsys)
+
+
+def test_the_third_failure_is_blocked_with_an_instruction(cli):
+    assert cli("fail", POOL).exit_code == 0
+    assert cli("fail", "-", stdin=POOL.replace("size 5", "size 7").encode()).exit_code == 0
+    run = cli("fail", stdin=POOL.encode())
+    assert run.exit_code == 1
+    assert run.out.startswith("BLOCK  3. time: ")
+    assert "ask a person" in run.out
+
+
+def test_an_approach_that_failed_has_exit_code_1(cli):
+    assert cli("approach", "raise the pool size").exit_code == 0
+    cli.ok("fail", POOL, "--approach", "raise the pool size")
+    run = cli("approach", "increase the pool size to 50", "--json")
+    assert run.exit_code == 1
+    assert run.json["valid"] is False
+    assert run.json["failed_history"][0]["attempt_count"] == 1
+    assert cli("approach", "close the session in a finally block").exit_code == 0
+
+
+def test_attempts_lists_what_failed_and_why(cli):
+    assert "Nothing has failed" in cli("attempts").out
+    cli.ok("fail", POOL, "--approach", "raise the pool size")
+    cli.ok("stuck", "needs a password")
+    told = cli.ok("attempts")
+    assert told["stuck"] == "needs a password"
+    assert told["failed"][0]["approach"] == "raise the pool size"
+    assert "raise the pool size" in cli("attempts").out
+
+
+def test_a_stuck_task_is_cleared_by_a_person_only(cli):
+    cli.ok("stuck", "needs a password")
+    assert cli("fail", POOL).exit_code == 1
+    refused = cli("stuck", "--clear", "never mind", "--actor", "agent:a")
+    assert refused.exit_code == 1
+    assert "may not clear task" in refused.err
+    assert cli("stuck", "--clear", "there it is", "--actor", "human:kim").exit_code == 0
+    assert cli("fail", POOL).exit_code == 0
+
+
+def test_a_failed_verification_reports_its_loop(cli):
+    argv = ("verify", "--failed", "--test", TEST, "--error", "-", "--approach", "raise the pool size")
+    assert cli.ok(*argv, stdin=POOL.encode())["loop"]["type"] == "ALLOW"
+    assert cli.ok(*argv, stdin=POOL.encode())["loop"]["type"] == "WARN"
+    run = cli(*argv, stdin=POOL.encode())
+    assert run.exit_code == 1
+    assert "STOP." in run.out
+    cli.ok("verify", "--passed")
+    assert cli.ok("attempts") == {"stuck": None, "failed": []}
+
+
+def test_the_janitor_says_what_it_did(cli):
+    cli.repository(src__a_py="def f(x):\n    return x\n")
+    cli.ok("remember", "f gives back what it is given", "--level", "worktree", "--cite", "symbol:src/a.py::f")
+    assert cli.ok("janitor") == {"checked": 1, "archived": 0, "revived": 0, "moved": 0, "skipped": 0}
+    cli.repository(src__a_py="def g(x):\n    return x\n")
+    found = cli.ok("recall", "what does f give back")
+    assert found["items"] == []
+    assert found["withheld"][0]["reason"] == "stale: src/a.py no longer defines f"
+    run = cli("janitor")
+    assert run.out.startswith("checked  1 units: ")
+    assert cli.ok("units", "--status", "archived")[0]["archive_reason"].startswith("stale: ")
+    cli.repository(src__a_py="def f(x):\n    return x\n")
+    assert cli.ok("janitor")["revived"] == 1
+    assert len(cli.ok("recall", "what does f give back")["items"]) == 1
+
+
+def test_recall_looks_back_at_a_commit(cli):
+    cli.repository(src__a_py="def f(x):\n    return x\n")
+    cli.ok("remember", "f gives back what it is given", "--level", "worktree", "--cite", "symbol:src/a.py::f")
+    cli.repository(src__a_py="def g(x):\n    return x\n")
+    assert cli.ok("recall", "what does f give back")["items"] == []
+    wrong = cli("recall", "f", "--at-commit", "nonsense")
+    assert wrong.exit_code == 2
+    assert "No commit" in wrong.err

@@ -1,0 +1,414 @@
+"""Memory that knows the code: a real repository, real worktrees, real merges and a rebase."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+import mnemon
+from mnemon import Actor, Citation, InvalidInput, Scope
+
+AUTH = '''def login(user, password):
+    """Let somebody in."""
+    return user == password
+
+
+def logout(user):
+    return None
+'''
+
+
+def git(folder, *arguments):
+    done = subprocess.run(
+        ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={name: item for name, item in os.environ.items() if not name.startswith("GIT_")},
+    )
+    return done.stdout.strip()
+
+
+def commit(folder, message, **files):
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_py", ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", message)
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repo(tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    git(folder, "-c", "init.defaultBranch=main", "init", "-q")
+    commit(folder, "begin", src__auth_py=AUTH, src__other_py="VALUE = 1\n")
+    return folder
+
+
+@pytest.fixture
+def memory(repo):
+    with mnemon.open(repo) as opened:
+        yield opened
+
+
+def seat_at(memory, folder, *, kind="agent", name="coder-1", worktree="main", task="T-1"):
+    scope = Scope(project="shop", worktree=worktree, task=task)
+    return memory.seat(Actor(kind, name), scope, root=folder)
+
+
+def person(memory, folder, **where):
+    """A seat that may write and supersede at project level."""
+    return seat_at(memory, folder, kind="human", name="alice", **where)
+
+
+def known(memory, folder, content, *citations, **where):
+    """A verified unit of the project."""
+    seat = person(memory, folder, **where)
+    return seat.remember(content, level="project", citations=[*citations, Citation.human("alice")]).unit
+
+
+def worktree(repo, name, branch):
+    folder = repo.parent / name
+    git(repo, "worktree", "add", "-q", "-b", branch, str(folder))
+    return folder
+
+
+def contents(found):
+    return [item.unit.content for item in found.items]
+
+
+# Staleness
+
+
+def test_a_memory_of_a_function_that_was_renamed_on_a_branch_is_kept_from_its_readers_only(memory, repo):
+    unit = known(memory, repo, "login checks the password", Citation.symbol("src/auth.py", "login"))
+    branch = worktree(repo, "feat", "feat/rename")
+    commit(branch, "rename", src__auth_py=AUTH.replace("def login", "def sign_in"))
+    there = seat_at(memory, branch, worktree="feat").recall("password login")
+    assert contents(there) == []
+    (withheld,) = there.withheld
+    assert withheld.unit_id == unit.id
+    assert withheld.reason == "stale: src/auth.py no longer defines login"
+    here = seat_at(memory, repo)
+    assert contents(here.recall("password login")) == ["login checks the password"]
+    assert here.get(unit.id).status == "verified", "a branch archives nothing that the project still needs"
+    git(repo, "merge", "-q", "feat/rename")
+    assert contents(here.recall("password login")) == []
+
+
+def test_another_signature_is_another_function_and_another_body_is_not(memory, repo):
+    known(memory, repo, "login takes a user and a password", Citation.symbol("src/auth.py", "login"))
+    seat = seat_at(memory, repo)
+    commit(repo, "body", src__auth_py=AUTH.replace("user == password", "bool(user) and user == password"))
+    assert len(seat.recall("login password").items) == 1
+    commit(repo, "signature", src__auth_py=AUTH.replace("user, password", "user, password, otp"))
+    found = seat.recall("login password")
+    assert not found.items
+    assert "is now" in found.withheld[0].reason
+
+
+def test_cited_lines_may_move_but_not_change(memory, repo):
+    known(memory, repo, "login compares plainly", Citation.file("src/auth.py", (1, 3)))
+    seat = seat_at(memory, repo)
+    commit(repo, "moved", src__auth_py="# a comment\n\n" + AUTH)
+    (item,) = seat.recall("login compares").items
+    assert item.notes == ("src/auth.py: lines 1-3 are now 3-5.",)
+    commit(repo, "changed", src__auth_py=AUTH.replace("user == password", "verify(user, password)"))
+    assert not seat.recall("login compares").items
+
+
+def test_a_renamed_file_is_followed_and_the_item_says_so(memory, repo):
+    unit = known(memory, repo, "login lives in auth", Citation.symbol("src/auth.py", "login"))
+    git(repo, "mv", "src/auth.py", "src/session.py")
+    git(repo, "commit", "-qm", "move")
+    seat = seat_at(memory, repo)
+    (item,) = seat.recall("where does login live").items
+    assert item.notes == ("src/auth.py is now src/session.py.",)
+    assert "src/auth.py is now src/session.py." in seat.context("where does login live").text
+    swept = memory.janitor(seat)
+    assert (swept.archived, swept.revived) == (0, 0)
+    cited = [str(citation) for citation in seat.get(unit.id).citations]
+    assert "symbol:src/session.py::login" in cited
+    assert seat.recall("where does login live").items[0].notes == ()
+    commit(repo, "gone", src__session_py="def logout(user):\n    return None\n")
+    assert not seat.recall("where does login live").items
+
+
+def test_what_is_gone_is_archived_in_the_background_and_revived_by_the_janitor(memory, repo):
+    unit = known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
+    seat = seat_at(memory, repo)
+    commit(repo, "gone", src__auth_py=AUTH.partition("\n\n\ndef logout")[0])
+    assert not seat.recall("logout").items
+    for sweep in memory._sweeps:
+        sweep.join()
+    archived = seat.get(unit.id)
+    assert archived.status == "archived"
+    assert archived.archive_reason == "stale: src/auth.py no longer defines logout"
+    assert seat.history(unit.id)[-1].actor == Actor.system("janitor")
+    commit(repo, "back", src__auth_py=AUTH)
+    swept = memory.janitor(seat)
+    assert (swept.checked, swept.archived, swept.revived) == (1, 0, 1)
+    assert contents(seat.recall("logout")) == ["logout gives nothing back"]
+    assert seat.get(unit.id).status == "verified"
+
+
+def test_what_is_only_edited_and_not_committed_is_withheld_but_not_archived(memory, repo):
+    unit = known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
+    seat = seat_at(memory, repo)
+    (repo / "src" / "auth.py").write_text(AUTH.partition("\n\n\ndef logout")[0])
+    assert not seat.recall("logout").items
+    for sweep in memory._sweeps:
+        sweep.join()
+    assert seat.get(unit.id).status == "verified"
+    (repo / "src" / "auth.py").write_text(AUTH)
+    assert len(seat.recall("logout").items) == 1
+
+
+def test_a_worktrees_unit_is_judged_in_that_worktree(memory, repo):
+    branch = worktree(repo, "feat", "feat/x")
+    commit(branch, "new", src__new_py="def fresh():\n    return 1\n")
+    agent = seat_at(memory, branch, worktree="feat")
+    unit = agent.remember("fresh gives one", level="worktree", citations=[Citation.symbol("src/new.py", "fresh")]).unit
+    assert memory.janitor(seat_at(memory, repo)).archived == 0
+    assert agent.get(unit.id).status == "hypothesis"
+    commit(branch, "gone", src__new_py="VALUE = 2\n")
+    swept = memory.janitor(seat_at(memory, repo))
+    assert (swept.checked, swept.archived) == (1, 1)
+    git(repo, "worktree", "remove", "--force", str(branch))
+    again = memory.janitor(seat_at(memory, repo))
+    assert (again.checked, again.skipped) == (0, 1)
+
+
+def test_an_orgs_unit_is_not_judged_by_the_code_of_another_project(memory, repo, tmp_path):
+    unit = known(memory, repo, "login checks the password", Citation.symbol("src/auth.py", "login"))
+    for number in range(3):
+        other = seat_at(memory, repo, task=f"T-{number}")
+        other.use(unit.id)
+        other.verify(passed=True)
+    person(memory, repo).promote(unit.id, "org")
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    seat = memory.seat(Actor.agent("b"), Scope(project="stranger", task="T"), root=stranger)
+    assert contents(seat.recall("login password")) == ["login checks the password"]
+    assert memory.janitor(seat).archived == 0
+
+
+# What a text names
+
+
+def seen(memory, repo, text, *citations):
+    unit = seat_at(memory, repo).remember(text, citations=list(citations)).unit
+    return [str(citation) for citation in unit.citations]
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("`login` in src/auth.py compares plainly", ["symbol:src/auth.py::login"]),
+        ("src/auth.py::logout gives nothing back", ["symbol:src/auth.py::logout"]),
+        ("auth.py:login needs a limit", ["symbol:src/auth.py::login"]),
+        ('File "src/auth.py", line 3, in login', ["symbol:src/auth.py::login"]),
+        ("It breaks at src/auth.py:7", ["symbol:src/auth.py::logout"]),
+        ("src/auth.py의 `login()`은 비밀번호를 그대로 비교한다", ["symbol:src/auth.py::login"]),
+        ("src/other.py holds one value", ["file:src/other.py"]),
+        ("src/auth.py:nothing is not there", ["file:src/auth.py"]),
+        ("src/gone.py::f was deleted", []),
+        ("see https://example.org/src/auth.py and ../secret.py", []),
+        ("Deploys are on Tuesdays. Not on Fridays.", []),
+    ],
+)
+def test_what_a_text_names_in_the_tree_is_cited(memory, repo, text, cited):
+    assert seen(memory, repo, text) == cited
+
+
+def test_what_a_cited_tool_event_touched_is_cited(memory, repo):
+    seat = seat_at(memory, repo)
+    receipt = seat.log("tool", "edited", data={"tool": "Edit", "input": {"file_path": str(repo / "src" / "auth.py")}})
+    cited = seen(memory, repo, "the comparison is by value", Citation.log(receipt.event_id))
+    assert cited == [f"log:{receipt.event_id}", "file:src/auth.py"]
+
+
+def test_what_is_cited_by_hand_is_not_cited_twice(memory, repo):
+    by_hand = Citation.symbol("src/auth.py", "login")
+    assert seen(memory, repo, "`login` in src/auth.py is slow", by_hand) == ["symbol:src/auth.py::login"]
+    assert seen(memory, repo, "src/auth.py is short", by_hand) == ["symbol:src/auth.py::login"]
+
+
+def test_a_text_that_names_code_goes_stale_with_it_and_is_still_known_as_an_echo(memory, repo):
+    seat = seat_at(memory, repo)
+    unit = seat.remember("`logout` in src/auth.py gives nothing back").unit
+    assert unit.status == "hypothesis", "what a text names supports it and verifies nothing"
+    assert len(seat.recall("logout").items) == 1
+    again = seat.remember("`logout` in src/auth.py gives nothing back")
+    assert again.merged
+    assert len(again.unit.provenance) == 1
+    assert again.unit.mentions == 2
+    commit(repo, "gone", src__auth_py=AUTH.partition("\n\n\ndef logout")[0])
+    assert not seat.recall("logout").items
+
+
+# Branches
+
+
+def test_two_branches_see_two_truths_until_they_are_merged(memory, repo):
+    old = known(memory, repo, "Checkout retries three times")
+    branch = worktree(repo, "feat", "feat/retries")
+    commit(branch, "five", src__other_py="VALUE = 5\n")
+    new = known(memory, branch, "Checkout retries five times", worktree="feat")
+    person(memory, branch, worktree="feat").supersede(new.id, old.id, "raised")
+    here, there = seat_at(memory, repo), seat_at(memory, branch, worktree="feat")
+    found = here.recall("checkout retries")
+    assert contents(found) == ["Checkout retries three times"]
+    assert found.items[0].unit.status == "verified"
+    assert "is not in this branch" in found.items[0].notes[0]
+    assert "is not in this branch" in here.explain(old.id).here[0]
+    assert here.explain(new.id).here[0].startswith("out of validity")
+    assert there.explain(new.id).here == ()
+    assert [held.unit_id for held in found.withheld] == [new.id]
+    assert found.withheld[0].reason.startswith("out of validity: holds from commit")
+    assert contents(there.recall("checkout retries")) == ["Checkout retries five times"]
+    git(repo, "merge", "-q", "--no-ff", "-m", "merge", "feat/retries")
+    for seat in (here, there):
+        after = seat.recall("checkout retries")
+        assert contents(after) == ["Checkout retries five times"]
+        assert [held.reason for held in after.withheld] == [f"superseded by {new.id}"]
+
+
+def test_after_a_rebase_time_decides_and_the_item_says_so(memory, repo):
+    old = known(memory, repo, "Checkout retries three times")
+    branch = worktree(repo, "feat", "feat/retries")
+    commit(branch, "five", src__other_py="VALUE = 5\n")
+    new = known(memory, branch, "Checkout retries five times", worktree="feat")
+    person(memory, branch, worktree="feat").supersede(new.id, old.id, "raised")
+    commit(repo, "meanwhile", src__third_py="X = 1\n")
+    git(branch, "rebase", "-q", "main")
+    git(repo, "merge", "-q", "feat/retries")
+    git(repo, "reflog", "expire", "--expire=now", "--all")
+    git(branch, "reflog", "expire", "--expire=now", "--all")
+    git(repo, "gc", "-q", "--prune=now")
+    (item,) = seat_at(memory, repo).recall("checkout retries").items
+    assert item.unit.content == "Checkout retries five times"
+    assert "its time decides" in item.notes[0]
+
+
+def test_looking_back_at_a_commit(memory, repo):
+    first = git(repo, "rev-parse", "HEAD")
+    old = known(memory, repo, "Checkout retries three times")
+    commit(repo, "five", src__other_py="VALUE = 5\n")
+    new = known(memory, repo, "Checkout retries five times", Citation.symbol("src/other.py", "VALUE"))
+    person(memory, repo).supersede(new.id, old.id, "raised")
+    seat = seat_at(memory, repo)
+    assert contents(seat.recall("checkout retries")) == ["Checkout retries five times"]
+    assert contents(seat.recall("checkout retries", at_commit=first[:10])) == ["Checkout retries three times"]
+    assert contents(seat.recall("checkout retries", at_commit="HEAD~1")) == ["Checkout retries three times"]
+    with pytest.raises(InvalidInput, match="No commit"):
+        seat.recall("checkout retries", at_commit="0" * 40)
+
+
+def test_the_gate_looks_at_the_code_of_the_commit(memory, repo):
+    first = git(repo, "rev-parse", "HEAD")
+    known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
+    commit(repo, "gone", src__auth_py=AUTH.partition("\n\n\ndef logout")[0])
+    seat = seat_at(memory, repo)
+    assert len(seat.recall("logout", at_commit=first).items) == 1
+    assert not seat.recall("logout", at_commit="HEAD").items
+    assert seat.recall("logout", at_commit=first).withheld == ()
+
+
+# Adoption
+
+
+def test_what_a_worktree_verified_is_adopted_once_its_branch_is_merged(memory, repo):
+    branch = worktree(repo, "feat", "feat/x")
+    commit(branch, "work", src__new_py="def fresh():\n    return 1\n")
+    agent = seat_at(memory, branch, worktree="feat")
+    agent.remember("fresh gives one", level="worktree", citations=[Citation.test("tests/test_new.py::test_fresh")])
+    agent.remember("a guess about fresh", level="worktree")
+    agent.verify(passed=True, tests=["tests/test_new.py::test_fresh"])
+    boss = seat_at(memory, repo, kind="orchestrator", name="lead")
+    with pytest.raises(InvalidInput, match="not merged into main"):
+        boss.adopt("feat")
+    git(repo, "merge", "-q", "--no-ff", "-m", "merge", "feat/x")
+    refused = seat_at(memory, repo).adopt("feat")
+    assert refused.units == ()
+    assert {refusal.rule for refusal in refused.refused} == {"G23"}
+    adopted = boss.adopt("feat")
+    assert "fresh gives one" in [unit.content for unit in adopted.units]
+    assert all(str(unit.level) == "project" for unit in adopted.units)
+    assert "fresh gives one" in contents(boss.recall("what does fresh give"))
+    assert "a guess about fresh" not in contents(boss.recall("guess about fresh"))
+    assert boss.adopt("feat").units == ()
+
+
+def test_a_worktree_that_is_gone_is_adopted_by_its_commit(memory, repo):
+    branch = worktree(repo, "feat", "feat/x")
+    tip = commit(branch, "work", src__new_py="def fresh():\n    return 1\n")
+    agent = seat_at(memory, branch, worktree="feat")
+    agent.remember("fresh gives one", level="worktree", citations=[Citation.test("t")])
+    agent.verify(passed=True, tests=["t"])
+    git(repo, "merge", "-q", "--squash", "feat/x")
+    git(repo, "commit", "-qm", "squashed")
+    git(repo, "worktree", "remove", str(branch))
+    boss = seat_at(memory, repo, kind="orchestrator", name="lead")
+    with pytest.raises(InvalidInput, match="can't be told"):
+        boss.adopt("feat")
+    assert "fresh gives one" in [unit.content for unit in boss.adopt("feat", commit=tip).units]
+    with pytest.raises(InvalidInput, match="Which worktree"):
+        memory.seat(Actor.orchestrator("lead"), Scope(project="shop"), root=repo).adopt()
+
+
+# What can't be told
+
+
+@pytest.mark.parametrize("what", ["binary", "huge", "latin1", "outside", "folder"])
+def test_what_cannot_be_told_passes_and_is_said(memory, repo, tmp_path, what):
+    known(memory, repo, "login checks the password", Citation.symbol("src/auth.py", "login"))
+    path = repo / "src" / "auth.py"
+    path.unlink()
+    if what == "binary":
+        path.write_bytes(b"\0\1\2")
+    elif what == "huge":
+        path.write_text("# x\n" * 3_000_000)
+    elif what == "latin1":
+        path.write_bytes("s = 'é'".encode("latin1"))
+    elif what == "outside":
+        (tmp_path / "secret.py").write_text(AUTH)
+        path.symlink_to(tmp_path / "secret.py")
+    else:
+        path.mkdir()
+    found = seat_at(memory, repo).recall("login password")
+    if what == "folder":
+        assert not found.items
+    else:
+        (item,) = found.items
+        assert len(item.notes) == 1
+        assert "src/auth.py" in item.notes[0]
+
+
+def test_a_plain_folder_works_too(tmp_path):
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    (folder / "a.py").write_text("def f():\n    pass\n")
+    with mnemon.open(folder) as memory:
+        seat = memory.seat(Actor.agent("a"), Scope(project="plain", task="T"), root=folder)
+        unit = seat.remember("f does nothing", citations=[Citation.symbol("a.py", "f")]).unit
+        assert len(seat.recall("what does f do").items) == 1
+        (folder / "a.py").write_text("def g():\n    pass\n")
+        assert not seat.recall("what does f do").items
+        for sweep in memory._sweeps:
+            sweep.join()
+        assert seat.get(unit.id).status == "archived"
+
+
+def test_a_seat_without_a_tree_is_told_what_to_do(memory):
+    with mnemon.open(":memory:") as bare:
+        seat = bare.seat(Actor.agent("a"), Scope(project="p", task="T"))
+        with pytest.raises(InvalidInput, match="no working tree"):
+            bare.janitor(seat)
+        with pytest.raises(InvalidInput, match="no working tree"):
+            seat.recall("x", at_commit="HEAD")

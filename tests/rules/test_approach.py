@@ -1,0 +1,300 @@
+"""The loop guard's question: was this approach tried before, in whatever words?"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.text import approach_lexemes, approach_senses
+from mnemon.text.approach import SAME_AT, approach, same_approach, similarity
+
+SAME = [
+    ("increase the stack size of the parser", "bump the parser's stack size"),
+    ("reduce the polling interval", "lower the polling interval"),
+    ("delete node_modules and reinstall", "remove the node_modules folder, then reinstall"),
+    ("disable the linter for this file", "turn off the linter for this file"),
+    ("revert the commit", "roll back the commit"),
+    ("Let me try to mock the mail server", "use a fake mail server"),
+    ("catch TimeoutError in poll_queue", "catch the TimeoutError inside pollQueue"),
+    ("call resetPasswordToken twice", "call reset_password_token twice"),
+    ("read LOG_LEVEL from the config", "read the logLevel from the configuration"),
+    ("use the lock file", "use the lockfile"),
+    ("don't display the banner", "hide the banner"),
+    ("do not run the smoke test", "skip the smoke test"),
+    ("run the importer again", "rerun the importer"),
+    ("write a.json before b.json", "before b.json, write a.json"),
+    ("start the proxy after the daemon", "after the daemon, start the proxy"),
+    ("raise the quota because the job is too large for it", "raise the quota"),
+    ("The job dies when the disk is full. I'll rotate the audit files daily.", "rotate the audit files daily"),
+    ("스택 크기를 늘린다", "스택 크기를 키워보자"),
+    ("폴링 간격을 줄인다", "폴링 간격을 낮춰 보겠습니다"),
+    ("린터를 끈다", "린터를 비활성화한다"),
+    ("임시 폴더를 지운다", "임시 디렉터리를 삭제한다"),
+    ("메일서버를 교체한다", "메일 서버를 교체한다"),
+    ("stack size를 늘린다", "increase the stack size"),
+    ("parser의 timeout을 줄이자", "reduce the parser timeout"),
+    ("rm -rf dist", "delete dist"),
+]
+DIFFERENT = [
+    ("increase the stack size of the parser", "decrease the stack size of the parser"),
+    ("upgrade gunicorn", "downgrade gunicorn"),
+    ("mount the volume", "unmount the volume"),
+    (
+        "by cron, have the shared data volume of the old build host in the second lab rack unmounted nightly",
+        "have the mounted shared data volume of the old build host in the second lab rack nightly by cron",
+    ),
+    ("cache the avatars", "don't cache the avatars"),
+    ("compile with optimizations", "compile without optimizations"),
+    ("the retry must run", "the retry must not run"),
+    ("set verify=True on the client", "set verify=False on the client"),
+    ("increase the stack size of the parser", "increase the stack size of the lexer"),
+    ("increase the parser's stack size", "increase the stack size of the lexer"),
+    ("fix the import in a.py", "fix the import in b.py"),
+    ("inline foo_a", "inline foo_b"),
+    ("call getUserName", "call setUserName"),
+    ("mock the mail server", "mock the search server"),
+    ("raise the poll timeout", "skip the poll"),
+    ("rename the orders column", "add the orders column"),
+    ("delete the fixture", "rename the fixture"),
+    ("rename left_pad to pad", "rename pad to left_pad"),
+    ("send the audit records to the archive", "send the archive to the audit records"),
+    ("scroll the pane up", "scroll the pane down"),
+    ("use tabs instead of spaces", "use spaces instead of tabs"),
+    ("start the proxy before the daemon", "start the daemon before the proxy"),
+    ("include the generated files", "exclude the generated files"),
+    ("use a generator for the rows", "use a cursor for the rows"),
+    ("parse the file with jsonlib", "parse the file with an explicit schema"),
+    ("raise the retry limit", "raise a ValueError at the limit"),
+    ("change the limit from 10 to 20", "change the limit from 20 to 10"),
+    ("스택 크기를 늘린다", "스택 크기를 줄인다"),
+    ("임계값을 올린다", "임계값을 내린다"),
+    ("로그를 켠다", "로그를 끈다"),
+    ("필드를 추가한다", "필드를 제거한다"),
+    ("캐시를 쓴다", "캐시를 쓰지 않는다"),
+    ("결제 서버를 재시작한다", "검색 서버를 재시작한다"),
+    ("stack size를 늘린다", "decrease the stack size"),
+]
+# The rule of numbers: an amount or a version is no difference; which one it is, and zero, are.
+SAME_IDEA_OTHER_VALUE = [
+    ("raise the pool size to 50", "raise the pool size to 100"),
+    ("pin numpy to 1.26", "pin numpy to 2.0"),
+    ("sleep 5 s before the check", "sleep 20 s before the check"),
+    ("sleep two seconds before the check", "sleep ten seconds before the check"),
+    ("raise the heap to 2GB", "raise the heap to 4GB"),
+    ("raise the heap to 1 GB", "raise the heap to 900 MB"),
+    ("set maxsize=10 in the pool", "set maxsize=20 in the pool"),
+    ("use a pool of size 10", "use a pool of size 20"),
+    ("start 4 helpers", "start 8 helpers"),
+    ("set the batch size to 100", "lower the batch size to 100"),
+    ("Attempt 1: clear the DNS records", "Attempt 2: clear the DNS records"),
+    ("풀 크기를 50으로 늘린다", "풀 크기를 100으로 늘린다"),
+]
+OTHER_NUMBER = [
+    ("use port 8080", "use port 8081"),
+    ("8080 포트를 사용한다", "8081 포트를 사용한다"),
+    ("delete line 12 of the config", "delete line 90 of the config"),
+    ("apply the patch of issue #12", "apply the patch of issue #13"),
+    ("use slot 3", "use slot 4"),
+    ("return 404 for unknown ids", "return 410 for unknown ids"),
+    ("read the file as utf-8", "read the file as utf-16"),
+    ("set the retries to 0", "set the retries to 5"),
+]
+FRAMES = [
+    "Let me try to {}",
+    "I will now {}",
+    "Fix: {}",
+    "OK, so I'll just {}!",
+    "Maybe we should {}.",
+    "다시 한번 {}",
+]
+PLANS = [plan for pair in SAME[:16] + DIFFERENT[:20] for plan in pair if plan.isascii()]
+WORDS = (
+    "raise lower add remove not don't without the of to before after from pool size cache a.py foo_bar getUser 50 0 #3"
+    " port again run test, because I'll so that 늘린다 줄인다 캐시를 않는다 없이 크기 API를 . ; ! \n 👍 漢字 é"
+    " --no-cache"
+)
+TEXTS = st.lists(st.sampled_from(WORDS.split(" ")), max_size=12).map(" ".join) | st.text(max_size=40)
+
+
+def same(left: str, right: str) -> bool:
+    return same_approach(approach(left), approach(right))
+
+
+@pytest.mark.parametrize(("left", "right"), SAME)
+def test_other_words_are_the_same_approach(left, right):
+    assert same(left, right)
+
+
+@pytest.mark.parametrize(("left", "right"), DIFFERENT)
+def test_an_opposite_another_thing_or_another_action_is_another_approach(left, right):
+    assert not same(left, right)
+
+
+@pytest.mark.parametrize(("left", "right"), SAME_IDEA_OTHER_VALUE)
+def test_the_same_idea_with_another_value_is_the_same_approach(left, right):
+    assert same(left, right)
+
+
+@pytest.mark.parametrize(("left", "right"), OTHER_NUMBER)
+def test_a_number_that_says_which_one_and_zero_make_another_approach(left, right):
+    assert not same(left, right)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t "])
+def test_an_empty_text_matches_nothing_not_even_itself(text):
+    assert similarity(approach(text), approach(text)) == 0.0
+    assert not same(text, "raise the pool size")
+
+
+@given(TEXTS, TEXTS)
+def test_similarity_is_symmetric_and_between_0_and_1(left, right):
+    ours, theirs = approach(left), approach(right)
+    assert similarity(ours, theirs) == pytest.approx(similarity(theirs, ours))
+    assert same_approach(ours, theirs) == same_approach(theirs, ours)
+    assert 0.0 <= similarity(ours, theirs) <= 1.0
+
+
+@given(TEXTS.filter(str.strip))
+def test_a_plan_is_the_same_as_itself(text):
+    assert similarity(approach(text), approach(text)) == pytest.approx(1.0)
+
+
+@given(TEXTS, TEXTS)
+def test_equal_texts_give_equal_values_that_can_be_kept_in_a_set(left, right):
+    assert {approach(left), approach(right)} == {approach(right), approach(left)}
+    assert (approach(left) == approach(right)) or left != right
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@given(plan=st.sampled_from(PLANS))
+def test_a_frame_says_nothing(frame, plan):
+    assert same(plan, frame.format(plan))
+
+
+@given(plan=st.sampled_from(PLANS), data=st.data())
+def test_case_of_the_first_letter_and_punctuation_say_nothing(plan, data):
+    changed = plan[0].upper() + plan[1:] + data.draw(st.sampled_from([".", "!", "...", ";", " ?", ""]))
+    assert similarity(approach(plan), approach(changed)) == pytest.approx(1.0)
+
+
+@given(st.sampled_from(PLANS), st.sampled_from(PLANS))
+def test_the_order_of_sentences_says_nothing(first, second):
+    assert same(f"{first}. {second}.", f"{second}. {first}.")
+
+
+@pytest.mark.parametrize(
+    "thing", ["cache the avatars", "run the exporter", "trust the proxy", "mock the mailer", "retry"]
+)
+@pytest.mark.parametrize("no", ["don't", "do not", "never", "must not"])
+def test_a_negation_makes_another_approach(no, thing):
+    assert not same(thing, f"{no} {thing}")
+    assert same(f"{no} {thing}", f"I will {no} {thing}")
+
+
+@pytest.mark.parametrize(
+    ("verb", "opposite"),
+    [
+        ("raise", "lower"),
+        ("add", "remove"),
+        ("enable", "disable"),
+        ("allow", "forbid"),
+        ("show", "hide"),
+        ("lock", "unlock"),
+    ],
+)
+@given(
+    thing=st.sampled_from(["the audit trail", "foo_bar in src/a.py", "the quota of the search service", "재시도 로그"])
+)
+def test_an_opposite_verb_makes_another_approach_whatever_the_thing(verb, opposite, thing):
+    assert same(f"{verb} {thing}", f"{verb} {thing}")
+    assert not same(f"{verb} {thing}", f"{opposite} {thing}")
+
+
+@pytest.mark.parametrize(("left", "right"), SAME[:5] + SAME[17:20])
+def test_a_synonym_scores_far_above_an_unrelated_plan(left, right):
+    assert similarity(approach(left), approach(right)) > SAME_AT
+    assert similarity(approach(left), approach("translate the footer into Finnish")) < 0.1
+
+
+def steps(text: str) -> int:
+    """How many lines of the approach modules run for reading a text and comparing it with itself."""
+    count = 0
+
+    def tracer(frame: FrameType, event: str, arg: object) -> object:
+        nonlocal count
+        if "approach" not in frame.f_code.co_filename:
+            return None
+        count += event == "line"
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        read = approach(text)
+        assert similarity(read, read) == pytest.approx(1.0)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+LONG = [
+    "word{} ",
+    "of ",
+    "not ",
+    "before x{} ",
+    "again ",
+    "않는다 ",
+    "rename {} to ",
+    "재시도{}를 ",
+    "foo_{}.bar, ",
+    "a. ",
+    "a",
+    "1",
+]
+
+
+@pytest.mark.parametrize("unit", LONG)
+def test_ten_times_the_text_takes_about_ten_times_the_steps(unit):
+    short, long = ["".join(unit.format(at) for at in range(size))[:size] for size in (1_000, 10_000)]
+    assert steps(long) <= 14 * steps(short) + 1000
+
+
+@pytest.mark.parametrize("unit", LONG)
+def test_a_text_of_a_hundred_kilobytes_is_read(unit):
+    text = "".join(unit.format(at) for at in range(100_000))[:100_000]
+    assert same(text, text)
+    assert not same(text, "raise the pool size")
+
+
+def test_no_word_is_listed_in_two_groups():
+    seen: dict[str, str] = {}
+    for line in approach_senses.lines():
+        name, _, listed = line.partition(":")
+        for word in listed.replace("|", " ").replace("~", "").split():
+            assert seen.setdefault(word, name) == name, word
+
+
+def test_words_of_a_frame_are_in_no_group():
+    assert [word for word in approach_senses.frames() if approach_senses.sense(word)] == []
+
+
+def test_lexemes_keep_names_apart_from_words():
+    found = list(approach_lexemes.lexemes("set fooBar in src/a.py to 50%, API를 늘린다"))
+    assert found == [
+        ("set", "word", False),
+        ("foo", "word", True),
+        ("bar", "word", True),
+        ("in", "word", False),
+        ("src", "word", True),
+        ("a", "word", True),
+        ("py", "word", True),
+        ("to", "word", False),
+        ("50%", "number", False),
+        (",", "comma", False),
+        ("api", "word", False),
+        ("늘린다", "hangul", False),
+    ]
