@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
 
-.PHONY: help setup demo test check bench bench-retrieval clean
+.PHONY: help setup demo test check bench bench-retrieval bench-loops bench-staleness clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -43,6 +43,15 @@ bench-retrieval: $(READY)  ## How well recall finds, on the sets of MNEMON_BENCH
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null || \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]' || echo "Without a picture, then."
 	$(BIN)/python -m bench.retrieval
+
+bench-loops: $(READY)  ## How well errors and approaches are told apart
+	$(BIN)/python -m bench.loops.fingerprints
+	$(BIN)/python -m bench.loops.approaches
+
+bench-staleness: $(READY)  ## What checking memory against the code costs
+	$(BIN)/python -m bench.staleness.gate
+	$(BIN)/python -m bench.staleness.symbols
+	$(BIN)/python -m bench.staleness.history
 
 clean:  ## Remove what was generated
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* bench/out

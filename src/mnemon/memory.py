@@ -547,11 +547,13 @@ class Seat:
         if passed and not (error is None and approach is None):
             raise InvalidInput("A success has no error to report.", hint="Pass error and approach with passed=False.")
 
+        count = None if error is None else self.loops.counting(error, approach)
+
         def judge(act: Act) -> Promotion:
             judged = verification.verify(act, passed=passed, tests=names, commit=whole, analysis=analysis, hands=hands)
             if passed:
                 self.loops.settle(act)
-            return replace(judged, loop=None if error is None else self.loops.count(act, error, approach))
+            return replace(judged, loop=None if count is None else count(act))
 
         judged = self._act(judge, durable=True)
         return replace(judged, units=tuple(self._aged(unit) for unit in judged.units))

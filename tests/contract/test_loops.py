@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import mnemon
-from conftest import Seats
-from mnemon import InvalidInput, NotAllowed
+from mnemon import Actor, InvalidInput, NotAllowed, Scope
 from mnemon.loops import CircularFixDetector
 
 POOL = "sqlalchemy.exc.TimeoutError: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00"
 NAME = "NameError: name 'retries' is not defined"
+HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
 OTHER = "KeyError: 'total'"
 
 
@@ -151,11 +151,11 @@ def test_a_retry_with_the_same_key_counts_once_and_gives_the_same_verdict(seats)
 
 def test_the_verdict_is_the_same_after_a_restart(tmp_path):
     with mnemon.open(tmp_path) as memory:
-        seat = Seats(memory).agent()
+        seat = memory.seat(Actor.agent("coder-1"), HOME)
         seat.fail(POOL, approach="raise the pool size")
         seat.fail(NAME)
     with mnemon.open(tmp_path) as memory:
-        seat = Seats(memory).agent("coder-9")
+        seat = memory.seat(Actor.agent("coder-9"), HOME)
         assert seat.fail(POOL).type == "WARN"
         assert not seat.validate_approach("increase the pool size").valid
 

@@ -52,7 +52,8 @@ NAMES = [
     "can_write",
     "open",
 ]
-OPERATOR = ["seat", "audit", "rebuild", "prune", "janitor", "reindex", "stats", "doctor", "export", "import_", "backup", "close"]
+OPERATOR = ["seat", "audit", "rebuild", "prune", "janitor", "reindex", "stats", "doctor"]
+OPERATOR += ["export", "import_", "backup", "close"]
 VERBS = [
     "log",
     "log_many",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mnemon.ports import Reader
     from mnemon.text import approach as approaches
     from mnemon.text import fingerprint as fingerprints
+    from mnemon.text.approach import Approach
+    from mnemon.text.fingerprint import Fingerprint
 else:
     # Each takes a while to load, and most verifications need neither.
     approaches = Lazy("mnemon.text.approach")
@@ -83,33 +85,52 @@ def _attempt(event: Event) -> Attempt:
     )
 
 
-def fail(act: Act, subject: str, error: str, approach: str | None, key: str | None = None) -> LoopVerdict:
+@value
+class Failure:
+    """What failed, read before the act begins: a long output takes a while, and other writers would wait."""
+
+    error: str
+    fault: Fingerprint
+    approach: str | None
+    analysed: Approach | None
+
+
+def failure(error: str, approach: str | None) -> Failure:
+    return Failure(
+        error=_cut(error),
+        fault=fingerprints.fingerprint(error),
+        approach=approach,
+        analysed=None if approach is None else approaches.approach(approach),
+    )
+
+
+def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
     """Record a failure and judge it, in one act: of twenty agents that fail at once each is counted."""
     if key is not None:
         earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
         if earlier is not None:
             return _again(earlier)
     before = ledger(act.transaction, subject)
-    fault = fingerprints.fingerprint(error)
+    fault = given.fault
     new = Attempt(
         event_id="",
         at=act.now,
         actor=str(act.presence.actor),
         fault=fault.hash,
         summary=fault.core,
-        approach=approach,
-        first=None if approach is None else _first_like(before.attempts, approach),
+        approach=given.approach,
+        first=None if given.analysed is None else _first_like(before.attempts, given.analysed),
     )
     judgement = judged(before.attempts, new, before.stuck, act.config.loops.threshold)
     payload = {
-        "error": _cut(error),
+        "error": given.error,
         "fingerprint": {
             "hash": fault.hash,
             "kind": fault.kind,
             "core": fault.core,
             "version": fingerprints.FINGERPRINT_VERSION,
         },
-        "approach": approach,
+        "approach": given.approach,
         "first": new.first,
         "verdict": _to_json(judgement),
     }
@@ -125,9 +146,8 @@ def _cut(error: str) -> str:
     return f"{error[:half]}\n… ({len(error)} characters in all) …\n{error[-half:]}"
 
 
-def _first_like(attempts: tuple[Attempt, ...], approach: str) -> str | None:
+def _first_like(attempts: tuple[Attempt, ...], wanted: Approach) -> str | None:
     """The first attempt of this approach, however it was worded then; None if it is new."""
-    wanted = approaches.approach(approach)
     for attempt in attempts:
         if attempt.approach is not None and approaches.same_approach(approaches.approach(attempt.approach), wanted):
             return attempt.first
@@ -174,7 +194,7 @@ def validated(reader: Reader, subject: str, approach: str) -> ApproachValidation
             suggestion="Ask a person; only a person or an orchestrator can clear it.",
             failed_history=history,
         )
-    first = _first_like(known.attempts, approach)
+    first = _first_like(known.attempts, approaches.approach(approach))
     if first is None:
         return ApproachValidation(valid=True, reason="", suggestion="", failed_history=history)
     tries = [attempt for attempt in known.attempts if attempt.first == first]
@@ -187,7 +207,7 @@ def validated(reader: Reader, subject: str, approach: str) -> ApproachValidation
 
 
 def repeated(reader: Reader, subject: str, approach: str) -> bool:
-    return _first_like(ledger(reader, subject).attempts, approach) is not None
+    return _first_like(ledger(reader, subject).attempts, approaches.approach(approach)) is not None
 
 
 def failures(reader: Reader, subject: str) -> list[FailedApproach]:

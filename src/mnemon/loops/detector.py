@@ -10,6 +10,8 @@ from mnemon.policy.admission import checked_name, checked_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mnemon.ledger.act import Act, Ledger
     from mnemon.model.event import Receipt
     from mnemon.model.presence import Presence
@@ -33,16 +35,18 @@ class CircularFixDetector:
         self, error: str, *, approach: str | None = None, task_id: str | None = None, key: str | None = None
     ) -> LoopVerdict:
         """Count a failure and say whether to go on (S5)."""
-        return self._ledger.act(self._presence, lambda act: self.count(act, error, approach, task_id, key))
+        count = self.counting(error, approach, task_id, key)
+        return self._ledger.act(self._presence, count)
 
-    def count(
-        self, act: Act, error: str, approach: str | None, task_id: str | None = None, key: str | None = None
-    ) -> LoopVerdict:
-        """The same inside an act that is under way."""
+    def counting(
+        self, error: str, approach: str | None, task_id: str | None = None, key: str | None = None
+    ) -> Callable[[Act], LoopVerdict]:
+        """The same for an act that is still to begin: what fits into no transaction is done here."""
         subject, _ = self._named(task_id)
-        error = checked_text(error, "The error", _ERROR_BYTES_MAX)
-        tried = None if approach is None else self._approach(approach)
-        return attempts.fail(act, subject, error, tried, key)
+        given = attempts.failure(
+            checked_text(error, "The error", _ERROR_BYTES_MAX), None if approach is None else self._approach(approach)
+        )
+        return lambda act: attempts.fail(act, subject, given, key)
 
     def settle(self, act: Act) -> None:
         """The task succeeded, in the act that is under way: its failures no longer count."""

@@ -1,0 +1,176 @@
+"""Decisions and what belongs to them (D1-D19): strength, reason, relations, anchors, proposals."""
+
+from __future__ import annotations
+
+from mnemon.errors import InvalidInput
+from mnemon.model.closed import Names, Ranks
+from mnemon.model.unit import Unit
+from mnemon.model.value import value
+from mnemon.model.verdict import Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+SUMMARY_CHARS_MAX = 1_000
+
+
+class Strength(Ranks):
+    """How firm a decision stands (D8)."""
+
+    NORMAL = 1
+    LOCK = 2
+    AXIS = 3
+
+    @classmethod
+    def parse(cls, name: str | int | Strength) -> Strength:
+        try:
+            return cls[name.upper()] if isinstance(name, str) else cls(name)
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput(f"{name!r} is no strength.", hint="Use one of: axis, lock, normal.") from None
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class ReasonType(Names):
+    CONSISTENCY = "consistency"
+    RISK = "risk"
+    SECURITY = "security"
+    PERFORMANCE = "performance"
+    UX = "ux"
+    MAINTAINABILITY = "maintainability"
+    OTHER = "other"
+
+
+class RelationType(Names):
+    """`A DEPENDS_ON B`, and so on (D10). Which way a change travels is in `policy.impact`."""
+
+    DEPENDS_ON = "DEPENDS_ON"
+    CONSTRAINS = "CONSTRAINS"
+    VALIDATES = "VALIDATES"
+    SUPERSEDES = "SUPERSEDES"
+    REFINES = "REFINES"
+
+    @classmethod
+    def parse(cls, name: str) -> RelationType:
+        given: Any = name
+        try:
+            return cls(given.upper().replace("-", "_"))
+        except (AttributeError, ValueError):
+            raise InvalidInput(f"{name!r} is no relation.", hint=f"Use one of: {', '.join(cls)}.") from None
+
+
+class AnchorKind(Names):
+    RUNBOOK = "runbook"
+    ENTRYPOINT = "entrypoint"
+    WIRING = "wiring"
+    CONFIG = "config"
+    INVARIANT = "invariant"
+    GOTCHA = "gotcha"
+
+
+@value
+class Reason:
+    """Why something was decided (R12)."""
+
+    type: ReasonType
+    summary: str
+    tradeoff: str | None = None
+
+    def __check__(self) -> None:
+        try:
+            object.__setattr__(self, "type", ReasonType(self.type))
+        except ValueError:
+            known = ", ".join(ReasonType)
+            raise InvalidInput(f"{self.type!r} is no type of reason.", hint=f"Use one of: {known}.") from None
+        given: Any = self.summary
+        if not isinstance(given, str) or not given.strip() or len(given) > SUMMARY_CHARS_MAX:
+            raise InvalidInput(
+                f"A reason's summary has 1 to {SUMMARY_CHARS_MAX} characters.", hint="Say in a sentence or two why."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": str(self.type), "summary": self.summary, "tradeoff": self.tradeoff}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Reason:
+        return cls(record["type"], record["summary"], record["tradeoff"])
+
+
+@value
+class Decision:
+    """One version of a decision. `root_id` is the id of its first version, and names all of them."""
+
+    unit: Unit
+
+    @property
+    def id(self) -> str:
+        return self.unit.id
+
+    @property
+    def text(self) -> str:
+        return self.unit.content
+
+    @property
+    def root_id(self) -> str:
+        return str(self.unit.attributes["root"])
+
+    @property
+    def version(self) -> int:
+        return int(self.unit.attributes["version"])
+
+    @property
+    def strength(self) -> Strength:
+        return Strength.parse(self.unit.attributes["strength"])
+
+    @property
+    def domain(self) -> str:
+        return self.unit.domain
+
+    @property
+    def is_active(self) -> bool:
+        return self.unit.live
+
+    @property
+    def reason(self) -> Reason:
+        return Reason.from_json(self.unit.attributes["reason"])
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        return tuple(self.unit.attributes["evidence"])
+
+
+@value
+class ImpactNode:
+    """A decision that a change reaches: by which relation, and along which path of ids from what was changed."""
+
+    id: str
+    path: tuple[str, ...]
+    relation: RelationType
+
+
+@value
+class Impact:
+    """The blast radius of a change. `cut` says which limit ended the search, if one did."""
+
+    nodes: tuple[ImpactNode, ...]
+    cut: str | None = None
+
+
+@value
+class GuardianVerdict:
+    """What the guardian says of a proposal (D11): deterministic, and it changes nothing."""
+
+    type: Verdict
+    reasons: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
+@value
+class Loaded:
+    """One unit in the loading order (D15), and the tier it stands in."""
+
+    tier: int
+    unit: Unit

@@ -1,0 +1,499 @@
+"""Ancestry, renames and merges, as real repositories have them, and how often git is started to tell."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+from repositories import clone, commit, git, made, processes, repository, worktree
+
+from mnemon.code import git as asked
+from mnemon.code import history as histories
+from mnemon.code.history import History
+
+__all__ = ["processes"]
+
+NOWHERE = "0123456789" * 4
+TEXT = "".join(f"line {number} of a text that is long enough to be known again\n" for number in range(20))
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return repository(tmp_path / "shop")
+
+
+def head(folder) -> str:
+    return git(folder, "rev-parse", "HEAD")
+
+
+def contains(folder, at: str, *commits: str) -> list[bool | None]:
+    answers = History(str(folder)).contains(at, commits)
+    return [answers[name] for name in commits]
+
+
+# Ancestry
+
+
+def test_a_commit_contains_itself_and_what_came_before(shop):
+    first, second = head(shop), commit(shop)
+    assert contains(shop, second, first, second) == [True, True]
+    assert contains(shop, first, first, second) == [True, False]
+
+
+def test_each_branch_contains_its_own_until_they_are_merged(shop):
+    base = head(shop)
+    git(shop, "checkout", "--quiet", "-b", "side")
+    side = commit(shop, "side", a="1")
+    git(shop, "checkout", "--quiet", "main")
+    main = commit(shop, "main", b="1")
+    assert contains(shop, main, base, side, main) == [True, False, True]
+    assert contains(shop, side, base, side, main) == [True, True, False]
+    git(shop, "merge", "--quiet", "--no-edit", "side")
+    assert contains(shop, head(shop), base, side, main) == [True, True, True]
+
+
+def test_worktrees_see_their_own_branch(shop, tmp_path):
+    login = worktree(shop, tmp_path / "login")
+    new = commit(login, "login")
+    assert contains(login, head(login), new) == [True]
+    assert contains(shop, head(shop), new) == [False]
+
+
+def test_a_commit_that_was_rebased_is_beside_until_it_is_collected(shop):
+    git(shop, "checkout", "--quiet", "-b", "side")
+    old = commit(shop, "side", a="1")
+    git(shop, "checkout", "--quiet", "main")
+    commit(shop, "main", b="1")
+    git(shop, "checkout", "--quiet", "side")
+    git(shop, "rebase", "--quiet", "main")
+    history, new = History(str(shop)), head(shop)
+    assert history.contains(new, [old]) == {old: False}
+    git(shop, "reflog", "expire", "--expire=now", "--all")
+    git(shop, "gc", "--quiet", "--prune=now")
+    assert contains(shop, new, old) == [None]
+
+
+def test_a_squashed_branch_is_beside(shop):
+    git(shop, "checkout", "--quiet", "-b", "side")
+    side = commit(shop, "side", a="1")
+    git(shop, "checkout", "--quiet", "main")
+    git(shop, "merge", "--quiet", "--squash", "side")
+    assert contains(shop, commit(shop, "squashed"), side) == [False]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["-x", "--all", "", "HEAD", "main", NOWHERE, NOWHERE[:7], NOWHERE + "\n", "g" * 40, "a" * 64, "\ud800", "a\0"],
+)
+def test_what_is_no_commit_here_is_unknown_and_spoils_nothing(shop, name):
+    first, newest = head(shop), commit(shop)
+    assert contains(shop, newest, first, name) == [True, None]
+    assert contains(shop, name, first, newest) == [None, None]
+
+
+def test_a_file_or_a_tag_is_no_commit(shop):
+    git(shop, "tag", "-a", "v1", "-m", "one")
+    names = [git(shop, "rev-parse", name) for name in ("HEAD:readme.md", "HEAD^{tree}", "v1")]
+    assert contains(shop, head(shop), *names) == [None, None, None]
+
+
+def test_another_repositorys_commit_is_unknown(shop, tmp_path):
+    other = commit(repository(tmp_path / "other"), "only there", x="y")
+    assert contains(shop, head(shop), other) == [None]
+
+
+def test_outside_of_a_repository_everything_is_unknown(tmp_path, processes):
+    assert contains(tmp_path, NOWHERE, "a" * 40) == [None]
+    assert processes == []
+
+
+def test_without_a_git_program_everything_is_unknown(shop, tmp_path, monkeypatch):
+    first, newest = head(shop), commit(shop)
+    history = History(str(shop))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert history.contains(newest, [first]) == {first: None}
+    assert history.renamed("a", newest) is None
+    assert history.is_merged("main", "main") is False
+    monkeypatch.undo()
+    assert history.contains(newest, [first]) == {first: True}
+
+
+def test_all_commits_are_asked_at_once_and_only_once(shop, processes):
+    older = [head(shop), *(commit(shop, f"c{number}") for number in range(8))]
+    newest, history = commit(shop), History(str(shop))
+    processes.clear()
+    assert history.contains(newest, older) == dict.fromkeys(older, True)
+    assert len(processes) == 2
+    assert history.contains(newest, older[::-1]) == dict.fromkeys(older, True)
+    assert history.contains(newest, [newest]) == {newest: True}
+    assert len(processes) == 2
+
+
+def test_what_is_missing_is_asked_again_only_when_objects_arrived(shop, tmp_path, processes):
+    source = clone(shop, tmp_path / "source")
+    missing, newest, history = commit(source, "later", a="1"), head(shop), History(str(shop))
+    assert history.contains(newest, [missing]) == {missing: None}
+    processes.clear()
+    assert history.contains(newest, [missing]) == {missing: None}
+    assert processes == []
+    git(shop, "fetch", "--quiet", str(source))
+    assert history.contains(newest, [missing]) == {missing: False}
+
+
+def test_a_missing_commit_that_arrives_in_a_pack_is_seen(shop, tmp_path):
+    source = clone(shop, tmp_path / "source")
+    missing, newest, history = commit(source, "later", a="1"), head(shop), History(str(shop))
+    assert history.contains(newest, [missing]) == {missing: None}
+    git(shop, "-c", "fetch.unpackLimit=1", "fetch", "--quiet", str(source))
+    assert history.contains(newest, [missing]) == {missing: False}
+
+
+def test_what_arrives_in_a_repository_that_lends_is_seen(shop, tmp_path):
+    borrower, source = clone(shop, tmp_path / "borrower", "--shared"), clone(shop, tmp_path / "source")
+    newest, history = head(borrower), History(str(borrower))
+    later = commit(source, "later", a="1")
+    assert history.contains(newest, [later]) == {later: None}
+    git(shop, "fetch", "--quiet", str(source))
+    assert history.contains(newest, [later]) == {later: False}
+
+
+def test_what_is_kept_is_bounded(shop, monkeypatch, processes):
+    monkeypatch.setattr(histories, "_KEPT_MAX", 3)
+    older = [head(shop), *(commit(shop, f"c{number}") for number in range(5))]
+    newest, history = commit(shop), History(str(shop))
+    assert history.contains(newest, older) == dict.fromkeys(older, True)
+    processes.clear()
+    assert history.contains(newest, older[-3:]) == dict.fromkeys(older[-3:], True)
+    assert processes == []
+    assert history.contains(newest, older[:1]) == {older[0]: True}
+    assert processes
+
+
+def test_many_threads_get_the_same_answers(shop):
+    older = [head(shop), *(commit(shop, f"c{number}") for number in range(5))]
+    newest, history = commit(shop), History(str(shop))
+    answers: list[dict[str, bool | None]] = []
+    threads = [threading.Thread(target=lambda: answers.append(history.contains(newest, older))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [dict.fromkeys(older, True)] * 8
+
+
+def test_thousands_of_commits_are_told_apart_in_two_processes(tmp_path, processes):
+    folder = made(tmp_path / "long")
+    script = ""
+    for number in range(1, 4001):
+        script += f"commit refs/heads/{'main' if number % 2 else 'side'}\nmark :{number}\n"
+        script += f"committer t <t@l> {1_500_000_000 + number} +0000\ndata 1\nx\n"
+        script += f"from :{number - 2 or 1}\n\n" if number > 1 else "\n"
+    git(folder, "fast-import", "--quiet", f"--export-marks={tmp_path / 'marks'}", given=script.encode())
+    marks = dict(line.split() for line in (tmp_path / "marks").read_text().splitlines())
+    hash_of = {int(mark[1:]): name for mark, name in marks.items()}
+    processes.clear()
+    answers = History(str(folder)).contains(hash_of[3999], [*hash_of.values(), NOWHERE])
+    assert len(processes) == 2
+    assert answers == {name: bool(number % 2) for number, name in hash_of.items()} | {NOWHERE: None}
+
+
+def test_histories_that_were_joined_are_one(shop):
+    old = head(shop)
+    git(shop, "checkout", "--quiet", "--orphan", "new")
+    root = commit(shop, "again")
+    assert contains(shop, root, old) == [False]
+    git(shop, "replace", "--graft", root, old)
+    assert contains(shop, root, old) == [True]
+
+
+# Shallow clones
+
+
+@pytest.fixture
+def shallow(shop, tmp_path):
+    """A clone that has the newest two of four commits, and the hashes of all."""
+    commits = [head(shop), *(commit(shop, f"c{number}", **{f"f{number}": "x"}) for number in range(3))]
+    return clone(f"file://{shop}", tmp_path / "shallow", "--depth", "2"), commits
+
+
+def test_behind_the_cut_of_a_shallow_clone_nothing_is_known(shallow):
+    folder, (first, second, third, fourth) = shallow
+    assert contains(folder, fourth, first, second, third, fourth) == [None, None, True, True]
+
+
+def test_in_a_shallow_clone_what_comes_after_the_cut_is_told_apart(shallow):
+    folder, (_, _, third, fourth) = shallow
+    mine = commit(folder, "mine", mine="1")
+    git(folder, "checkout", "--quiet", "-b", "side", third)
+    side = commit(folder, "side", side="1")
+    assert contains(folder, mine, side, third, fourth) == [False, True, True]
+    assert contains(folder, side, mine, third, fourth) == [False, True, False]
+
+
+def test_what_exists_may_still_lie_behind_the_cut(shallow, shop):
+    """The first commit comes by a branch of its own; that the newest contains it can't be seen any more."""
+    folder, (first, second, _, fourth) = shallow
+    git(shop, "branch", "old", first)
+    git(folder, "fetch", "--quiet", "--depth", "1", "origin", "old")
+    history = History(str(folder))
+    assert history.contains(fourth, [first, second]) == {first: None, second: None}
+    git(folder, "fetch", "--quiet", "--unshallow")
+    assert history.contains(fourth, [first, second]) == {first: True, second: True}
+
+
+# Renames
+
+
+def renamed(folder, path: str) -> str | None:
+    return History(str(folder)).renamed(path, head(folder))
+
+
+def moved(folder, old: str, new: str) -> None:
+    (folder / new).parent.mkdir(parents=True, exist_ok=True)
+    git(folder, "mv", "--", old, new)
+
+
+def test_a_committed_rename_is_followed(shop, processes):
+    commit(shop, "a", a__py=TEXT)
+    moved(shop, "a.py", "src/b.py")
+    commit(shop, "move")
+    for number in range(3):
+        commit(shop, "later", **{f"later{number}": "x"})
+    newest, history = head(shop), History(str(shop))
+    processes.clear()
+    assert history.renamed("a.py", newest) == "src/b.py"
+    assert len(processes) <= 5
+    processes.clear()
+    assert history.renamed("a.py", newest) == "src/b.py"
+    assert processes == []
+
+
+def test_a_rename_with_an_edit_is_followed(shop):
+    commit(shop, "a", a__py=TEXT)
+    moved(shop, "a.py", "b.py")
+    (shop / "b.py").write_text(TEXT.replace("line 3 ", "the third line "))
+    commit(shop, "move and edit")
+    assert renamed(shop, "a.py") == "b.py"
+
+
+def test_a_chain_of_renames_is_followed_to_its_end(shop):
+    commit(shop, "a", a=TEXT)
+    for old, new in (("a", "b"), ("b", "c/d"), ("c/d", "e")):
+        moved(shop, old, new)
+        commit(shop, f"{old} to {new}")
+    assert [renamed(shop, name) for name in ("a", "b", "c/d")] == ["e", "e", "e"]
+
+
+def test_a_file_that_was_deleted_went_nowhere(shop):
+    commit(shop, "a", a=TEXT)
+    git(shop, "rm", "--quiet", "a")
+    commit(shop, "gone", other="something else altogether")
+    assert renamed(shop, "a") is None
+
+
+def test_a_chain_that_ends_in_a_deletion_went_nowhere(shop):
+    commit(shop, "a", a=TEXT)
+    moved(shop, "a", "b")
+    commit(shop, "move")
+    git(shop, "rm", "--quiet", "b")
+    commit(shop, "gone")
+    assert renamed(shop, "a") is None
+
+
+def test_a_file_that_is_still_there_went_nowhere(shop):
+    commit(shop, "a", a=TEXT)
+    assert renamed(shop, "a") is None
+
+
+def test_a_file_that_never_was_went_nowhere(shop):
+    assert renamed(shop, "never") is None
+
+
+def test_the_last_move_counts_of_a_name_that_was_used_twice(shop):
+    commit(shop, "a", a=TEXT)
+    moved(shop, "a", "b")
+    commit(shop, "move")
+    commit(shop, "again", a=TEXT.replace("line", "verse"))
+    moved(shop, "a", "c")
+    commit(shop, "move again")
+    assert renamed(shop, "a") == "c"
+
+
+def test_two_files_that_swapped_their_names_went_nowhere(shop):
+    commit(shop, "two", a=TEXT, b=TEXT.replace("line", "verse"))
+    git(shop, "mv", "a", "x")
+    git(shop, "mv", "b", "a")
+    git(shop, "mv", "x", "b")
+    commit(shop, "swap")
+    assert renamed(shop, "a") is None
+
+
+def test_a_rename_on_another_branch_is_not_followed(shop):
+    commit(shop, "a", a=TEXT)
+    before = head(shop)
+    moved(shop, "a", "b")
+    after = commit(shop, "move")
+    history = History(str(shop))
+    assert history.renamed("a", before) is None
+    assert history.renamed("a", after) == "b"
+
+
+def test_a_rename_that_came_with_a_merge_is_followed(shop):
+    commit(shop, "a", a=TEXT)
+    git(shop, "checkout", "--quiet", "-b", "side")
+    moved(shop, "a", "b")
+    commit(shop, "move")
+    git(shop, "checkout", "--quiet", "main")
+    commit(shop, "main", other="x")
+    git(shop, "merge", "--quiet", "--no-edit", "side")
+    assert renamed(shop, "a") == "b"
+
+
+def test_a_rename_that_a_merge_made_itself_is_followed(shop):
+    commit(shop, "a", a=TEXT)
+    git(shop, "checkout", "--quiet", "-b", "side")
+    commit(shop, "side", s="x")
+    git(shop, "checkout", "--quiet", "main")
+    commit(shop, "main", other="x")
+    git(shop, "merge", "--quiet", "--no-commit", "side")
+    moved(shop, "a", "b")
+    commit(shop, "merge and move")
+    assert len(git(shop, "rev-parse", "HEAD^@").split()) == 2
+    assert renamed(shop, "a") == "b"
+
+
+def test_a_staged_rename_is_followed_while_it_is_staged(shop):
+    newest = commit(shop, "a", a=TEXT)
+    history = History(str(shop))
+    assert history.renamed("a", newest) is None
+    moved(shop, "a", "b")
+    assert history.renamed("a", newest) == "b"
+    git(shop, "reset", "--quiet", "--hard")
+    assert history.renamed("a", newest) is None
+
+
+def test_a_staged_rename_comes_after_the_committed_ones(shop):
+    commit(shop, "a", a=TEXT)
+    moved(shop, "a", "b")
+    commit(shop, "move")
+    (shop / "b").rename(shop / "c")
+    git(shop, "add", "--all")
+    assert renamed(shop, "a") == "c"
+
+
+def test_each_worktree_has_its_own_staged_renames(shop, tmp_path):
+    newest = commit(shop, "a", a=TEXT)
+    login = worktree(shop, tmp_path / "login")
+    moved(login, "a", "b")
+    assert History(str(login)).renamed("a", newest) == "b"
+    assert History(str(shop)).renamed("a", newest) is None
+
+
+@pytest.mark.parametrize("name", ["*.py", ":(top)x", "two\nlines", "상점.py", "with space", "-dash", "[a]", 'q"uote'])
+def test_any_name_can_be_moved(shop, name):
+    commit(shop, "a", decoy__py=TEXT.replace("line", "verse"))
+    (shop / name).write_text(TEXT)
+    commit(shop, "b")
+    moved(shop, name, f"new/{name}")
+    commit(shop, "move")
+    assert renamed(shop, name) == f"new/{name}"
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../b", "a\0b", "\ud800", "."])
+def test_what_is_no_path_inside_went_nowhere(shop, path):
+    assert renamed(shop, path) is None
+
+
+def test_paths_are_relative_to_the_folder_that_was_given(shop):
+    (shop / "part").mkdir()
+    (shop / "part" / "a").write_text(TEXT)
+    (shop / "part" / "x").write_text(TEXT.replace("line", "verse"))
+    commit(shop, "a")
+    moved(shop, "part/a", "part/b")
+    moved(shop, "part/x", "outside")
+    commit(shop, "move")
+    assert renamed(shop / "part", "a") == "b"
+    assert renamed(shop / "part", "x") is None
+
+
+def test_a_search_that_takes_too_long_ends_with_nothing(shop, monkeypatch):
+    commit(shop, "a", a=TEXT)
+    moved(shop, "a", "b")
+    commit(shop, "move")
+    monkeypatch.setattr(histories, "_RENAME_WAIT_S_MAX", 0.0)
+    assert renamed(shop, "a") is None
+
+
+# Merges
+
+
+@pytest.fixture
+def side(shop):
+    """A branch `side` with two commits, beside a `main` with one."""
+    git(shop, "checkout", "--quiet", "-b", "side")
+    commit(shop, "one", one="1\n")
+    commit(shop, "two", two="2\n", one="1\n1\n")
+    git(shop, "checkout", "--quiet", "main")
+    commit(shop, "main", other="x\n")
+    return shop
+
+
+def is_merged(folder, into: str = "main") -> bool:
+    return History(str(folder)).is_merged("side", into)
+
+
+def test_a_branch_with_work_of_its_own_is_not_merged(side):
+    assert is_merged(side) is False
+
+
+def test_a_merged_branch_is_merged(side):
+    git(side, "merge", "--quiet", "--no-edit", "side")
+    assert is_merged(side) is True
+
+
+def test_a_fast_forward_is_a_merge(side):
+    git(side, "branch", "--force", "ahead", "side")
+    assert is_merged(side, "ahead") is True
+
+
+def test_a_rebased_branch_is_merged(side):
+    git(side, "cherry-pick", "main..side")
+    assert is_merged(side) is True
+
+
+def test_a_branch_of_which_a_part_was_picked_is_not_merged(side):
+    git(side, "cherry-pick", "side~1")
+    assert is_merged(side) is False
+
+
+def test_a_squashed_branch_is_merged_and_the_repository_is_left_alone(side):
+    git(side, "merge", "--quiet", "--squash", "side")
+    commit(side, "squashed")
+    commit(side, "later", later="y\n")
+    before = git(side, "count-objects", "-v")
+    assert is_merged(side) is True
+    assert git(side, "count-objects", "-v") == before
+
+
+def test_a_squash_that_changed_the_work_is_not_recognised(side):
+    git(side, "merge", "--quiet", "--squash", "side")
+    commit(side, "squashed", one="something else\n")
+    assert is_merged(side) is False
+
+
+@pytest.mark.parametrize("name", ["nowhere", "", "-x", "--all", "a\nb", "\ud800", "HEAD:readme.md", NOWHERE])
+def test_what_is_no_branch_is_not_merged(shop, name):
+    history = History(str(shop))
+    assert history.is_merged(name, "main") is False
+    assert history.is_merged("main", name) is False
+    assert history.is_merged("main", "main") is True
+
+
+def test_an_owner_that_git_refuses_makes_everything_unknown(side, monkeypatch):
+    first, newest = git(side, "rev-parse", "main~1", "main").split()
+    monkeypatch.setitem(asked._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setitem(asked._ENVIRONMENT, "GIT_CONFIG_GLOBAL", os.devnull)
+    history = History(str(side))
+    assert history.contains(newest, [first]) == {first: None}
+    assert history.is_merged("main", "main") is False
