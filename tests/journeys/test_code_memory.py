@@ -252,6 +252,20 @@ def test_a_text_that_names_code_goes_stale_with_it_and_is_still_known_as_an_echo
     assert not seat.recall("logout").items
 
 
+def test_code_that_is_cited_again_is_cited_as_it_is_now(memory, repo):
+    unit = known(memory, repo, "login takes a user", Citation.symbol("src/auth.py", "login"))
+    commit(repo, "signature", src__auth_py=AUTH.replace("user, password", "user, password, otp"))
+    seat = seat_at(memory, repo)
+    assert not seat.recall("login takes").items
+    for sweep in memory._sweeps:
+        sweep.join()
+    assert seat.get(unit.id).status == "archived"
+    seat.cite(unit.id, Citation.symbol("src/auth.py", "login"))
+    assert memory.janitor(seat).revived == 1
+    assert len(seat.recall("login takes").items) == 1
+    assert [str(item) for item in seat.get(unit.id).citations] == ["human:alice", "symbol:src/auth.py::login"]
+
+
 # Branches
 
 

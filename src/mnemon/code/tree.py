@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-
 from mnemon.code.git import full_hash
+from mnemon.code.sources import Trouble
+from mnemon.code.symbols import find, language_of
+from mnemon.code.worktree import WorkTree, lines_hash, lines_of, span_of
 from mnemon.errors import InvalidInput
+from mnemon.lazy import Lazy
 from mnemon.model.citation import Citation, CitationKind
 from mnemon.model.value import replace
 
-_FILE_BYTES_MAX = 8_388_608
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from mnemon.text import secrets
+
+    T = TypeVar("T")
+else:
+    secrets = Lazy("mnemon.text.secrets")
+
+# Longer ones (a name with dozens of overloads) are not kept: then only the name is checked later.
+_SIGNATURE_CHARS_MAX = 4_000
 
 
-def checked_in_tree(citation: Citation, root: str | None) -> Citation:
-    """The citation, completed with what the tree says of it; refused if the tree does not have it."""
+def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None = None) -> Citation:
+    """The citation, completed with what the tree says of it; refused if the tree does not have it.
+
+    `tree`, if there is one for `root` already, saves reading and parsing again.
+    """
     if citation.kind not in {CitationKind.COMMIT, CitationKind.FILE, CitationKind.SYMBOL}:
         return citation
     if root is None:
@@ -30,50 +44,59 @@ def checked_in_tree(citation: Citation, root: str | None) -> Citation:
                 f"No commit {citation.ref!r} in the repository of {root}.", hint="Cite an existing commit."
             )
         return replace(citation, ref=whole)
-    text = _text_of(citation, root)
+    tree = tree or WorkTree(root)
     if citation.kind is CitationKind.SYMBOL:
-        return _checked_symbol(citation, text)
-    return _checked_lines(citation, text)
+        return _checked_symbol(citation, tree)
+    return _checked_file(citation, tree)
 
 
-def _text_of(citation: Citation, root: str) -> str:
-    """The cited file's text, never from outside the tree."""
-    path = os.path.join(root, citation.ref)
-    try:
-        inside = os.path.realpath(root)
-        if os.path.isabs(citation.ref) or os.path.commonpath([inside, os.path.realpath(path)]) != inside:
-            raise InvalidInput(
-                f"{citation.ref!r} is outside the working tree.", hint="Cite a path relative to its root."
-            )
-        if not os.path.isfile(path):
-            raise InvalidInput(f"No file {citation.ref!r} in {root}.", hint="Cite a file of the working tree.")
-        if os.path.getsize(path) > _FILE_BYTES_MAX:
-            raise InvalidInput(f"{citation.ref!r} is over {_FILE_BYTES_MAX} bytes.", hint="Cite a smaller file.")
-        with open(path, "rb") as file:
-            return file.read().decode()
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{citation.ref!r} is not a UTF-8 text.", hint="Cite a text file.") from None
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{citation.ref!r} can't be read: {error}.", hint="Cite a readable file.") from None
+def _checked_file(citation: Citation, tree: WorkTree) -> Citation:
+    source = _had(tree.read(citation.ref))
+    if citation.get("lines") is None:
+        return _completed(citation, sha256=_had(tree.content_hash(citation.ref)))
+    span, lines = span_of(citation), lines_of(source.text)
+    if span is None or span[1] > len(lines):
+        raise InvalidInput(
+            f"{citation.ref!r} has {len(lines)} lines, not {citation.get('lines')}.", hint="Cite lines that are there."
+        )
+    return _completed(citation, sha256=lines_hash(lines[span[0] - 1 : span[1]]))
 
 
-def _checked_lines(citation: Citation, text: str) -> Citation:
-    span = citation.get("lines")
-    if span is not None:
-        first, last = map(int, span.split("-"))
-        lines = text.splitlines()
-        if last > len(lines):
-            raise InvalidInput(
-                f"{citation.ref!r} has {len(lines)} lines, not {last}.", hint="Cite lines that are there."
-            )
-        text = "\n".join(lines[first - 1 : last])
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    detail = dict(citation.detail) | {"sha256": digest}
+def _checked_symbol(citation: Citation, tree: WorkTree) -> Citation:
+    path, name = citation.ref, citation.get("name") or ""
+    sha256 = _had(tree.content_hash(path))
+    symbols = tree.symbols(path) if language_of(path) is not None else None
+    if symbols is None or isinstance(symbols, Trouble):
+        if tree.mentions(path, name) is not True:
+            raise InvalidInput(f"No {name!r} in {path!r}.", hint="Cite a name that the file has.")
+        return _completed(citation, sha256=sha256)
+    found = find(symbols, name)
+    if not found:
+        raise InvalidInput(f"{path!r} defines no {name!r}.", hint="Cite a name that the file defines.")
+    if len(found) > 1:
+        names = sorted(symbol.name for symbol in found)
+        raise InvalidInput(
+            f"{name!r} can be any of {len(names)} names in {path!r}: {', '.join(names[:5])}.",
+            hint=f"Cite one of them, for example symbol:{path}::{names[0]}.",
+        )
+    [symbol] = found
+    return _completed(citation, name=symbol.name, signature=_kept_signature(symbol.signature), sha256=sha256)
+
+
+def _kept_signature(signature: str) -> str:
+    # What would be redacted on its way into the log could never be found equal again.
+    is_kept = len(signature) <= _SIGNATURE_CHARS_MAX and secrets.redacted(signature)[0] == signature
+    return signature if is_kept else ""
+
+
+def _completed(citation: Citation, **known: str) -> Citation:
+    detail = dict(citation.detail) | {name: text for name, text in known.items() if text}
     return replace(citation, detail=tuple(sorted(detail.items())))
 
 
-def _checked_symbol(citation: Citation, text: str) -> Citation:
-    name = (citation.get("name") or "").replace("::", ".").rsplit(".", 1)[-1]
-    if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
-        raise InvalidInput(f"No {name!r} in {citation.ref!r}.", hint="Cite a name that the file defines.")
-    return citation
+def _had(found: T | Trouble) -> T:
+    if isinstance(found, Trouble):
+        raise InvalidInput(
+            f"Not citable: {found.reason}.", hint="Cite a text file of the working tree by its path from the root."
+        )
+    return found

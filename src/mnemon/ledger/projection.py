@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.lazy import Lazy
-from mnemon.model.citation import Citation
+from mnemon.model.citation import OF_CODE, Citation
 from mnemon.model.event import WITHOUT_EFFECT, EventType
 from mnemon.model.instant import instant
 from mnemon.model.link import Link, Use
@@ -77,7 +77,10 @@ def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> 
     fields = fields_from_json(payload.get("set", {}))
     gained = [Citation.from_json(item) for item in payload.get("cite", ())]
     if gained:
-        fields["citations"] = (*before.citations, *(item for item in gained if item not in before.citations))
+        # Code that is cited again is cited as it is now.
+        again = {str(item) for item in gained if item.kind in OF_CODE}
+        known = [item for item in before.citations if str(item) not in again]
+        fields["citations"] = (*known, *(item for item in gained if item not in known))
     if event.type in {EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}:
         fields["mentions"] = before.mentions + 1
     if event.type is EventType.UNIT_MERGED and "voices" not in payload and _is_new_voice(before, event):
