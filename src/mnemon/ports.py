@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from mnemon.model.decision import Relation, Standing
     from mnemon.model.event import Event, EventType, Stream
     from mnemon.model.link import Link, LinkType, Use
     from mnemon.model.scope import Level
@@ -83,6 +84,18 @@ class Reader(Protocol):
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
         """The undecided links whose sides are both live and in these scopes."""
 
+    # Decisions.
+    def decision_in_force(self, root: str) -> Unit | None:
+        """The one version of a decision that holds."""
+
+    def decision_versions(self, root: str) -> list[Unit]:
+        """Every version, the first first: for who asks for its history, never on the way to what holds (D7)."""
+
+    def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
+        """What is in force in one scope and domain with one strength, by id after `after`."""
+
+    def relations_from(self, roots: Sequence[str]) -> list[Relation]: ...
+    def relations_to(self, roots: Sequence[str]) -> list[Relation]: ...
     def test_passed(self, stream: Stream, name: str) -> bool: ...
     def use(self, unit_id: str, task_key: str) -> Use | None: ...
     def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
@@ -105,10 +118,24 @@ class Transaction(Reader, Protocol):
         """Remove payload and salt of an event for good; its hashes stay (R16)."""
 
     def put_unit(
-        self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
+        self,
+        unit: Unit,
+        *,
+        canonical_key: str | None,
+        skeleton_key: str | None,
+        searchable_at: int | None,
+        standing: Standing | None = None,
     ) -> None:
-        """Insert or replace; `searchable_at` is the position of the change, or None if search need not see it."""
+        """Insert or replace; `searchable_at` is the position of the change, or None if search need not see it.
 
+        With a `standing` it is a version of a decision: the store itself refuses a second live one of the same root,
+        and a second one of the same number.
+        """
+
+    def put_relation(self, relation: Relation) -> None:
+        """Relate two decisions; a relation that is there already stays as it is."""
+
+    def drop_relation(self, source: str, type: str, target: str) -> None: ...
     def put_link(self, link: Link) -> None: ...
     def drop_link(self, link_id: str) -> None: ...
     def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None: ...

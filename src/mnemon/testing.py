@@ -16,10 +16,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from mnemon.errors import Conflict
 from mnemon.ledger.audit import checked_chain
 from mnemon.ledger.chain import entry_hash, payload_hash
 from mnemon.model.actor import Actor
 from mnemon.model.citation import Citation, CitationKind
+from mnemon.model.decision import Relation, RelationType, Standing
 from mnemon.model.event import Event, EventType, Stream
 from mnemon.model.ids import new_id
 from mnemon.model.json_text import canonical_json
@@ -699,6 +701,91 @@ class StoreContract:
             assert page("", 2) == ["a", "c"]
             assert page("c", 2) == ["d"]
             assert page("d", 2) == []
+
+    # Decisions
+
+    def test_one_version_of_a_decision_is_in_force_and_the_store_itself_sees_to_it(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+
+            def put(id: str, version: int, status: Status, root: str = "r-1") -> None:
+                unit = made_unit(id, kind=Kind.DECISION, status=status, content=f"it is {id}")
+                standing = Standing(root=root, version=version, strength=2)
+                store.write(
+                    lambda tx: tx.put_unit(
+                        unit, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing
+                    )
+                )
+
+            put("d-1", 1, Status.VERIFIED)
+            for id, version, status in (("d-2", 2, Status.VERIFIED), ("d-2", 1, Status.DEPRECATED)):
+                try:
+                    put(id, version, status)
+                except Conflict:
+                    refused = True
+                else:
+                    refused = False
+                assert refused, (id, version, status)
+                assert store.read(lambda reader: reader.unit("d-2")) is None
+            put("d-1", 1, Status.DEPRECATED)
+            assert store.read(lambda reader: reader.decision_in_force("r-1")) is None
+            put("d-2", 2, Status.PUBLISHED)
+            put("e-1", 1, Status.VERIFIED, root="r-2")
+            in_force = store.read(lambda reader: reader.decision_in_force("r-1"))
+            assert in_force is not None
+            assert in_force.id == "d-2"
+            assert [unit.id for unit in store.read(lambda reader: reader.decision_versions("r-1"))] == ["d-1", "d-2"]
+            assert store.read(lambda reader: reader.decision_versions("nothing")) == []
+            gone = made_unit("d-2", kind=Kind.DECISION, status=Status.ARCHIVED, content="")
+            store.write(lambda tx: tx.put_unit(gone, canonical_key=None, skeleton_key=None, searchable_at=None))
+            assert [unit.id for unit in store.read(lambda reader: reader.decision_versions("r-1"))] == ["d-1"]
+
+    def test_what_is_decided_is_paged_by_scope_domain_and_strength(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            wide = _HERE.at(Level.PROJECT)
+            for number, (scope, domain, strength, status) in enumerate(
+                [
+                    (wide, "coding", 2, Status.VERIFIED),
+                    (wide, "coding", 2, Status.PUBLISHED),
+                    (wide, "coding", 1, Status.VERIFIED),
+                    (wide, "coding", 2, Status.DEPRECATED),
+                    (wide, "ui", 2, Status.VERIFIED),
+                    (_HERE, "coding", 2, Status.VERIFIED),
+                    (wide, "coding", 2, Status.VERIFIED),
+                ]
+            ):
+                unit = made_unit(f"d-{number}", kind=Kind.DECISION, scope=scope, domain=domain, status=status)
+                standing = Standing(root=unit.id, version=1, strength=strength)
+                store.write(
+                    lambda tx, unit=unit, standing=standing: tx.put_unit(  # type: ignore[misc]
+                        unit, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing
+                    )
+                )
+
+            def page(after: str, limit: int) -> list[str]:
+                found = store.read(lambda reader: reader.decided(wide.key, "coding", 2, after=after, limit=limit))
+                return [unit.id for unit in found]
+
+            assert page("", 9) == ["d-0", "d-1", "d-6"]
+            assert page("", 2) == ["d-0", "d-1"]
+            assert page("d-1", 2) == ["d-6"]
+
+    def test_relations_are_found_from_both_ends_once_each(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            relations = [
+                Relation(source="b", type=RelationType.CONSTRAINS, target="a", id="e-1"),
+                Relation(source="a", type=RelationType.DEPENDS_ON, target="b", id="e-2"),
+                Relation(source="a", type=RelationType.DEPENDS_ON, target="c", id="e-3"),
+            ]
+            for relation in (*relations, replace(relations[1], id="e-9")):
+                store.write(lambda tx, relation=relation: tx.put_relation(relation))  # type: ignore[misc]
+            assert store.read(lambda reader: reader.relations_from(["a"])) == relations[1:]
+            assert store.read(lambda reader: reader.relations_to(["a", "c"])) == [relations[0], relations[2]]
+            assert store.read(lambda reader: reader.relations_from([])) == []
+            before = len(store.read(lambda reader: list(reader.rows())))
+            store.write(lambda tx: tx.drop_relation("a", RelationType.DEPENDS_ON, "b"))
+            store.write(lambda tx: tx.drop_relation("a", RelationType.DEPENDS_ON, "b"))
+            assert store.read(lambda reader: reader.relations_from(["a"])) == relations[2:]
+            assert len(store.read(lambda reader: list(reader.rows()))) == before - 1
 
     # Links, tests, uses
 

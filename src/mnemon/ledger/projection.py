@@ -16,10 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from mnemon.model import decision as decisions
     from mnemon.model.event import Event
     from mnemon.ports import Transaction
     from mnemon.text import canonical, difference
 else:
+    decisions = Lazy("mnemon.model.decision")
     canonical = Lazy("mnemon.text.canonical")
     difference = Lazy("mnemon.text.difference")
 
@@ -54,6 +56,17 @@ def project(transaction: Transaction, event: Event) -> None:
             link = transaction.link(payload["link"])
             if link is not None:
                 transaction.put_link(replace(link, open=False, winner=payload["winner"]))
+        case EventType.RELATION_ADDED:
+            transaction.put_relation(
+                decisions.Relation(
+                    source=payload["source"],
+                    type=decisions.RelationType(payload["type"]),
+                    target=payload["target"],
+                    id=event.id,
+                )
+            )
+        case EventType.RELATION_DROPPED:
+            transaction.drop_relation(payload["source"], payload["type"], payload["target"])
         case EventType.UNIT_ERASED:
             for link_id in payload["links"]:
                 transaction.drop_link(link_id)
@@ -117,6 +130,7 @@ def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> 
         if keyed and unit.kind is not Kind.EPISODE
         else None,
         searchable_at=searchable_at,
+        standing=decisions.standing_of(unit) if unit.kind is Kind.DECISION else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemon.errors import InvalidInput
 from mnemon.model.closed import Names, Ranks
-from mnemon.model.unit import Unit
+from mnemon.model.unit import Kind, Unit
 from mnemon.model.value import value
 from mnemon.model.verdict import Verdict
 
@@ -140,6 +140,33 @@ class Decision:
     @property
     def evidence(self) -> tuple[str, ...]:
         return tuple(self.unit.attributes["evidence"])
+
+
+@value
+class Standing:
+    """Where a version of a decision stands: the root that all its versions share, its number, its strength."""
+
+    root: str
+    version: int
+    strength: int
+
+
+def standing_of(unit: Unit) -> Standing | None:
+    """Where a unit stands among decisions; None if it is none, or was erased."""
+    if unit.kind is not Kind.DECISION or not unit.attributes:
+        return None
+    told = unit.attributes
+    return Standing(root=told["root"], version=told["version"], strength=int(Strength.parse(told["strength"])))
+
+
+@value
+class Relation:
+    """`source type target`, by the roots of two decisions; `id` is the event that made it."""
+
+    source: str
+    type: RelationType
+    target: str
+    id: str
 
 
 @value

@@ -42,6 +42,8 @@ class EventType(Names):
     UNIT_RESTATED = "unit.restated"
     LINK_ADDED = "link.added"
     LINK_RESOLVED = "link.resolved"
+    RELATION_ADDED = "relation.added"
+    RELATION_DROPPED = "relation.dropped"
     RECALLED = "recalled"
     TASK_VERIFIED = "task.verified"
     TESTS_RESTATED = "tests.restated"

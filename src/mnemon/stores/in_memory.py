@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from copy import deepcopy
 
-from mnemon.errors import InvalidInput
+from mnemon.errors import Conflict, InvalidInput
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
 from mnemon.model.json_text import canonical_json, json_needles
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar
 
+    from mnemon.model.decision import Relation, Standing
     from mnemon.model.event import Event, EventType, Stream
     from mnemon.model.link import Link, LinkType
     from mnemon.model.scope import Level
@@ -43,6 +44,8 @@ class InMemoryTables:
         self._searchable: dict[str, int] = {}
         self._turns: dict[str, tuple[str | None, int]] = {}
         self._last_turns: dict[str, int] = {}
+        self._standings: dict[str, Standing] = {}
+        self._relations: dict[tuple[str, str, str], Relation] = {}
         self._links: dict[str, Link] = {}
         self._tests: dict[tuple[Stream, str], tuple[bool, int, str]] = {}
         self._uses: dict[tuple[str, str], Use] = {}
@@ -197,8 +200,19 @@ class InMemoryTables:
         return sum(at > position for at in self._searchable.values())
 
     def put_unit(
-        self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
+        self,
+        unit: Unit,
+        *,
+        canonical_key: str | None,
+        skeleton_key: str | None,
+        searchable_at: int | None,
+        standing: Standing | None = None,
     ) -> None:
+        if standing is None:
+            self._drop(self._standings, unit.id)
+        else:
+            self._refuse_second(unit, standing)
+            self._put(self._standings, unit.id, standing)
         if unit.id not in self._units:
             self._take_turn(unit)
         self._put(self._units, unit.id, _own(unit))
@@ -207,12 +221,59 @@ class InMemoryTables:
         if searchable_at is not None:
             self._put(self._searchable, unit.id, searchable_at)
 
+    def _refuse_second(self, unit: Unit, standing: Standing) -> None:
+        for other_id, other in self._standings.items():
+            if other_id == unit.id or other.root != standing.root:
+                continue
+            if other.version == standing.version or (unit.live and self._units[other_id].live):
+                raise Conflict(
+                    f"Decision {standing.root} has a version {standing.version}, or another one in force, already.",
+                    hint="Read the version in force and decide anew.",
+                )
+
     def _take_turn(self, unit: Unit) -> None:
         session = unit.session_key
         turn = 0 if session is None else self._last_turns.get(session, 0) + 1
         self._put(self._turns, unit.id, (session, turn))
         if session is not None:
             self._put(self._last_turns, session, turn)
+
+    # Decisions
+
+    def decision_in_force(self, root: str) -> Unit | None:
+        found = [unit for unit in self.decision_versions(root) if unit.live]
+        return found[0] if found else None
+
+    def decision_versions(self, root: str) -> list[Unit]:
+        versions = [(standing.version, id) for id, standing in self._standings.items() if standing.root == root]
+        return [_own(self._units[id]) for _, id in sorted(versions)]
+
+    def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
+        found = [
+            self._units[id]
+            for id, standing in self._standings.items()
+            if standing.strength == strength
+            and self._units[id].live
+            and self._units[id].scope.key == scope_key
+            and self._units[id].domain == domain
+            and id > after
+        ]
+        return self._sorted(found)[:limit]
+
+    def relations_from(self, roots: Sequence[str]) -> list[Relation]:
+        return [relation for _, relation in sorted(self._relations.items()) if relation.source in roots]
+
+    def relations_to(self, roots: Sequence[str]) -> list[Relation]:
+        found = [relation for relation in self._relations.values() if relation.target in roots]
+        return sorted(found, key=lambda relation: (relation.target, relation.type, relation.source))
+
+    def put_relation(self, relation: Relation) -> None:
+        key = (relation.source, str(relation.type), relation.target)
+        if key not in self._relations:
+            self._put(self._relations, key, relation)
+
+    def drop_relation(self, source: str, type: str, target: str) -> None:
+        self._drop(self._relations, (source, str(type), target))
 
     # Links, tests, uses
 
@@ -283,7 +344,7 @@ class InMemoryTables:
 
     def clear_projections(self) -> None:
         units = (self._units, self._canonical, self._skeletons, self._searchable, self._turns, self._last_turns)
-        for table in (*units, self._links, self._tests, self._uses):
+        for table in (*units, self._standings, self._relations, self._links, self._tests, self._uses):
             for key in list(table):
                 self._drop(table, key)
 
@@ -302,6 +363,8 @@ class InMemoryTables:
             yield canonical_json(unit_to_json(unit))
         for _, link in sorted(self._links.items()):
             yield canonical_json(link.to_json())
+        for _, relation in sorted(self._relations.items()):
+            yield canonical_json([relation.source, str(relation.type), relation.target, relation.id])
         tests = [
             [stream.org, stream.project or "", name, int(passed), at, event_id]
             for (stream, name), (passed, at, event_id) in self._tests.items()

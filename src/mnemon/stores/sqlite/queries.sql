@@ -97,10 +97,12 @@ ORDER BY searchable_at, id;
 SELECT count(*) FROM units WHERE searchable_at > :position;
 
 -- put_unit: A unit's newest state. Its turn in its session is given once; the change of position is kept unless search must see it.
-INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, skeleton_key, searchable_at, body, session, turn)
-VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :skeleton_key, ifnull(:searchable_at, 0), :body, :session,
-  iif(:session IS NULL, 0, (SELECT ifnull(max(turn), 0) + 1 FROM units WHERE session = :session)))
+INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, skeleton_key, searchable_at, body, root, place, strength,
+  session, turn)
+VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :skeleton_key, ifnull(:searchable_at, 0), :body, :root, :place,
+  :strength, :session, iif(:session IS NULL, 0, (SELECT ifnull(max(turn), 0) + 1 FROM units WHERE session = :session)))
 ON CONFLICT (id) DO UPDATE SET
+  root = excluded.root, place = excluded.place, strength = excluded.strength,
   scope_key = excluded.scope_key, level = excluded.level, kind = excluded.kind, domain = excluded.domain,
   status = excluded.status, live = excluded.live, canonical_key = excluded.canonical_key,
   skeleton_key = excluded.skeleton_key, searchable_at = ifnull(:searchable_at, units.searchable_at), body = excluded.body;
@@ -129,6 +131,30 @@ SELECT l.body FROM links l
 JOIN units a ON a.id = l.source AND a.live AND a.scope_key IN (SELECT value FROM json_each(:scope_keys))
 JOIN units b ON b.id = l.target AND b.live AND b.scope_key IN (SELECT value FROM json_each(:scope_keys))
 WHERE l.open AND l.type = :type ORDER BY l.id;
+
+-- in_force: The version of a decision that holds.
+SELECT body FROM units WHERE root = :root AND live;
+
+-- versions: Every version of a decision; only for who asks for its history (D7).
+SELECT body FROM units WHERE root = :root ORDER BY place;
+
+-- decided: A page of what is in force in one scope and domain with one strength.
+SELECT body FROM units
+WHERE live AND root IS NOT NULL AND scope_key = :scope_key AND domain = :domain AND strength = :strength AND id > :after
+ORDER BY id LIMIT :limit;
+
+-- put_relation: One decision's relation to another.
+INSERT INTO relations (source, type, target, id) VALUES (:source, :type, :target, :id)
+ON CONFLICT (source, type, target) DO NOTHING;
+
+-- drop_relation: It no longer holds.
+DELETE FROM relations WHERE source = :source AND type = :type AND target = :target;
+
+-- relations_from: Where relations lead that begin at some decisions.
+SELECT source, type, target, id FROM relations WHERE source IN (:unit_ids) ORDER BY source, type, target;
+
+-- relations_to: Where relations come from that end at some decisions.
+SELECT source, type, target, id FROM relations WHERE target IN (:unit_ids) ORDER BY target, type, source;
 
 -- put_test: The last outcome of a test.
 INSERT INTO tests (org, project, name, passed, at, event_id) VALUES (:org, :project, :name, :passed, :at, :event_id)
@@ -176,6 +202,9 @@ SELECT body FROM units ORDER BY id;
 
 -- row_links: Every link, for the digest.
 SELECT body FROM links ORDER BY id;
+
+-- row_relations: Every relation, for the digest.
+SELECT source, type, target, id FROM relations ORDER BY source, type, target;
 
 -- row_tests: Every test outcome, for the digest.
 SELECT org, project, name, passed, at, event_id FROM tests ORDER BY org, project, name;

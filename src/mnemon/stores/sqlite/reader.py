@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.errors import InvalidInput, StoreCorrupt
+from mnemon.errors import Conflict, InvalidInput, StoreCorrupt
 from mnemon.lazy import Lazy
 from mnemon.model.actor import Actor
 from mnemon.model.event import Event, EventType, Stream
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    from mnemon.model import decision as decisions
     from mnemon.model import link as links
     from mnemon.model import unit as units
+    from mnemon.model.decision import Relation, Standing
     from mnemon.model.link import Link, LinkType, Use
     from mnemon.model.scope import Level
     from mnemon.model.unit import Kind, Searchable, Status, Unit
 else:
+    decisions = Lazy("mnemon.model.decision")
     links = Lazy("mnemon.model.link")
     units = Lazy("mnemon.model.unit")
 
@@ -160,6 +163,23 @@ class SqliteReader:
         rows = self._all("open_links", scope_keys=to_json(scope_keys), type=type)
         return [links.Link.from_json(from_json(body)) for (body,) in rows]
 
+    def decision_in_force(self, root: str) -> Unit | None:
+        row = self._one("in_force", root=root)
+        return row and _unit(row[0])
+
+    def decision_versions(self, root: str) -> list[Unit]:
+        return self._units("versions", root=root)
+
+    def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
+        where = {"scope_key": scope_key, "domain": domain, "strength": strength}
+        return self._units("decided", **where, after=after, limit=limit)
+
+    def relations_from(self, roots: Sequence[str]) -> list[Relation]:
+        return [_relation(*row) for row in self._all_of("relations_from", roots)]
+
+    def relations_to(self, roots: Sequence[str]) -> list[Relation]:
+        return [_relation(*row) for row in self._all_of("relations_to", roots)]
+
     def test_passed(self, stream: Stream, name: str) -> bool:
         row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
         return bool(row and row[0])
@@ -187,7 +207,7 @@ class SqliteReader:
         for table in ("row_units", "row_links"):
             for (body,) in self._all(table):
                 yield body
-        for table in ("row_tests", "row_uses"):
+        for table in ("row_relations", "row_tests", "row_uses"):
             for row in self._all(table):
                 yield canonical_json(list(row))
 
@@ -250,23 +270,38 @@ class SqliteTransaction(SqliteReader):
         self._all("erase_payload", id=event_id)
 
     def put_unit(
-        self, unit: Unit, *, canonical_key: str | None, skeleton_key: str | None, searchable_at: int | None
+        self,
+        unit: Unit,
+        *,
+        canonical_key: str | None,
+        skeleton_key: str | None,
+        searchable_at: int | None,
+        standing: Standing | None = None,
     ) -> None:
-        self._all(
-            "put_unit",
-            id=unit.id,
-            scope_key=unit.scope.key,
-            level=int(unit.level),
-            kind=unit.kind,
-            domain=unit.domain,
-            status=unit.status,
-            live=unit.live,
-            canonical_key=canonical_key,
-            skeleton_key=skeleton_key,
-            searchable_at=searchable_at,
-            body=canonical_json(units.unit_to_json(unit)),
-            session=unit.session_key,
-        )
+        row: dict[str, Any] = {
+            "id": unit.id,
+            "scope_key": unit.scope.key,
+            "level": int(unit.level),
+            "kind": unit.kind,
+            "domain": unit.domain,
+            "status": unit.status,
+            "live": unit.live,
+            "canonical_key": canonical_key,
+            "skeleton_key": skeleton_key,
+            "searchable_at": searchable_at,
+            "body": canonical_json(units.unit_to_json(unit)),
+            "root": standing and standing.root,
+            "place": standing and standing.version,
+            "strength": standing and standing.strength,
+            "session": unit.session_key,
+        }
+        try:
+            self._all("put_unit", **row)
+        except self._connection.IntegrityError:
+            raise Conflict(
+                f"Decision {row['root']} has a version {row['place']}, or another one in force, already.",
+                hint="Read the version in force and decide anew.",
+            ) from None
         if unit.version > 1 or unit.erased_at:
             self._all("drop_citations", unit_id=unit.id)
         for citation in unit.citations:
@@ -280,6 +315,12 @@ class SqliteTransaction(SqliteReader):
 
     def drop_link(self, link_id: str) -> None:
         self._all("drop_link", id=link_id)
+
+    def put_relation(self, relation: Relation) -> None:
+        self._all("put_relation", source=relation.source, type=relation.type, target=relation.target, id=relation.id)
+
+    def drop_relation(self, source: str, type: str, target: str) -> None:
+        self._all("drop_relation", source=source, type=type, target=target)
 
     def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None:
         where = {"org": stream.org, "project": stream.project or ""}
@@ -304,7 +345,7 @@ class SqliteTransaction(SqliteReader):
         self._all("drop_uses", unit_id=unit_id)
 
     def clear_projections(self) -> None:
-        for table in ("units", "citations", "links", "tests", "uses"):
+        for table in ("units", "citations", "links", "relations", "tests", "uses"):
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - fixed names
 
 
@@ -360,6 +401,10 @@ def _searchable(
         importance=record["importance"],
         changed_at=at,
     )
+
+
+def _relation(source: str, type: str, target: str, id: str) -> Relation:
+    return decisions.Relation(source=source, type=decisions.RelationType(type), target=target, id=id)
 
 
 def _unit(body: str) -> Unit:
