@@ -47,6 +47,10 @@ class AsyncSeat(_Awaitable):
     def loops(self) -> _Awaitable:
         return _Awaitable(self._wrapped.loops)
 
+    @property
+    def decisions(self) -> _Awaitable:
+        return _Awaitable(self._wrapped.decisions)
+
 
 class AsyncMemory(_Awaitable):
     """A memory whose verbs are coroutines; use it with `async with`."""

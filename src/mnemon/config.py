@@ -71,6 +71,14 @@ class LoopRules:
 
 
 @value
+class DecisionRules:
+    """How far the impact of a decision is followed (R12)."""
+
+    impact_depth_max: int = 16
+    impact_nodes_max: int = 1_000
+
+
+@value
 class StoreRules:
     """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
 
@@ -92,10 +100,11 @@ class Config:
     retention: RetentionRules = RetentionRules()
     recall: RecallRules = RecallRules()
     loops: LoopRules = LoopRules()
+    decisions: DecisionRules = DecisionRules()
     store: StoreRules = StoreRules()
 
 
-_SECTIONS = ("limits", "gate", "retention", "recall", "loops", "store")
+_SECTIONS = ("limits", "gate", "retention", "recall", "loops", "decisions", "store")
 
 
 def load(folder: str) -> Config:

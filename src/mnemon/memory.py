@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mnemon.code.codebase import Codebase
     from mnemon.code.view import CodeView
     from mnemon.config import Config
+    from mnemon.decisions import decisions as deciding
+    from mnemon.decisions.decisions import Decisions
     from mnemon.gate import promote as promotion
     from mnemon.gate import verify as verification
     from mnemon.ledger import audit, replay, standing, transfer
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from mnemon.model import unit as units_model
     from mnemon.model.citation import Citation
     from mnemon.model.claim import Claim
+    from mnemon.model.decision import Loaded
     from mnemon.model.event import Event, Receipt
     from mnemon.model.found import Found, Pack
     from mnemon.model.outcome import (
@@ -84,6 +87,7 @@ else:
     token_count = Lazy("mnemon.text.token_count")
     claims_model = Lazy("mnemon.model.claim")
     codebase = Lazy("mnemon.code.codebase")
+    deciding = Lazy("mnemon.decisions.decisions")
     detector = Lazy("mnemon.loops.detector")
     disputes = Lazy("mnemon.published.disputes")
     doctor = Lazy("mnemon.doctor")
@@ -110,6 +114,7 @@ else:
 
 _PAGE_MAX = 10_000
 _CODEBASES_MAX = 64
+_TIERS_OF_PRINCIPLE = frozenset({1, 3, 4, 5})
 _SWEEP_S_MAX = 10.0
 _REASON_BYTES_MAX = 4_096
 _SIMILAR_EPISODES_MAX = 3
@@ -401,6 +406,11 @@ class Seat:
     def loops(self) -> CircularFixDetector:
         """Whether this seat's task goes round in circles."""
         return detector.CircularFixDetector(self._memory._ledger, self.presence)
+
+    @property
+    def decisions(self) -> Decisions:
+        """What was decided, why, whether it still holds, and what changing it would reach."""
+        return deciding.Decisions(self._memory._ledger, self.presence, lambda claim: self.remember_many([claim])[0])
 
     def validate_approach(self, approach: str) -> ApproachValidation:
         """Whether an approach has not failed yet in this task; to be asked before acting. Nothing is recorded."""
@@ -792,8 +802,14 @@ class Seat:
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._memory.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         found = self._found(query, k, kinds, domain, at_commit, as_of)
+        if kinds is None and as_of is None and at_commit is None:
+            found = context.after(self._known_first(domain), found)
         pack = context.packed(found, tokens, count or token_count.estimated_tokens, self._memory._clock())
         return replace(pack, notes=(*found.notes, *self._handed([item.unit.id for item in pack.items])))
+
+    def _known_first(self, domain: str | None) -> list[Loaded]:
+        """What comes before anything that was asked for: policy, axes and locks (D15). The rest is found by asking."""
+        return [one for one in self.decisions.load(domain) if one.tier in _TIERS_OF_PRINCIPLE]
 
     def _found(
         self,

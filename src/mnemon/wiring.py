@@ -50,11 +50,18 @@ def open(
     if address is None:
         from mnemon.code.home import home_of
 
-        home = home_of(os.getcwd())
+        home = home_of(_current_folder())
         folder, root = home.folder, home.root
     else:
         folder = root = os.path.abspath(address)
     return _embedded(folder, root, config or configuration.load(folder), clock)
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
 
 
 def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime]) -> Memory:

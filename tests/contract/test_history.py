@@ -417,12 +417,13 @@ def test_paths_are_relative_to_the_folder_that_was_given(shop):
     assert renamed(shop / "part", "x") is None
 
 
-def test_a_search_that_takes_too_long_ends_with_nothing(shop, monkeypatch):
+def test_a_search_that_takes_too_long_ends_with_nothing_and_is_asked_again(shop):
     commit(shop, "a", a=TEXT)
     moved(shop, "a", "b")
     commit(shop, "move")
-    monkeypatch.setattr(histories, "_RENAME_WAIT_S_MAX", 0.0)
-    assert renamed(shop, "a") is None
+    history, head = History(str(shop)), git(shop, "rev-parse", "HEAD")
+    assert history.renamed("a", head, wait_s_max=0.0) is None
+    assert history.renamed("a", head) == "b"
 
 
 # Merges

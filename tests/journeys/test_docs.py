@@ -26,7 +26,7 @@ def test_the_reference_names_no_command_that_is_not_there():
 def test_the_settings_shown_are_the_defaults_and_all_of_them():
     shown = tomllib.loads(re.search(r"```toml\n(project.*?)```", CONFIGURATION, re.DOTALL)[1])
     assert config_from({name: section for name, section in shown.items() if name != "project"}) == Config()
-    for section in ("limits", "gate", "retention", "recall", "loops", "store"):
+    for section in ("limits", "gate", "retention", "recall", "loops", "decisions", "store"):
         assert set(shown[section]) == set(type(getattr(Config(), section)).__match_args__), section
 
 

@@ -40,6 +40,30 @@ def test_r9_twenty_agents_that_fail_at_once_are_each_counted(worker, folder, ful
     assert len(checked()) == processes * each
 
 
+def test_d5_of_racing_revisions_one_wins_and_the_versions_have_no_gaps(worker, folder, full, checked):
+    rounds = 1_000 if full else 100
+    with mnemon.open(folder) as memory:
+        scope = mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+        desk = memory.seat(mnemon.Actor.orchestrator("lead"), scope).decisions
+        why = {"type": "risk", "summary": "a beginning"}
+        first = desk.commit(desk.propose("first", reason=why, evidence=[desk.add_evidence("it is so").id]))
+    pair = [worker("decide_together", folder, name, first.id, rounds) for name in ("ada", "bob")]
+    for one in pair:
+        assert one.line() == {"ready": True}
+    for one in pair:
+        one.go()
+    told = [one.done()[-1] for one in pair]
+    won, lost = sum(item["won"] for item in told), sum(item["lost"] for item in told)
+    assert won + lost == 2 * rounds
+    assert lost > 0, "they did not race"
+    with mnemon.open(folder) as memory:
+        desk = memory.seat(mnemon.Actor.orchestrator("lead"), scope).decisions
+        versions = desk.history(first.id)
+        assert [one.version for one in versions] == list(range(1, won + 2))
+        assert [one.id for one in versions if one.is_active] == [versions[-1].id]
+    checked()
+
+
 def test_r5_of_two_revisions_from_one_version_exactly_one_wins(worker, folder, full, checked):
     rounds = 40 if full else 8
     for number in range(rounds):

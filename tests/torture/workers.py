@@ -63,6 +63,24 @@ def fail_together(folder, name, count):
     say(counts=counts)
 
 
+def decide_together(folder, name, root, rounds):
+    """Revise one decision again and again, each time from the version in force; tell how often it won and lost."""
+    won = lost = 0
+    with mnemon.open(folder) as memory:
+        desk = seat_of(memory, "orchestrator", f"lead-{name}").decisions
+        given = [desk.add_evidence(f"what {name} saw").id]
+        ready()
+        for number in range(int(rounds)):
+            why = {"type": "risk", "summary": f"round {number}"}
+            proposal = desk.propose(f"decided by {name} in round {number}", reason=why, evidence=given, revises=root)
+            try:
+                desk.commit(proposal)
+                won += 1
+            except Conflict as conflict:
+                lost += conflict.current is not None and conflict.actual_version > conflict.expected_version
+    say(won=won, lost=lost)
+
+
 def live(folder, name):
     """Do a bit of everything until killed, acknowledging what is durable."""
     memory = mnemon.open(folder)

@@ -60,12 +60,12 @@ class History:
         self._in_doubt.keep({(head, commit): stamps[commit] for commit, answer in told.items() if answer is None})
         return known | told
 
-    def renamed(self, path: str, head: str) -> str | None:
+    def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
         """Where a file that is gone went by `head`, or by what is staged on top of it; None if git doesn't know.
 
         Renames are followed one after another, in commits and then in the index. Git takes two files for one if they
         are half the same; a file that was moved and not added is unknown to it. In a long history this can take
-        seconds, and then ends with None.
+        seconds; it ends with None when the time is over, and is then asked again the next time.
         """
         repository = repository_around(self._root)
         if repository is None or not is_hash(head) or not _is_inside(path):
@@ -75,9 +75,10 @@ class History:
         key = (path, head, staged)
         found = self._moves.get(key)
         if found is None:
-            trail = _Trail(repository, head)
+            trail = _Trail(repository, head, wait_s_max)
             found = (trail.followed(prefix + path, in_index=staged is not None),)
-            self._moves.keep({key: found})
+            if not trail.is_out_of_time:
+                self._moves.keep({key: found})
         new: str | None = found[0]
         return new.removeprefix(prefix) if new is not None and new.startswith(prefix) else None
 
@@ -167,10 +168,14 @@ def _changed_at(path: str) -> int | None:
 class _Trail:
     """The search for one file's new place, which has to end in time."""
 
-    def __init__(self, repository: Repository, head: str) -> None:
+    def __init__(self, repository: Repository, head: str, wait_s_max: float) -> None:
         self._repository = repository
         self._head = head
-        self._until = time.monotonic() + _RENAME_WAIT_S_MAX
+        self._until = time.monotonic() + wait_s_max
+
+    @property
+    def is_out_of_time(self) -> bool:
+        return time.monotonic() >= self._until
 
     def followed(self, path: str, *, in_index: bool) -> str | None:
         current, seen = path, {path}

@@ -37,8 +37,16 @@ class CodeView:
     """The code as one reader sees it: a working tree, or the tree of a commit, and the history up to it."""
 
     def __init__(
-        self, codebase: Codebase, tree: WorkTree, commit: str | None, project: str | None, *, by_commit: bool
+        self,
+        codebase: Codebase,
+        tree: WorkTree,
+        commit: str | None,
+        project: str | None,
+        *,
+        by_commit: bool,
+        patience_s: float,
     ) -> None:
+        self._patience_s = patience_s
         self._codebase = codebase
         self._tree = tree
         self._commit = commit
@@ -91,7 +99,7 @@ class CodeView:
         found = checked(self._tree, citation)
         if found.state != "gone" or self._tree.has(citation.ref):
             return found
-        path = self._codebase.renamed(citation.ref, self._commit)
+        path = self._codebase.renamed(citation.ref, self._commit, self._patience_s)
         if path is None:
             return found
         again = checked(self._tree, replace(citation, ref=path))

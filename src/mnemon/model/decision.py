@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.errors import InvalidInput
 from mnemon.model.closed import Names, Ranks
+from mnemon.model.scope import Level
 from mnemon.model.unit import Kind, Unit
 from mnemon.model.value import value
 from mnemon.model.verdict import Verdict
@@ -201,3 +202,24 @@ class Loaded:
 
     tier: int
     unit: Unit
+
+
+@value
+class DecisionProposal:
+    """A decision that somebody might commit (D2). It lives in memory only, bound to the version it was made against.
+
+    `conflicts` are the axis and lock decisions it revises or is constrained by; `guardian` is what they make of it.
+    """
+
+    id: str
+    text: str
+    strength: Strength
+    domain: str
+    level: Level
+    reason: Reason
+    evidence: tuple[str, ...]
+    revises: str | None
+    base: Decision | None
+    blast_radius: Impact
+    conflicts: tuple[Decision, ...]
+    guardian: GuardianVerdict

@@ -186,6 +186,20 @@ def search_state(status: Status, superseded_from: Status | None, valid_to_commit
     return REPLACED_STATE if still_somewhere else PAST_STATE
 
 
+def search_kind(kind: str, domain: str, attributes: Mapping[str, Any]) -> str:
+    """The kind by which search knows a unit: of a decision also how firm it is, and whether it holds everywhere."""
+    if kind != "decision" or not attributes:
+        return kind
+    return f"{kind}.{attributes['strength']}{'.global' if domain == 'global' else ''}"
+
+
+def search_kinds(kind: str) -> list[str]:
+    """Every such kind that a kind of unit has."""
+    if kind != "decision":
+        return [kind]
+    return [f"{kind}.{strength}{where}" for strength in ("axis", "lock", "normal") for where in ("", ".global")]
+
+
 @value
 class Searchable:
     """What search needs of a unit, without the rest; `content` is empty once it was erased.

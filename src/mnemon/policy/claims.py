@@ -45,6 +45,11 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
     for citation in cited:
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
+    if Kind.parse(claim.kind) is Kind.DECISION:
+        raise InvalidInput(
+            "A decision is not claimed: it needs a reason and evidence, and has versions (R12).",
+            hint="seat.decisions.commit(seat.decisions.propose(...)), or: mnemon decide",
+        )
     level = scope.level if claim.level is None else Level.parse(claim.level)
     scope.at(level)
     return replace(

@@ -9,7 +9,7 @@ from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.link import LinkType
 from mnemon.model.trust import Signal
-from mnemon.model.unit import Status
+from mnemon.model.unit import Kind, Status
 from mnemon.policy.permissions import Deed
 from mnemon.policy.promotion import refusal_to_replace
 from mnemon.published.disputes import dispute_from
@@ -30,6 +30,11 @@ def supersede(
         raise InvalidInput("A unit can't supersede itself.", hint="Remember the new content first, then supersede.")
     new = act.changeable_unit(new_id, None)
     old = act.changeable_unit(old_id, None)
+    if Kind.DECISION in (new.kind, old.kind):
+        raise InvalidInput(
+            "A decision is replaced by its next version, not by another unit (D4).",
+            hint="seat.decisions.propose(..., revises=id), then commit.",
+        )
     act.require(Deed.SUPERSEDE, old)
     if old.superseded_by is not None:
         raise Conflict(

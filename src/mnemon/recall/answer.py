@@ -7,7 +7,16 @@ from mnemon.lazy import Lazy
 from mnemon.model.found import Found, Recalled, Withheld
 from mnemon.model.instant import micros
 from mnemon.model.json_text import canonical_json
-from mnemon.model.unit import DRAFT_STATE, LIVE_STATES, PAST_STATE, REPLACED_STATE, TRUSTED_STATE, Kind, Status
+from mnemon.model.unit import (
+    DRAFT_STATE,
+    LIVE_STATES,
+    PAST_STATE,
+    REPLACED_STATE,
+    TRUSTED_STATE,
+    Kind,
+    Status,
+    search_kinds,
+)
 from mnemon.model.value import replace
 from mnemon.recall.question import Question
 from mnemon.recall.relevance import HOPS, SELF_CONTAINED, judged
@@ -67,8 +76,10 @@ class Recall:
         self._notes: list[str] = []
         # What this reader's code no longer bears out, or only under another name.
         self.unsettled: list[Unit] = []
+        self._kinds = list(dict.fromkeys(kinds))
+        self._in_domain = domain is not None
         self._within: dict[str, Any] = {
-            "kinds": list(dict.fromkeys(map(str, kinds))),
+            "kinds": [name for kind in dict.fromkeys(kinds) for name in search_kinds(str(kind))],
             "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
         }
 
@@ -119,7 +130,9 @@ class Recall:
             own_session=session if self._rules.own_session else None,
             rules=self._rules,
         )
-        return ranked(relevances, micros(self._now), self._rules), [sketch.id for sketch in past]
+        return ranked(relevances, micros(self._now), self._rules, in_domain=self._in_domain), [
+            sketch.id for sketch in past
+        ]
 
     def _best(self, weights: dict[str, float], state: str, limit: int) -> list[Sketch]:
         found = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
@@ -158,13 +171,15 @@ class Recall:
         for unit in sorted(found, key=lambda unit: unit.id, reverse=True):
             reason, notes, shown = self._judged(unit)
             if reason is None:
-                items.append(replace(without_question(shown, self._now, self._rules), notes=notes))
+                items.append(
+                    replace(without_question(shown, self._now, self._rules, in_domain=self._in_domain), notes=notes)
+                )
         items = sorted(items[:limit], key=lambda item: (item.tier, -item.score, item.unit.id))
         return self._store.read(lambda reader: self._answered(reader, items[:k], {}, ()))
 
     def _newest_units(self, reader: Reader, limit: int) -> list[Unit]:
         found: list[Unit] = []
-        kinds: list[Kind | None] = [Kind(kind) for kind in self._within["kinds"]]
+        kinds: list[Kind | None] = [*self._kinds]
         for kind in kinds or [None]:
             for domain in self._within["domains"] or [None]:
                 found += reader.units_in(self._visible, kind=kind, domain=domain, live=True, limit=limit)

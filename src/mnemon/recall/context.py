@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from mnemon.model.found import Pack, Withheld
+from mnemon.model.found import Pack, Recalled, Withheld
+from mnemon.model.value import replace
+from mnemon.recall.scores import label
 from mnemon.text.fence import entry, fenced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from mnemon.model.found import Found, Recalled
+    from mnemon.model.decision import Loaded
+    from mnemon.model.found import Found
 
 _HOUR_S = 3_600
 _DAY_S = 86_400
+
+
+def after(first: Sequence[Loaded], found: Found) -> Found:
+    """What was found, behind what is to be known first; in the order of tiers, each unit once."""
+    known = {item.unit.id for item in found.items}
+    loaded = [
+        Recalled(unit=one.unit, score=0.0, tier=one.tier, why={}, label=label(one.unit, contested=False))
+        for one in first
+        if one.unit.id not in known
+    ]
+    return replace(found, items=tuple(sorted((*loaded, *found.items), key=lambda item: item.tier)))
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], now: datetime) -> Pack:

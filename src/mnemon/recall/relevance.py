@@ -209,7 +209,7 @@ def _add_bonuses(result: Relevance, question: Question, own_session: str | None)
             result.bonuses["date"] = _DATE_BONUS * fit
     if own_session is not None and sketch.session == own_session:
         result.bonuses["own_session"] = _OWN_SESSION_BONUS
-    if sketch.kind in question.intent.kinds:
+    if sketch.kind.partition(".")[0] in question.intent.kinds:
         result.bonuses["intent"] = _INTENT_BONUS
     if result.bonuses:
         result.total += sum(result.bonuses.values())

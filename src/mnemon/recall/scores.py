@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.model.found import Recalled
-from mnemon.model.unit import REPLACED_STATE, TRUSTED, TRUSTED_STATE, Status
+from mnemon.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Status, search_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from mnemon.model.unit import Unit
     from mnemon.recall.relevance import Relevance
 
+_TIER_OF_DECISION = {
+    "decision.axis.global": 3,
+    "decision.axis": 4,
+    "decision.lock": 5,
+    "decision.lock.global": 5,
+    "decision.normal": 6,
+    "decision.normal.global": 6,
+}
 TIER_KNOWLEDGE = 7
 TIER_HYPOTHESIS = 8
 # Only what was fit to stand somewhere is replaced there; where it still holds it ranks as it did.
@@ -27,12 +35,12 @@ class Ranked:
 
     __slots__ = ("_axes", "_relevance", "_weight", "score", "tier")
 
-    def __init__(self, relevance: Relevance, weight: float, axes: tuple[float, float, float]) -> None:
+    def __init__(self, relevance: Relevance, weight: float, axes: tuple[float, float, float], in_domain: bool) -> None:
         self._relevance = relevance
         self._weight = weight
         self._axes = axes
         self.score = sum(axes)
-        self.tier = TIER_KNOWLEDGE if relevance.sketch.state in _KNOWN_STATES else TIER_HYPOTHESIS
+        self.tier = tier_of(relevance.sketch.kind, relevance.sketch.state, in_domain)
 
     @property
     def id(self) -> str:
@@ -49,8 +57,15 @@ class Ranked:
         return axes | {name: self._weight * share for name, share in self._relevance.shares.items()}
 
 
-def ranked(found: Sequence[Relevance], now_micros: int, rules: RecallRules) -> list[Ranked]:
-    """Trusted knowledge before hypotheses (R2), by score inside each; ties break by id."""
+def tier_of(kind: str, state: str, in_domain: bool) -> int:
+    """Where D15 puts a unit: decisions by their strength, those of a domain only where it was asked for (R10)."""
+    if state not in _KNOWN_STATES:
+        return TIER_HYPOTHESIS
+    return _TIER_OF_DECISION.get(kind, TIER_KNOWLEDGE) if in_domain or kind.endswith(".global") else TIER_KNOWLEDGE
+
+
+def ranked(found: Sequence[Relevance], now_micros: int, rules: RecallRules, *, in_domain: bool = False) -> list[Ranked]:
+    """Decisions by strength, then trusted knowledge, then hypotheses (D15, R2); by score inside each; ties by id."""
     best = max((relevance.total for relevance in found), default=0.0) or 1.0
     weight = rules.weight_similarity / best
     half_life_micros = rules.half_life_hours * _MICROS_AN_HOUR
@@ -60,11 +75,11 @@ def ranked(found: Sequence[Relevance], now_micros: int, rules: RecallRules) -> l
         age = max(0, now_micros - sketch.occurred_at)
         recency = rules.weight_recency * 0.5 ** (age / half_life_micros)
         axes = (weight * relevance.total, recency, rules.weight_importance * sketch.importance)
-        results.append(Ranked(relevance, weight, axes))
+        results.append(Ranked(relevance, weight, axes, in_domain))
     return sorted(results, key=lambda item: (item.tier, -item.score, item.id))
 
 
-def without_question(unit: Unit, now: datetime, rules: RecallRules) -> Recalled:
+def without_question(unit: Unit, now: datetime, rules: RecallRules, *, in_domain: bool = False) -> Recalled:
     """A unit that nobody asked for in words: recency and importance alone."""
     age_hours = max(0.0, (now - unit.occurred_at).total_seconds() / 3600)
     why = {
@@ -72,7 +87,8 @@ def without_question(unit: Unit, now: datetime, rules: RecallRules) -> Recalled:
         "recency": rules.weight_recency * 0.5 ** (age_hours / rules.half_life_hours),
         "importance": rules.weight_importance * unit.importance,
     }
-    tier = TIER_KNOWLEDGE if unit.status in TRUSTED else TIER_HYPOTHESIS
+    kind = search_kind(str(unit.kind), unit.domain, unit.attributes)
+    tier = tier_of(kind, TRUSTED_STATE if unit.status in TRUSTED else DRAFT_STATE, in_domain)
     return Recalled(unit=unit, score=sum(why.values()), tier=tier, why=why, label=label(unit, contested=False))
 
 

@@ -10,7 +10,7 @@ from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
 from mnemon.model.json_text import canonical_json, json_needles
 from mnemon.model.link import Use
-from mnemon.model.unit import Searchable, search_state, unit_to_json
+from mnemon.model.unit import Searchable, search_kind, search_state, unit_to_json
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
@@ -386,7 +386,7 @@ def _searchable(unit: Unit, session: str | None, turn: int, at: int) -> Searchab
         id=unit.id,
         scope_key=unit.scope.key,
         state=search_state(unit.status, unit.superseded_from, unit.valid_to_commit),
-        kind=str(unit.kind),
+        kind=search_kind(str(unit.kind), unit.domain, unit.attributes),
         domain=unit.domain,
         session=session,
         turn=turn,

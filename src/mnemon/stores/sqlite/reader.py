@@ -392,7 +392,7 @@ def _searchable(
         id=id,
         scope_key=scope_key,
         state=units.search_state(units.Status(status), record.get("superseded_from"), record["valid_to_commit"]),
-        kind=kind,
+        kind=units.search_kind(kind, domain, record["attributes"]),
         domain=domain,
         session=session,
         turn=turn,

@@ -1,0 +1,216 @@
+"""A decision's versions: read, proposed against, and committed (D2-D7, R8, R12)."""
+
+from __future__ import annotations
+
+from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemon.ledger.standing import change
+from mnemon.ledger.twins import twin_of
+from mnemon.model.citation import Citation
+from mnemon.model.decision import Decision, RelationType, Strength
+from mnemon.model.event import EventType
+from mnemon.model.ids import new_id
+from mnemon.model.instant import micros
+from mnemon.model.trust import DecayPolicy, Trust
+from mnemon.model.unit import Kind, Status, trust_to_json
+from mnemon.model.verdict import Verdict
+from mnemon.policy.guardian import judged
+from mnemon.policy.impact import impact
+from mnemon.policy.permissions import Deed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mnemon.ledger.act import Act
+    from mnemon.model.decision import DecisionProposal, GuardianVerdict, Impact, Relation
+    from mnemon.model.presence import Presence
+    from mnemon.model.scope import Level
+    from mnemon.model.unit import Unit
+    from mnemon.ports import Reader
+
+_GUARDIAN = "D11"
+
+
+def found(reader: Reader, presence: Presence, decision_id: str) -> Decision:
+    """The decision of that id, whichever version it names, if this seat may see it."""
+    unit = reader.unit(decision_id)
+    if unit is None or unit.kind is not Kind.DECISION or not unit.attributes or not _is_visible(unit, presence):
+        raise NotFound(f"No decision {decision_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+    return Decision(unit)
+
+
+def in_force(reader: Reader, presence: Presence, decision_id: str) -> Decision:
+    """The version that holds of the decision that this id names."""
+    named = found(reader, presence, decision_id)
+    unit = reader.decision_in_force(named.root_id)
+    if unit is None or not _is_visible(unit, presence):
+        raise NotFound(
+            f"Decision {decision_id!r} has no version in force.", hint="It was taken back; propose a new one."
+        )
+    return Decision(unit)
+
+
+def _is_visible(unit: Unit, presence: Presence) -> bool:
+    return unit.scope.key in presence.visible_keys
+
+
+def blast_radius(reader: Reader, presence: Presence, root: str, *, depth_max: int, nodes_max: int) -> Impact:
+    """What a change of a decision reaches, of what this seat may see, inside its connected subgraph only (D14)."""
+
+    def relations_of(roots: Sequence[str]) -> Iterable[Relation]:
+        return [*reader.relations_from(roots), *reader.relations_to(roots)]
+
+    def seen(roots: Sequence[str]) -> set[str]:
+        return {one.root_id for one in _held(reader, presence, roots)}
+
+    return impact(root, relations_of, seen, depth_max=depth_max, nodes_max=nodes_max)
+
+
+def _held(reader: Reader, presence: Presence, roots: Iterable[str]) -> list[Decision]:
+    """Those of these roots that are in force and visible."""
+    units = [reader.decision_in_force(root) for root in roots]
+    return [Decision(unit) for unit in units if unit is not None and _is_visible(unit, presence)]
+
+
+def binding(reader: Reader, presence: Presence, root: str) -> list[Decision]:
+    """The decisions that constrain this one, the firmest first."""
+    sources = [one.source for one in reader.relations_to([root]) if one.type is RelationType.CONSTRAINS]
+    return sorted(_held(reader, presence, sources), key=lambda one: (-one.strength, one.root_id))
+
+
+def guarded(
+    reader: Reader, presence: Presence, strength: Strength, base: Decision | None, radius: Impact
+) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
+    """The guardian's verdict, and the axis and lock decisions that stand against the proposal."""
+    constraining = [] if base is None else binding(reader, presence, base.root_id)
+    reached = _held(reader, presence, [node.id for node in radius.nodes])
+    against = [*([base] if base is not None else []), *constraining]
+    conflicts = tuple(one for one in against if one.strength > Strength.NORMAL)
+    return judged(strength, base, constraining, reached), conflicts
+
+
+def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decision:
+    """Make a proposal a decision: the version it replaces goes out of force and this one comes in, in one act (D5)."""
+    earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), _key(proposal))
+    if earlier is not None:
+        return Decision(_stored(act, earlier.subject or ""))
+    act.require_at(Deed.WRITE, proposal.level, "commit a decision")
+    base = None if proposal.base is None else _unchanged(act, proposal)
+    _let_guardian_judge(act, proposal, base, override)
+    evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
+    unit_id = new_id()
+    if base is not None:
+        _out_of_force(act, base, unit_id, proposal.reason.summary)
+    reason = proposal.reason.to_json() | ({"override": override} if override else {})
+    attributes = {
+        "root": unit_id if base is None else base.root_id,
+        "version": 1 if base is None else base.version + 1,
+        "strength": str(proposal.strength),
+        "reason": reason,
+        "evidence": list(dict.fromkeys(evidence)),
+    }
+    actor = act.presence.actor
+    unit = {
+        "kind": str(Kind.DECISION),
+        "content": proposal.text,
+        "scope": act.presence.scope.at(proposal.level).segments,
+        "domain": proposal.domain,
+        "status": str(Status.VERIFIED),
+        "trust": trust_to_json(
+            Trust(confidence=act.config.trust.initial_verified, since=act.now, decay_policy=DecayPolicy.MANUAL_ONLY)
+        ),
+        "importance": 0.5 + 0.15 * int(proposal.strength),
+        "citations": [Citation.human(actor.id).to_json()] if actor.kind == "human" else [],
+        "supersedes": None if base is None else base.id,
+        "attributes": attributes,
+    }
+    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=_key(proposal))
+    return Decision(_stored(act, unit_id))
+
+
+def _key(proposal: DecisionProposal) -> str:
+    return f"decision:{proposal.id}"
+
+
+def _stored(act: Act, unit_id: str) -> Unit:
+    unit = act.transaction.unit(unit_id)
+    assert unit is not None
+    return unit
+
+
+def _unchanged(act: Act, proposal: DecisionProposal) -> Decision:
+    """What the proposal revises, if it is still in force as the proposal saw it; a stale base is refused (R5, R12)."""
+    base = proposal.base
+    assert base is not None
+    current = act.transaction.decision_in_force(base.root_id)
+    if current is None or (current.id, current.version) != (base.id, base.unit.version):
+        now = None if current is None else Decision(current)
+        stands = "is no longer in force" if now is None else f"is at version {now.version}"
+        raise Conflict(
+            f"Decision {base.root_id} {stands}; the proposal was made against version {base.version}.",
+            hint="Read what is in force, decide anew, and propose again.",
+            expected_version=base.version,
+            actual_version=None if now is None else now.version,
+            current=current,
+            proposed=base.unit,
+        )
+    return Decision(current)
+
+
+def _let_guardian_judge(act: Act, proposal: DecisionProposal, base: Decision | None, override: str | None) -> None:
+    """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11)."""
+    verdict, _ = guarded(act.transaction, act.presence, proposal.strength, base, proposal.blast_radius)
+    if verdict.type is Verdict.BLOCK and not (override and act.presence.actor.kind == "human"):
+        raise NotAllowed(
+            f"The guardian blocks it: {' '.join(verdict.reasons)}",
+            rule=_GUARDIAN,
+            hint="A person can commit it with override='why', or propose something that leaves these standing.",
+        )
+
+
+def evidence_of(reader: Reader, presence: Presence, unit_id: str) -> Unit:
+    """What a decision may rest on, if it is there for this seat."""
+    unit = reader.unit(unit_id)
+    if unit is None or not unit.live or not _is_visible(unit, presence):
+        raise InvalidInput(f"Evidence {unit_id!r} is not here.", hint="Add it with add_evidence(...), and cite its id.")
+    return unit
+
+
+def _carried(act: Act, unit_id: str, level: Level) -> str:
+    """Who commits a decision vouches for its evidence, which must be seen wherever the decision is."""
+    unit = evidence_of(act.transaction, act.presence, unit_id)
+    if unit.kind is not Kind.EVIDENCE or unit.level >= level:
+        return unit.id
+    scope = act.presence.scope.at(level)
+    twin = twin_of(act.transaction, unit, scope.key)
+    if twin is not None:
+        return twin.id
+    changes = {"scope": scope.segments, "status": str(Status.VERIFIED)}
+    payload = {"from": unit.scope.segments, "because": ["a decision rests on it"], "set": changes}
+    return change(act, EventType.UNIT_PROMOTED, unit, payload).id
+
+
+def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> None:
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": new_id,
+        "superseded_from": str(base.unit.status),
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, base.unit.occurred_at)),
+    }
+    change(act, EventType.UNIT_SUPERSEDED, base.unit, {"new": new_id, "reason": reason, "set": changes})
+
+
+def relate(act: Act, source_id: str, type: RelationType, target_id: str, *, drop: bool) -> None:
+    """Say that one decision bears on another, or no longer does."""
+    source = in_force(act.transaction, act.presence, source_id)
+    target = in_force(act.transaction, act.presence, target_id)
+    if source.root_id == target.root_id:
+        raise InvalidInput("A decision has no relation to itself.", hint="Name two decisions.")
+    act.require(Deed.WRITE, source.unit)
+    kind = EventType.RELATION_DROPPED if drop else EventType.RELATION_ADDED
+    payload = {"source": source.root_id, "type": str(type), "target": target.root_id}
+    known = (source.root_id, type, target.root_id)
+    there = {(one.source, one.type, one.target) for one in act.transaction.relations_from([source.root_id])}
+    if (known in there) is drop:
+        act.record(kind, payload, subject=source.root_id)

@@ -1,0 +1,49 @@
+"""What the guardian says of a proposal (D11, R12): from strength and explicit relations alone, the same every time."""
+
+from __future__ import annotations
+
+from mnemon.model.decision import GuardianVerdict, Strength
+from mnemon.model.verdict import Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemon.model.decision import Decision
+
+
+def judged(
+    strength: Strength, base: Decision | None, constraining: Sequence[Decision], reached: Sequence[Decision]
+) -> GuardianVerdict:
+    """`base` is what the proposal revises, `constraining` what binds it, `reached` what its change would touch."""
+    against: list[tuple[Verdict, str, str]] = []
+    if base is not None:
+        if base.strength is Strength.AXIS:
+            against.append((Verdict.BLOCK, f"It revises an axis: {_named(base)}.", base.id))
+        elif base.strength is Strength.LOCK:
+            against.append((Verdict.WARN, f"It revises a lock: {_named(base)}.", base.id))
+        if strength < base.strength:
+            weaker = f"It would stand weaker than what it replaces: {strength} instead of {base.strength}."
+            against.append((Verdict.BLOCK, weaker, base.id))
+    for other in constraining:
+        if other.strength is Strength.AXIS:
+            against.append((Verdict.BLOCK, f"An axis constrains it: {_named(other)}.", other.id))
+        elif other.strength is Strength.LOCK:
+            against.append((Verdict.WARN, f"A lock constrains it: {_named(other)}.", other.id))
+    against += [
+        (Verdict.WARN, f"Its change reaches the {other.strength} {_named(other)}.", other.id)
+        for other in reached
+        if other.strength > Strength.NORMAL
+    ]
+    verdicts = [verdict for verdict, _, _ in against]
+    worst = next((verdict for verdict in (Verdict.BLOCK, Verdict.WARN) if verdict in verdicts), Verdict.ALLOW)
+    return GuardianVerdict(
+        type=worst,
+        reasons=tuple(dict.fromkeys(reason for _, reason, _ in against)),
+        evidence=tuple(dict.fromkeys(unit_id for _, _, unit_id in against)),
+    )
+
+
+def _named(decision: Decision) -> str:
+    line = " ".join(decision.text.split())
+    return f'"{line if len(line) <= 80 else line[:79] + "…"}" ({decision.id}, version {decision.version})'

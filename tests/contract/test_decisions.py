@@ -1,0 +1,483 @@
+"""Decisions: versioned, ranked, related, loaded in order. Each LOCK has a test that tries to break it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+import mnemon
+from mnemon import Conflict, InvalidInput, NotAllowed, NotFound, Scope
+from mnemon.decisions import Decisions
+from mnemon.model.decision import Reason
+
+WHY = Reason("consistency", "so that all do the same")
+
+
+@pytest.fixture
+def lead(seats):
+    return seats.orchestrator()
+
+
+def evidence(seat, text="The benchmark says 3 ms"):
+    return seat.decisions.add_evidence(text, tags=["bench"]).id
+
+
+def decided(seat, text, **fields):
+    """A committed decision."""
+    desk = seat.decisions
+    override = fields.pop("override", None)
+    proposal = desk.propose(text, reason=WHY, evidence=[evidence(seat)], **fields)
+    return desk.commit(proposal, override=override)
+
+
+# Proposals (D2)
+
+
+def test_d2_a_proposal_is_stored_nowhere(lead, memory):
+    given = evidence(lead)
+    before = memory.stats().events
+    proposal = lead.decisions.propose("Use SQLite", reason=WHY, evidence=[given])
+    assert memory.stats().events == before
+    assert lead.decisions.active() == []
+    assert lead.recall("SQLite").items == ()
+    assert proposal.guardian.type == "ALLOW"
+
+
+def test_d2_a_proposal_cannot_go_round_the_chain(lead):
+    first = decided(lead, "Use SQLite")
+    with pytest.raises(InvalidInput, match="needs a reason and evidence"):
+        lead.remember("Use PostgreSQL", kind="decision", level="project")
+    other = lead.remember("Use PostgreSQL").unit
+    with pytest.raises(InvalidInput, match="next version"):
+        lead.supersede(other.id, first.id, "sneaky")
+    assert lead.decisions.in_force(first.id).text == "Use SQLite"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"reason": None}, "no reason"),
+        ({"reason": {"type": "risk"}}, "no reason"),
+        ({"reason": {"type": "whim", "summary": "x"}}, "no type of reason"),
+        ({"reason": {"type": "risk", "summary": " "}}, "1 to 1000"),
+        ({"reason": {"type": "risk", "summary": "x" * 1001}}, "1 to 1000"),
+        ({"evidence": []}, "at least one evidence"),
+        ({"evidence": ["nothing"]}, "not here"),
+        ({"evidence": "one"}, "must be a list"),
+        ({"strength": "steel"}, "no strength"),
+        ({"level": "galaxy"}, "no level"),
+        ({"text": " "}, "empty"),
+    ],
+)
+def test_r12_a_decision_without_reason_or_evidence_is_refused(lead, memory, wrong, message):
+    given = {"text": "Use SQLite", "reason": WHY, "evidence": [evidence(lead)]} | wrong
+    before = memory.stats().events
+    with pytest.raises(InvalidInput, match=message):
+        lead.decisions.propose(given.pop("text"), **given)
+    assert memory.stats().events == before
+
+
+# Versions (D3-D7)
+
+
+def test_d4_a_change_is_a_new_version_and_the_old_one_stays(lead):
+    first = decided(lead, "Use SQLite", strength="lock", domain="coding")
+    second = decided(lead, "Use SQLite in WAL mode", revises=first.id)
+    assert (first.version, second.version) == (1, 2)
+    assert second.root_id == first.root_id == first.id
+    assert (second.strength, second.domain) == (first.strength, "coding")
+    versions = lead.decisions.history(second.id)
+    assert [(one.text, one.is_active) for one in versions] == [
+        ("Use SQLite", False),
+        ("Use SQLite in WAL mode", True),
+    ]
+    assert lead.decisions.get(first.id).unit.superseded_by == second.id
+    assert lead.decisions.in_force(first.id).id == second.id
+
+
+def test_d5_a_stale_base_is_refused_with_both_versions(lead):
+    first = decided(lead, "Use SQLite")
+    given = [evidence(lead)]
+    one = lead.decisions.propose("Use WAL", reason=WHY, evidence=given, revises=first.id)
+    other = lead.decisions.propose("Use PostgreSQL", reason=WHY, evidence=given, revises=first.id)
+    winner = lead.decisions.commit(one)
+    with pytest.raises(Conflict) as refused:
+        lead.decisions.commit(other)
+    assert (refused.value.expected_version, refused.value.actual_version) == (1, 2)
+    assert refused.value.current.id == winner.id
+    assert [decision.version for decision in lead.decisions.history(first.id)] == [1, 2]
+
+
+def test_a_proposal_committed_again_gives_the_same_decision(lead, memory):
+    proposal = lead.decisions.propose("Use SQLite", reason=WHY, evidence=[evidence(lead)])
+    first = lead.decisions.commit(proposal)
+    before = memory.stats().events
+    assert lead.decisions.commit(proposal).id == first.id
+    assert memory.stats().events == before
+
+
+def test_d3_what_is_committed_is_there_after_a_restart(tmp_path, clock):
+    with mnemon.open(tmp_path, clock=clock) as memory:
+        seat = memory.seat(mnemon.Actor.orchestrator("lead"), Scope(project="shop", task="T"))
+        first = decided(seat, "Use SQLite")
+        decided(seat, "Use WAL", revises=first.id)
+    with mnemon.open(tmp_path, clock=clock) as memory:
+        seat = memory.seat(mnemon.Actor.orchestrator("lead"), Scope(project="shop", task="T"))
+        assert [one.text for one in seat.decisions.active()] == ["Use WAL"]
+        assert memory.rebuild().same
+        assert [one.text for one in seat.decisions.history(first.id)] == ["Use SQLite", "Use WAL"]
+
+
+def test_an_archived_version_leaves_nothing_in_force_and_cannot_come_back_beside_another(seats, lead):
+    first = decided(lead, "Use SQLite")
+    seats.system().archive(first.id, "not needed")
+    with pytest.raises(NotFound, match="no version in force"):
+        lead.decisions.in_force(first.id)
+    with pytest.raises(NotFound, match="no version in force"):
+        lead.decisions.propose("Use WAL", reason=WHY, evidence=[evidence(lead)], revises=first.id)
+    seats.human().revive(first.id, "needed after all")
+    second = decided(lead, "Use WAL", revises=first.id)
+    seats.system().archive(first.id, "old")
+    seats.human().revive(first.id, "one more")
+    assert not lead.decisions.get(first.id).is_active
+    assert lead.decisions.in_force(first.id).id == second.id
+
+
+# Who may (R4, R12)
+
+
+def test_r12_an_agent_may_propose_and_not_commit(seats, lead):
+    agent = seats.agent()
+    proposal = agent.decisions.propose("Use SQLite", reason=WHY, evidence=[evidence(agent)])
+    with pytest.raises(NotAllowed) as refused:
+        agent.decisions.commit(proposal)
+    assert refused.value.rule == "G23"
+    assert lead.decisions.commit(proposal).text == "Use SQLite"
+    own = agent.decisions.propose("Use tabs here", reason=WHY, evidence=[evidence(agent)], level="worktree")
+    assert str(agent.decisions.commit(own).unit.level) == "worktree"
+
+
+def test_the_evidence_is_seen_wherever_the_decision_is(seats, lead):
+    agent = seats.agent()
+    given = agent.decisions.add_evidence("EXPLAIN says: full scan", tags=["db"])
+    decision = lead.decisions.commit(lead.decisions.propose("Add an index", reason=WHY, evidence=[given.id]))
+    stranger = seats.agent("coder-9", worktree="other", task="T-9")
+    (cited,) = stranger.decisions.get(decision.id).evidence
+    assert stranger.get(cited).content == "EXPLAIN says: full scan"
+    assert stranger.get(cited).attributes["tags"] == ["db"]
+
+
+def test_the_same_evidence_of_two_tasks_becomes_one(seats):
+    made = []
+    for task in ("T-1", "T-2"):
+        seat = seats.orchestrator(task=task)
+        made.append(seat.decisions.commit(seat.decisions.propose(f"in {task}", reason=WHY, evidence=[evidence(seat)])))
+    assert made[0].evidence == made[1].evidence
+
+
+@pytest.mark.parametrize("where", [{"project": "shop-2"}, {"org": "acme-corp"}])
+def test_another_project_sees_nothing_of_it(seats, lead, where):
+    decision = decided(lead, "Use SQLite")
+    stranger = seats.orchestrator(**where)
+    own = decided(stranger, "Use files")
+    assert [one.text for one in stranger.decisions.active()] == ["Use files"]
+    for ask in (
+        lambda: stranger.decisions.get(decision.id),
+        lambda: stranger.decisions.history(decision.id),
+        lambda: stranger.decisions.impact(decision.id),
+        lambda: stranger.decisions.relate(own.id, "DEPENDS_ON", decision.id),
+        lambda: stranger.decisions.propose("x", reason=WHY, evidence=[evidence(stranger)], revises=decision.id),
+    ):
+        with pytest.raises(NotFound):
+            ask()
+
+
+# The guardian (D8, D11)
+
+
+def test_d8_an_axis_is_not_revised_in_passing(seats, lead):
+    axis = decided(lead, "The log is the truth", strength="axis")
+    given = evidence(lead)
+    proposal = lead.decisions.propose("The table is the truth", reason=WHY, evidence=[given], revises=axis.id)
+    assert proposal.guardian.type == "BLOCK"
+    assert proposal.guardian.evidence == (axis.id,)
+    assert [one.id for one in proposal.conflicts] == [axis.id]
+    with pytest.raises(NotAllowed) as refused:
+        lead.decisions.commit(proposal)
+    assert refused.value.rule == "D11"
+    with pytest.raises(NotAllowed):
+        lead.decisions.commit(proposal, override="I am sure")
+    person = seats.human()
+    again = person.decisions.propose("The table is the truth", reason=WHY, evidence=[given], revises=axis.id)
+    changed = person.decisions.commit(again, override="the board decided")
+    assert changed.version == 2
+    assert changed.unit.attributes["reason"]["override"] == "the board decided"
+
+
+def test_d8_a_lock_warns_and_nothing_may_become_weaker(lead):
+    lock = decided(lead, "Use SQLite", strength="lock")
+    given = [evidence(lead)]
+    warned = lead.decisions.propose("Use WAL", reason=WHY, evidence=given, revises=lock.id)
+    assert warned.guardian.type == "WARN"
+    weaker = lead.decisions.propose("Use WAL", reason=WHY, evidence=given, revises=lock.id, strength="normal")
+    assert weaker.guardian.type == "BLOCK"
+    assert lead.decisions.commit(warned).strength == lock.strength
+
+
+def test_d11_what_constrains_a_decision_speaks_when_it_is_revised(lead):
+    axis = decided(lead, "No server", strength="axis")
+    store = decided(lead, "Use SQLite")
+    lead.decisions.relate(axis.id, "CONSTRAINS", store.id)
+    proposal = lead.decisions.propose("Use PostgreSQL", reason=WHY, evidence=[evidence(lead)], revises=store.id)
+    assert proposal.guardian.type == "BLOCK"
+    assert "An axis constrains it" in proposal.guardian.reasons[0]
+    assert [one.id for one in proposal.conflicts] == [axis.id]
+
+
+def test_d11_the_guardian_is_deterministic_and_changes_nothing(lead, memory):
+    lock = decided(lead, "Use SQLite", strength="lock")
+    given = [evidence(lead)]
+    before = memory.stats().events
+    verdicts = [
+        lead.decisions.propose("Use WAL", reason=WHY, evidence=given, revises=lock.id).guardian for _ in range(3)
+    ]
+    assert verdicts[0] == verdicts[1] == verdicts[2]
+    assert memory.stats().events == before
+
+
+def test_d12_alike_texts_have_no_relation(lead):
+    first = decided(lead, "Checkout must retry three times", strength="axis")
+    second = decided(lead, "Checkout must retry three times, always")
+    assert lead.decisions.impact(first.id).nodes == ()
+    proposal = lead.decisions.propose(
+        "Checkout must not retry", reason=WHY, evidence=[evidence(lead)], revises=second.id
+    )
+    assert proposal.guardian.type == "ALLOW"
+
+
+# Impact (D10-D14)
+
+
+def test_a_change_travels_the_way_each_relation_says(lead):
+    hub = decided(lead, "hub")
+    others = {name: decided(lead, name) for name in ("needs", "bound", "proof", "heir", "finer", "binds", "base")}
+    desk = lead.decisions
+    desk.relate(others["needs"].id, "DEPENDS_ON", hub.id)
+    desk.relate(hub.id, "CONSTRAINS", others["bound"].id)
+    desk.relate(others["proof"].id, "VALIDATES", hub.id)
+    desk.relate(others["heir"].id, "SUPERSEDES", hub.id)
+    desk.relate(others["finer"].id, "REFINES", hub.id)
+    desk.relate(others["binds"].id, "CONSTRAINS", hub.id)
+    desk.relate(hub.id, "DEPENDS_ON", others["base"].id)
+    names = {other.id: name for name, other in others.items()}
+    reached = {names[node.id]: str(node.relation) for node in desk.impact(hub.id).nodes}
+    assert reached == {
+        "needs": "DEPENDS_ON",
+        "bound": "CONSTRAINS",
+        "proof": "VALIDATES",
+        "heir": "SUPERSEDES",
+        "finer": "REFINES",
+    }
+
+
+def test_d13_cycles_end_and_every_node_has_a_path(lead):
+    a, b, c, d = (decided(lead, name) for name in "abcd")
+    desk = lead.decisions
+    for source, target in ((b, a), (c, b), (a, c), (d, c), (a, d)):
+        desk.relate(source.id, "DEPENDS_ON", target.id)
+    impact = desk.impact(a.id)
+    assert [(node.id, node.path) for node in impact.nodes] == [
+        (b.id, (a.id, b.id)),
+        (c.id, (a.id, b.id, c.id)),
+        (d.id, (a.id, b.id, c.id, d.id)),
+    ]
+    assert impact.cut is None
+
+
+def test_a_limit_that_cuts_is_told(lead):
+    chain = [decided(lead, f"link {number}") for number in range(5)]
+    for before, after in pairwise(chain):
+        lead.decisions.relate(after.id, "DEPENDS_ON", before.id)
+    short = lead.decisions.impact(chain[0].id, depth=2)
+    assert [node.id for node in short.nodes] == [chain[1].id, chain[2].id]
+    assert "2 steps" in short.cut
+    few = lead.decisions.impact(chain[0].id, nodes=1)
+    assert len(few.nodes) == 1
+    assert "more than 1" in few.cut
+    assert lead.decisions.impact(chain[0].id, depth=4).cut is None
+
+
+def test_a_new_version_keeps_its_relations(lead):
+    base, other = decided(lead, "base"), decided(lead, "other")
+    lead.decisions.relate(other.id, "DEPENDS_ON", base.id)
+    revised = decided(lead, "base, revised", revises=base.id)
+    proposal = lead.decisions.propose("once more", reason=WHY, evidence=[evidence(lead)], revises=revised.id)
+    assert [node.id for node in proposal.blast_radius.nodes] == [other.id]
+    lead.decisions.unrelate(other.id, "DEPENDS_ON", base.id)
+    assert lead.decisions.impact(revised.id).nodes == ()
+
+
+def test_relations_are_checked(lead, seats, memory):
+    a, b = decided(lead, "a"), decided(lead, "b")
+    before = memory.stats().events
+    for wrong, message in (
+        (("LIKES", b.id), "no relation"),
+        ((None, b.id), "no relation"),
+        (("DEPENDS_ON", a.id), "relation to itself"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            lead.decisions.relate(a.id, *wrong)
+    with pytest.raises(NotFound):
+        lead.decisions.relate(a.id, "DEPENDS_ON", "nothing")
+    assert memory.stats().events == before
+    with pytest.raises(NotAllowed):
+        seats.agent().decisions.relate(a.id, "DEPENDS_ON", b.id)
+    lead.decisions.relate(a.id, "depends-on", b.id)
+    after = memory.stats().events
+    lead.decisions.relate(a.id, "DEPENDS_ON", b.id)
+    assert memory.stats().events == after
+
+
+def test_impact_tells_nobody_of_what_they_may_not_see(seats, lead):
+    base = decided(lead, "base")
+    agent = seats.agent(worktree="feat")
+    own = agent.decisions.commit(
+        agent.decisions.propose("local", reason=WHY, evidence=[evidence(agent)], level="worktree")
+    )
+    agent.decisions.relate(own.id, "DEPENDS_ON", base.id)
+    assert [node.id for node in agent.decisions.impact(base.id).nodes] == [own.id]
+    assert lead.decisions.impact(base.id).nodes == ()
+
+
+# Loading (D15-D19)
+
+
+def loaded(seat, domain=None, **how):
+    return [(one.tier, one.unit.content) for one in seat.decisions.load(domain, **how)]
+
+
+@pytest.fixture
+def full(seats, lead):
+    """Something in every tier, written in no order."""
+    person = seats.human()
+    for domain in ("ui", "coding", "global"):
+        for strength in ("normal", "lock", "axis"):
+            decided(lead, f"{domain} {strength}", domain=domain, strength=strength)
+    person.remember("Never lose data", kind="policy", level="org", citations=[mnemon.Citation.human("alice")])
+    note = lead.decisions.add_evidence("The old runbook, page 3", level="worktree")
+    lead.decisions.add_anchor("where the runbook is", note.id, "runbook", domain="coding")
+    return lead
+
+
+def test_d15_the_order_is_policy_axes_locks_normal_anchors(full):
+    assert loaded(full, "coding") == [
+        (1, "Never lose data"),
+        (3, "global axis"),
+        (4, "coding axis"),
+        (5, "coding lock"),
+        (5, "global lock"),
+        (6, "coding normal"),
+        (6, "global normal"),
+        (7, "The old runbook, page 3"),
+    ]
+
+
+def test_with_no_domain_only_what_is_global_loads(full):
+    assert [text for _, text in loaded(full)] == ["Never lose data", "global axis", "global lock", "global normal"]
+    assert loaded(full, "global") == loaded(full)
+
+
+def test_d17_a_phase_changes_nothing(full):
+    assert loaded(full, "coding", phase="design") == loaded(full, "coding", phase="verify") == loaded(full, "coding")
+
+
+def test_d15_structure_comes_before_every_decision(full):
+    normal = next(one for one in full.decisions.active("coding") if one.text == "coding normal")
+    ui = next(one for one in full.decisions.active("ui") if one.text == "ui normal")
+    full.decisions.relate(ui.id, "DEPENDS_ON", normal.id)
+    assert loaded(full, "coding", around=normal.id)[:3] == [
+        (1, "Never lose data"),
+        (2, "ui normal"),
+        (3, "global axis"),
+    ]
+
+
+def test_d19_an_anchor_lifts_nothing_above_what_is_firmer(full, lead):
+    weak = next(one for one in full.decisions.active("ui") if one.text == "ui normal")
+    firm = next(one for one in full.decisions.active("ui") if one.text == "ui lock")
+    lead.decisions.add_anchor("look here first", weak.id, "gotcha", domain="coding")
+    lead.decisions.add_anchor("and here", firm.id, "invariant", domain="coding")
+    order = loaded(full, "coding")
+    assert order[-3:] == [(7, "ui lock"), (7, "ui normal"), (7, "The old runbook, page 3")]
+
+
+def test_d7_what_was_superseded_is_never_loaded(full):
+    axis = next(one for one in full.decisions.active("coding") if one.text == "coding lock")
+    decided(full, "coding lock, revised", revises=axis.id)
+    texts = [text for _, text in loaded(full, "coding")]
+    assert "coding lock" not in texts
+    assert "coding lock, revised" in texts
+
+
+def test_a_broken_anchor_is_reported_and_never_fatal(full, seats):
+    target = next(one for one in full.decisions.active("ui") if one.text == "ui normal")
+    anchor = full.decisions.add_anchor("the ui rule", target.id, "wiring", domain="coding")
+    assert full.decisions.broken_anchors() == []
+    decided(full, "ui normal, revised", revises=target.id)
+    assert [one.id for one in full.decisions.broken_anchors()] == [anchor.id]
+    assert "ui normal" not in [text for _, text in loaded(full, "coding")]
+    with pytest.raises(InvalidInput, match="no kind of anchor"):
+        full.decisions.add_anchor("x", target.id, "lighthouse")
+    with pytest.raises(InvalidInput, match="no decision or evidence"):
+        full.decisions.add_anchor("x", "nothing", "gotcha")
+
+
+def test_r10_recall_puts_decisions_before_knowledge_by_their_strength(full, seats):
+    person = seats.human()
+    for text in ("coding axis and lock are words", "a normal coding fact"):
+        person.remember(text, level="project", citations=[mnemon.Citation.human("alice")])
+    full.remember("a coding guess: normal axis lock")
+    tiers = [(item.tier, item.unit.content) for item in full.recall("coding axis lock normal", domain="coding").items]
+    assert [tier for tier, _ in tiers] == sorted(tier for tier, _ in tiers)
+    assert tiers[:3] == [(3, "global axis"), (4, "coding axis"), (5, "coding lock")]
+    assert (6, "coding normal") in tiers
+    assert "ui axis" not in [text for _, text in tiers]
+    outside = {item.unit.content: item.tier for item in full.recall("coding axis lock normal", k=20).items}
+    assert outside["global axis"] == 3
+    assert outside["coding axis"] == 7
+    assert {item.tier for item in full.recall("axis", kinds=["decision"], k=20).items} == {3, 7}
+
+
+def test_d15_a_context_begins_with_what_is_to_be_known_first(full, lead):
+    lead.remember("The login page is slow")
+    pack = full.context("why is the login slow", domain="coding")
+    assert [item.unit.content for item in pack.items] == [
+        "Never lose data",
+        "global axis",
+        "coding axis",
+        "coding lock",
+        "global lock",
+        "The login page is slow",
+    ]
+    assert pack.tokens <= pack.budget
+    narrow = full.context("why is the login slow", tokens=60, domain="coding")
+    assert [item.unit.content for item in narrow.items][:1] in ([], ["Never lose data"])
+    assert len(narrow.left_out) > 0
+
+
+def test_pages_of_what_is_in_force_are_the_firmest_first(lead):
+    for number in range(7):
+        decided(lead, f"rule {number}", strength=("normal", "lock", "axis")[number % 3], domain="coding")
+    whole = lead.decisions.active("coding")
+    assert [str(one.strength) for one in whole] == ["axis"] * 2 + ["lock"] * 2 + ["normal"] * 3
+    pages, after = [], None
+    while page := lead.decisions.active("coding", limit=2, after=after):
+        pages += page
+        after = page[-1].id
+    assert [one.id for one in pages] == [one.id for one in whole]
+    assert lead.decisions.active("coding", limit=0) == []
+
+
+def test_the_desk_can_be_imported_by_its_public_path(lead):
+    assert isinstance(lead.decisions, Decisions)
