@@ -46,8 +46,17 @@ def test_d2_a_proposal_is_stored_nowhere(lead, memory):
 
 def test_d2_a_proposal_cannot_go_round_the_chain(lead):
     first = decided(lead, "Use SQLite")
-    with pytest.raises(InvalidInput, match="needs a reason and evidence"):
-        lead.remember("Use PostgreSQL", kind="decision", level="project")
+    with pytest.raises(InvalidInput, match="A claim can't name root, strength, version"):
+        fake = {"root": first.id, "version": 2, "strength": "axis", "reason": {}, "evidence": []}
+        lead.remember("Use PostgreSQL", kind="decision", attributes=fake)
+    claimed = lead.remember("We said: use files", kind="decision").unit
+    assert claimed.status == "hypothesis"
+    assert [one.text for one in lead.decisions.active()] == ["Use SQLite"]
+    assert "We said: use files" not in [one.unit.content for one in lead.decisions.load()]
+    with pytest.raises(NotFound):
+        lead.decisions.get(claimed.id)
+    with pytest.raises(NotFound):
+        lead.decisions.propose("x", reason=WHY, evidence=[evidence(lead)], revises=claimed.id)
     other = lead.remember("Use PostgreSQL").unit
     with pytest.raises(InvalidInput, match="next version"):
         lead.supersede(other.id, first.id, "sneaky")

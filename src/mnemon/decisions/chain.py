@@ -6,7 +6,7 @@ from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemon.ledger.standing import change
 from mnemon.ledger.twins import twin_of
 from mnemon.model.citation import Citation
-from mnemon.model.decision import Decision, RelationType, Strength
+from mnemon.model.decision import Decision, RelationType, Strength, standing_of
 from mnemon.model.event import EventType
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
@@ -34,7 +34,7 @@ _GUARDIAN = "D11"
 def found(reader: Reader, presence: Presence, decision_id: str) -> Decision:
     """The decision of that id, whichever version it names, if this seat may see it."""
     unit = reader.unit(decision_id)
-    if unit is None or unit.kind is not Kind.DECISION or not unit.attributes or not _is_visible(unit, presence):
+    if unit is None or standing_of(unit) is None or not _is_visible(unit, presence):
         raise NotFound(f"No decision {decision_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
     return Decision(unit)
 

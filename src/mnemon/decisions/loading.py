@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import merge
 
 from mnemon.decisions.chain import blast_radius
-from mnemon.model.decision import Decision, Loaded, Strength
+from mnemon.model.decision import Loaded, Strength, standing_of
 from mnemon.model.unit import Kind
 
 TYPE_CHECKING = False
@@ -97,5 +97,5 @@ def _anchored(reader: Reader, presence: Presence, domains: tuple[str, ...], limi
 
 
 def _rank(unit: Unit) -> tuple[int, str]:
-    is_decision = unit.kind is Kind.DECISION and bool(unit.attributes)
-    return (-int(Decision(unit).strength) if is_decision else 0, unit.id)
+    standing = standing_of(unit)
+    return (0 if standing is None else -standing.strength, unit.id)

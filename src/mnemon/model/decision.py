@@ -153,10 +153,10 @@ class Standing:
 
 
 def standing_of(unit: Unit) -> Standing | None:
-    """Where a unit stands among decisions; None if it is none, or was erased."""
-    if unit.kind is not Kind.DECISION or not unit.attributes:
-        return None
+    """Where a unit stands among the decisions that were committed, if it does."""
     told = unit.attributes
+    if unit.kind is not Kind.DECISION or "root" not in told:
+        return None  # None, only claimed to be one, or erased.
     return Standing(root=told["root"], version=told["version"], strength=int(Strength.parse(told["strength"])))
 
 

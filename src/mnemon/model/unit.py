@@ -188,7 +188,7 @@ def search_state(status: Status, superseded_from: Status | None, valid_to_commit
 
 def search_kind(kind: str, domain: str, attributes: Mapping[str, Any]) -> str:
     """The kind by which search knows a unit: of a decision also how firm it is, and whether it holds everywhere."""
-    if kind != "decision" or not attributes:
+    if kind != "decision" or "root" not in attributes:
         return kind
     return f"{kind}.{attributes['strength']}{'.global' if domain == 'global' else ''}"
 
@@ -197,7 +197,8 @@ def search_kinds(kind: str) -> list[str]:
     """Every such kind that a kind of unit has."""
     if kind != "decision":
         return [kind]
-    return [f"{kind}.{strength}{where}" for strength in ("axis", "lock", "normal") for where in ("", ".global")]
+    firm = [f"{kind}.{strength}{where}" for strength in ("axis", "lock", "normal") for where in ("", ".global")]
+    return [kind, *firm]
 
 
 @value

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mnemon.model.scope import Scope
 
 
+_OF_DECISIONS = {"root", "version", "strength"}
+
+
 def checked_share(number: Any, what: str) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
         raise InvalidInput(f"{what} must be a number from 0 to 1, not {number!r}.", hint="0.5 is the middle.")
@@ -45,9 +48,13 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
     for citation in cited:
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
-    if Kind.parse(claim.kind) is Kind.DECISION:
+    if (
+        Kind.parse(claim.kind) is Kind.DECISION
+        and _OF_DECISIONS & checked_mapping(claim.attributes, "attributes").keys()
+    ):
         raise InvalidInput(
-            "A decision is not claimed: it needs a reason and evidence, and has versions (R12).",
+            f"A claim can't name {', '.join(sorted(_OF_DECISIONS))}: a decision in force needs a reason, evidence and"
+            " versions (R12).",
             hint="seat.decisions.commit(seat.decisions.propose(...)), or: mnemon decide",
         )
     level = scope.level if claim.level is None else Level.parse(claim.level)

@@ -30,7 +30,7 @@ def supersede(
         raise InvalidInput("A unit can't supersede itself.", hint="Remember the new content first, then supersede.")
     new = act.changeable_unit(new_id, None)
     old = act.changeable_unit(old_id, None)
-    if Kind.DECISION in (new.kind, old.kind):
+    if any(unit.kind is Kind.DECISION and "root" in unit.attributes for unit in (new, old)):
         raise InvalidInput(
             "A decision is replaced by its next version, not by another unit (D4).",
             hint="seat.decisions.propose(..., revises=id), then commit.",
