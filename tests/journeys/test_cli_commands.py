@@ -15,6 +15,9 @@ def cli(tmp_path, monkeypatch, capsys) -> Cli:
     return Cli(tmp_path, monkeypatch, capsys)
 
 
+DECIDED = ("--type", "risk", "--reason", "one file", "--snapshot", "the bench", "--actor", "orchestrator:lead")
+
+
 def argv_for(cli: Cli, command: str) -> list[str]:
     """A command line that succeeds, with whatever has to be there first."""
     person = ["--actor", "human:ada"]
@@ -39,6 +42,13 @@ def argv_for(cli: Cli, command: str) -> list[str]:
         case "adopt":
             cli.repository()
             return ["adopt", "main", "--worktree", "main", "--actor", "orchestrator:lead"]
+        case "decide":
+            return ["decide", "Use SQLite", *DECIDED]
+        case "decisions":
+            cli.ok("decide", "Use SQLite", *DECIDED)
+            return ["decisions"]
+        case "impact":
+            return ["impact", cli.ok("decide", "Use SQLite", *DECIDED)["id"]]
         case "promote":
             return ["promote", cli.unit_at("worktree"), "--to", "project", "--actor", "orchestrator:lead"]
         case "get" | "explain" | "history" | "use":

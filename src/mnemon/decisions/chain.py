@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemon.ledger.standing import change
-from mnemon.ledger.twins import twin_of
+from mnemon.ledger.twins import said_alike, twin_of
 from mnemon.model.citation import Citation
 from mnemon.model.decision import Decision, RelationType, Strength, standing_of
 from mnemon.model.event import EventType
@@ -20,8 +20,10 @@ from mnemon.policy.permissions import Deed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from mnemon.ledger.act import Act
+    from mnemon.model.claim import Claim
     from mnemon.model.decision import DecisionProposal, GuardianVerdict, Impact, Relation
     from mnemon.model.presence import Presence
     from mnemon.model.scope import Level
@@ -109,23 +111,44 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
         "reason": reason,
         "evidence": list(dict.fromkeys(evidence)),
     }
-    actor = act.presence.actor
-    unit = {
-        "kind": str(Kind.DECISION),
-        "content": proposal.text,
-        "scope": act.presence.scope.at(proposal.level).segments,
-        "domain": proposal.domain,
-        "status": str(Status.VERIFIED),
-        "trust": trust_to_json(
-            Trust(confidence=act.config.trust.initial_verified, since=act.now, decay_policy=DecayPolicy.MANUAL_ONLY)
-        ),
+    unit = _verified(act, Kind.DECISION, proposal.text, proposal.level, proposal.domain, attributes) | {
         "importance": 0.5 + 0.15 * int(proposal.strength),
-        "citations": [Citation.human(actor.id).to_json()] if actor.kind == "human" else [],
         "supersedes": None if base is None else base.id,
-        "attributes": attributes,
     }
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=_key(proposal))
     return Decision(_stored(act, unit_id))
+
+
+def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
+    """Keep evidence or an anchor where only validated knowledge may stand: it claims nothing beyond its own words."""
+    act.require_at(Deed.WRITE, level, f"keep {claim.kind}")
+    scope = act.presence.scope.at(level)
+    for known in said_alike(act.transaction, [scope.key], claim.content):
+        if known.kind == claim.kind and known.domain == claim.domain and known.attributes == claim.attributes:
+            return known
+    unit_id = new_id()
+    unit = _verified(act, Kind.parse(claim.kind), claim.content, level, claim.domain, dict(claim.attributes))
+    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
+    return _stored(act, unit_id)
+
+
+def _verified(
+    act: Act, kind: Kind, content: str, level: Level, domain: str, attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """A unit that stands by the act that makes it (R4, R12)."""
+    confidence, actor = act.config.trust.initial_verified, act.presence.actor
+    trust = Trust(confidence=confidence, since=act.now, decay_policy=DecayPolicy.MANUAL_ONLY)
+    return {
+        "kind": str(kind),
+        "content": content,
+        "scope": act.presence.scope.at(level).segments,
+        "domain": domain,
+        "status": str(Status.VERIFIED),
+        "trust": trust_to_json(trust),
+        "importance": 0.5,
+        "citations": [Citation.human(actor.id).to_json()] if actor.kind == "human" else [],
+        "attributes": attributes,
+    }
 
 
 def _key(proposal: DecisionProposal) -> str:

@@ -19,6 +19,7 @@ from mnemon.model.decision import (
 from mnemon.model.ids import new_id
 from mnemon.model.scope import Level
 from mnemon.model.unit import Kind
+from mnemon.model.value import replace
 from mnemon.policy.admission import checked_count, checked_list, checked_text
 
 TYPE_CHECKING = False
@@ -77,14 +78,20 @@ class Decisions:
     def _kept(
         self, content: str, kind: Kind, attributes: dict[str, Any], level: Level | str | None, domain: str = "global"
     ) -> Unit:
+        """Where knowledge needs no validation it is claimed like any other; elsewhere it is an exhibit (R4)."""
         from mnemon.model.claim import Claim
         from mnemon.model.outcome import Refused
 
-        answered = self._remember(Claim(content=content, kind=kind, level=level, domain=domain, attributes=attributes))
+        where = self._presence.scope.level if level is None else Level.parse(level)
+        claim = Claim(content=content, kind=kind, level=where, domain=domain, attributes=attributes)
+        if self._ledger.config.policy.requires_validation(where):
+            text = checked_text(content, "The content", self._ledger.config.limits.text_bytes_max)
+            self._presence.scope.at(where)
+            checked = replace(claim, content=text, domain=checked_id(domain, "a domain"))
+            return self._ledger.act(self._presence, lambda act: chain.exhibit(act, checked, where))
+        answered = self._remember(claim)
         if isinstance(answered, Refused):
-            raise InvalidInput(
-                f"{answered.reason} ({answered.rule})", hint="Keep it at a level this seat may write at."
-            )
+            raise InvalidInput(f"{answered.reason} ({answered.rule})", hint="Choose a level this seat may write at.")
         return answered.unit
 
     # Proposing and committing

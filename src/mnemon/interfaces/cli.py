@@ -98,7 +98,7 @@ class _Printer:
         self._answered = False
 
     def answered(self, answer: Answer) -> None:
-        text = _json_text(answer.data) if self._as_json else answer.text()
+        text = json_text(answer.data) if self._as_json else answer.text()
         self._answered = True
         try:
             print(text)
@@ -111,7 +111,7 @@ class _Printer:
         message, hint = _words(error)
         if self._as_json and not self._answered:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
-            print(_json_text({"error": facts | _carried(error)}))
+            print(json_text({"error": facts | _carried(error)}))
             return _flushed(exit_code)
         print(f"mnemon: {message}", file=sys.stderr)
         if hint:
@@ -134,7 +134,7 @@ def _carried(error: BaseException) -> dict[str, Any]:
     return {name: getattr(error, name) for name in names if hasattr(error, name)}
 
 
-def _json_text(data: Any) -> str:
+def json_text(data: Any) -> str:
     import json
 
     from mnemon.interfaces.json_form import to_json

@@ -50,6 +50,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "revive": ("lifecycle", "bring an archived unit back"),
         "erase": ("lifecycle", "delete a unit's content for good"),
     },
+    "decisions: versioned, ranked, with their blast radius": {
+        "decide": ("decide", "make a decision, or the next version of one"),
+        "decisions": ("decide", "what is in force; show, history, load, relate, evidence, anchor"),
+        "impact": ("decide", "what changing a decision would reach"),
+    },
     "recall": {
         "recall": ("recall", "the units that answer a question, with reasons, and what was withheld"),
         "context": ("recall", "the same as one text for a model, within a budget of tokens"),

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 # What a value can tell beyond its fields, and the fields that this makes superfluous.
-_DERIVED = {"Unit": ("level", "confidence"), "Event": ("payload",), "Rebuild": ("same",)}
+_DERIVED = {
+    "Unit": ("level", "confidence"),
+    "Event": ("payload",),
+    "Rebuild": ("same",),
+    "Decision": ("id", "root_id", "version", "strength", "domain", "is_active", "text", "reason", "evidence"),
+}
 _LEFT_OUT = {"Event": ("body",)}
 
 

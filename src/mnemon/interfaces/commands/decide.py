@@ -1,0 +1,249 @@
+"""`decide`, `decisions`, `impact`: what was decided, why, and what changing it would reach."""
+
+from __future__ import annotations
+
+import sys
+
+from mnemon.errors import InvalidInput
+from mnemon.interfaces import decision_text
+from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
+from mnemon.interfaces.given import text_given
+from mnemon.interfaces.place import at_terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+
+    from mnemon.decisions import Decisions
+    from mnemon.interfaces.command import Call
+    from mnemon.model.decision import DecisionProposal, Impact
+
+_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
+_TYPES = "consistency, risk, security, performance, ux, maintainability, other"
+
+
+def _decide_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("text", nargs="?", metavar="TEXT|-", help="what is decided; - reads standard input")
+    parser.add_argument("--reason", metavar="SUMMARY", help="why, in a sentence or two")
+    parser.add_argument("--type", metavar="TYPE", help=f"of reason: {_TYPES}")
+    parser.add_argument("--tradeoff", metavar="TEXT", help="what it costs")
+    parser.add_argument("--evidence", action="append", default=[], metavar="UNIT", help="it rests on; repeatable")
+    parser.add_argument("--snapshot", action="append", default=[], metavar="TEXT", help="new evidence, word for word")
+    parser.add_argument("--strength", help="axis, lock or normal (default; a revision keeps its own)")
+    parser.add_argument("--domain", help="what it is about (default: global; a revision keeps its own)")
+    parser.add_argument("--level", help="project (default), task, worktree or org")
+    parser.add_argument("--revises", metavar="ID", help="the decision of which this is the next version")
+    parser.add_argument("--override", metavar="WHY", help="commit although the guardian blocks it; for a person")
+    parser.add_argument("--dry-run", action="store_true", help="show the proposal and commit nothing")
+    parser.add_argument("--yes", action="store_true", help="commit without asking")
+
+
+def _decide(call: Call) -> Answer:
+    options = call.options
+    desk = call.seat.decisions
+    asking = at_terminal(sys.stdin) and at_terminal(sys.stdout) and not options.json
+    proposal = _proposed(desk, options, asking)
+    texts = _texts(desk, proposal.blast_radius)
+    if options.dry_run:
+        code = REFUSED if proposal.guardian.type == "BLOCK" else DONE
+        return Answer(data=proposal, text=lambda: decision_text.proposal(proposal, texts), exit_code=code)
+    if asking and not options.yes:
+        print(decision_text.proposal(proposal, texts))
+        if input("Commit it? [y/N] ").strip().lower() not in {"y", "yes"}:
+            return Answer(data=proposal, text=lambda: "Nothing was committed.", exit_code=REFUSED)
+    decided = desk.commit(proposal, override=options.override)
+    return Answer(data=decided, text=lambda: f"decided\n\n{decision_text.decision(decided)}")
+
+
+def _proposed(desk: Decisions, options: Namespace, asking: bool) -> DecisionProposal:
+    """The proposal that the options, and the answers of whoever sits at the terminal, make."""
+    text = _asked("What is decided? ", asking) if options.text is None and asking else text_given(options.text)
+    type = options.type or (_asked(f"Why? One of {_TYPES}: ", asking) if asking else None)
+    reason = options.reason or (_asked("In a sentence: ", asking) if asking else None)
+    if not type or not reason:
+        raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
+    snapshots = list(options.snapshot)
+    if asking and not options.evidence and not snapshots:
+        snapshots = [_asked("What does it rest on? (quoted word for word) ", asking)]
+    if options.dry_run and snapshots:
+        raise InvalidInput("A dry run keeps no evidence.", hint="Add it first: mnemon decisions evidence TEXT")
+    evidence = [*options.evidence, *(desk.add_evidence(snapshot).id for snapshot in snapshots)]
+    return desk.propose(
+        text,
+        reason={"type": type, "summary": reason, "tradeoff": options.tradeoff},
+        evidence=evidence,
+        strength=options.strength,
+        domain=options.domain,
+        level=options.level,
+        revises=options.revises,
+    )
+
+
+def _asked(question: str, asking: bool) -> str:
+    assert asking
+    return input(question).strip()
+
+
+def _texts(desk: Decisions, impact: Impact, *roots: str) -> dict[str, str]:
+    """What the decisions of an impact say, by their roots."""
+    return {root: desk.in_force(root).text for root in (*roots, *(node.id for node in impact.nodes))}
+
+
+def _impact_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("decision", metavar="ID", help="of any version")
+    parser.add_argument("--depth", type=int, metavar="N", help="so many steps at most")
+    parser.add_argument("--nodes", type=int, metavar="N", help="so many decisions at most")
+    parser.add_argument(
+        "--format", choices=decision_text.FORMATS, default="tree", help="tree (default), mermaid, dot, json"
+    )
+
+
+def _impact(call: Call) -> Answer:
+    options = call.options
+    desk = call.seat.decisions
+    found = desk.impact(options.decision, depth=options.depth, nodes=options.nodes)
+    root = desk.get(options.decision).root_id
+    drawn = {"mermaid": decision_text.mermaid, "dot": decision_text.dot}.get(options.format, decision_text.tree)
+
+    def text() -> str:
+        named = _texts(desk, found)
+        return drawn(root, found, named | {root: desk.get(options.decision).text})
+
+    if options.format == "json":
+        from mnemon.interfaces.cli import json_text
+
+        return Answer(data=found, text=lambda: json_text(found))
+    return Answer(data=found, text=text)
+
+
+def _decisions_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("act", nargs="?", default="list", metavar="ACT", help=f"{', '.join(_ACTS)} (default: list)")
+    parser.add_argument("arguments", nargs="*", metavar="ARG", help="what the act takes")
+    parser.add_argument("--domain", help="what they are about")
+    parser.add_argument("--phase", help="the stage of the work; it changes nothing (D17)")
+    parser.add_argument("--around", metavar="ID", help="load: the decision that is being worked on")
+    parser.add_argument("--limit", type=int, metavar="N", help="how many at most")
+    parser.add_argument("--after", metavar="ID", help="list: the last id of the page before")
+    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="evidence: a tag; repeatable")
+    parser.add_argument("--drop", action="store_true", help="relate: take the relation back")
+
+
+def _decisions(call: Call) -> Answer:
+    options = call.options
+    if options.act not in _ACTS:
+        raise InvalidInput(f"decisions knows no {options.act!r}.", hint=f"Use one of: {', '.join(_ACTS)}.")
+    names, run = _ACTS[options.act]
+    if len(options.arguments) != len(names):
+        wanted = f"mnemon decisions {options.act} {' '.join(names)}".strip()
+        raise InvalidInput(f"decisions {options.act} takes {len(names)} argument(s).", hint=f"Type: {wanted}")
+    return run(call.seat.decisions, options)
+
+
+def _list(desk: Decisions, options: Namespace) -> Answer:
+    found = desk.active(
+        options.domain or "global", limit=50 if options.limit is None else options.limit, after=options.after
+    )
+    return Answer(data=found, text=lambda: decision_text.decisions(found))
+
+
+def _show(desk: Decisions, options: Namespace) -> Answer:
+    found = desk.get(options.arguments[0])
+    return Answer(data=found, text=lambda: decision_text.decision(found))
+
+
+def _history(desk: Decisions, options: Namespace) -> Answer:
+    found = desk.history(options.arguments[0])
+    return Answer(data=found, text=lambda: decision_text.history(found))
+
+
+def _load(desk: Decisions, options: Namespace) -> Answer:
+    limit = 200 if options.limit is None else options.limit
+    found = desk.load(options.domain, options.phase, around=options.around, limit=limit)
+    return Answer(data=found, text=lambda: decision_text.loaded(found))
+
+
+def _relate(desk: Decisions, options: Namespace) -> Answer:
+    source, relation, target = options.arguments
+    (desk.unrelate if options.drop else desk.relate)(source, relation, target)
+    found = desk.relations(source)
+    return Answer(data=found, text=lambda: decision_text.relations(found))
+
+
+def _relations(desk: Decisions, options: Namespace) -> Answer:
+    found = desk.relations(options.arguments[0])
+    return Answer(data=found, text=lambda: decision_text.relations(found))
+
+
+def _evidence(desk: Decisions, options: Namespace) -> Answer:
+    unit = desk.add_evidence(text_given(options.arguments[0]), tags=options.tag)
+    return Answer(data=unit, text=lambda: f"kept  {unit.id}")
+
+
+def _anchor(desk: Decisions, options: Namespace) -> Answer:
+    hint, target, kind = options.arguments
+    unit = desk.add_anchor(hint, target, kind, domain=options.domain or "global")
+    return Answer(data=unit, text=lambda: f"anchored  {unit.id}")
+
+
+def _broken(desk: Decisions, options: Namespace) -> Answer:
+    found = desk.broken_anchors(200 if options.limit is None else options.limit)
+    return Answer(data=found, text=lambda: decision_text.broken(found))
+
+
+_ACTS: dict[str, tuple[tuple[str, ...], Callable[[Decisions, Namespace], Answer]]] = {
+    "list": ((), _list),
+    "show": (("ID",), _show),
+    "history": (("ID",), _history),
+    "load": ((), _load),
+    "relate": (("ID", "RELATION", "ID"), _relate),
+    "relations": (("ID",), _relations),
+    "evidence": (("TEXT",), _evidence),
+    "anchor": (("HINT", "TARGET", "KIND"), _anchor),
+    "broken": ((), _broken),
+}
+
+COMMANDS = {
+    "decide": Command(
+        description=(
+            "Make a decision, or the next version of one (--revises): what, why, and what it rests on. On a terminal\n"
+            "what is missing is asked for, and what it would reach is shown before it is committed. Agents propose\n"
+            "(--dry-run); an orchestrator or a person commits. What the guardian blocks takes a person and --override."
+        ),
+        examples=(
+            'mnemon decide "Retry at most thrice" --type risk --reason "it hammers the bank" --snapshot "incident 12"',
+            f'mnemon decide "Retry five times" --revises {_ID} --type ux --reason "new bank" --evidence {_ID}',
+            "mnemon decide        # asks for everything, on a terminal",
+        ),
+        arguments=_decide_arguments,
+        run=_decide,
+    ),
+    "decisions": Command(
+        description=(
+            "What is in force, the firmest first. Also: show ID, history ID, load (what to know first in a domain, in\n"
+            "order), relate ID RELATION ID (DEPENDS_ON, CONSTRAINS, VALIDATES, SUPERSEDES, REFINES), relations ID,\n"
+            "evidence TEXT, anchor HINT TARGET KIND, broken (anchors that lead nowhere)."
+        ),
+        examples=(
+            "mnemon decisions --domain coding",
+            f"mnemon decisions history {_ID}",
+            f"mnemon decisions relate {_ID} DEPENDS_ON {_ID}",
+            "mnemon decisions load --domain coding --json",
+        ),
+        arguments=_decisions_arguments,
+        run=_decisions,
+    ),
+    "impact": Command(
+        description=(
+            "What changing a decision would reach, by the relations that were stated and nothing else: a tree, or a\n"
+            "graph for Markdown (mermaid) and Graphviz (dot)."
+        ),
+        examples=(
+            f"mnemon impact {_ID}",
+            f"mnemon impact {_ID} --format mermaid",
+            f"mnemon impact {_ID} --depth 2 --json",
+        ),
+        arguments=_impact_arguments,
+        run=_impact,
+    ),
+}
