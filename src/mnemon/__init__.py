@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from mnemon.model.actor import Actor, ActorKind
     from mnemon.model.citation import Citation
     from mnemon.model.claim import Claim
+    from mnemon.model.decision import Decision, DecisionProposal, Reason, Strength
     from mnemon.model.event import Event, EventType, Receipt
     from mnemon.model.found import Found, Pack, Recalled, Withheld
     from mnemon.model.outcome import Adopted, Analysis, Promotion, Refused, Stored, Swept
     from mnemon.model.scope import Level, Scope, can_promote
     from mnemon.model.unit import Kind, Status, Unit
-    from mnemon.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
+    from mnemon.model.verdict import ApproachValidation, FailedApproach, LoopVerdict, Verdict
     from mnemon.policy.permissions import can_write
     from mnemon.staging.append import Entry
     from mnemon.wiring import open
@@ -45,6 +46,8 @@ _HOME_OF = {
     "Citation": "mnemon.model.citation",
     "Claim": "mnemon.model.claim",
     "Conflict": "mnemon.errors",
+    "Decision": "mnemon.model.decision",
+    "DecisionProposal": "mnemon.model.decision",
     "Entry": "mnemon.staging.append",
     "Event": "mnemon.model.event",
     "EventType": "mnemon.model.event",
@@ -61,6 +64,7 @@ _HOME_OF = {
     "NotFound": "mnemon.errors",
     "Pack": "mnemon.model.found",
     "Promotion": "mnemon.model.outcome",
+    "Reason": "mnemon.model.decision",
     "Recalled": "mnemon.model.found",
     "Receipt": "mnemon.model.event",
     "Refused": "mnemon.model.outcome",
@@ -71,8 +75,10 @@ _HOME_OF = {
     "StoreError": "mnemon.errors",
     "StoreUnavailable": "mnemon.errors",
     "Stored": "mnemon.model.outcome",
+    "Strength": "mnemon.model.decision",
     "Swept": "mnemon.model.outcome",
     "Unit": "mnemon.model.unit",
+    "Verdict": "mnemon.model.verdict",
     "Withheld": "mnemon.model.found",
     "can_promote": "mnemon.model.scope",
     "can_write": "mnemon.policy.permissions",
@@ -89,6 +95,8 @@ __all__ = [
     "Citation",
     "Claim",
     "Conflict",
+    "Decision",
+    "DecisionProposal",
     "Entry",
     "Event",
     "EventType",
@@ -105,6 +113,7 @@ __all__ = [
     "NotFound",
     "Pack",
     "Promotion",
+    "Reason",
     "Recalled",
     "Receipt",
     "Refused",
@@ -115,8 +124,10 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "Stored",
+    "Strength",
     "Swept",
     "Unit",
+    "Verdict",
     "Withheld",
     "can_promote",
     "can_write",

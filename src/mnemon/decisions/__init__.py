@@ -1,5 +1,31 @@
 """Decisions. Takes: proposals with reason and evidence. Gives: versions, order, impact. Never: compares texts."""
 
 from mnemon.decisions.decisions import Decisions
+from mnemon.model.decision import (
+    AnchorKind,
+    Decision,
+    DecisionProposal,
+    GuardianVerdict,
+    Impact,
+    ImpactNode,
+    Loaded,
+    Reason,
+    Relation,
+    RelationType,
+    Strength,
+)
 
-__all__ = ["Decisions"]
+__all__ = [
+    "AnchorKind",
+    "Decision",
+    "DecisionProposal",
+    "Decisions",
+    "GuardianVerdict",
+    "Impact",
+    "ImpactNode",
+    "Loaded",
+    "Reason",
+    "Relation",
+    "RelationType",
+    "Strength",
+]
