@@ -76,7 +76,7 @@ class AnchorKind(Names):
 class Reason:
     """Why something was decided (R12)."""
 
-    type: ReasonType
+    type: ReasonType | str
     summary: str
     tradeoff: str | None = None
 

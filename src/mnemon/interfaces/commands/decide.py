@@ -9,6 +9,7 @@ from mnemon.interfaces import decision_text
 from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
 from mnemon.interfaces.given import text_given
 from mnemon.interfaces.place import at_terminal
+from mnemon.interfaces.show import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from mnemon.decisions import Decisions
     from mnemon.interfaces.command import Call
+    from mnemon.memory import Seat
     from mnemon.model.decision import DecisionProposal, Impact
 
 _ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
@@ -126,6 +128,9 @@ def _decisions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="how many at most")
     parser.add_argument("--after", metavar="ID", help="list: the last id of the page before")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="evidence: a tag; repeatable")
+    parser.add_argument(
+        "--form", default="", metavar="FORM", help="export: nygard or madr (default: as imported, else nygard)"
+    )
     parser.add_argument("--drop", action="store_true", help="relate: take the relation back")
 
 
@@ -137,61 +142,89 @@ def _decisions(call: Call) -> Answer:
     if len(options.arguments) != len(names):
         wanted = f"mnemon decisions {options.act} {' '.join(names)}".strip()
         raise InvalidInput(f"decisions {options.act} takes {len(names)} argument(s).", hint=f"Type: {wanted}")
-    return run(call.seat.decisions, options)
+    return run(call.seat, options)
 
 
-def _list(desk: Decisions, options: Namespace) -> Answer:
+def _list(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     found = desk.active(
         options.domain or "global", limit=50 if options.limit is None else options.limit, after=options.after
     )
     return Answer(data=found, text=lambda: decision_text.decisions(found))
 
 
-def _show(desk: Decisions, options: Namespace) -> Answer:
+def _show(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     found = desk.get(options.arguments[0])
     return Answer(data=found, text=lambda: decision_text.decision(found))
 
 
-def _history(desk: Decisions, options: Namespace) -> Answer:
+def _history(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     found = desk.history(options.arguments[0])
     return Answer(data=found, text=lambda: decision_text.history(found))
 
 
-def _load(desk: Decisions, options: Namespace) -> Answer:
+def _load(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     limit = 200 if options.limit is None else options.limit
     found = desk.load(options.domain, options.phase, around=options.around, limit=limit)
     return Answer(data=found, text=lambda: decision_text.loaded(found))
 
 
-def _relate(desk: Decisions, options: Namespace) -> Answer:
+def _relate(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     source, relation, target = options.arguments
     (desk.unrelate if options.drop else desk.relate)(source, relation, target)
     found = desk.relations(source)
     return Answer(data=found, text=lambda: decision_text.relations(found))
 
 
-def _relations(desk: Decisions, options: Namespace) -> Answer:
+def _relations(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     found = desk.relations(options.arguments[0])
     return Answer(data=found, text=lambda: decision_text.relations(found))
 
 
-def _evidence(desk: Decisions, options: Namespace) -> Answer:
+def _evidence(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     unit = desk.add_evidence(text_given(options.arguments[0]), tags=options.tag)
     return Answer(data=unit, text=lambda: f"kept  {unit.id}")
 
 
-def _anchor(desk: Decisions, options: Namespace) -> Answer:
+def _anchor(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     hint, target, kind = options.arguments
     unit = desk.add_anchor(hint, target, kind, domain=options.domain or "global")
     return Answer(data=unit, text=lambda: f"anchored  {unit.id}")
 
 
-def _broken(desk: Decisions, options: Namespace) -> Answer:
+def _broken(seat: Seat, options: Namespace) -> Answer:
+    desk = seat.decisions
     found = desk.broken_anchors(200 if options.limit is None else options.limit)
     return Answer(data=found, text=lambda: decision_text.broken(found))
 
 
-_ACTS: dict[str, tuple[tuple[str, ...], Callable[[Decisions, Namespace], Answer]]] = {
+def _import(seat: Seat, options: Namespace) -> Answer:
+    from mnemon.interfaces import adr_bridge
+    from mnemon.interfaces.progress import counted
+
+    with counted("importing", "records") as progress:
+        outcomes = adr_bridge.import_folder(seat, options.arguments[0], progress)
+    rows = [(one.name, one.decision_id or "", one.note) for one in outcomes]
+    return Answer(
+        data=outcomes, text=lambda: table(("file", "id", "what"), rows, "There are no decision records there.")
+    )
+
+
+def _export(seat: Seat, options: Namespace) -> Answer:
+    from mnemon.interfaces import adr_bridge
+
+    names = adr_bridge.export_folder(seat, options.arguments[0], options.form)
+    return Answer(data=names, text=lambda: "\n".join(names) or "Nothing is decided here.")
+
+
+_ACTS: dict[str, tuple[tuple[str, ...], Callable[[Seat, Namespace], Answer]]] = {
     "list": ((), _list),
     "show": (("ID",), _show),
     "history": (("ID",), _history),
@@ -201,6 +234,8 @@ _ACTS: dict[str, tuple[tuple[str, ...], Callable[[Decisions, Namespace], Answer]
     "evidence": (("TEXT",), _evidence),
     "anchor": (("HINT", "TARGET", "KIND"), _anchor),
     "broken": ((), _broken),
+    "import": (("FOLDER",), _import),
+    "export": (("FOLDER",), _export),
 }
 
 COMMANDS = {
@@ -222,13 +257,15 @@ COMMANDS = {
         description=(
             "What is in force, the firmest first. Also: show ID, history ID, load (what to know first in a domain, in\n"
             "order), relate ID RELATION ID (DEPENDS_ON, CONSTRAINS, VALIDATES, SUPERSEDES, REFINES), relations ID,\n"
-            "evidence TEXT, anchor HINT TARGET KIND, broken (anchors that lead nowhere)."
+            "evidence TEXT, anchor HINT TARGET KIND, broken (anchors that lead nowhere), import FOLDER and\n"
+            "export FOLDER (Markdown decision records in the forms of Nygard and MADR)."
         ),
         examples=(
             "mnemon decisions --domain coding",
             f"mnemon decisions history {_ID}",
             f"mnemon decisions relate {_ID} DEPENDS_ON {_ID}",
             "mnemon decisions load --domain coding --json",
+            "mnemon decisions import docs/adr --actor orchestrator:lead",
         ),
         arguments=_decisions_arguments,
         run=_decisions,
