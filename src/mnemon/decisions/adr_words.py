@@ -1,0 +1,173 @@
+"""The words of decision records, English and Korean: what sections, statuses and relations are called."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemon.decisions.adr_outline import without_comments
+from mnemon.lazy import Lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+else:
+    re = Lazy("re")
+
+_NAME_CHARS_MAX = 80
+
+# What a section, a line of the head or a run-in heading is about.
+_ROLES = {
+    "title": "title, 제목",
+    "status": "status, 상태",
+    "date": "date, 날짜, 일자, 작성일, 결정일",
+    "deciders": "deciders, decider, decision makers, decision maker, decided by, 결정자, 의사결정자, 의사 결정자",
+    "context": (
+        "context, context and problem statement, context and problem, problem statement, problem, background, "
+        "맥락, 배경, 문맥, 컨텍스트, 맥락과 문제, 맥락과 문제 정의, 맥락 및 문제 정의, 배경과 문제, 배경 및 문제, "
+        "배경 및 문제 정의, 문제 정의, 문제"
+    ),
+    "drivers": "decision drivers, drivers, forces, 결정 요인, 결정 동인, 고려 사항, 고려사항",
+    "options": (
+        "considered options, options considered, options, considered alternatives, alternatives considered, "
+        "alternatives, 고려한 선택지, 고려된 선택지, 선택지, 검토한 선택지, 고려한 옵션, "
+        "고려한 대안, 검토한 대안, 대안, 옵션"
+    ),
+    "decision": "decision, decision outcome, outcome, 결정, 결정 사항, 결정사항, 결정 내용, 결정 결과, 의사결정",
+    "consequences": "consequences, consequence, given up, 결과, 영향, 결과와 영향, 결과 및 영향, 포기한 것",
+    "effects": (
+        "positive consequences, negative consequences, neutral consequences, "
+        "긍정적 결과, 부정적 결과, 긍정적인 결과, 부정적인 결과, 긍정적 영향, 부정적 영향"
+    ),
+    "confirmation": "confirmation, validation, 확인, 검증",
+    "pros": (
+        "pros and cons of the options, pros and cons, pros and cons of the alternatives, "
+        "선택지의 장단점, 옵션의 장단점, 대안의 장단점, 장단점"
+    ),
+    "more": "more information, 추가 정보, 더 알아보기",
+    "links": "links, related decisions, related adrs, related, 링크, 관련 결정, 관련 문서, 관련",
+}
+# The names by which a record is known to be of the MADR form.
+MADR_NAMES = frozenset(
+    [
+        "context and problem statement",
+        "decision outcome",
+        "맥락과 문제 정의",
+        "맥락 및 문제 정의",
+        "배경 및 문제 정의",
+        "결정 결과",
+    ]
+)
+
+_STATUSES = {
+    "proposed": "proposed, proposal, 제안, 제안됨, 제안된",
+    "accepted": "accepted, 승인, 승인됨, 승인된, 채택, 채택됨, 채택된, 수락, 수락됨, 확정, 확정됨",
+    "rejected": "rejected, 거부, 거부됨, 거절, 거절됨, 기각, 기각됨, 반려, 반려됨",
+    "deprecated": "deprecated, 폐기, 폐기됨, 폐기된, 사용중단, 더 이상 사용되지 않음",
+    "superseded": "superseded, superceded, superseeded, replaced, 대체, 대체됨, 대체된",
+    "draft": "draft, 초안",
+    **{
+        word: word
+        for word in [
+            "approved",
+            "adopted",
+            "implemented",
+            "active",
+            "pending",
+            "withdrawn",
+            "abandoned",
+            "deferred",
+            "postponed",
+            "obsolete",
+            "retired",
+            "archived",
+            "final",
+            "provisional",
+            "decided",
+            "declined",
+            "wip",
+            "rfc",
+        ]
+    },
+}
+
+# Said of the record that the line stands in; the passive comes first, being longer.
+_RELATIONS = {
+    "partially_superseded_by": r"part(?:ial)?ly super[sc]ee?ded[ -]by",
+    "partially_supersedes": r"part(?:ial)?ly super[sc]ee?de?s",
+    "superseded_by": r"super[sc]ee?ded[ -]by|replaced[ -]by|obsoleted[ -]by",
+    "supersedes": r"super[sc]ee?de?s|replaces|obsoletes",
+    "amended_by": r"amended[ -]by",
+    "amends": r"amends",
+    "clarified_by": r"clarified[ -]by",
+    "clarifies": r"clarifies",
+    "extended_by": r"extended[ -]by",
+    "extends": r"extends",
+    "refined_by": r"refined[ -]by",
+    "refines": r"refines",
+    "required_by": r"required[ -]by",
+    "depends_on": r"depends[ -]on|requires",
+    "conflicts_with": r"conflicts[ -]with",
+    "relates_to": r"relate[sd][ -]to|related|see[ -]also",
+}
+# In Korean the verb comes last, and the particle before it tells who replaces whom.
+_KOREAN_RELATIONS = {
+    "superseded_by": r"(?:에 ?의해|으?로) ?대체|대체(?![함한합하])",
+    "supersedes": r"[을를] ?대체|대체",
+    "amended_by": r"(?:에 ?의해|으?로) ?(?:수정|개정|보완)|(?:수정|개정|보완)[됨된되]",
+    "amends": r"[을를] ?(?:수정|개정|보완)|(?:수정|개정|보완)[함한합하]",
+    "depends_on": r"의존",
+    "relates_to": r"관련|참고",
+}
+
+
+@cache
+def _role_names() -> dict[str, str]:
+    return {name: role for role, names in _ROLES.items() for name in names.split(", ")}
+
+
+@cache
+def statuses() -> dict[str, str]:
+    """Every word that names a status, and the status."""
+    return {word: status for status, words in _STATUSES.items() for word in words.split(", ")}
+
+
+def plain_name(text: str) -> str:
+    """A heading as it is compared: without number, emphasis, comment, emoji and case."""
+    bare = without_comments(text)
+    if len(bare) > _NAME_CHARS_MAX:
+        return ""
+    bare = _decoration().sub(" ", bare).replace("&", " and ").replace("-", " ")
+    return " ".join(_before_a_name().sub("", bare).rstrip(" .:：?").casefold().split())
+
+
+def role_of(text: str) -> str:
+    """What a heading announces: "context" for "## 2. Context and Problem Statement", "" for a name of its own."""
+    name = plain_name(text)
+    outer, opening, inner = name.partition("(")
+    known = _role_names()
+    found = known.get(name) or known.get(outer.strip(), "")
+    return found or (known.get(inner.rstrip(") "), "") if opening else "")
+
+
+@cache
+def relation() -> re.Pattern[str]:
+    """Finds a relation; the name of the group is the relation's."""
+    found = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELATIONS.items())
+    return re.compile(rf"(?<![^\W_])(?:{found})(?![^\W_])", re.IGNORECASE)
+
+
+@cache
+def korean_relation() -> re.Pattern[str]:
+    """The same for Korean, to the end of the verb."""
+    found = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _KOREAN_RELATIONS.items())
+    return re.compile(rf"(?:{found})[가-힣]*")
+
+
+@cache
+def _decoration() -> re.Pattern[str]:
+    return re.compile(r"[*_`]+")
+
+
+@cache
+def _before_a_name() -> re.Pattern[str]:
+    return re.compile(r"^[\W\d_]+")
