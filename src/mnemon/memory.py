@@ -114,6 +114,7 @@ else:
 
 _PAGE_MAX = 10_000
 _CODEBASES_MAX = 64
+_LOOKED_AT_MAX = 4_096
 _TIERS_OF_PRINCIPLE = frozenset({1, 3, 4, 5})
 _SWEEP_S_MAX = 10.0
 _REASON_BYTES_MAX = 4_096
@@ -146,7 +147,7 @@ class Memory:
         self._ledger = Ledger(store, clock, config)
         self._searching: finder.Finder | None = None
         self._codebases: dict[str, Codebase] = {}
-        self._looked_at: set[tuple[str, int]] = set()
+        self._looked_at: dict[str, tuple[int, str | None]] = {}
         self._sweeps: list[Thread] = []
         self._has_new_units = False
         self._closed = False
@@ -199,17 +200,30 @@ class Memory:
         return found
 
     def _sweep(self, presence: Presence, units: Sequence[Unit]) -> None:
-        """Archive in the background what the code no longer bears out; each version of a unit is looked at once."""
-        new = [unit for unit in units if (unit.id, unit.version) not in self._looked_at]
-        if not new or not self._store.writable or presence.root is None:
+        """Archive in the background what the code no longer bears out; each version is looked at once a commit."""
+        if presence.root is None or not self._store.writable:
             return
-        self._looked_at |= {(unit.id, unit.version) for unit in new}
+        views = janitor.Views(self._codebase(presence.root), presence.scope)
+        seen = {unit.id: (unit.version, view.commit) for unit in units if unit.live and (view := views.of(unit))}
+        new = [unit for unit in units if unit.id in seen and self._looked_at.get(unit.id) != seen[unit.id]]
+        if not new:
+            return
         from threading import Thread
 
-        views = janitor.Views(self._codebase(presence.root), presence.scope)
-        sweep = Thread(target=janitor.sweep_all, args=(self._ledger, new, views), name="mnemon-janitor", daemon=True)
+        if len(self._looked_at) >= _LOOKED_AT_MAX:
+            self._looked_at = {}
+        self._looked_at |= seen
+        sweep = Thread(target=self._sweep_now, args=(new, views), name="mnemon-janitor", daemon=True)
+        try:
+            sweep.start()
+        except RuntimeError:
+            return  # No thread is to be had, as at the end of the process: the janitor will see to it.
         self._sweeps = [thread for thread in self._sweeps if thread.is_alive()] + [sweep]
-        sweep.start()
+
+    def _sweep_now(self, units: Sequence[Unit], views: janitor.Views) -> None:
+        if not janitor.sweep_all(self._ledger, units, views):
+            for unit in units:
+                self._looked_at.pop(unit.id, None)
 
     # What the operator does
 
@@ -356,6 +370,7 @@ class Memory:
                 self._finder.close()
         finally:
             self._store.close()
+            self._codebases.clear()  # And with them the git processes that answered for them.
 
 
 class Seat:
@@ -503,8 +518,14 @@ class Seat:
         checked = admission.checked_claim(claim, self.scope, self._memory.config.limits.text_bytes_max)
         if fence.has_fence(checked.content):
             checked = replace(checked, content=self._without_recalled(checked.content))
-        cited = tuple(tree.checked_in_tree(citation, self.presence.root) for citation in checked.citations)
-        return replace(checked, citations=cited, seen=())
+        return replace(checked, citations=tuple(map(self._in_tree, checked.citations)), seen=())
+
+    def _in_tree(self, citation: Citation) -> Citation:
+        """The citation as the working tree completes it; what is known of a file there is not read again for each."""
+        root = self.presence.root
+        if root is None or citation.kind not in citations_model.OF_CODE:
+            return tree.checked_in_tree(citation, root)
+        return tree.checked_in_tree(citation, root, self._memory._codebase(root).tree)
 
     def _with_sightings(self, claim: Claim) -> Claim:
         """The claim with what its text, and the events it cites, name in the working tree."""
@@ -556,6 +577,8 @@ class Seat:
         )
         if passed and not (error is None and approach is None):
             raise InvalidInput("A success has no error to report.", hint="Pass error and approach with passed=False.")
+        if approach is not None and error is None:
+            raise InvalidInput("What came of the approach?", hint="Say with which error it failed: error='...'.")
 
         count = None if error is None else self.loops.counting(error, approach)
 
@@ -625,17 +648,19 @@ class Seat:
             )
         code = self._memory._codebase(root)
         folder = code.worktrees().get(worktree)
-        tip = commit or (None if folder is None else git.head(folder))
+        here = None if folder is None else git.head(folder)
+        tips = [tip for tip in (commit, here) if tip is not None]
         target = git.default_branch(root)
-        if tip is None or target is None:
+        if not tips or target is None:
             raise InvalidInput(
                 f"What worktree {worktree!r} was merged with can't be told.", hint="Name it: adopt(..., commit='HASH')."
             )
-        if not code.history.is_merged(tip, target):
-            raise InvalidInput(
-                f"Worktree {worktree!r} at {tip[:12]} is not merged into {target} yet.",
-                hint="Merge its branch first, or promote single units.",
-            )
+        for tip in tips:
+            if not code.history.is_merged(tip, target):
+                raise InvalidInput(
+                    f"Worktree {worktree!r} at {tip[:12]} is not merged into {target} yet.",
+                    hint="Merge its branch first, or promote single units.",
+                )
 
     @staticmethod
     def _promoted(act: Act, unit_id: str, level: Level, expected_version: int | None) -> Stored | Refused:
@@ -680,7 +705,7 @@ class Seat:
         """Add evidence to a unit; what it points to is checked."""
         if not isinstance(citation, citations_model.Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
-        checked = tree.checked_in_tree(citation, self.presence.root)
+        checked = self._in_tree(citation)
         return self._aged(self._act(lambda act: evidence.cite(act, unit_id, checked, expected_version)))
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:

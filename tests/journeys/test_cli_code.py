@@ -87,3 +87,9 @@ def test_recall_looks_back_at_a_commit(cli):
     wrong = cli("recall", "f", "--at-commit", "nonsense")
     assert wrong.exit_code == 2
     assert "No commit" in wrong.err
+
+
+def test_an_output_that_is_no_utf8_is_counted_all_the_same(cli):
+    for _ in range(2):
+        assert cli("fail", "-", stdin=b"TypeError: \xe9 is no number").exit_code == 0
+    assert cli("fail", "-", stdin=b"TypeError: \xe9 is no number").exit_code == 1

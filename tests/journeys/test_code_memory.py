@@ -139,6 +139,16 @@ def test_a_renamed_file_is_followed_and_the_item_says_so(memory, repo):
     assert not seat.recall("where does login live").items
 
 
+def test_a_branch_that_has_not_seen_a_file_move_still_finds_it(memory, repo):
+    known(memory, repo, "login lives in auth", Citation.symbol("src/auth.py", "login"))
+    branch = worktree(repo, "old", "feat/old")
+    git(repo, "mv", "src/auth.py", "src/session.py")
+    git(repo, "commit", "-qm", "move")
+    assert memory.janitor(seat_at(memory, repo)).moved == 1
+    assert len(seat_at(memory, repo).recall("where does login live").items) == 1
+    assert len(seat_at(memory, branch, worktree="old").recall("where does login live").items) == 1
+
+
 def test_what_is_gone_is_archived_in_the_background_and_revived_by_the_janitor(memory, repo):
     unit = known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
     seat = seat_at(memory, repo)

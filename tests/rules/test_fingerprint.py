@@ -1327,3 +1327,9 @@ def test_no_pattern_sees_more_than_the_head_of_a_line(piece: str) -> None:
 @pytest.mark.parametrize("piece", [*LINES_OF_TOOLS, "\x1b[", "\x1b]", "\x1b[31m", "\r", "a\n\n"])
 def test_a_megabyte_of_lines_is_read(piece: str) -> None:
     assert fingerprint(piece * (1_000_000 // len(piece))).hash
+
+
+@pytest.mark.parametrize(("left", "right"), [("1", "137"), ("/tmp/a", "'x'"), ("deadbeef", "...")])
+def test_outputs_that_are_nothing_but_values_are_told_apart(left, right):
+    assert fingerprint(left).hash != fingerprint(right).hash
+    assert fingerprint(left) == fingerprint(f"  {left}\n")

@@ -17,7 +17,8 @@ else:
     warnings = Lazy("warnings")
 
 # What `ast.parse` raises at a text it can't take: bad syntax, a NUL or a surrogate, nesting that is too deep.
-UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+TOO_DEEP = (RecursionError, MemoryError)
+UNPARSABLE = (SyntaxError, ValueError)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 _turn = allocate_lock()

@@ -80,6 +80,8 @@ def symbols_of(path: str, text: str) -> Symbols | None:
     if language == "python":
         try:
             return Symbols(python_symbols.definitions(text))
+        except python_symbols.TOO_DEEP:
+            return None  # The other parser would be at it for long.
         except python_symbols.UNPARSABLE:
             pass  # Half-written, or in the syntax of a newer Python.
     grammar = grammars.grammar_of(language)

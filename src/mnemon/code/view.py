@@ -6,28 +6,36 @@ what can't be told passes, and the item says so.
 
 from __future__ import annotations
 
-from mnemon.code.worktree import checked
+import time
+
+from mnemon.code.worktree import Check, checked
+from mnemon.errors import InvalidInput
 from mnemon.model.citation import OF_CODE
 from mnemon.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mnemon.code.codebase import Codebase
-    from mnemon.code.worktree import Check, WorkTree
+    from mnemon.code.worktree import WorkTree
     from mnemon.model.citation import Citation
     from mnemon.model.unit import Unit
 
 _SHOWN = 12
+_SAID_CHARS_MAX = 700
 
 
 @value
 class Standing:
-    """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived."""
+    """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
+
+    `is_borne_out` says that all it cites was found; what can't be told is neither stale nor borne out.
+    """
 
     reason: str | None = None
     is_stale: bool = False
+    is_borne_out: bool = False
     replaced_elsewhere: bool = False
     notes: tuple[str, ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
@@ -45,8 +53,11 @@ class CodeView:
         *,
         by_commit: bool,
         patience_s: float,
+        files: Callable[[], CodeView | None] | None = None,
     ) -> None:
+        """`patience_s` is for all renames together, unless `files` shows what lies there beside what is committed."""
         self._patience_s = patience_s
+        self._files = files
         self._codebase = codebase
         self._tree = tree
         self._commit = commit
@@ -57,7 +68,18 @@ class CodeView:
         """What the code says of each unit it says anything about."""
         told = {unit.id: unit for unit in units if self._is_about(unit)}
         contained = self._contained(told.values())
-        return {unit_id: self._standing(unit, contained) for unit_id, unit in told.items()}
+        found = {unit_id: self._standing(unit, contained) for unit_id, unit in told.items()}
+        stale = [told[unit_id] for unit_id, standing in found.items() if standing.is_stale]
+        files = self._files() if stale and self._files is not None else None
+        if files is not None:
+            # What is not committed yet is not gone.
+            found |= {unit_id: here for unit_id, here in files.standings(stale).items() if not here.is_stale}
+        return found
+
+    @property
+    def commit(self) -> str | None:
+        """The commit it is the code of; None for what lies in a working tree."""
+        return self._commit
 
     def _is_about(self, unit: Unit) -> bool:
         """Whether the unit says anything that this code can contradict: what an org knows may come from elsewhere."""
@@ -84,26 +106,49 @@ class CodeView:
         if replaced_elsewhere:
             notes += (f"Replaced by {unit.superseded_by} in commit {str(end)[:_SHOWN]}, which is not in this branch.",)
         moves: dict[str, str] = {}
+        is_borne_out = True
         for citation in unit.citations:
             if citation.kind in OF_CODE:
                 found = self._followed(citation, moves)
                 if found.state == "gone":
-                    return Standing(f"stale: {found.reason}", is_stale=True)
+                    return Standing(_said(f"stale: {found.reason}"), is_stale=True)
+                is_borne_out = is_borne_out and found.state == "holds"
                 if found.reason:
-                    notes += (f"{found.reason}.",)
-        notes += tuple(f"{old} is now {new}." for old, new in moves.items())
-        return Standing(notes=notes, replaced_elsewhere=replaced_elsewhere, moves=tuple(moves.items()))
+                    notes += (_said(f"{found.reason}."),)
+        notes += tuple(_said(f"{old} is now {new}.") for old, new in moves.items())
+        return Standing(
+            is_borne_out=is_borne_out,
+            notes=notes,
+            replaced_elsewhere=replaced_elsewhere,
+            moves=tuple(moves.items()),
+        )
 
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
         """What became of cited code, also under a new name if git knows one."""
         found = checked(self._tree, citation)
         if found.state != "gone" or self._tree.has(citation.ref):
             return found
+        was = citation.get("was")
+        if was is not None and self._tree.has(was):
+            return checked(self._tree, replace(citation, ref=was))  # This branch has not seen it move.
+        asked_at = time.monotonic()
         path = self._codebase.renamed(citation.ref, self._commit, self._patience_s)
+        if self._files is None:
+            self._patience_s = max(0.0, self._patience_s - (time.monotonic() - asked_at))
         if path is None:
             return found
-        again = checked(self._tree, replace(citation, ref=path))
+        try:
+            renamed = replace(citation, ref=path)
+        except InvalidInput:
+            return Check("unknown", f"{citation.ref} is now {path!a}, which can't be cited")
+        again = checked(self._tree, renamed)
         if again.state == "gone":
             return replace(again, reason=f"{citation.ref} is now {path}: {again.reason}")
         moves[citation.ref] = path
         return again
+
+
+def _said(text: str) -> str:
+    """What is said of files, on one line: whoever can add a file to the repository chooses its name."""
+    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return line if len(line) <= _SAID_CHARS_MAX else line[: _SAID_CHARS_MAX - 1] + "…"

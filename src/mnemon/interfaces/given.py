@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 _STDIN_BYTES_MAX = 64 << 20
 
 
-def text_given(argument: str | None) -> str:
-    """The argument; standard input if it is `-`, or absent while something is piped in."""
+def text_given(argument: str | None, *, errors: str = "strict") -> str:
+    """The argument; standard input if it is `-`, or absent while something is piped in.
+
+    What a tool printed need not be UTF-8 to the last byte: `errors="replace"` takes it as far as it can be read.
+    """
     if argument is not None and argument != "-":
         return argument
     if argument is None and at_terminal(sys.stdin):
@@ -28,7 +31,7 @@ def text_given(argument: str | None) -> str:
         raise InvalidInput(
             f"Standard input has more than {_STDIN_BYTES_MAX} bytes.", hint="Give a summary and cite the source."
         )
-    return _decoded(raw, "Standard input").removesuffix("\n").removesuffix("\r")
+    return _decoded(raw, "Standard input", errors).removesuffix("\n").removesuffix("\r")
 
 
 def json_lines_given() -> Iterator[tuple[int, dict[str, Any]]]:
@@ -77,9 +80,9 @@ def instant_given(text: str | None, what: str) -> datetime | None:
     return found
 
 
-def _decoded(raw: bytes, what: str) -> str:
+def _decoded(raw: bytes, what: str, errors: str = "strict") -> str:
     try:
-        return raw.decode()
+        return raw.decode(errors=errors)
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"{what} is not valid UTF-8 at byte {error.start}; nothing was stored.",

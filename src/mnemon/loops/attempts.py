@@ -5,13 +5,14 @@ from __future__ import annotations
 from mnemon.errors import InvalidInput
 from mnemon.lazy import Lazy
 from mnemon.ledger.act import receipt_for
+from mnemon.model.actor import ActorKind
 from mnemon.model.digest import blake2b
 from mnemon.model.event import EventType
 from mnemon.model.json_text import to_json
 from mnemon.model.value import value
 from mnemon.model.verdict import ApproachValidation, LoopVerdict, Verdict
 from mnemon.policy.admission import checked_key
-from mnemon.policy.loops import Attempt, failed_approaches, judged
+from mnemon.policy.loops import Attempt, failed_approaches, judged, quoted
 from mnemon.policy.permissions import Deed
 
 TYPE_CHECKING = False
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
     from mnemon.ledger.act import Act
     from mnemon.model.event import Event
     from mnemon.model.scope import Scope
-    from mnemon.model.verdict import FailedApproach
     from mnemon.policy.loops import Judgement
-    from mnemon.ports import Reader
+    from mnemon.ports import Reader, Store
     from mnemon.text import approach as approaches
     from mnemon.text import fingerprint as fingerprints
-    from mnemon.text.approach import Approach
     from mnemon.text.fingerprint import Fingerprint
 else:
     # Each takes a while to load, and most verifications need neither.
@@ -34,6 +33,7 @@ else:
 _ERROR_CHARS_MAX = 16_384
 # A task that failed so often is beyond help by what came before.
 _REMEMBERED_MAX = 1_000
+_ERASED = "[ERASED]"
 
 
 @value
@@ -55,16 +55,15 @@ def ledger(reader: Reader, subject: str) -> Ledger:
     attempts: list[Attempt] = []
     stuck: str | None = None
     for event in reader.events_of_subject(subject, last=_REMEMBERED_MAX):
-        payload = event.payload
-        if payload is None:
-            continue  # Erased.
-        if event.type is EventType.ATTEMPT_FAILED:
+        payload = event.payload or {}  # Erased: that it happened still counts, its words do not.
+        if event.type is EventType.ATTEMPT_FAILED and payload:
             attempts.append(_attempt(event))
+            stuck = payload.get("stuck", stuck)
         elif event.type is EventType.TASK_STUCK:
-            stuck = payload["reason"]
+            stuck = payload.get("reason", _ERASED)
         elif event.type is EventType.ATTEMPTS_CLEARED:
             attempts.clear()
-            stuck = None if payload["unstuck"] else stuck
+            stuck = None if payload.get("unstuck", event.actor.kind is not ActorKind.AGENT) else stuck
     return Ledger(attempts=tuple(attempts), stuck=stuck)
 
 
@@ -85,6 +84,23 @@ def _attempt(event: Event) -> Attempt:
     )
 
 
+class Likeness:
+    """Which attempts were of one approach, however it was worded then. Each wording is compared once."""
+
+    def __init__(self, approach: str) -> None:
+        self._wanted = approaches.approach(approach)
+        self._is_same: dict[str, bool] = {}
+
+    def first(self, attempts: tuple[Attempt, ...]) -> str | None:
+        """The first attempt of this approach; None if it is new."""
+        return next((attempt.first for attempt in attempts if attempt.approach and self._is(attempt.approach)), None)
+
+    def _is(self, other: str) -> bool:
+        if other not in self._is_same:
+            self._is_same[other] = approaches.same_approach(approaches.approach(other), self._wanted)
+        return self._is_same[other]
+
+
 @value
 class Failure:
     """What failed, read before the act begins: a long output takes a while, and other writers would wait."""
@@ -92,16 +108,15 @@ class Failure:
     error: str
     fault: Fingerprint
     approach: str | None
-    analysed: Approach | None
+    likeness: Likeness | None
 
 
-def failure(error: str, approach: str | None) -> Failure:
-    return Failure(
-        error=_cut(error),
-        fault=fingerprints.fingerprint(error),
-        approach=approach,
-        analysed=None if approach is None else approaches.approach(approach),
-    )
+def failure(store: Store, subject: str, error: str, approach: str | None) -> Failure:
+    likeness = None if approach is None else Likeness(approach)
+    if likeness is not None:
+        # So are the earlier approaches: only those that come in meanwhile are left for the act to compare.
+        likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
+    return Failure(error=_cut(error), fault=fingerprints.fingerprint(error), approach=approach, likeness=likeness)
 
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
@@ -109,7 +124,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     if key is not None:
         earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
         if earlier is not None:
-            return _again(earlier)
+            return _again(earlier, subject)
     before = ledger(act.transaction, subject)
     fault = given.fault
     new = Attempt(
@@ -119,10 +134,10 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         fault=fault.hash,
         summary=fault.core,
         approach=given.approach,
-        first=None if given.analysed is None else _first_like(before.attempts, given.analysed),
+        first=None if given.likeness is None else given.likeness.first(before.attempts),
     )
     judgement = judged(before.attempts, new, before.stuck, act.config.loops.threshold)
-    payload = {
+    payload: dict[str, object] = {
         "error": given.error,
         "fingerprint": {
             "hash": fault.hash,
@@ -134,6 +149,9 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         "first": new.first,
         "verdict": _to_json(judgement),
     }
+    if before.stuck is not None:
+        # However many fail after it: what is read back begins with one that says so.
+        payload["stuck"] = before.stuck
     event, redacted = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
     return _verdict(event, duplicate=False, redacted=redacted)
 
@@ -144,14 +162,6 @@ def _cut(error: str) -> str:
         return error
     half = _ERROR_CHARS_MAX // 2
     return f"{error[:half]}\n… ({len(error)} characters in all) …\n{error[-half:]}"
-
-
-def _first_like(attempts: tuple[Attempt, ...], wanted: Approach) -> str | None:
-    """The first attempt of this approach, however it was worded then; None if it is new."""
-    for attempt in attempts:
-        if attempt.approach is not None and approaches.same_approach(approaches.approach(attempt.approach), wanted):
-            return attempt.first
-    return None
 
 
 def _to_json(judgement: Judgement) -> dict[str, object]:
@@ -174,44 +184,35 @@ def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -
     )
 
 
-def _again(earlier: Event) -> LoopVerdict:
-    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.erased:
+def _again(earlier: Event, subject: str) -> LoopVerdict:
+    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or earlier.erased:
         raise InvalidInput(
-            f"Key {earlier.key!r} already stands for event {earlier.id}, which is no failure.",
+            f"Key {earlier.key!r} already stands for event {earlier.id}, which is no failure of this task.",
             hint="Use a new key; nothing was stored.",
         )
     return _verdict(earlier, duplicate=True)
 
 
-def validated(reader: Reader, subject: str, approach: str) -> ApproachValidation:
+def validated(known: Ledger, approach: str) -> ApproachValidation:
     """Whether an approach has not failed yet in this task (G21)."""
-    known = ledger(reader, subject)
     history = tuple(failed_approaches(known.attempts))
     if known.stuck is not None:
         return ApproachValidation(
             valid=False,
-            reason=f"The task is stuck: {known.stuck}",
+            reason=f"The task is stuck: {quoted(known.stuck)}.",
             suggestion="Ask a person; only a person or an orchestrator can clear it.",
             failed_history=history,
         )
-    first = _first_like(known.attempts, approaches.approach(approach))
+    first = Likeness(approach).first(known.attempts)
     if first is None:
         return ApproachValidation(valid=True, reason="", suggestion="", failed_history=history)
     tries = [attempt for attempt in known.attempts if attempt.first == first]
     return ApproachValidation(
         valid=False,
-        reason=f"This approach already failed: {tries[-1].summary}",
+        reason=f"This approach already failed: {quoted(tries[-1].summary)}",
         suggestion="Try an alternative, or ask for human intervention.",
         failed_history=tuple(failed_approaches(tries)),
     )
-
-
-def repeated(reader: Reader, subject: str, approach: str) -> bool:
-    return _first_like(ledger(reader, subject).attempts, approaches.approach(approach)) is not None
-
-
-def failures(reader: Reader, subject: str) -> list[FailedApproach]:
-    return failed_approaches(ledger(reader, subject).attempts)
 
 
 def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:

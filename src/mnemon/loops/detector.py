@@ -7,6 +7,7 @@ from mnemon.lazy import Lazy
 from mnemon.ledger.act import receipt_for
 from mnemon.loops import attempts
 from mnemon.policy.admission import checked_name, checked_text
+from mnemon.policy.loops import failed_approaches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ class CircularFixDetector:
         """The same for an act that is still to begin: what fits into no transaction is done here."""
         subject, _ = self._named(task_id)
         given = attempts.failure(
-            checked_text(error, "The error", _ERROR_BYTES_MAX), None if approach is None else self._approach(approach)
+            self._ledger.store,
+            subject,
+            checked_text(error, "The error", _ERROR_BYTES_MAX),
+            None if approach is None else self._approach(approach),
         )
         return lambda act: attempts.fail(act, subject, given, key)
 
@@ -54,25 +58,21 @@ class CircularFixDetector:
 
     def validate_approach(self, task_id: str | None, proposed: str) -> ApproachValidation:
         """Whether an approach is worth trying, asked before acting (G21). Nothing is recorded."""
-        subject, _ = self._named(task_id)
-        wanted = self._approach(proposed)
-        return self._ledger.store.read(lambda reader: attempts.validated(reader, subject, wanted))
+        known = self._known(task_id)
+        return attempts.validated(known, self._approach(proposed))
 
     def detect_repeated_approach(self, task_id: str | None, approach: str) -> bool:
         """Whether this approach already failed in the task, in whatever words."""
-        subject, _ = self._named(task_id)
-        wanted = self._approach(approach)
-        return self._ledger.store.read(lambda reader: attempts.repeated(reader, subject, wanted))
+        known = self._known(task_id)
+        return attempts.Likeness(self._approach(approach)).first(known.attempts) is not None
 
     def get_failed_approaches(self, task_id: str | None = None) -> list[FailedApproach]:
         """What was tried in the task and failed, since it last succeeded or was cleared."""
-        subject, _ = self._named(task_id)
-        return self._ledger.store.read(lambda reader: attempts.failures(reader, subject))
+        return failed_approaches(self._known(task_id).attempts)
 
     def stuck_reason(self, task_id: str | None = None) -> str | None:
         """Why the task was called stuck, or None if it is not."""
-        subject, _ = self._named(task_id)
-        return self._ledger.store.read(lambda reader: attempts.ledger(reader, subject).stuck)
+        return self._known(task_id).stuck
 
     def mark_subtask_stuck(self, task_id: str | None, reason: str) -> Receipt:
         """Call the task stuck: every further attempt is blocked until a person clears it."""
@@ -90,6 +90,11 @@ class CircularFixDetector:
     def hash_error(error: str) -> str:
         """The fingerprint of an error (S4): the same for the same fault, whatever its line numbers and values."""
         return fingerprints.fingerprint(error).hash
+
+    def _known(self, task_id: str | None) -> attempts.Ledger:
+        """What the task has behind it: read in one go, and compared afterwards, since that takes a while."""
+        subject, _ = self._named(task_id)
+        return self._ledger.store.read(lambda reader: attempts.ledger(reader, subject))
 
     def _named(self, task_id: str | None) -> tuple[str, str | None]:
         """The ledger that is meant. From inside a task no other can be named: its failures are its own (R3)."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARS = 160
 _SHOWN_MAX = 5
+# Of what is listed in a verdict the newest: verdicts are kept, and each would list all that the one before it did.
+_LISTED_MAX = 20
 
 
 @value
@@ -53,8 +55,8 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
         "count": len(same) + 1,
         "approach_count": len(tries) + 1 if new.approach is not None else 0,
         "threshold": threshold,
-        "between": [attempt.summary for attempt in between],
-        "evidence": [attempt.event_id for attempt in _merged(same, tries)],
+        "between": [attempt.summary for attempt in between[-_LISTED_MAX:]],
+        "evidence": [attempt.event_id for attempt in earlier if _is_evidence(attempt, new)][-_LISTED_MAX:],
     }
     verdict, reason = _ruled(len(same) + 1, len(tries) + 1, between, stuck, threshold)
     failed = failed_approaches([*earlier, new])
@@ -65,7 +67,7 @@ def _ruled(
     count: int, tries: int, between: Sequence[Attempt], stuck: str | None, threshold: int
 ) -> tuple[Verdict, str]:
     if stuck is not None:
-        return Verdict.BLOCK, f"The task is stuck: {stuck} A person has to clear it."
+        return Verdict.BLOCK, f"The task is stuck: {quoted(stuck)}. A person has to clear it."
     if count >= threshold:
         return Verdict.BLOCK, f"Circular fix detected: Same error occurred {count} times. Stop and ask human."
     if tries >= threshold:
@@ -88,9 +90,8 @@ def _since_last(earlier: Sequence[Attempt], same: Sequence[Attempt]) -> list[Att
     return list(earlier[last + 1 :])
 
 
-def _merged(left: Sequence[Attempt], right: Sequence[Attempt]) -> list[Attempt]:
-    found = {attempt.event_id: attempt for attempt in (*left, *right)}
-    return sorted(found.values(), key=lambda attempt: (attempt.at, attempt.event_id))
+def _is_evidence(attempt: Attempt, new: Attempt) -> bool:
+    return attempt.fault == new.fault or (new.first is not None and attempt.first == new.first)
 
 
 def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
@@ -114,10 +115,10 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
     """What the agent is told (S6). What others wrote is quoted and cut: it is told about, never obeyed."""
     if verdict is Verdict.ALLOW:
         return ""
-    lines = [f"{'STOP' if verdict is Verdict.BLOCK else 'CAREFUL'}. {reason}", f"The error: {_quoted(new.summary)}"]
+    lines = [f"{'STOP' if verdict is Verdict.BLOCK else 'CAREFUL'}. {reason}", f"The error: {quoted(new.summary)}"]
     if failed:
         lines.append("Already tried here, and failed:")
-        lines += [f"- {_quoted(item.approach)} ({_times(item.attempt_count)})" for item in failed[-_SHOWN_MAX:]]
+        lines += [f"- {quoted(item.approach)} ({_times(item.attempt_count)})" for item in failed[-_SHOWN_MAX:]]
     if verdict is Verdict.BLOCK:
         lines.append(
             "The same way will not work. Do not try any of it again. Find another strategy from the cause of the error,"
@@ -128,8 +129,10 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
     return "\n".join(lines)
 
 
-def _quoted(text: str) -> str:
-    line = " ".join(text.split())
+def quoted(text: str) -> str:
+    """What somebody wrote, on one line between quotes that it can't close."""
+    shown = "".join(character if character.isprintable() else " " for character in text.replace('"', "'"))
+    line = " ".join(shown.split())
     cut = line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
     return f'"{cut}"'
 

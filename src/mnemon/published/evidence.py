@@ -37,11 +37,18 @@ def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int
     """Cite files by the names they have now; the event keeps the old ones."""
     unit = act.changeable_unit(unit_id, expected_version)
     act.require(Deed.CITE, unit)
-    cited = [
-        replace(item, ref=moves.get(item.ref, item.ref)) if item.kind in OF_CODE else item for item in unit.citations
-    ]
+    cited = [_moved(item, moves) if item.kind in OF_CODE else item for item in unit.citations]
     changes = {"citations": [citation.to_json() for citation in dict.fromkeys(cited)]}
     return change(act, EventType.UNIT_MOVED, unit, {"moves": dict(moves), "set": changes})
+
+
+def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
+    """The citation by its new name; the old one is kept for branches that still have it."""
+    path = moves.get(citation.ref)
+    if path is None:
+        return citation
+    detail = dict(citation.detail) | {"was": citation.ref}
+    return replace(citation, ref=path, detail=tuple(sorted(detail.items())))
 
 
 def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None) -> Unit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.errors import Conflict, NotFound, StoreError
+from mnemon.errors import Conflict, NotAllowed, NotFound, StoreError
 from mnemon.model.actor import Actor
 from mnemon.model.outcome import Swept
 from mnemon.model.presence import Presence
@@ -28,7 +28,7 @@ _ARCHIVED, _REVIVED, _MOVED = "archived", "revived", "moved"
 class Views:
     """Where each unit of a project is judged: a worktree's in that worktree, the project's on its default branch.
 
-    What is committed counts: a file that is just being edited archives nothing. A plain folder has nothing else.
+    What is committed counts, and what is new and not committed yet: a file that is just being edited archives nothing.
     """
 
     def __init__(self, codebase: Codebase, scope: Scope) -> None:
@@ -66,15 +66,18 @@ def swept(ledger: Ledger, views: Views, progress: Callable[[int], None] | None) 
     return Swept(**counts)
 
 
-def sweep_all(ledger: Ledger, units: Sequence[Unit], views: Views) -> None:
-    """Sweep some units where they live; whatever goes wrong, the next sweep will see to it."""
+def sweep_all(ledger: Ledger, units: Sequence[Unit], views: Views) -> bool:
+    """Sweep some units where they live; False if the store was not to be had, and it is worth another try."""
     try:
         for unit in units:
             view = views.of(unit)
             if view is not None and unit.live:
                 _sweep(ledger, unit, view)
     except StoreError:
-        return
+        return False
+    except NotAllowed:
+        return True  # A policy of this project: it would be refused again.
+    return True
 
 
 def _units(ledger: Ledger) -> Iterator[Unit]:
@@ -96,7 +99,7 @@ def _sweep(ledger: Ledger, unit: Unit, view: CodeView) -> str | None:
     if unit.live and standing.moves:
         return _changed(ledger, unit, _MOVED, lambda act: move(act, unit.id, dict(standing.moves), unit.version))
     was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(_STALE)
-    if was_stale and not standing.is_stale and unit.erased_at is None:
+    if was_stale and standing.is_borne_out and unit.erased_at is None:
         return _changed(ledger, unit, _REVIVED, lambda act: revive(act, unit.id, "the code is back", unit.version))
     return None
 

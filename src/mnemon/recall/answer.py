@@ -16,6 +16,7 @@ from mnemon.model.unit import (
     Kind,
     Status,
     search_kinds,
+    search_state,
 )
 from mnemon.model.value import replace
 from mnemon.recall.question import Question
@@ -71,6 +72,7 @@ class Recall:
         self._rules = rules
         self._visible = presence.visible_keys
         self._code = code
+        self._view: CodeView | None = None
         self._standings: dict[str, Standing] = {}
         self._intent = ""
         self._notes: list[str] = []
@@ -168,22 +170,30 @@ class Recall:
         found = self._store.read(lambda reader: self._newest_units(reader, limit))
         self._look_at_code(found)
         items = []
+        withheld: dict[str, str] = {}
         for unit in sorted(found, key=lambda unit: unit.id, reverse=True):
             reason, notes, shown = self._judged(unit)
-            if reason is None:
+            if reason is not None:
+                if unit.live:
+                    withheld[unit.id] = reason
+            else:
                 items.append(
                     replace(without_question(shown, self._now, self._rules, in_domain=self._in_domain), notes=notes)
                 )
         items = sorted(items[:limit], key=lambda item: (item.tier, -item.score, item.unit.id))
-        return self._store.read(lambda reader: self._answered(reader, items[:k], {}, ()))
+        return self._store.read(lambda reader: self._answered(reader, items[:k], withheld, ()))
 
     def _newest_units(self, reader: Reader, limit: int) -> list[Unit]:
         found: list[Unit] = []
+        replaced: list[Unit] = []
         kinds: list[Kind | None] = [*self._kinds]
         for kind in kinds or [None]:
             for domain in self._within["domains"] or [None]:
                 found += reader.units_in(self._visible, kind=kind, domain=domain, live=True, limit=limit)
-        return found
+                if self._as_of or self._code:
+                    past = Status.DEPRECATED
+                    replaced += reader.units_in(self._visible, kind=kind, domain=domain, status=past, limit=limit)
+        return found + [unit for unit in replaced if self._as_of or _is_replaced(unit)]
 
     # What may be handed out
 
@@ -222,7 +232,10 @@ class Recall:
     def _look_at_code(self, units: Iterable[Unit]) -> None:
         """Ask what the code says of those that it can contradict; where there are none, it need not be looked at."""
         bound = [unit for unit in units if unit.is_bound_to_code] if self._code is not None else []
-        self._standings = self._code().standings(bound) if bound and self._code is not None else {}
+        if bound and self._code is not None:
+            # One view for the whole recall, so that its patience is one too.
+            self._view = self._view or self._code()
+        self._standings = self._view.standings(bound) if bound and self._view is not None else {}
 
     def _judged(self, unit: Unit) -> tuple[str | None, tuple[str, ...], Unit]:
         """Why the unit is withheld, if it is; what its reader should know; and the unit as it stands here."""
@@ -266,6 +279,11 @@ class Recall:
                 if other is not None and other.live and other.scope.key in self._visible:
                     return True
         return False
+
+
+def _is_replaced(unit: Unit) -> bool:
+    """Whether it may still hold where the commit that replaced it is not."""
+    return search_state(unit.status, unit.superseded_from, unit.valid_to_commit) == REPLACED_STATE
 
 
 def _says_the_same(told: Recalled, item: Recalled) -> bool:

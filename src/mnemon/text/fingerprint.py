@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FINGERPRINT_VERSION = 1
 CORE_CHARS_MAX = 300
 _EMPTY = "no output"
+_BARE_CHARS_MAX = 64
 # Who reads it, and the signs without which there is nothing to read.
 _TEST_REPORTS: dict[Reader, tuple[str, ...]] = {
     reports.pytest_faults: ("FAILED ", "ERROR ", "E   "),
@@ -53,6 +54,9 @@ def fingerprint(error: str) -> Fingerprint:
     faults = {str(fault): fault for fault in _faults(clean_lines(error))}
     known = sorted(faults)
     core = _shortened(" | ".join(known)) or _EMPTY
+    if len(error) <= _BARE_CHARS_MAX and not any(map(str.isalpha, core)):
+        # A bare value (an exit code, a path): what is left of two of them is the same, and they are not.
+        core = " ".join(error.split()) or _EMPTY
     kinds = [faults[said].kind for said in known if faults[said].kind]
     return Fingerprint(hash=_digest(core), kind=kinds[0] if kinds else "", core=core)
 

@@ -33,7 +33,7 @@ def _verify(call: Call) -> Answer:
         tests=options.test,
         commit=options.commit,
         analysis=analysis,
-        error=None if options.error is None else text_given(options.error),
+        error=None if options.error is None else text_given(options.error, errors="replace"),
         approach=options.approach,
     )
     blocked = judged.loop is not None and judged.loop.type == "BLOCK"

@@ -34,7 +34,7 @@ def _fail_arguments(parser: ArgumentParser) -> None:
 
 def _fail(call: Call) -> Answer:
     options = call.options
-    verdict = call.seat.fail(text_given(options.error), approach=options.approach, key=options.key)
+    verdict = call.seat.fail(text_given(options.error, errors="replace"), approach=options.approach, key=options.key)
     return Answer(
         data=verdict,
         text=lambda: show.loop(verdict),
