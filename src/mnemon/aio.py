@@ -42,7 +42,6 @@ class AsyncSeat(_Awaitable):
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat)
 
-
     @property
     def loops(self) -> _Awaitable:
         return _Awaitable(self._wrapped.loops)

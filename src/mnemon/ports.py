@@ -62,6 +62,11 @@ class Reader(Protocol):
     ) -> list[Unit]:
         """Units of these scopes, newest first, older than the unit `before`."""
 
+    def units_replaced(
+        self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
+    ) -> list[Unit]:
+        """Units of these scopes that a commit replaced, newest first, but no decisions."""
+
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         """Live units of these scopes with this canonical key, oldest first."""
 

@@ -702,6 +702,38 @@ class StoreContract:
             assert page("c", 2) == ["d"]
             assert page("d", 2) == []
 
+    def test_what_a_commit_replaced_is_found_apart_and_no_decision_among_it(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            wide = _HERE.at(Level.PROJECT)
+            commit = "c" * 40
+            each: dict[str, dict[str, Any]] = {
+                "a": {"status": Status.DEPRECATED, "valid_to_commit": commit},
+                "b": {"status": Status.DEPRECATED, "valid_to_commit": None},
+                "c": {"status": Status.VERIFIED, "valid_to_commit": None},
+                "d": {"status": Status.DEPRECATED, "valid_to_commit": commit, "scope": wide, "domain": "coding"},
+                "e": {"status": Status.DEPRECATED, "valid_to_commit": commit, "kind": Kind.SKILL},
+            }
+            for id, fields in each.items():
+                unit = made_unit(id, content=f"it is {id}", **fields)
+                store.write(lambda tx, unit=unit: _put(tx, unit, key=unit.content))  # type: ignore[misc]
+            decision = made_unit("f", kind=Kind.DECISION, status=Status.DEPRECATED, valid_to_commit=commit)
+            standing = Standing(root="f", version=1, strength=1)
+            store.write(
+                lambda tx: tx.put_unit(
+                    decision, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing
+                )
+            )
+
+            def found(kind: Kind | None = None, domain: str | None = None, limit: int = 9) -> list[str]:
+                keys = [_HERE.key, wide.key]
+                units = store.read(lambda reader: reader.units_replaced(keys, kind=kind, domain=domain, limit=limit))
+                return [unit.id for unit in units]
+
+            assert found() == ["e", "d", "a"]
+            assert found(limit=1) == ["e"]
+            assert found(kind=Kind.SKILL) == ["e"]
+            assert found(domain="coding") == ["d"]
+
     # Decisions
 
     def test_one_version_of_a_decision_is_in_force_and_the_store_itself_sees_to_it(self, tmp_path: Path) -> None:

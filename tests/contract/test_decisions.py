@@ -46,8 +46,8 @@ def test_d2_a_proposal_is_stored_nowhere(lead, memory):
 
 def test_d2_a_proposal_cannot_go_round_the_chain(lead):
     first = decided(lead, "Use SQLite")
+    fake = {"root": first.id, "version": 2, "strength": "axis", "reason": {}, "evidence": []}
     with pytest.raises(InvalidInput, match="A claim can't name root, strength, version"):
-        fake = {"root": first.id, "version": 2, "strength": "axis", "reason": {}, "evidence": []}
         lead.remember("Use PostgreSQL", kind="decision", attributes=fake)
     claimed = lead.remember("We said: use files", kind="decision").unit
     assert claimed.status == "hypothesis"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemon.ledger.standing import change
 from mnemon.ledger.twins import said_alike, twin_of
@@ -43,49 +45,111 @@ def found(reader: Reader, presence: Presence, decision_id: str) -> Decision:
 
 def in_force(reader: Reader, presence: Presence, decision_id: str) -> Decision:
     """The version that holds of the decision that this id names."""
-    named = found(reader, presence, decision_id)
-    unit = reader.decision_in_force(named.root_id)
-    if unit is None or not _is_visible(unit, presence):
+    _, held = _named(reader, presence, decision_id)
+    if held is None:
         raise NotFound(
             f"Decision {decision_id!r} has no version in force.", hint="It was taken back; propose a new one."
         )
-    return Decision(unit)
+    return held
+
+
+def root_of(reader: Reader, presence: Presence, decision_id: str) -> str:
+    """The root of the decision that this id names."""
+    root, _ = _named(reader, presence, decision_id)
+    return root
+
+
+def _named(reader: Reader, presence: Presence, decision_id: str) -> tuple[str, Decision | None]:
+    """A decision's root and what is in force of it for this seat, by its root or by any version that the seat may see.
+
+    The root first: who asks by it gets what holds without a look at the version that it was the id of (D7), which may
+    be erased by now, or of another worktree.
+    """
+    held = _held(reader, presence, [decision_id])
+    if held:
+        return decision_id, held[0]
+    root = found(reader, presence, decision_id).root_id
+    held = _held(reader, presence, [root]) if root != decision_id else []
+    return root, held[0] if held else None
+
+
+def versions(reader: Reader, presence: Presence, decision_id: str) -> list[Decision]:
+    """Every version that this seat may see, the first first."""
+    units = reader.decision_versions(root_of(reader, presence, decision_id))
+    return [Decision(unit) for unit in units if _is_visible(unit, presence)]
 
 
 def _is_visible(unit: Unit, presence: Presence) -> bool:
     return unit.scope.key in presence.visible_keys
 
 
-def blast_radius(reader: Reader, presence: Presence, root: str, *, depth_max: int, nodes_max: int) -> Impact:
-    """What a change of a decision reaches, of what this seat may see, inside its connected subgraph only (D14)."""
-
-    def relations_of(roots: Sequence[str]) -> Iterable[Relation]:
-        return [*reader.relations_from(roots), *reader.relations_to(roots)]
-
-    def seen(roots: Sequence[str]) -> set[str]:
-        return {one.root_id for one in _held(reader, presence, roots)}
-
-    return impact(root, relations_of, seen, depth_max=depth_max, nodes_max=nodes_max)
-
-
 def _held(reader: Reader, presence: Presence, roots: Iterable[str]) -> list[Decision]:
     """Those of these roots that are in force and visible."""
-    units = [reader.decision_in_force(root) for root in roots]
+    units = (reader.decision_in_force(root) for root in roots)
     return [Decision(unit) for unit in units if unit is not None and _is_visible(unit, presence)]
+
+
+def blast_radius(
+    reader: Reader, presence: Presence, root: str, *, depth_max: int, nodes_max: int
+) -> tuple[Impact, list[Decision]]:
+    """What a change of a decision reaches, of what this seat may see, inside its connected subgraph only (D14).
+
+    Also gives the decisions that were read on the way, in the order of the nodes.
+    """
+    met: dict[str, Decision] = {}
+
+    def seen(roots: Sequence[str]) -> set[str]:
+        held = {one.root_id: one for one in _held(reader, presence, roots)}
+        met.update(held)
+        return set(held)
+
+    radius = impact(root, lambda roots: _relations(reader, roots), seen, depth_max=depth_max, nodes_max=nodes_max)
+    return radius, [met[node.id] for node in radius.nodes]
+
+
+def _relations(reader: Reader, roots: Sequence[str]) -> list[Relation]:
+    return [*reader.relations_from(roots), *reader.relations_to(roots)]
+
+
+def relations(reader: Reader, presence: Presence, decision_id: str) -> list[Relation]:
+    """The relations at a decision whose other side this seat may know of, in force or not."""
+    root = root_of(reader, presence, decision_id)
+    return [one for one in _relations(reader, [root]) if _is_known(reader, presence, _other_side(one, root))]
+
+
+def related(reader: Reader, presence: Presence, root: str, limit: int) -> list[Decision]:
+    """What is in force and stands in an explicit relation to a decision, whichever way; the firmest first."""
+    others = dict.fromkeys(_other_side(one, root) for one in _relations(reader, [root]))
+    held = (one for other in others for one in _held(reader, presence, [other]))
+    return sorted(islice(held, limit), key=_firmest_first)
+
+
+def _other_side(relation: Relation, root: str) -> str:
+    return relation.target if relation.source == root else relation.source
+
+
+def _is_known(reader: Reader, presence: Presence, root: str) -> bool:
+    if _held(reader, presence, [root]):
+        return True
+    first = reader.unit(root)
+    return first is not None and _is_visible(first, presence)
+
+
+def _firmest_first(decision: Decision) -> tuple[int, str]:
+    return -decision.strength, decision.root_id
 
 
 def binding(reader: Reader, presence: Presence, root: str) -> list[Decision]:
     """The decisions that constrain this one, the firmest first."""
     sources = [one.source for one in reader.relations_to([root]) if one.type is RelationType.CONSTRAINS]
-    return sorted(_held(reader, presence, sources), key=lambda one: (-one.strength, one.root_id))
+    return sorted(_held(reader, presence, sources), key=_firmest_first)
 
 
 def guarded(
-    reader: Reader, presence: Presence, strength: Strength, base: Decision | None, radius: Impact
+    reader: Reader, presence: Presence, strength: Strength, base: Decision | None, reached: Sequence[Decision]
 ) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
     """The guardian's verdict, and the axis and lock decisions that stand against the proposal."""
     constraining = [] if base is None else binding(reader, presence, base.root_id)
-    reached = _held(reader, presence, [node.id for node in radius.nodes])
     against = [*([base] if base is not None else []), *constraining]
     conflicts = tuple(one for one in against if one.strength > Strength.NORMAL)
     return judged(strength, base, constraining, reached), conflicts
@@ -98,6 +162,9 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
         return Decision(_stored(act, earlier.subject or ""))
     act.require_at(Deed.WRITE, proposal.level, "commit a decision")
     base = None if proposal.base is None else _unchanged(act, proposal)
+    if base is not None and base.unit.level > proposal.level:
+        # A narrower version takes the decision from everybody else who had it.
+        act.require(Deed.WRITE, base.unit)
     _let_guardian_judge(act, proposal, base, override)
     evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
     unit_id = new_id()
@@ -182,7 +249,8 @@ def _unchanged(act: Act, proposal: DecisionProposal) -> Decision:
 
 def _let_guardian_judge(act: Act, proposal: DecisionProposal, base: Decision | None, override: str | None) -> None:
     """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11)."""
-    verdict, _ = guarded(act.transaction, act.presence, proposal.strength, base, proposal.blast_radius)
+    # What its change reaches only warns, and the proposal has said so.
+    verdict, _ = guarded(act.transaction, act.presence, proposal.strength, base, ())
     if verdict.type is Verdict.BLOCK and not (override and act.presence.actor.kind == "human"):
         raise NotAllowed(
             f"The guardian blocks it: {' '.join(verdict.reasons)}",

@@ -15,6 +15,7 @@ from mnemon.model.decision import (
     Reason,
     RelationType,
     Strength,
+    standing_of,
 )
 from mnemon.model.ids import new_id
 from mnemon.model.scope import Level
@@ -68,7 +69,7 @@ class Decisions:
             ) from None
         target = self._read(lambda reader: reader.unit(checked_id(target_id, "a target's id")))
         seen = target is not None and target.scope.key in self._presence.visible_keys
-        if target is None or not seen or target.kind not in (Kind.DECISION, Kind.EVIDENCE):
+        if target is None or not seen or (target.kind is not Kind.EVIDENCE and standing_of(target) is None):
             raise InvalidInput(
                 f"{target_id!r} is no decision or evidence here.",
                 hint="Anchor a version of a decision, or an evidence.",
@@ -133,8 +134,8 @@ class Decisions:
         presence.scope.at(wide)
         for unit_id in evidence:
             chain.evidence_of(reader, presence, unit_id)
-        radius = Impact(nodes=()) if base is None else self._radius(reader, base.root_id)
-        verdict, conflicts = chain.guarded(reader, presence, firm, base, radius)
+        radius, reached = (Impact(nodes=()), []) if base is None else self._radius(reader, base.root_id)
+        verdict, conflicts = chain.guarded(reader, presence, firm, base, reached)
         return DecisionProposal(
             id=new_id(),
             text=text,
@@ -172,7 +173,8 @@ class Decisions:
         """What is in force in a domain, the firmest first; `after` is the id of the last one of the page before."""
         checked_count(limit, "limit", _LIMIT_MAX)
         named = checked_id(domain, "a domain")
-        return self._read(lambda reader: self._page(reader, named, limit, after))
+        last = None if after is None else checked_id(after, "a decision's id")
+        return self._read(lambda reader: self._page(reader, named, limit, last))
 
     def _page(self, reader: Reader, domain: str, limit: int, after: str | None) -> list[Decision]:
         last = None if after is None else chain.found(reader, self._presence, after)
@@ -189,8 +191,8 @@ class Decisions:
 
     def history(self, decision_id: str) -> list[Decision]:
         """Every version, the first first (D4, D7)."""
-        named = self.get(decision_id)
-        return [Decision(unit) for unit in self._read(lambda reader: reader.decision_versions(named.root_id))]
+        named = checked_id(decision_id, "an id")
+        return self._read(lambda reader: chain.versions(reader, self._presence, named))
 
     def load(
         self,
@@ -203,9 +205,10 @@ class Decisions:
         """What to know first in a domain, in the order of D15; `around` is the decision that is being worked on."""
         checked_count(limit, "limit", _LIMIT_MAX)
         named = None if domain is None else checked_id(domain, "a domain")
+        at = None if around is None else checked_id(around, "a decision's id")
 
         def work(reader: Reader) -> list[Loaded]:
-            root = None if around is None else chain.found(reader, self._presence, around).root_id
+            root = None if at is None else chain.root_of(reader, self._presence, at)
             return loading.loaded(reader, self._presence, named, root, limit)
 
         return self._read(work)
@@ -214,18 +217,21 @@ class Decisions:
 
     def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """Say how one decision bears on another (D10)."""
-        type = RelationType.parse(relation)
-        self._ledger.act(self._presence, lambda act: chain.relate(act, source_id, type, target_id, drop=False))
+        self._relate(source_id, relation, target_id, drop=False)
 
     def unrelate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """Say that it no longer does."""
+        self._relate(source_id, relation, target_id, drop=True)
+
+    def _relate(self, source_id: str, relation: RelationType | str, target_id: str, *, drop: bool) -> None:
         type = RelationType.parse(relation)
-        self._ledger.act(self._presence, lambda act: chain.relate(act, source_id, type, target_id, drop=True))
+        source, target = checked_id(source_id, "a source's id"), checked_id(target_id, "a target's id")
+        self._ledger.act(self._presence, lambda act: chain.relate(act, source, type, target, drop=drop))
 
     def relations(self, decision_id: str) -> list[Relation]:
         """The relations that begin or end at a decision, by the roots of both sides."""
-        root = self.get(decision_id).root_id
-        return self._read(lambda reader: [*reader.relations_from([root]), *reader.relations_to([root])])
+        named = checked_id(decision_id, "an id")
+        return self._read(lambda reader: chain.relations(reader, self._presence, named))
 
     def impact(self, decision_id: str, *, depth: int | None = None, nodes: int | None = None) -> Impact:
         """What changing a decision reaches, by explicit relations alone, with the path to each (D11-D14)."""
@@ -234,12 +240,14 @@ class Decisions:
         nodes_max = rules.impact_nodes_max if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
 
         def work(reader: Reader) -> Impact:
-            root = chain.found(reader, self._presence, checked_id(decision_id, "an id")).root_id
-            return self._radius(reader, root, depth_max, nodes_max)
+            root = chain.root_of(reader, self._presence, checked_id(decision_id, "an id"))
+            return self._radius(reader, root, depth_max, nodes_max)[0]
 
         return self._read(work)
 
-    def _radius(self, reader: Reader, root: str, depth_max: int | None = None, nodes_max: int | None = None) -> Impact:
+    def _radius(
+        self, reader: Reader, root: str, depth_max: int | None = None, nodes_max: int | None = None
+    ) -> tuple[Impact, list[Decision]]:
         rules = self._ledger.config.decisions
         return chain.blast_radius(
             reader,
@@ -254,18 +262,12 @@ class Decisions:
         checked_count(limit, "limit", _LIMIT_MAX)
 
         def work(reader: Reader) -> list[Unit]:
-            anchors = reader.units_in(self._presence.visible_keys, kind=Kind.ANCHOR, live=True, limit=limit)
-            targets = reader.units([str(anchor.attributes.get("target")) for anchor in anchors])
-            return [anchor for anchor in anchors if not _stands(targets.get(str(anchor.attributes.get("target"))))]
+            return list(islice(loading.broken_anchors(reader, self._presence), limit))
 
         return self._read(work)
 
     def _read(self, work: Callable[[Reader], T]) -> T:
         return self._ledger.store.read(work)
-
-
-def _stands(target: Unit | None) -> bool:
-    return target is not None and target.live
 
 
 def _reason_given(reason: Reason | Mapping[str, Any]) -> Reason:

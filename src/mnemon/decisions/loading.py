@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import merge
 
-from mnemon.decisions.chain import blast_radius
+from mnemon.decisions.chain import related
 from mnemon.model.decision import Loaded, Strength, standing_of
 from mnemon.model.unit import Kind
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 GLOBAL = "global"
 TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL, TIER_ANCHOR = range(1, 8)
-_PAGE = 100
-_STEPS_MAX = 1
+_PAGE = 50
 
 
 def loaded(reader: Reader, presence: Presence, domain: str | None, around: str | None, limit: int) -> list[Loaded]:
@@ -39,8 +38,8 @@ def _in_order(
     for unit in _policies(reader, presence, limit):
         yield TIER_POLICY, unit
     if around is not None:
-        for unit in _structure(reader, presence, around, limit):
-            yield TIER_STRUCTURE, unit
+        for decision in related(reader, presence, around, limit):
+            yield TIER_STRUCTURE, decision.unit
     yield from _tier(reader, presence, TIER_GLOBAL_AXIS, (GLOBAL,), Strength.AXIS)
     if own is not None:
         yield from _tier(reader, presence, TIER_AXIS, (own,), Strength.AXIS)
@@ -56,13 +55,6 @@ def _policies(reader: Reader, presence: Presence, limit: int) -> list[Unit]:
     """System principles live at org scope (R12)."""
     org = presence.scope.visible[-1]
     return sorted(reader.units_in([org.key], kind=Kind.POLICY, live=True, limit=limit), key=lambda unit: unit.id)
-
-
-def _structure(reader: Reader, presence: Presence, around: str, limit: int) -> list[Unit]:
-    """What stands in an explicit relation to the decision that is being worked on."""
-    radius = blast_radius(reader, presence, around, depth_max=_STEPS_MAX, nodes_max=limit)
-    units = [reader.decision_in_force(node.id) for node in radius.nodes]
-    return [unit for unit in units if unit is not None]
 
 
 def _tier(
@@ -87,15 +79,38 @@ def _pages(reader: Reader, scope_key: str, domain: str, strength: Strength, afte
 
 def _anchored(reader: Reader, presence: Presence, domains: tuple[str, ...], limit: int) -> list[Unit]:
     """What anchors lead to: the firmest decisions first (D19), then evidence; never the anchor itself."""
-    targets: dict[str, Unit] = {}
-    for domain in domains:
-        for anchor in reader.units_in(presence.visible_keys, kind=Kind.ANCHOR, domain=domain, live=True, limit=limit):
-            target = reader.unit(str(anchor.attributes.get("target")))
-            if target is not None and target.live and target.scope.key in presence.visible_keys:
-                targets.setdefault(target.id, target)
-    return sorted(targets.values(), key=_rank)
+    anchors = [
+        anchor
+        for domain in domains
+        for anchor in reader.units_in(presence.visible_keys, kind=Kind.ANCHOR, domain=domain, live=True, limit=limit)
+    ]
+    targets = reader.units(dict.fromkeys(map(_target_of, anchors)))
+    return sorted((unit for unit in targets.values() if _may_lead_to(unit, presence)), key=_rank)
+
+
+def _may_lead_to(unit: Unit, presence: Presence) -> bool:
+    """A decision in force or an evidence; what was only claimed to be a decision is none (D2)."""
+    is_original = unit.kind is Kind.EVIDENCE or standing_of(unit) is not None
+    return is_original and unit.live and unit.scope.key in presence.visible_keys
 
 
 def _rank(unit: Unit) -> tuple[int, str]:
     standing = standing_of(unit)
     return (0 if standing is None else -standing.strength, unit.id)
+
+
+def broken_anchors(reader: Reader, presence: Presence) -> Iterator[Unit]:
+    """Anchors whose target is gone or no longer in force, the newest first; read as far as they are asked for."""
+    before = None
+    while anchors := reader.units_in(presence.visible_keys, kind=Kind.ANCHOR, live=True, limit=_PAGE, before=before):
+        targets = reader.units(dict.fromkeys(map(_target_of, anchors)))
+        yield from (anchor for anchor in anchors if not _holds(targets.get(_target_of(anchor))))
+        before = anchors[-1].id
+
+
+def _target_of(anchor: Unit) -> str:
+    return str(anchor.attributes.get("target"))
+
+
+def _holds(target: Unit | None) -> bool:
+    return target is not None and target.live

@@ -6,12 +6,13 @@ from mnemon.model.decision import Impact, ImpactNode, RelationType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mnemon.model.decision import Relation
 
 # Of these a change travels from source to target (`A CONSTRAINS B`: changing A reaches B), of all others back.
 _WITH_IT = frozenset({RelationType.CONSTRAINS})
+_ASKED_AT_ONCE = 200
 
 
 def reached(relation: Relation, root: str) -> str | None:
@@ -32,28 +33,36 @@ def impact(
     """Every decision that a change of `root` reaches, nearest first, each once and by one shortest path.
 
     `relations_of` gives the relations at some decisions, `is_seen` those of some that this reader may be told of. Each
-    step asks once for all decisions at the same distance; a decision met again ends that path.
+    step asks once for the relations of all decisions at the same distance, and no further than a limit lets it; a
+    decision met again ends that path.
     """
     paths: dict[str, tuple[str, ...]] = {root: (root,)}
     nodes: list[ImpactNode] = []
     edge = [root]
     for _ in range(depth_max):
         steps = _steps(edge, relations_of(edge), paths)
-        seen = is_seen(list(steps)) if steps else set()
         edge = []
-        for other, (before, relation) in steps.items():
-            if other not in seen:
-                continue
+        for other in _seen(steps, is_seen):
             if len(nodes) >= nodes_max:
                 return Impact(nodes=tuple(nodes), cut=f"more than {nodes_max} decisions are reached")
+            before, relation = steps[other]
             paths[other] = (*paths[before], other)
             nodes.append(ImpactNode(id=other, path=paths[other], relation=relation))
             edge.append(other)
         if not edge:
             return Impact(nodes=tuple(nodes))
     beyond = _steps(edge, relations_of(edge), paths)
-    further = is_seen(list(beyond)) if beyond else set()
-    return Impact(nodes=tuple(nodes), cut=f"the search ended {depth_max} steps away" if further else None)
+    is_cut = next(_seen(beyond, is_seen), None) is not None
+    return Impact(nodes=tuple(nodes), cut=f"the search ended {depth_max} steps away" if is_cut else None)
+
+
+def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -> Iterator[str]:
+    """Those that may be told of, in order; asked about as far as somebody wants to know."""
+    left = list(others)
+    for start in range(0, len(left), _ASKED_AT_ONCE):
+        some = left[start : start + _ASKED_AT_ONCE]
+        seen = is_seen(some)
+        yield from (other for other in some if other in seen)
 
 
 def _steps(

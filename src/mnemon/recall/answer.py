@@ -190,10 +190,12 @@ class Recall:
         for kind in kinds or [None]:
             for domain in self._within["domains"] or [None]:
                 found += reader.units_in(self._visible, kind=kind, domain=domain, live=True, limit=limit)
-                if self._as_of or self._code:
+                if self._as_of:
                     past = Status.DEPRECATED
-                    replaced += reader.units_in(self._visible, kind=kind, domain=domain, status=past, limit=limit)
-        return found + [unit for unit in replaced if self._as_of or _is_replaced(unit)]
+                    found += reader.units_in(self._visible, kind=kind, domain=domain, status=past, limit=limit)
+                elif self._code:
+                    replaced += reader.units_replaced(self._visible, kind=kind, domain=domain, limit=limit)
+        return found + [unit for unit in replaced if _is_replaced(unit)]
 
     # What may be handed out
 
@@ -219,7 +221,7 @@ class Recall:
                     items.append(item)
             if len(items) >= k:
                 break
-        items += again[: k - len(items)]
+        items = sorted([*items, *again[: k - len(items)]], key=lambda item: item.tier)
         return self._store.read(lambda reader: self._answered(reader, items, withheld, past))
 
     def _read(self, candidates: Sequence[Ranked]) -> list[tuple[Ranked, Unit]]:

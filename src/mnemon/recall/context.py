@@ -21,13 +21,16 @@ _DAY_S = 86_400
 
 def after(first: Sequence[Loaded], found: Found) -> Found:
     """What was found, behind what is to be known first; in the order of tiers, each unit once."""
+    place = {one.unit.id: number for number, one in enumerate(first)}
+    tiers = {one.unit.id: one.tier for one in first}
     known = {item.unit.id for item in found.items}
     loaded = [
         Recalled(unit=one.unit, score=0.0, tier=one.tier, why={}, label=label(one.unit, contested=False))
         for one in first
         if one.unit.id not in known
     ]
-    return replace(found, items=tuple(sorted((*loaded, *found.items), key=lambda item: item.tier)))
+    items = [replace(item, tier=tiers.get(item.unit.id, item.tier)) for item in (*loaded, *found.items)]
+    return replace(found, items=tuple(sorted(items, key=lambda item: (item.tier, place.get(item.unit.id, len(first))))))
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], now: datetime) -> Pack:

@@ -47,6 +47,11 @@ class Ranked:
         return self._relevance.sketch.id
 
     @property
+    def is_wide(self) -> bool:
+        """Whether it is a decision for every domain, which comes after the domain's own (R10)."""
+        return self._relevance.sketch.kind.endswith(".global")
+
+    @property
     def words(self) -> str:
         return self._relevance.sketch.words
 
@@ -76,7 +81,7 @@ def ranked(found: Sequence[Relevance], now_micros: int, rules: RecallRules, *, i
         recency = rules.weight_recency * 0.5 ** (age / half_life_micros)
         axes = (weight * relevance.total, recency, rules.weight_importance * sketch.importance)
         results.append(Ranked(relevance, weight, axes, in_domain))
-    return sorted(results, key=lambda item: (item.tier, -item.score, item.id))
+    return sorted(results, key=lambda item: (item.tier, item.is_wide, -item.score, item.id))
 
 
 def without_question(unit: Unit, now: datetime, rules: RecallRules, *, in_domain: bool = False) -> Recalled:

@@ -10,7 +10,7 @@ from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
 from mnemon.model.json_text import canonical_json, json_needles
 from mnemon.model.link import Use
-from mnemon.model.unit import Searchable, search_kind, search_state, unit_to_json
+from mnemon.model.unit import Searchable, Status, search_kind, search_state, unit_to_json
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mnemon.model.event import Event, EventType, Stream
     from mnemon.model.link import Link, LinkType
     from mnemon.model.scope import Level
-    from mnemon.model.unit import Kind, Status, Unit
+    from mnemon.model.unit import Kind, Unit
 
     T = TypeVar("T")
 
@@ -159,6 +159,13 @@ class InMemoryTables:
             and (before is None or unit.id < before)
         )
         return self._sorted(chosen, newest_first=True)[:limit]
+
+    def units_replaced(
+        self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
+    ) -> list[Unit]:
+        past = self.units_in(scope_keys, kind=kind, domain=domain, status=Status.DEPRECATED, limit=len(self._units))
+        found = [unit for unit in past if unit.valid_to_commit is not None and unit.id not in self._standings]
+        return found[:limit]
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         return self._sorted(self._live_with(self._canonical, canonical_key, scope_keys))

@@ -52,15 +52,41 @@ SELECT body FROM units WHERE id = :id;
 -- units: Some units.
 SELECT id, body FROM units WHERE id IN (:unit_ids);
 
--- units_in: A page of some scopes, newest first.
+-- units_in: A page of one scope, newest first.
 SELECT body FROM units
-WHERE scope_key IN (SELECT value FROM json_each(:scope_keys))
+WHERE scope_key = :scope_key
   AND (:kind IS NULL OR kind = :kind)
   AND (:status IS NULL OR status = :status)
   AND (:level IS NULL OR level = :level)
   AND (:domain IS NULL OR domain = :domain)
   AND (:live IS NULL OR live = :live)
-  AND (:before IS NULL OR id < :before)
+  AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- live_units_in: The same of what is live: what was replaced or archived is not even looked at (D7).
+SELECT body FROM units
+WHERE live AND scope_key = :scope_key
+  AND (:kind IS NULL OR kind = :kind)
+  AND (:status IS NULL OR status = :status)
+  AND (:level IS NULL OR level = :level)
+  AND (:domain IS NULL OR domain = :domain)
+  AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- guides_in: The same of the live policies or anchors, which are few among many and asked for each time.
+SELECT body FROM units
+WHERE live AND kind IN ('policy', 'anchor') AND kind = :kind AND scope_key = :scope_key
+  AND (:status IS NULL OR status = :status)
+  AND (:level IS NULL OR level = :level)
+  AND (:domain IS NULL OR domain = :domain)
+  AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- replaced_in: What a commit replaced in one scope, newest first.
+SELECT body FROM units
+WHERE scope_key = :scope_key AND status = 'deprecated' AND root IS NULL AND json_extract(body, '$.valid_to_commit') IS NOT NULL
+  AND (:kind IS NULL OR kind = :kind)
+  AND (:domain IS NULL OR domain = :domain)
 ORDER BY id DESC LIMIT :limit;
 
 -- units_with_text: The units that say exactly this.

@@ -34,6 +34,8 @@ _POSITION = QUERY["position"]
 _MOVE_HEAD = QUERY["move_head"]
 _APPEND = QUERY["append"]
 _BOUND_MAX = 500
+_GUIDES = ("policy", "anchor")
+_AFTER_ALL = b""  # Every text stands before a blob.
 
 
 class SqliteReader:
@@ -117,17 +119,20 @@ class SqliteReader:
         limit: int = 50,
         before: str | None = None,
     ) -> list[Unit]:
-        return self._units(
-            "units_in",
-            scope_keys=to_json(scope_keys),
-            kind=kind,
-            status=status,
-            level=None if level is None else int(level),
-            domain=domain,
-            live=live,
-            limit=limit,
-            before=before,
-        )
+        query = "units_in" if not live else "guides_in" if kind in _GUIDES else "live_units_in"
+        wanted = {"kind": kind, "status": status, "level": None if level is None else int(level), "domain": domain}
+        given = wanted | {"before": _AFTER_ALL if before is None else before, "limit": limit, "live": live}
+        # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
+        pages = [self._units(query, scope_key=key, **given) for key in dict.fromkeys(scope_keys)]
+        found = [unit for page in pages for unit in page]
+        return sorted(found, key=lambda unit: unit.id, reverse=True)[:limit] if len(pages) > 1 else found
+
+    def units_replaced(
+        self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
+    ) -> list[Unit]:
+        given: dict[str, Any] = {"kind": kind, "domain": domain, "limit": limit}
+        pages = [self._units("replaced_in", scope_key=key, **given) for key in dict.fromkeys(scope_keys)]
+        return sorted((unit for page in pages for unit in page), key=lambda unit: unit.id, reverse=True)[:limit]
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         return self._units("units_with_text", scope_keys=to_json(scope_keys), canonical_key=canonical_key)
