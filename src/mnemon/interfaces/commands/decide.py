@@ -248,7 +248,7 @@ COMMANDS = {
         examples=(
             'mnemon decide "Retry at most thrice" --type risk --reason "it hammers the bank" --snapshot "incident 12"',
             f'mnemon decide "Retry five times" --revises {_ID} --type ux --reason "new bank" --evidence {_ID}',
-            "mnemon decide        # asks for everything, on a terminal",
+            "mnemon decide",
         ),
         arguments=_decide_arguments,
         run=_decide,
@@ -261,10 +261,8 @@ COMMANDS = {
             "export FOLDER (Markdown decision records in the forms of Nygard and MADR)."
         ),
         examples=(
-            "mnemon decisions --domain coding",
-            f"mnemon decisions history {_ID}",
+            "mnemon decisions load --domain coding",
             f"mnemon decisions relate {_ID} DEPENDS_ON {_ID}",
-            "mnemon decisions load --domain coding --json",
             "mnemon decisions import docs/adr --actor orchestrator:lead",
         ),
         arguments=_decisions_arguments,
