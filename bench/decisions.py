@@ -60,7 +60,7 @@ EDGES_MAX = 100_000
 BATCH = 5_000
 
 RATIO_MAX = 3.0
-LIMITED = ("active(domain)", "load(domain", "in_force", "recall")
+LIMITED = ("active(domain)", "load(domain", "in_force")
 REACHED = "impact, 100 reached"
 IMPACT_MS_MAX = 20.0
 
