@@ -122,8 +122,35 @@ def test_a_proposal_committed_again_gives_the_same_decision(lead, memory):
     proposal = lead.decisions.propose("Use SQLite", reason=WHY, evidence=[evidence(lead)])
     first = lead.decisions.commit(proposal)
     before = memory.stats().events
-    assert lead.decisions.commit(proposal).id == first.id
+    assert lead.decisions.commit(proposal).id == first.id == proposal.id
     assert memory.stats().events == before
+
+
+def test_a_proposal_committed_by_two_leads_is_one_decision(seats, lead, memory):
+    proposal = lead.decisions.propose("Use SQLite", reason=WHY, evidence=[evidence(lead)])
+    first = lead.decisions.commit(proposal)
+    assert seats.human().decisions.commit(proposal).id == first.id
+    assert len(lead.decisions.active()) == 1
+    seats.human().erase(first.id, "private")
+    with pytest.raises(Conflict, match="committed before"):
+        lead.decisions.commit(proposal)
+    stranger = seats.orchestrator(project="shop-2")
+    with pytest.raises(Conflict, match="committed before"):
+        stranger.decisions.commit(proposal)
+
+
+def test_what_holds_in_a_worktree_does_not_bind_the_project(seats, lead):
+    store = decided(lead, "Use SQLite")
+    agent = seats.agent()
+    local = agent.decisions.commit(
+        agent.decisions.propose(
+            "Never change", reason=WHY, evidence=[evidence(agent)], level="worktree", strength="axis"
+        )
+    )
+    agent.decisions.relate(local.id, "CONSTRAINS", store.id)
+    revised = lead.decisions.propose("Use WAL", reason=WHY, evidence=[evidence(lead)], revises=store.id)
+    assert revised.guardian.type == "ALLOW"
+    assert lead.decisions.commit(revised).version == 2
 
 
 def test_d3_what_is_committed_is_there_after_a_restart(tmp_path, clock):

@@ -139,17 +139,19 @@ def _firmest_first(decision: Decision) -> tuple[int, str]:
     return -decision.strength, decision.root_id
 
 
-def binding(reader: Reader, presence: Presence, root: str) -> list[Decision]:
+def binding(reader: Reader, presence: Presence, base: Decision) -> list[Decision]:
     """The decisions that constrain this one, the firmest first."""
-    sources = [one.source for one in reader.relations_to([root]) if one.type is RelationType.CONSTRAINS]
-    return sorted(_held(reader, presence, sources), key=_firmest_first)
+    sources = [one.source for one in reader.relations_to([base.root_id]) if one.type is RelationType.CONSTRAINS]
+    # What holds in one worktree only can't bind what holds in the whole project.
+    held = [one for one in _held(reader, presence, sources) if one.unit.level >= base.unit.level]
+    return sorted(held, key=_firmest_first)
 
 
 def guarded(
     reader: Reader, presence: Presence, strength: Strength, base: Decision | None, reached: Sequence[Decision]
 ) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
     """The guardian's verdict, and the axis and lock decisions that stand against the proposal."""
-    constraining = [] if base is None else binding(reader, presence, base.root_id)
+    constraining = [] if base is None else binding(reader, presence, base)
     against = [*([base] if base is not None else []), *constraining]
     conflicts = tuple(one for one in against if one.strength > Strength.NORMAL)
     return judged(strength, base, constraining, reached), conflicts
@@ -157,9 +159,9 @@ def guarded(
 
 def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decision:
     """Make a proposal a decision: the version it replaces goes out of force and this one comes in, in one act (D5)."""
-    earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), _key(proposal))
+    earlier = _committed(act, proposal)
     if earlier is not None:
-        return Decision(_stored(act, earlier.subject or ""))
+        return earlier
     act.require_at(Deed.WRITE, proposal.level, "commit a decision")
     base = None if proposal.base is None else _unchanged(act, proposal)
     if base is not None and base.unit.level > proposal.level:
@@ -167,7 +169,7 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
         act.require(Deed.WRITE, base.unit)
     _let_guardian_judge(act, proposal, base, override)
     evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
-    unit_id = new_id()
+    unit_id = proposal.id
     if base is not None:
         _out_of_force(act, base, unit_id, proposal.reason.summary)
     reason = proposal.reason.to_json() | ({"override": override} if override else {})
@@ -182,8 +184,24 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
         "importance": 0.5 + 0.15 * int(proposal.strength),
         "supersedes": None if base is None else base.id,
     }
-    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=_key(proposal))
+    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=proposal.key)
     return Decision(_stored(act, unit_id))
+
+
+def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
+    """What this proposal, or what was given the same key, became already: the decision has the proposal's id."""
+    unit = act.transaction.unit(proposal.id)
+    if unit is None and proposal.key is not None:
+        event = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), proposal.key)
+        unit = None if event is None else act.transaction.unit(event.subject or "")
+    if unit is None:
+        return None
+    if standing_of(unit) is None or not _is_visible(unit, act.presence):
+        raise Conflict(
+            f"Proposal {proposal.id} was committed before, and what came of it is gone or not to be seen from here.",
+            hint="Propose again.",
+        )
+    return Decision(unit)
 
 
 def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
@@ -216,10 +234,6 @@ def _verified(
         "citations": [Citation.human(actor.id).to_json()] if actor.kind == "human" else [],
         "attributes": attributes,
     }
-
-
-def _key(proposal: DecisionProposal) -> str:
-    return f"decision:{proposal.id}"
 
 
 def _stored(act: Act, unit_id: str) -> Unit:

@@ -137,7 +137,7 @@ def _imported(seat: Seat, file: _File, base: str | None, made: dict[str, str], *
     )
     # The same file gives the same decision, however often it is imported.
     key = blake2b(f"{file.name}\0{file.text}".encode(), digest_size=16).hexdigest()
-    decision = desk.commit(replace(proposal, id=f"{_TAG}-{key}"))
+    decision = desk.commit(replace(proposal, key=f"{_TAG}-{key}"))
     made[file.name] = decision.id
     if record.status in _ENDED and decision.is_active and not is_replaced:
         seat.reject(decision.id, f"{record.status} when it was imported")

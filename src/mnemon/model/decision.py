@@ -209,6 +209,7 @@ class DecisionProposal:
     """A decision that somebody might commit (D2). It lives in memory only, bound to the version it was made against.
 
     `conflicts` are the axis and lock decisions it revises or is constrained by; `guardian` is what they make of it.
+    The decision that it becomes has its `id`. With a `key`, another proposal with the same key becomes the same one.
     """
 
     id: str
@@ -223,3 +224,4 @@ class DecisionProposal:
     blast_radius: Impact
     conflicts: tuple[Decision, ...]
     guardian: GuardianVerdict
+    key: str | None = None
