@@ -479,6 +479,8 @@ def test_r10_recall_puts_decisions_before_knowledge_by_their_strength(full, seat
     assert tiers[:3] == [(3, "global axis"), (4, "coding axis"), (5, "coding lock")]
     assert (6, "coding normal") in tiers
     assert "ui axis" not in [text for _, text in tiers]
+    first = full.recall("coding axis and lock are words", k=1, domain="coding").items
+    assert [item.unit.content for item in first] == ["global axis"], "order outside, score inside"
     outside = {item.unit.content: item.tier for item in full.recall("coding axis lock normal", k=20).items}
     assert outside["global axis"] == 3
     assert outside["coding axis"] == 7

@@ -95,10 +95,27 @@ def test_a_memory_of_a_function_that_was_renamed_on_a_branch_is_kept_from_its_re
     assert withheld.unit_id == unit.id
     assert withheld.reason == "stale: src/auth.py no longer defines login"
     here = seat_at(memory, repo)
+    for sweep in memory._sweeps:
+        sweep.join()
+    assert memory.janitor(seat_at(memory, branch, worktree="feat")).archived == 0
     assert contents(here.recall("password login")) == ["login checks the password"]
     assert here.get(unit.id).status == "verified", "a branch archives nothing that the project still needs"
     git(repo, "merge", "-q", "feat/rename")
     assert contents(here.recall("password login")) == []
+
+
+def test_a_project_is_judged_on_its_default_branch_also_where_nobody_has_it_checked_out(memory, repo):
+    unit = known(memory, repo, "login checks the password", Citation.symbol("src/auth.py", "login"))
+    git(repo, "checkout", "-q", "-b", "feat/rename")
+    commit(repo, "rename", src__auth_py=AUTH.replace("def login", "def sign_in"))
+    seat = seat_at(memory, repo)
+    assert not seat.recall("password login").items
+    for sweep in memory._sweeps:
+        sweep.join()
+    assert memory.janitor(seat).archived == 0
+    assert seat.get(unit.id).status == "verified"
+    git(repo, "checkout", "-q", "main")
+    assert len(seat.recall("password login").items) == 1
 
 
 def test_another_signature_is_another_function_and_another_body_is_not(memory, repo):
