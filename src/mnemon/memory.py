@@ -778,10 +778,10 @@ class Seat:
             lambda reader: explain.explained(reader, unit, self.presence.stream, self.presence.visible_keys, now, rules)
         )
         view = self._code_view(None, None) if unit.is_bound_to_code else None
-        standing = None if view is None else view().standings([unit]).get(unit.id)
-        if standing is None:
+        bearing = None if view is None else view().bearings([unit]).get(unit.id)
+        if bearing is None:
             return told
-        return replace(told, here=(*((standing.reason,) if standing.reason else ()), *standing.notes))
+        return replace(told, here=(*((bearing.reason,) if bearing.reason else ()), *bearing.notes))
 
     def history(self, unit_id: str) -> list[Event]:
         """The unit's events, oldest first, without what they tell of units that this seat may not see."""

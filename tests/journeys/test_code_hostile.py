@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from test_code_memory import AUTH, commit, contents, git, known, person, seat_at, worktree
+from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
 
 import mnemon
 from mnemon import Actor, Citation, InvalidInput, Scope, StoreUnavailable
@@ -20,11 +20,7 @@ WITHOUT_LOGOUT = AUTH.partition("\n\n\ndef logout")[0]
 
 @pytest.fixture
 def repo(tmp_path):
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    git(folder, "-c", "init.defaultBranch=main", "init", "-q")
-    commit(folder, "begin", src__auth_py=AUTH, src__other_py="VALUE = 1\n")
-    return folder
+    return repository(tmp_path)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ _SAID_CHARS_MAX = 700
 
 
 @value
-class Standing:
+class Bearing:
     """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
 
     `is_borne_out` says that all it cites was found; what can't be told is neither stale nor borne out.
@@ -64,16 +64,16 @@ class CodeView:
         self._project = project
         self._by_commit = by_commit
 
-    def standings(self, units: Iterable[Unit]) -> dict[str, Standing]:
+    def bearings(self, units: Iterable[Unit]) -> dict[str, Bearing]:
         """What the code says of each unit it says anything about."""
         told = {unit.id: unit for unit in units if self._is_about(unit)}
         contained = self._contained(told.values())
-        found = {unit_id: self._standing(unit, contained) for unit_id, unit in told.items()}
-        stale = [told[unit_id] for unit_id, standing in found.items() if standing.is_stale]
+        found = {unit_id: self._bearing(unit, contained) for unit_id, unit in told.items()}
+        stale = [told[unit_id] for unit_id, bearing in found.items() if bearing.is_stale]
         files = self._files() if stale and self._files is not None else None
         if files is not None:
             # What is not committed yet is not gone.
-            found |= {unit_id: here for unit_id, here in files.standings(stale).items() if not here.is_stale}
+            found |= {unit_id: here for unit_id, here in files.bearings(stale).items() if not here.is_stale}
         return found
 
     @property
@@ -93,7 +93,7 @@ class CodeView:
         head = (self._commit or self._codebase.head()) if commits else None
         return self._codebase.history.contains(head, sorted(commits)) if head is not None else {}
 
-    def _standing(self, unit: Unit, contained: Mapping[str, bool | None]) -> Standing:
+    def _bearing(self, unit: Unit, contained: Mapping[str, bool | None]) -> Bearing:
         begin, end = unit.valid_from_commit, unit.valid_to_commit
         notes = tuple(
             f"Commit {commit[:_SHOWN]} is not in this repository (any more), so its time decides."
@@ -101,7 +101,7 @@ class CodeView:
             if commit and commit in contained and contained[commit] is None
         )
         if begin and contained.get(begin) is False:
-            return Standing(f"out of validity: holds from commit {begin[:_SHOWN]} on, which is not in this branch")
+            return Bearing(f"out of validity: holds from commit {begin[:_SHOWN]} on, which is not in this branch")
         replaced_elsewhere = bool(end) and contained.get(end or "") is False
         if replaced_elsewhere:
             notes += (f"Replaced by {unit.superseded_by} in commit {str(end)[:_SHOWN]}, which is not in this branch.",)
@@ -111,12 +111,12 @@ class CodeView:
             if citation.kind in OF_CODE:
                 found = self._followed(citation, moves)
                 if found.state == "gone":
-                    return Standing(_said(f"stale: {found.reason}"), is_stale=True)
+                    return Bearing(_said(f"stale: {found.reason}"), is_stale=True)
                 is_borne_out = is_borne_out and found.state == "holds"
                 if found.reason:
                     notes += (_said(f"{found.reason}."),)
         notes += tuple(_said(f"{old} is now {new}.") for old, new in moves.items())
-        return Standing(
+        return Bearing(
             is_borne_out=is_borne_out,
             notes=notes,
             replaced_elsewhere=replaced_elsewhere,

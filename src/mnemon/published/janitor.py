@@ -90,16 +90,16 @@ def _units(ledger: Ledger) -> Iterator[Unit]:
 
 def _sweep(ledger: Ledger, unit: Unit, view: CodeView) -> str | None:
     """Archive the unit if its code is gone, follow it if it moved, revive it if the code is back."""
-    standing = view.standings([unit]).get(unit.id)
-    if standing is None:
+    bearing = view.bearings([unit]).get(unit.id)
+    if bearing is None:
         return None
-    if unit.live and standing.is_stale:
-        reason = standing.reason or _STALE
+    if unit.live and bearing.is_stale:
+        reason = bearing.reason or _STALE
         return _changed(ledger, unit, _ARCHIVED, lambda act: archive(act, unit.id, reason, unit.version))
-    if unit.live and standing.moves:
-        return _changed(ledger, unit, _MOVED, lambda act: move(act, unit.id, dict(standing.moves), unit.version))
+    if unit.live and bearing.moves:
+        return _changed(ledger, unit, _MOVED, lambda act: move(act, unit.id, dict(bearing.moves), unit.version))
     was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(_STALE)
-    if was_stale and standing.is_borne_out and unit.erased_at is None:
+    if was_stale and bearing.is_borne_out and unit.erased_at is None:
         return _changed(ledger, unit, _REVIVED, lambda act: revive(act, unit.id, "the code is back", unit.version))
     return None
 

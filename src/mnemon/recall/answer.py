@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemon.code.view import CodeView, Standing
+    from mnemon.code.view import Bearing, CodeView
     from mnemon.config import RecallRules
     from mnemon.model.presence import Presence
     from mnemon.model.sketch import Sketch
@@ -73,7 +73,7 @@ class Recall:
         self._visible = presence.visible_keys
         self._code = code
         self._view: CodeView | None = None
-        self._standings: dict[str, Standing] = {}
+        self._bearings: dict[str, Bearing] = {}
         self._intent = ""
         self._notes: list[str] = []
         # What this reader's code no longer bears out, or only under another name.
@@ -237,20 +237,20 @@ class Recall:
         if bound and self._code is not None:
             # One view for the whole recall, so that its patience is one too.
             self._view = self._view or self._code()
-        self._standings = self._view.standings(bound) if bound and self._view is not None else {}
+        self._bearings = self._view.bearings(bound) if bound and self._view is not None else {}
 
     def _judged(self, unit: Unit) -> tuple[str | None, tuple[str, ...], Unit]:
         """Why the unit is withheld, if it is; what its reader should know; and the unit as it stands here."""
-        standing = self._standings.get(unit.id)
-        if standing is None:
+        bearing = self._bearings.get(unit.id)
+        if bearing is None:
             return withheld_reason(unit, self._now, self._as_of), (), unit
-        elsewhere = standing.replaced_elsewhere
-        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or standing.reason
-        if reason is standing.reason and (standing.is_stale or standing.moves):
+        elsewhere = bearing.replaced_elsewhere
+        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or bearing.reason
+        if reason is bearing.reason and (bearing.is_stale or bearing.moves):
             self.unsettled.append(unit)
         if elsewhere and unit.status is Status.DEPRECATED:
             unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
-        return reason, standing.notes, unit
+        return reason, bearing.notes, unit
 
     def _answered(
         self, reader: Reader, items: Sequence[Recalled], withheld: dict[str, str], past: Sequence[str]
