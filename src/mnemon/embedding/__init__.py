@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mnemon.embedding.endpoint import EndpointEmbedder
     from mnemon.embedding.ngram import NgramHashEmbedder
     from mnemon.embedding.onnx import OnnxEmbedder
+    from mnemon.embedding.question import QuestionEmbedder
     from mnemon.embedding.rarity import Frequencies
     from mnemon.embedding.sentence import SentenceEncoder
     from mnemon.embedding.snapshot import Snapshot
@@ -27,6 +28,7 @@ _HOME_OF = {
     "Frequencies": "mnemon.embedding.rarity",
     "NgramHashEmbedder": "mnemon.embedding.ngram",
     "OnnxEmbedder": "mnemon.embedding.onnx",
+    "QuestionEmbedder": "mnemon.embedding.question",
     "SentenceEncoder": "mnemon.embedding.sentence",
     "Snapshot": "mnemon.embedding.snapshot",
     "SparseVector": "mnemon.embedding.sparse",
@@ -43,6 +45,7 @@ __all__ = [
     "Frequencies",
     "NgramHashEmbedder",
     "OnnxEmbedder",
+    "QuestionEmbedder",
     "SentenceEncoder",
     "Snapshot",
     "SparseVector",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from mnemon.embedding import ngram, words
+from mnemon.embedding import ngram, question, words
 from mnemon.embedding.sparse import SparseVector
 from mnemon.errors import InvalidInput
 from mnemon.model.value import value
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class SparseEmbedder(Protocol):
-        """What can make a snapshot: `NgramHashEmbedder` or `BagOfWordsEmbedder`."""
+        """What can make a snapshot: `NgramHashEmbedder`, `QuestionEmbedder` or `BagOfWordsEmbedder`."""
 
         @property
         def id(self) -> str: ...
@@ -80,7 +80,9 @@ class Snapshot:
 
 
 def _id_of(state: Mapping[str, Any]) -> str:
-    return words.id_of(state) if "frequencies" in state else ngram.id_of(state)
+    if "frequencies" in state:
+        return words.id_of(state)
+    return question.id_of(state) if "featuresVersion" in state else ngram.id_of(state)
 
 
 def _vector(items: Any, embedder_id: str) -> SparseVector[Any]:

@@ -1,0 +1,224 @@
+"""The embedder of questions: one question in other words stays near, another question in the same words does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from math import sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.embedding import NgramHashEmbedder, QuestionEmbedder, Snapshot, cosine, ngram, question
+from mnemon.errors import InvalidInput
+from mnemon.text.canonical import canonical
+
+ENGLISH = "Which service retries a failed checkout, and how often?"
+KOREAN = "결제가 실패하면 어떤 서비스가 API를 다시 호출하나요?"
+TEXTS = [ENGLISH, KOREAN, "ab", "👍🏽 日本語 café ½ 10²", "lone \ud800 surrogate", "ᄀ ㄱㅏ 각", "how is it", "", "..."]
+GOLDEN = {
+    ENGLISH: "05b4e474b500fa72c52d4456e2943ea874b6f12baa7d58792be0fa7515c03c6d",
+    KOREAN: "8daf45a2001d6039ab96a17ebaef76b6e4f7fb77cc922340f0c2b1642f84b7f1",
+}
+mixed = st.text(max_size=80) | st.text(alphabet="aB1_ .'가나다를까OS하했ㄱ\u1100\u11a8\ud800日", max_size=60)
+
+
+def digest(vector) -> str:
+    """Every place and every bit of every weight."""
+    return hashlib.sha256(",".join(f"{place}:{weight.hex()}" for place, weight in vector.items()).encode()).hexdigest()
+
+
+def alike(left: str, right: str) -> float:
+    embed = QuestionEmbedder().embed
+    return cosine(embed(left), embed(right))
+
+
+@pytest.mark.parametrize("text", [ENGLISH, KOREAN])
+def test_the_vectors_are_these_bit_for_bit(text):
+    assert digest(QuestionEmbedder().embed(text)) == GOLDEN[text]
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "4711"])
+def test_another_process_makes_the_same_vectors(hash_seed):
+    script = (
+        "import json, sys\nfrom mnemon.embedding import QuestionEmbedder\n"
+        "state, texts = json.loads(sys.stdin.read())\nembedder = QuestionEmbedder()\nembedder.import_state(state)\n"
+        "print(json.dumps([[[p, w.hex()] for p, w in embedder.embed(t).items()] for t in texts]))"
+    )
+    embedder = QuestionEmbedder(4_096, 7, (2, 4))
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input=json.dumps([embedder.export_state(), TEXTS]),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "LC_ALL": "C"},
+    )
+    there = [{place: float.fromhex(weight) for place, weight in vector} for vector in json.loads(done.stdout)]
+    assert there == [embedder.embed(text) for text in TEXTS]
+
+
+@given(mixed)
+def test_any_text_has_a_vector_of_length_one_or_none_if_it_holds_nothing(text):
+    vector = QuestionEmbedder(64, ngram_range=(2, 3)).embed(text)
+    assert all(0 <= place < 64 and weight > 0 for place, weight in vector.items())
+    assert list(vector) == sorted(vector)
+    assert not vector or sqrt(sum(weight * weight for weight in vector.values())) == pytest.approx(1.0, abs=1e-12)
+    assert bool(vector) == bool(canonical(text))
+
+
+@given(mixed)
+def test_the_same_text_has_the_same_bits_and_so_has_its_canonical_form(text):
+    once, again = QuestionEmbedder().embed(text), QuestionEmbedder().embed(text)
+    assert digest(once) == digest(again)
+    assert digest(QuestionEmbedder().embed(canonical(text))) == digest(once)
+
+
+def test_a_text_of_nothing_is_alike_to_nothing():
+    for nothing in ("", "  ", "\n"):
+        assert QuestionEmbedder().embed(nothing) == {}
+    assert alike("", ENGLISH) == 0.0
+    assert alike("...", "?!") == 0.0
+
+
+def test_spacing_case_and_the_question_mark_change_nothing():
+    for left, right in [
+        ("에이전트OS 설계 문서 링크", "에이전트 os 설계 문서 링크"),
+        ("결제 재시도는 어디서 하나요?", "결제재시도는 어디서하나요"),
+        ("Where is  the Gateway?", "where is the gateway"),
+    ]:
+        assert QuestionEmbedder().embed(left) == QuestionEmbedder().embed(right)
+        assert alike(left, right) == pytest.approx(1.0)
+
+
+def test_who_does_it_to_whom_still_counts():
+    for left, right in [
+        ("Does the gateway call billing?", "Does billing call the gateway?"),
+        ("게이트웨이가 결제를 호출하나요?", "결제가 게이트웨이를 호출하나요?"),
+        (
+            "Should the orders server start before the stock server?",
+            "Should the stock server start before the orders server?",
+        ),
+        ("스테이징에서 운영으로 데이터를 옮기려면?", "운영에서 스테이징으로 데이터를 옮기려면?"),
+    ]:
+        assert 0.5 < alike(left, right) < 0.96
+
+
+def test_what_is_asked_still_counts():
+    for left, right in [
+        ("Why do the nightly backups fail?", "When do the nightly backups fail?"),
+        ("What's the reason of the nightly failures?", "Who's the reason of the nightly failures?"),
+        ("운영 환경에서 토큰을 언제 검증하나요?", "운영 환경에서 토큰을 왜 검증하나요?"),
+    ]:
+        assert alike(left, right) < 0.96
+
+
+@pytest.mark.parametrize("right", ["배포 어떻게 해요?", "배포를 어떻게 합니까"])
+def test_particles_and_politeness_leave_a_korean_question_near(right):
+    asked = "배포는 어떻게 하나요?"
+    assert alike(asked, right) >= 0.75 > alike(asked, "환불은 어떻게 하나요?")
+
+
+def test_function_words_and_inflections_leave_an_english_question_near():
+    asked = "How do I deploy the service?"
+    for right in ("How do we deploy this service?", "how can I deploy services"):
+        assert alike(asked, right) >= 0.75 > alike(asked, "How do I refund the order?")
+
+
+def test_it_brings_wordings_nearer_than_the_plain_one_does_and_leaves_other_questions_far():
+    plain = NgramHashEmbedder().embed
+    asked, reworded, other = "로그는 어디에 저장되나요?", "로그 저장 위치가 어디죠?", "캐시는 언제 비워지나요?"
+    assert alike(asked, reworded) > cosine(plain(asked), plain(reworded)) + 0.1
+    assert alike(asked, other) < 0.5
+
+
+def test_the_state_survives_json():
+    embedder = QuestionEmbedder(512, 99, (2, 6))
+    state = embedder.export_state()
+    names = {"ngramRange", "dim", "seed", "hashAlgo", "normVersion", "featuresVersion", "tokensVersion"}
+    assert set(state) == names
+    other = QuestionEmbedder()
+    other.import_state(json.loads(json.dumps(state)))
+    assert other.export_state() == state
+    assert other.id == embedder.id == question.id_of(state)
+    assert (other.ngram_range, other.dim, other.seed) == ((2, 6), 512, 99)
+    assert [other.embed(text) for text in TEXTS] == [embedder.embed(text) for text in TEXTS]
+
+
+BAD_STATES = [
+    ({"ngramRange": [5, 3]}, "make no embedder"),
+    ({"ngramRange": None}, "make no embedder"),
+    ({"dim": 0}, "make no embedder"),
+    ({"dim": True}, "make no embedder"),
+    ({"seed": 1 << 64}, "make no embedder"),
+    ({"hashAlgo": "md5"}, "can't be made here"),
+    ({"normVersion": 999}, "can't be made here"),
+    ({"featuresVersion": 999}, "can't be made here"),
+    ({"tokensVersion": 999}, "can't be made here"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), BAD_STATES, ids=str)
+def test_a_bad_or_a_newer_state_is_refused_with_a_hint_and_changes_nothing(change, why):
+    embedder = QuestionEmbedder()
+    before = embedder.export_state(), embedder.id
+    with pytest.raises(InvalidInput, match=why) as refused:
+        embedder.import_state(embedder.export_state() | change)
+    assert refused.value.hint
+    assert (embedder.export_state(), embedder.id) == before
+
+
+@pytest.mark.parametrize("lacking", sorted(QuestionEmbedder().export_state()))
+def test_a_state_without_one_of_its_parts_is_refused(lacking):
+    state = QuestionEmbedder().export_state()
+    del state[lacking]
+    with pytest.raises(InvalidInput, match=lacking) as refused:
+        QuestionEmbedder().import_state(state)
+    assert refused.value.hint
+
+
+def test_the_state_of_the_plain_embedder_is_refused():
+    with pytest.raises(InvalidInput, match="featuresVersion"):
+        QuestionEmbedder().import_state(NgramHashEmbedder().export_state())
+
+
+def test_bad_settings_are_refused():
+    for settings in [(-1, 0, (3, 5)), (16, -1, (3, 5)), (16, 0, (3, 2))]:
+        with pytest.raises(InvalidInput) as refused:
+            QuestionEmbedder(*settings)
+        assert refused.value.hint
+
+
+@given(st.sampled_from([1, 64, 16_384]), st.sampled_from([0, 20_251, (1 << 64) - 1]), st.sampled_from([(3, 3), (1, 4)]))
+def test_r18_the_id_tells_settings_apart_and_is_never_that_of_the_plain_one(dim, seed, ngram_range):
+    embedder, usual = QuestionEmbedder(dim, seed, ngram_range), QuestionEmbedder()
+    assert (embedder.id == usual.id) == (embedder.export_state() == usual.export_state())
+    assert embedder.id != NgramHashEmbedder(ngram_range, dim, seed).id == ngram.id_of(embedder.export_state())
+
+
+def test_r18_its_vectors_are_not_compared_with_those_of_the_plain_one():
+    with pytest.raises(InvalidInput, match="can't be compared"):
+        cosine(QuestionEmbedder().embed(ENGLISH), NgramHashEmbedder((3, 3)).embed(ENGLISH))
+
+
+def test_a_snapshot_knows_whose_vectors_it_holds():
+    here = QuestionEmbedder()
+    snapshot = Snapshot.from_json(json.loads(json.dumps(Snapshot.of(here, {"a": ENGLISH, "b": KOREAN}).to_json())))
+    assert snapshot.embedder_id == here.id
+    assert snapshot.reembedded(here) is snapshot
+    assert not snapshot.comparable_with(NgramHashEmbedder((3, 3)))
+    assert not snapshot.comparable_with(QuestionEmbedder(seed=1))
+    assert snapshot.vectors == {"a": here.embed(ENGLISH), "b": here.embed(KOREAN)}
+
+
+def test_a_snapshot_by_another_version_is_read_and_made_again():
+    here = QuestionEmbedder()
+    record = Snapshot.of(here, {"a": ENGLISH}).to_json()
+    record["embedder"] = record["embedder"] | {"featuresVersion": 99}
+    foreign = Snapshot.from_json(record)
+    assert not foreign.comparable_with(here)
+    assert foreign.reembedded(here) == Snapshot.of(here, {"a": ENGLISH})

@@ -1,0 +1,496 @@
+"""Mentions: an entity is meant by any spelling of its names, as whole words, and by the longest name alone."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mnemon.errors import InvalidInput
+from mnemon.text.mentions import NAME_CHARS_MAX, Mentions, mentions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+MENTIONED = [
+    # Case, spelling and spacing of Latin names
+    ("Redis", "is redis down?"),
+    ("redis", "REDIS is down"),
+    ("GitHub Actions", "why does github actions fail"),
+    ("GitHub", "the Github token"),
+    ("github", "GitHub is slow"),
+    ("PaymentService", "the payment service"),
+    ("PaymentService", "payment_service"),
+    ("PaymentService", "payment-service restarted"),
+    ("PaymentService", "paymentservice"),
+    ("payment_service", "call PaymentService now"),
+    ("payment-service", "payment   \n service"),
+    ("Payment Service", "PAYMENT_SERVICE is set"),
+    ("HTTPServerPool", "http_server_pool"),
+    ("HTTPServerPool", "HTTP server-pool"),
+    ("user id", "userId"),
+    ("utf8Decoder", "the utf8 decoder"),
+    ("set up", "setup"),
+    ("Ｒｅｄｉｓ", "redis"),
+    ("pay-svc", "pay‑svc is down"),
+    ("pay-svc", "pay–svc is down"),
+    ("Straße", "STRASSE"),
+    ("café", "CAFE\u0301 table"),
+    ("O'Brien", "ask O’Brien"),
+    ("redis", "re\u00addis"),
+    ("'orders'", "the orders table"),
+    ("Yahoo!", "yahoo is back"),
+    # What may follow and precede
+    ("gateway", "both gateways fail"),
+    ("Gateway", "the gateways' logs"),
+    ("redis", "redis's memory"),
+    ("redis", "Redis’s memory"),
+    ("redis", "(redis)"),
+    ("redis", '"redis", then'),
+    ("redis", "'redis'는 왜"),
+    ("redis", "`redis`"),
+    ("redis", "**redis**"),
+    ("redis", "redis."),
+    ("redis", "redis... really"),
+    ("redis", "well...redis"),
+    ("redis", "redis: why?"),
+    ("redis", "- redis\n- kafka"),
+    ("redis", "-redis"),
+    ("redis", "app -> redis"),
+    ("redis", "redis->app"),
+    ("redis", "redis()"),
+    ("redis", "kafka,redis"),
+    ("redis", "redis+kafka"),
+    ("alice", "ask @alice"),
+    ("ops", "in #ops"),
+    ("redis", "-----redis-----"),
+    ("redis", "redis/ is a folder"),
+    ("v1", "is v1, not v2"),
+    ("C", "in C, not C++"),
+    # Particles after Latin names
+    ("PaymentService", "PaymentService를 고쳐줘"),
+    ("Redis", "Redis는 왜 느려?"),
+    ("S3", "S3에서 읽는다"),
+    ("S3", "s3에서만 읽나요"),
+    ("API", "API인가요?"),
+    ("API", "API인 경우"),
+    ("commit", "commit하면 된다"),
+    ("redis", "redis's는"),
+    ("gateway", "gateways를"),
+    ("redis", "Redis.그런데 왜"),
+    ("redis", "카프카/Redis"),
+    ("redis", "Redis/카프카"),
+    # Korean names
+    ("결제", "결제가 안 돼"),
+    ("결제", "결제"),
+    ("결제", "결제?"),
+    ("결제", "'결제'를"),
+    ("결제", "결제API"),
+    ("결제", "API결제"),
+    ("결제", "결제/주문"),
+    ("결제", "결제입니다"),
+    ("결제", "결제인가요?"),
+    ("결제", "결제예요"),
+    ("결제", "결제인지는 모른다"),
+    ("결제", "결제라고요"),
+    ("결제", "결제에서는"),
+    ("결제", "결제로부터는"),
+    ("결제", "결제까지도"),
+    ("결제", "결제하고 주문"),
+    ("결제", "결제ㅋㅋ"),
+    ("서버", "서버엔 없네요"),
+    ("서버", "서버였는데요"),
+    ("서버", "서버뿐만이 아니라"),
+    ("서버", "그게 서버죠"),
+    ("주문", "주문으로부터는"),
+    ("주문", "주문이에요"),
+    ("주문", "주문이랑"),
+    ("주문", "주문들이"),
+    ("주문", "주문들에게서도"),
+    ("주문", "주문밖에는"),
+    ("메일", "메일로 보내"),
+    ("결제 서비스", "결제서비스는 어디?"),
+    ("결제서비스", "결제 서비스에서"),
+    ("결제서비스", "결제  \n서비스"),
+    ("결제 서비스", "결제-서비스"),
+    ("결제 서비스", "결제_서비스의"),
+    ("결제 일", "결제일"),
+    ("결제", "\u1100\u1167\u11af\u110c\u1166를"),
+    ("팀", "우리 팀은"),
+    ("팀", "팀"),
+    ("키", "키가 없다"),
+    # Mixed names
+    ("에이전트OS", "에이전트 OS는"),
+    ("에이전트 OS", "에이전트os"),
+    ("에이전트 OS", "에이전트OS를"),
+    ("OS 에이전트", "OS에이전트가"),
+    ("결제 API v2", "결제API v2로"),
+    ("3팀 서버", "3 팀서버는"),
+    # Paths, addresses, and names with marks
+    ("src/auth.py", "see src/auth.py."),
+    ("src/auth.py", "SRC/Auth.py를 봐"),
+    ("src/auth.py", "at src/auth.py:12"),
+    ("src/auth.py", "at src/auth.py:12:5, in"),
+    ("src/auth.py", "src/auth.py:12-20에서"),
+    ("src/my-auth.py", "(src/my-auth.py)"),
+    ("auth.py", "auth.py:3"),
+    ("ops@example.com", "mail ops@example.com!"),
+    ("ops@example.com", "<ops@example.com>"),
+    ("ops@example.com", "ops@example.com으로"),
+    ("https://example.com/pay", "open https://example.com/pay, please"),
+    ("svc:payment", "is svc:payment up"),
+    ("node.js", "Node.js에서"),
+    ("v1.2", "since v1.2."),
+    (".env", "in .env"),
+    ("C++", "C++로"),
+    ("C#", "C#?"),
+    ("--force", "with --force"),
+    ("__init__", "in __init__"),
+    ("_private", "call _private()"),
+    ("docs/my file.md", "docs/my\nfile.md"),
+    ("नि", "नि है"),
+]
+
+NOT_MENTIONED = [
+    # Inside a word
+    ("pay", "payment"),
+    ("v1", "v12"),
+    ("user", "superuser"),
+    ("payment", "PaymentService"),
+    ("S3", "S3bucket"),
+    ("redis", "redis2"),
+    ("a", "naïve"),
+    ("न", "नि"),
+    # Inside an identifier
+    ("svc", "pay-svc"),
+    ("pay", "pay-svc"),
+    ("user", "user_name"),
+    ("user", "/user/list"),
+    ("user", "/user"),
+    ("user", "user.name"),
+    ("name", "user.name"),
+    ("user", "user:1"),
+    ("user", "std::user"),
+    ("user", "_user"),
+    ("user", "user_"),
+    ("user", "--user"),
+    ("user", "user@example.com"),
+    ("example", "user@example"),
+    ("payment", "payment_service"),
+    ("payment service", "payment_service_client"),
+    ("payment service", "my-payment service"),
+    ("service", "src\\service\\x"),
+    ("http", "http://x"),
+    ("user", "user_이름"),
+    ("user", "user-이름"),
+    ("redis", "캐시-redis"),
+    # Not the same words
+    ("payment service", "payment, service"),
+    ("payment service", "payment - service"),
+    ("payment service", "payment.service"),
+    ("payment service", "payment"),
+    ("github", "git hub"),
+    ("APIs", "ap is"),
+    ("S3", "s 3"),
+    ("payment service", "service payment"),
+    ("can", "can't"),
+    ("t", "can't"),
+    ("s", "it's"),
+    ("1", "1,000"),
+    ("000", "1,000"),
+    ("1", "1.5"),
+    ("C", "C++"),
+    ("C", "C#"),
+    # Plurals only of plain words of four letters
+    ("API", "APIs"),
+    ("db1x", "db1xs"),
+    ("PaymentService", "PaymentServices"),
+    ("gateway", "gatewayss"),
+    # What follows is no particle
+    ("S3", "S3버킷"),
+    ("Redis", "Redis서버"),
+    ("API", "결제API"),
+    ("결제", "대결제"),
+    ("결제", "결제일"),
+    ("결제", "결제서비스"),
+    ("결제", "결제의도"),
+    ("결제", "결제도로"),
+    ("결제", "결제했다"),
+    ("주문", "주문서"),
+    ("주문", "주문가"),
+    ("주문", "재주문은"),
+    ("주문서", "주문 서로 다른"),
+    ("고객사", "고객 사이에서"),
+    ("검색", "검색어를"),
+    ("진화", "진화론"),
+    ("관리", "관리인은"),
+    ("서비스", "결제서비스"),
+    ("결제", "결제" + "까지" * 7),
+    # One syllable stands alone
+    ("팀", "팀장"),
+    ("팀", "QA팀"),
+    ("팀", "팀2"),
+    ("표", "표면"),
+    ("필", "필요"),
+    # Paths and addresses are whole
+    ("src/auth.py", "app/src/auth.py"),
+    ("src/auth.py", "src/auth.pyc"),
+    ("src/auth.py", "src/auth.py.bak"),
+    ("src/auth.py", "src/auth.py/x"),
+    ("src/auth.py", "src/auth.py:x"),
+    ("src/my-auth.py", "src/my_auth.py"),
+    ("src", "src/auth.py"),
+    ("auth.py", "src/auth.py"),
+    ("ops@example.com", "devops@example.com"),
+    ("ops@example.com", "my.ops@example.com"),
+    ("ops@example.com", "ops@example.com.kr"),
+    ("https://example.com/pay", "https://example.com/pay/v2"),
+    ("https://example.com/pay", "https://example.com/pay?x=1"),
+    ("https://example.com", "https://example.com:8080"),
+    ("v1.2", "v1.2.3"),
+    ("env", ".env"),
+    (".env", "config/.env"),
+    (".env", "x.env"),
+    ("C++", "C++17"),
+    ("private", "_private"),
+    # Nothing there
+    ("redis", ""),
+    ("redis", "..."),
+    ("redis", "\ud800"),
+]
+
+SAMPLES = """
+redis Redis redis's gateways payment_service PaymentService payment service pay 결제 결제는 서비스 결제서비스 주문서 팀
+는 에이전트 OS src/auth.py src auth.py:12 ops@example.com v1.2 . , - -- _ : / ' " ( ) ... 의도 ² ½
+"""
+WORDS = st.sampled_from([*SAMPLES.split(), "\u0301", "\ud800"])
+TEXTS = st.text(max_size=60) | st.lists(WORDS | st.sampled_from(["", " ", "\n"]), max_size=12).map("".join)
+NAMES = (
+    st.text(min_size=1, max_size=30)
+    | st.lists(WORDS, min_size=1, max_size=4).map("".join)
+    | st.lists(WORDS, min_size=1, max_size=4).map(" ".join)
+)
+
+
+def held(**names: list[str]) -> Mentions:
+    known = Mentions()
+    for entity_id, listed in names.items():
+        known.add(entity_id, listed)
+    return known
+
+
+@pytest.mark.parametrize(("name", "text"), MENTIONED)
+def test_a_name_is_found_in_its_spellings_and_before_what_may_follow(name: str, text: str) -> None:
+    assert mentions([name], text)
+    assert mentions([name], f"왜 {text} ?")
+
+
+@pytest.mark.parametrize(("name", "text"), NOT_MENTIONED)
+def test_a_name_is_not_found_in_another_word_or_identifier(name: str, text: str) -> None:
+    assert not mentions([name], text)
+    assert not mentions([name], f"why {text} ?")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("결제 서비스가 느려요", ["svc"]),
+        ("결제 서비스와 결제", ["svc", "domain"]),
+        ("결제와 결제서비스와 결제", ["domain", "svc"]),
+        ("서비스를 봐", ["any"]),
+        ("redis cluster", ["cluster"]),
+        ("redis clusters", ["redis"]),
+        ("the payment service bus", ["pay", "bus"]),
+        ("gateways", ["gates"]),
+        ("a gateway", ["gate"]),
+    ],
+)
+def test_inside_a_longer_name_no_other_is_mentioned(text: str, expected: list[str]) -> None:
+    known = held(domain=["결제"], svc=["결제 서비스"], any=["서비스"], redis=["Redis"], cluster=["Redis Cluster"])
+    known.add("pay", ["payment service"])
+    known.add("bus", ["service bus"])
+    known.add("gate", ["gateway"])
+    known.add("gates", ["gateways"])
+    assert known.found_in(text) == expected
+
+
+def test_entities_come_by_first_mention_and_once() -> None:
+    known = held(pay=["Payment Service", "결제 서비스", "pay-svc"], db=["orders"], cache=["Redis"])
+    assert known.found_in("Redis, orders, pay-svc, redis와 결제서비스") == ["cache", "db", "pay"]
+
+
+def test_a_name_stays_when_another_of_its_size_goes() -> None:
+    known = held(first=["server one"], second=["server two"])
+    known.remove("first")
+    assert known.found_in("server one, server two") == ["second"]
+
+
+def test_a_name_of_two_entities_mentions_both() -> None:
+    assert held(a=["Orders"], b=["orders"], c=["or ders"]).found_in("the orders") == ["a", "b", "c"]
+    assert held(a=["Orders"], b=["orders"], c=["or ders"]).found_in("the or ders") == ["c"]
+
+
+def test_adding_again_extends_and_removing_forgets() -> None:
+    known = held(pay=["PaymentService"])
+    known.add("pay", ["결제", "PaymentService"])
+    known.add("other", ["payment service", "결재"])
+    assert known.names_of("pay") == ["PaymentService", "결제"]
+    assert known.found_in("결제 payment-service") == ["pay", "other"]
+    known.remove("pay")
+    known.remove("pay")
+    assert known.names_of("pay") == []
+    assert known.found_in("결제 payment-service 결재") == ["other"]
+    known.remove("other")
+    assert known.found_in("결제 payment-service 결재") == []
+    known.add("pay", ["결제"])
+    assert known.found_in("결제 payment-service 결재") == ["pay"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "  ", "...", "--", "_", "\u200b", "「」", "a" * (NAME_CHARS_MAX + 1), "\ufdfa" * 50]
+)
+def test_what_can_be_no_name_is_refused_and_nothing_is_added(name: str) -> None:
+    known = Mentions()
+    with pytest.raises(InvalidInput) as refused:
+        known.add("x", ["fine", name])
+    assert refused.value.hint
+    assert known.names_of("x") == []
+    assert known.found_in("fine") == []
+
+
+def test_a_name_of_the_longest_size_is_found() -> None:
+    name = "a " * (NAME_CHARS_MAX // 2 - 1) + "b"
+    assert mentions([name], f"x {name} x")
+
+
+@given(TEXTS, st.lists(NAMES, max_size=4))
+def test_no_text_raises_and_only_known_entities_are_found(text: str, names: list[str]) -> None:
+    known = Mentions()
+    accepted = [str(at) for at, name in enumerate(names) if accepts(known, str(at), name)]
+    found = known.found_in(text)
+    assert set(found) <= set(accepted)
+    assert len(found) == len(set(found))
+
+
+@given(NAMES)
+@example("'redis.'")
+@example("--a")
+@example("user_")
+@example("İstanbul")
+@example("ŉA")
+@example("a-.")
+@example("a\u0345\u0301B")
+@example("주문 서")
+def test_a_name_alone_mentions_its_entity(name: str) -> None:
+    known = Mentions()
+    if accepts(known, "x", name):
+        assert known.found_in(name) == ["x"]
+        assert known.found_in(f" {name}\n") == ["x"]
+        assert known.found_in(f"({name})") == ["x"]
+
+
+@given(TEXTS, st.lists(NAMES, min_size=1, max_size=4), NAMES)
+def test_another_entity_only_takes_mentions_by_being_mentioned_itself(text: str, names: list[str], other: str) -> None:
+    known = Mentions()
+    for at, name in enumerate(names):
+        accepts(known, str(at), name)
+    before = known.found_in(text)
+    if accepts(known, "other", other):
+        after = known.found_in(text)
+        rest = [entity_id for entity_id in after if entity_id != "other"]
+        assert set(rest) <= set(before)
+        assert rest == before or "other" in after
+        known.remove("other")
+        assert known.found_in(text) == before
+
+
+@given(st.lists(st.sampled_from(["payment", "service", "http", "pool", "v2"]), min_size=2, max_size=4), st.data())
+def test_the_spellings_of_an_identifier_are_one_name(words: list[str], data: st.DataObject) -> None:
+    camel = words[0] + "".join(map(str.capitalize, words[1:]))
+    spellings = ["_".join(words), "-".join(words), " ".join(words), camel, "_".join(words).upper()]
+    name, text = data.draw(st.sampled_from(spellings)), data.draw(st.sampled_from(spellings))
+    assert mentions([name], f"see {text}, please")
+
+
+@given(st.sampled_from(["결제 서비스 서버", "에이전트 OS 설계", "주문 데이터 창고"]), st.data())
+def test_the_spacing_of_a_korean_name_does_not_count(name: str, data: st.DataObject) -> None:
+    spaced = "".join(data.draw(st.sampled_from(["", " ", "\n "])) if part == " " else part for part in name)
+    assert mentions([name], f"그 {spaced}에서는")
+    assert mentions([spaced], f"그 {name}에서는")
+
+
+def steps(known: Mentions, text: str) -> int:
+    """How many lines run for finding what the text mentions."""
+    count = 0
+
+    def tracer(frame: FrameType, event: str, _: object) -> object:
+        nonlocal count
+        if "mentions" not in frame.f_code.co_filename:
+            return None
+        count += event == "line"
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)  # type: ignore[arg-type]
+    try:
+        known.found_in(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+HOSTILE = [
+    "a_",
+    "a",
+    "a ",
+    "결제",
+    "결제 ",
+    "결제에서",
+    "a.",
+    "-",
+    "_",
+    "/a",
+    "a'",
+    "redis ",
+    "a\u0301\u0323",
+    "\u0301\u0323",
+]
+HOSTILE += ["a a a aa ", "1,", "...", "결제서비스 ", ":1", "src/auth.py:1"]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_ten_times_the_text_takes_about_ten_times_the_steps(unit: str) -> None:
+    known = held(
+        a=["a", "a a", "a a a a b", "aa aa", "a" * NAME_CHARS_MAX],
+        pay=["결제", "결제" * 50, "결제 서비스"],
+        path=["src/auth.py", "1", "/a", "-a", "redis"],
+    )
+    small, large = (steps(known, (unit * size)[:size]) for size in (2_000, 20_000))
+    assert large <= 12 * small + 1_000
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_text_of_100_kb_is_read_to_its_end(unit: str) -> None:
+    known = held(a=["a"], pay=["결제", "결제" * 100], end=["the end"])
+    assert "end" in known.found_in((unit * 100_000)[:100_000] + " the end")
+
+
+def test_many_names_do_not_make_a_question_dearer() -> None:
+    question = "why does payment service 7 time out when 결제 서비스가 redis를 부르면?"
+    few, many = Mentions(), Mentions()
+    for known, size in ((few, 10), (many, 1_000)):
+        for at in range(size):
+            known.add(str(at), [f"payment service {at}", f"결제 서비스 {at}호기", f"redis-{at}"])
+    assert few.found_in(question) == many.found_in(question) == ["7"]
+    assert steps(many, question) <= 2 * steps(few, question)
+
+
+def accepts(known: Mentions, entity_id: str, name: str) -> bool:
+    try:
+        known.add(entity_id, [name])
+    except InvalidInput:
+        return False
+    return True
