@@ -110,7 +110,7 @@ def decision_rows(made: Made, count: int, versions: int) -> Iterator[tuple[Unit,
         made.roots.append(root)
         for version in range(1, versions + 2):
             id = root if version == 1 else new_id()
-            standing = Standing(root=root, version=version, strength=int(strength))
+            standing = Standing(root=root, number=version, strength=strength.rank)
             attributes = {
                 "root": root,
                 "version": version,

@@ -39,8 +39,8 @@ class Reader(Protocol):
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
         """The events recorded from exactly this scope."""
 
-    def events_of_subject(self, subject: str, *, last: int | None = None) -> Iterator[Event]:
-        """The events about one unit or ledger, oldest first; only the newest `last` of them, if it is given."""
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+        """The events about one unit, ledger or graph after a position, oldest first; of them the newest `last`."""
 
     def events_containing(self, needle: str) -> Iterator[Event]:
         """The events whose payload holds this text: verbatim in any string, or in JSON inside a string."""
@@ -98,6 +98,18 @@ class Reader(Protocol):
 
     def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
         """What is in force in one scope and domain with one strength, by id after `after`."""
+
+    def domains_decided(self, scope_key: str) -> list[str]:
+        """The domains of what is in force in one scope, in order, without a look at each decision."""
+
+    def related(self, root: str, scope_keys: Sequence[str], *, limit: int) -> list[Unit]:
+        """What is in force in these scopes and stands in a relation to a decision, the firmest first, then by root."""
+
+    def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
+        """What the live anchors of these scopes and domains lead to, if it is live and seen from there too.
+
+        Decisions come first, the firmest of them before the others, then evidence; by id.
+        """
 
     def relations_from(self, roots: Sequence[str]) -> list[Relation]: ...
     def relations_to(self, roots: Sequence[str]) -> list[Relation]: ...

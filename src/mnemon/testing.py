@@ -149,6 +149,10 @@ def _put(transaction: Transaction, unit: Unit, *, key: str | None = None, skelet
     return unit
 
 
+def _decide(transaction: Transaction, unit: Unit, standing: Standing) -> None:
+    transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing)
+
+
 def _put_links(transaction: Transaction, links: list[Link]) -> None:
     for link in links:
         transaction.put_link(link)
@@ -717,7 +721,7 @@ class StoreContract:
                 unit = made_unit(id, content=f"it is {id}", **fields)
                 store.write(lambda tx, unit=unit: _put(tx, unit, key=unit.content))  # type: ignore[misc]
             decision = made_unit("f", kind=Kind.DECISION, status=Status.DEPRECATED, valid_to_commit=commit)
-            standing = Standing(root="f", version=1, strength=1)
+            standing = Standing(root="f", number=1, strength=1)
             store.write(
                 lambda tx: tx.put_unit(
                     decision, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing
@@ -741,7 +745,7 @@ class StoreContract:
 
             def put(id: str, version: int, status: Status, root: str = "r-1") -> None:
                 unit = made_unit(id, kind=Kind.DECISION, status=status, content=f"it is {id}")
-                standing = Standing(root=root, version=version, strength=2)
+                standing = Standing(root=root, number=version, strength=2)
                 store.write(
                     lambda tx: tx.put_unit(
                         unit, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing
@@ -786,7 +790,7 @@ class StoreContract:
                 ]
             ):
                 unit = made_unit(f"d-{number}", kind=Kind.DECISION, scope=scope, domain=domain, status=status)
-                standing = Standing(root=unit.id, version=1, strength=strength)
+                standing = Standing(root=unit.id, number=1, strength=strength)
                 store.write(
                     lambda tx, unit=unit, standing=standing: tx.put_unit(  # type: ignore[misc]
                         unit, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing
@@ -800,6 +804,77 @@ class StoreContract:
             assert page("", 9) == ["d-0", "d-1", "d-6"]
             assert page("", 2) == ["d-0", "d-1"]
             assert page("d-1", 2) == ["d-6"]
+
+    def test_what_is_related_comes_the_firmest_first_before_it_is_cut(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            wide = _HERE.at(Level.PROJECT)
+            for root, strength, scope, status in (
+                ("a", 1, wide, Status.VERIFIED),
+                ("b", 3, wide, Status.VERIFIED),
+                ("c", 2, _HERE, Status.VERIFIED),
+                ("d", 3, wide, Status.ARCHIVED),
+                ("e", 3, wide, Status.VERIFIED),
+                ("f", 1, _HERE.at(Level.ORG), Status.VERIFIED),
+            ):
+                unit = made_unit(f"{root}-2", kind=Kind.DECISION, scope=scope, status=status, content=root)
+                standing = Standing(root=root, number=2, strength=strength)
+                store.write(lambda tx, unit=unit, standing=standing: _decide(tx, unit, standing))  # type: ignore[misc]
+            for source, target in (("hub", "a"), ("b", "hub"), ("hub", "b"), ("c", "hub"), ("d", "hub"), ("hub", "f")):
+                relation = Relation(source=source, type=RelationType.REFINES, target=target, id=f"{source}{target}")
+                store.write(lambda tx, relation=relation: tx.put_relation(relation))  # type: ignore[misc]
+
+            def related(limit: int) -> list[str]:
+                keys = [_HERE.key, wide.key]
+                return [unit.id for unit in store.read(lambda reader: reader.related("hub", keys, limit=limit))]
+
+            assert related(9) == ["b-2", "c-2", "a-2"]
+            assert related(1) == ["b-2"]
+            assert related(0) == []
+
+    def test_what_anchors_lead_to_comes_the_firmest_first_before_it_is_cut(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            elsewhere = Scope(org="elsewhere", project="p")
+            for id, strength, status, scope in (
+                ("d-1", 1, Status.VERIFIED, _HERE),
+                ("d-2", 3, Status.VERIFIED, _HERE),
+                ("d-3", 3, Status.DEPRECATED, _HERE),
+                ("d-4", 3, Status.VERIFIED, elsewhere),
+            ):
+                unit = made_unit(id, kind=Kind.DECISION, status=status, scope=scope)
+                standing = Standing(root=id, number=1, strength=strength)
+                store.write(lambda tx, unit=unit, standing=standing: _decide(tx, unit, standing))  # type: ignore[misc]
+            for id, kind in (("e-1", Kind.EVIDENCE), ("f-1", Kind.FACT), ("f-2", Kind.DECISION)):
+                other = made_unit(id, kind=kind)
+                store.write(lambda tx, unit=other: _put(tx, unit))  # type: ignore[misc]
+            targets = ("e-1", "f-1", "f-2", "d-1", "d-1", "d-2", "d-3", "d-4", "nothing", None)
+            for number, target in enumerate(targets):
+                hint = made_unit(f"a-{number}", kind=Kind.ANCHOR, domain="ui", attributes={"target": target})
+                store.write(lambda tx, unit=hint: _put(tx, unit))  # type: ignore[misc]
+
+            def anchored(limit: int, *domains: str) -> list[str]:
+                found = store.read(lambda reader: reader.anchored([_HERE.key], domains, limit=limit))
+                return [unit.id for unit in found]
+
+            assert anchored(9, "ui", "global") == ["d-2", "d-1", "e-1"]
+            assert anchored(1, "ui") == ["d-2"]
+            assert anchored(9, "global") == []
+
+    def test_the_domains_of_what_is_in_force_are_named_once(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            for number, (domain, status) in enumerate(
+                [
+                    ("ui", Status.VERIFIED),
+                    ("coding", Status.VERIFIED),
+                    ("ui", Status.PUBLISHED),
+                    ("old", Status.DEPRECATED),
+                ]
+            ):
+                unit = made_unit(f"d-{number}", kind=Kind.DECISION, domain=domain, status=status)
+                standing = Standing(root=unit.id, number=1, strength=1)
+                store.write(lambda tx, unit=unit, standing=standing: _decide(tx, unit, standing))  # type: ignore[misc]
+            store.write(lambda tx: _put(tx, made_unit("f", domain="facts")))
+            assert store.read(lambda reader: reader.domains_decided(_HERE.key)) == ["coding", "ui"]
+            assert store.read(lambda reader: reader.domains_decided("nowhere")) == []
 
     def test_relations_are_found_from_both_ends_once_each(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:

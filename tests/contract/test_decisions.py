@@ -66,7 +66,7 @@ def test_d2_a_proposal_cannot_go_round_the_chain(lead):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"reason": None}, "no reason"),
+        ({"reason": None}, "needs a reason"),
         ({"reason": {"type": "risk"}}, "no reason"),
         ({"reason": {"type": "whim", "summary": "x"}}, "no type of reason"),
         ({"reason": {"type": "risk", "summary": " "}}, "1 to 1000"),
@@ -496,6 +496,9 @@ def test_d15_a_context_begins_with_what_is_to_be_known_first(full, lead):
         "coding axis",
         "coding lock",
         "global lock",
+        "coding normal",
+        "global normal",
+        "The old runbook, page 3",
         "The login page is slow",
     ]
     assert pack.tokens <= pack.budget

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mnemon
-from mnemon import Actor, InvalidInput, Reason, Scope
+from mnemon import Actor, InvalidInput, NotAllowed, Reason, Scope
 from mnemon.interfaces.adr_bridge import export_folder, import_folder
 
 NYGARD = """# {number}. {title}
@@ -59,6 +63,43 @@ def nygard(number, title, status="Accepted"):
     return NYGARD.format(number=number, title=title, status=status)
 
 
+def put(folder, **texts):
+    """Files with these texts, `n1_a` being 0001-a.md, and no others."""
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    for name, text in texts.items():
+        number, _, title = name.removeprefix("n").partition("_")
+        (folder / f"{int(number):04}-{title}.md").write_bytes(text.encode())
+    return str(folder)
+
+
+def titles(seat):
+    return sorted(one.text.partition("\n")[0] for one in seat.decisions.active(limit=1_000))
+
+
+def made(seat):
+    return len(seat.units(kind="decision", limit=1_000))
+
+
+def decided(seat, text, *, evidence=(), revises=None, reason="why"):
+    cited = list(evidence) or [seat.decisions.add_evidence(f"seen: {text}").id]
+    proposal = seat.decisions.propose(text, reason=Reason("risk", reason), evidence=cited, revises=revises)
+    return seat.decisions.commit(proposal)
+
+
+def read(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def bonds(seat):
+    """Every relation, by the first lines of what is or was decided."""
+    units = {unit.id: unit for unit in seat.units(kind="decision", limit=1_000)}
+    found = {one for unit_id in units for one in seat.decisions.relations(unit_id)}
+    named = {root: units[root].content.partition("\n")[0] for root in units}
+    return {(named[one.source], str(one.type), named[one.target]) for one in found}
+
+
 @pytest.fixture
 def folder(tmp_path):
     made = tmp_path / "adr"
@@ -94,66 +135,362 @@ def test_records_become_decisions_with_their_status_and_supersession(seat, folde
     assert not desk.get(outcomes["0004-use-xml.md"].decision_id).is_active
     money = desk.get(outcomes["0005-integers.md"].decision_id)
     assert money.reason.summary == "floats lose cents"
+    assert money.text == 'Keep money as integers\n\nChosen option: "integers", because floats lose cents.'
     assert seat.get(money.evidence[0]).content == MADR, "the evidence is the record, word for word"
 
 
-def test_what_went_in_comes_out_byte_for_byte(seat, folder, tmp_path):
+# What comes out
+
+
+def dressed_as(text, dress):
+    return {"LF": text, "CRLF": text.replace("\n", "\r\n"), "BOM": f"\ufeff{text}"}[dress]
+
+
+@pytest.mark.parametrize("dress", ["LF", "CRLF", "BOM"])
+def test_what_went_in_comes_out_byte_for_byte(seat, folder, tmp_path, dress):
+    one_sided = {
+        "0006-one-side.md": nygard(6, "one side", "Accepted\n\nSupersedes [7. other side](0007-other-side.md)"),
+        "0007-other-side.md": nygard(7, "other side"),
+        "0008-amended.md": nygard(8, "amended", "Accepted\n\nAmended by [6. one side](0006-one-side.md)"),
+        "0009-no-status.md": "# 9. no status\n\n**Context.** C.\n\n**Decision.** D.\n",
+    }
+    for path in folder.iterdir():
+        path.write_bytes(dressed_as(path.read_text(encoding="utf-8"), dress).encode())
+    for name, text in one_sided.items():
+        (folder / name).write_bytes(dressed_as(text, dress).encode())
     import_folder(seat, str(folder))
     names = export_folder(seat, str(tmp_path / "out"))
-    assert sorted(names) == sorted(path.name for path in folder.iterdir() if path.name != "README.md")
-    for name in names:
-        assert (tmp_path / "out" / name).read_bytes() == (folder / name).read_bytes(), name
-    assert sorted(export_folder(seat, str(tmp_path / "out"))) == sorted(names)
-
-
-def test_importing_twice_changes_nothing(seat, folder):
-    first = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
-    before = [one.id for one in seat.decisions.active()]
-    again = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
-    assert again == first
-    assert [one.id for one in seat.decisions.active()] == before
+    expected = read(folder)
+    del expected["README.md"]
+    assert read(tmp_path / "out") == expected
+    assert names == sorted(expected)
+    assert export_folder(seat, str(tmp_path / "out")) == names
 
 
 def test_what_was_revised_since_says_so_when_it_comes_out(seat, folder, tmp_path):
-    made = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
-    evidence = [seat.decisions.add_evidence("the bench").id]
-    seat.decisions.commit(
-        seat.decisions.propose(
-            "use postgres", reason=Reason("risk", "a team"), evidence=evidence, revises=made["0002-use-sqlite.md"]
-        )
-    )
+    known = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
+    source = seat.decisions.get(known["0002-use-sqlite.md"]).evidence
+    decided(seat, "use postgres", revises=known["0002-use-sqlite.md"], evidence=source)
     names = export_folder(seat, str(tmp_path / "out"))
-    new = next(name for name in names if "postgres" in name)
-    assert new == "0006-use-postgres.md"
-    old = (tmp_path / "out" / "0002-use-sqlite.md").read_text(encoding="utf-8")
-    assert "Superseded" in old
-    assert new in old
-    assert "We will use sqlite." in old
-    text = (tmp_path / "out" / new).read_text(encoding="utf-8")
-    assert "0002-use-sqlite.md" in text
-    assert "## Decision" in text
-    elsewhere = import_folder(seat, str(tmp_path / "out"))
-    assert len(elsewhere) == len(names)
-
-
-def test_decisions_made_here_come_out_in_either_form_and_go_in_again(seat, tmp_path):
-    evidence = [seat.decisions.add_evidence("측정 결과").id]
-    seat.decisions.commit(
-        seat.decisions.propose(
-            "결제는 세 번만 재시도한다", reason=Reason("risk", "은행이 막는다", "느리다"), evidence=evidence
-        )
+    written = {name: content.decode() for name, content in read(tmp_path / "out").items()}
+    assert [name for name in names if "postgres" in name] == ["0006-use-postgres.md"]
+    assert "Accepted\n\nSupersedes [2. use sqlite](0002-use-sqlite.md)\n" in written["0006-use-postgres.md"]
+    before = (folder / "0002-use-sqlite.md").read_text(encoding="utf-8")
+    assert written["0002-use-sqlite.md"] == before.replace(
+        "Accepted\n", "Superseded by [6. use postgres](0006-use-postgres.md)\n", 1
     )
-    for form in ("nygard", "madr"):
-        (name,) = export_folder(seat, str(tmp_path / form), form)
-        assert "결제는" in name
-        text = (tmp_path / form / name).read_text(encoding="utf-8")
-        assert "은행이 막는다" in text
-        with mnemon.open(tmp_path / f"home-{form}") as memory:
-            other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
-            import_folder(other, str(tmp_path / form))
-            (decision,) = other.decisions.active()
-            assert decision.text.startswith("결제는 세 번만 재시도한다")
-            assert decision.reason.summary == "은행이 막는다"
+    there, count = titles(seat), made(seat)
+    import_folder(seat, str(tmp_path / "out"))
+    assert (titles(seat), made(seat)) == (there, count), "what came out of a memory is no news to it"
+
+
+@pytest.mark.parametrize("form", ["nygard", "madr"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "결제는 세 번만 재시도한다",
+        "Use SQLite\n\nIn WAL mode",
+        "Retry: three\nSecond line",
+        "12. is a number\n\nand 13 too",
+        "word " * 60 + "THE END\nand more",
+        "x" * 300,
+        "Use C#\n\n```\n# no heading\n```",
+    ],
+)
+def test_decisions_made_here_come_out_in_either_form_and_go_in_again(seat, tmp_path, text, form):
+    proposal = seat.decisions.propose(
+        text, reason=Reason("risk", "은행이 막는다", "느리다"), evidence=[seat.decisions.add_evidence("측정 결과").id]
+    )
+    seat.decisions.commit(proposal)
+    (name,) = export_folder(seat, str(tmp_path / form), form)
+    with mnemon.open(tmp_path / "elsewhere") as memory:
+        other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        import_folder(other, str(tmp_path / form))
+        (decision,) = other.decisions.active()
+        assert decision.text == text
+        assert (decision.reason.summary, decision.reason.tradeoff) == ("은행이 막는다", "느리다")
+        export_folder(other, str(tmp_path / "again"))
+    assert read(tmp_path / "again") == {name: (tmp_path / form / name).read_bytes()}
+
+
+def test_every_decision_comes_out_once_with_its_own_text(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    (source,) = seat.decisions.active()
+    decided(seat, "Rests on the same, and is another", evidence=source.evidence)
+    decided(seat, "Said twice")
+    decided(seat, "Said twice", reason="by another")
+    export_folder(seat, str(tmp_path / "out"))
+    texts = [content.decode() for content in read(tmp_path / "out").values()]
+    assert len(texts) == len(seat.decisions.active()) == 4
+    assert sum("Rests on the same, and is another" in text for text in texts) == 1
+    assert sum("Said twice" in text for text in texts) == 2
+    assert sum("We will aa." in text for text in texts) == 1
+    before, exhibits = titles(seat), len(seat.units(kind="evidence"))
+    import_folder(seat, str(tmp_path / "out"))
+    assert titles(seat) == before
+    assert len(seat.units(kind="evidence")) == exhibits, "its own words are no evidence"
+
+
+def test_relations_come_out_and_go_in_again(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa").replace("\n", "\r\n"), n2_b=nygard(2, "bb")))
+    first, second = (one.id for one in sorted(seat.decisions.active(), key=lambda one: one.text))
+    third = decided(seat, "cc").id
+    for source, relation, target in [
+        (third, "DEPENDS_ON", first),
+        (first, "CONSTRAINS", second),
+        (third, "REFINES", second),
+        (second, "VALIDATES", third),
+    ]:
+        seat.decisions.relate(source, relation, target)
+    export_folder(seat, str(tmp_path / "out"))
+    assert (tmp_path / "out" / "0001-a.md").read_bytes() == (tmp_path / "adr" / "0001-a.md").read_bytes().replace(
+        b"Accepted\r\n", b"Accepted\r\n\r\nConstrains [2. bb](0002-b.md)\r\n"
+    )
+    with mnemon.open(tmp_path / "elsewhere") as memory:
+        other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        import_folder(other, str(tmp_path / "out"))
+        assert bonds(other) == bonds(seat)
+        assert len(bonds(other)) == 4
+    count = made(seat)
+    import_folder(seat, str(tmp_path / "out"))
+    assert made(seat) == count, "a link more is no other decision"
+
+
+@pytest.mark.parametrize("tags", [None, 5, [1], ["adr"], ["adr", "file:.."], ["adr", "file:a/b\\\x00.md"], "adr"])
+def test_nothing_that_somebody_keeps_as_evidence_stops_an_export(tmp_path, tags):
+    with mnemon.open(tmp_path / "home") as memory:
+        agent = memory.seat(Actor.agent("coder"), Scope(project="shop", worktree="w", task="T"))
+        agent.remember("noted", kind="evidence", attributes={"tags": tags})
+        seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop", worktree="w", task="T"))
+        decided(seat, "aa")
+        assert export_folder(seat, str(tmp_path / "out")) == ["0001-aa.md"]
+
+
+def test_what_a_seat_cannot_see_does_not_stop_its_export(seat, tmp_path):
+    with mnemon.open(tmp_path / "shared") as memory:
+        lead = memory.seat(Actor.orchestrator("lead"), Scope(project="shop", worktree="w", task="T"))
+        decision = decided(lead, "aa")
+        lead.erase(decision.evidence[0], "private")
+        outside = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        assert export_folder(outside, str(tmp_path / "out")) == ["0001-aa.md"]
+
+
+# Importing again
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        lambda memory: memory.seat(Actor.orchestrator("lead"), Scope(project="shop", task="T")),
+        lambda memory: memory.seat(Actor.orchestrator("other"), Scope(project="shop")),
+        lambda memory: memory.seat(Actor.human("kim"), Scope(project="shop", worktree="feat")),
+        lambda memory: memory.seat(Actor.orchestrator("lead"), Scope(project="shop", worktree="feat")),
+    ],
+    ids=["the same", "another actor", "a person", "another worktree"],
+)
+def test_importing_twice_changes_nothing_whoever_does_it(folder, tmp_path, who):
+    with mnemon.open(tmp_path / "home") as memory:
+        seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop", task="T"))
+        first = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
+        before, count = [one.id for one in seat.decisions.active()], memory.stats().events
+        again = {one.name: one.decision_id for one in import_folder(who(memory), str(folder))}
+        assert again == first
+        assert [one.id for one in seat.decisions.active()] == before
+        assert memory.stats().events == count, "nothing at all was written"
+
+
+def test_a_renamed_file_makes_no_other_decision(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    import_folder(seat, put(tmp_path / "adr", n1_aa=nygard(1, "aa")))
+    assert made(seat) == 1
+    import_folder(seat, put(tmp_path / "adr", n1_aa=nygard(1, "aa").replace("costs time", "costs money")))
+    (decision,) = seat.decisions.active()
+    assert (decision.version, decision.reason.tradeoff) == (2, "It costs money.")
+    assert export_folder(seat, str(tmp_path / "out")) == ["0001-aa.md"]
+
+
+def test_a_copy_is_another_decision(seat, tmp_path):
+    folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"), n1_b=nygard(1, "aa"))
+    import_folder(seat, folder)
+    import_folder(seat, folder)
+    assert titles(seat) == ["aa", "aa"]
+    assert made(seat) == 2
+    assert export_folder(seat, str(tmp_path / "out")) == ["0001-a.md", "0001-b.md"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("costs time", "costs money"), ("We need to keep", "We want to keep"), ("We will aa", "We will AA")],
+    ids=["consequences", "context", "only case"],
+)
+def test_an_edited_file_is_the_next_version_of_its_decision(seat, tmp_path, old, new):
+    before, after = nygard(1, "aa"), nygard(1, "aa").replace(old, new)
+    (first,) = import_folder(seat, put(tmp_path / "adr", n1_a=before))
+    (second,) = import_folder(seat, put(tmp_path / "adr", n1_a=after))
+    (decision,) = seat.decisions.active()
+    assert (decision.id, decision.root_id, decision.version) == (second.decision_id, first.decision_id, 2)
+    assert seat.get(decision.evidence[0]).content == after
+    (again,) = import_folder(seat, put(tmp_path / "adr", n1_a=after))
+    assert (again.decision_id, again.note) == (second.decision_id, "unchanged")
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == {"0001-a.md": after.encode()}
+    import_folder(seat, put(tmp_path / "adr", n1_a=before))
+    assert [one.version for one in seat.decisions.active()] == [3], "what came back is news"
+    import_folder(seat, put(tmp_path / "adr", n1_a=before))
+    assert made(seat) == 3
+    export_folder(seat, str(tmp_path / "back"))
+    assert read(tmp_path / "back") == {"0001-a.md": before.encode()}
+
+
+def test_a_file_whose_links_alone_changed_comes_out_so_and_decides_nothing(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    linked = nygard(1, "aa", "Accepted\n\nDriven by [the law](https://law.example)")
+    import_folder(seat, put(tmp_path / "adr", n1_a=linked))
+    assert made(seat) == 1
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == {"0001-a.md": linked.encode()}
+
+
+def test_a_file_that_says_nothing_new_changes_nothing_that_was_decided_since(seat, tmp_path):
+    folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb"))
+    known = {one.name: one.decision_id for one in import_folder(seat, folder)}
+    decided(seat, "other words", revises=known["0001-a.md"])
+    seat.reject(known["0002-b.md"], "no more")
+    notes = [one.note for one in import_folder(seat, folder)]
+    assert titles(seat) == ["other words"]
+    assert notes == ["unchanged, and decided otherwise since"] * 2
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "a1"), n2_b=nygard(2, "b1")))
+    assert titles(seat) == ["a1", "b1"]
+
+
+def test_an_exported_file_that_was_edited_is_the_next_version(seat, tmp_path):
+    root = decided(seat, "Use SQLite").id
+    (name,) = export_folder(seat, str(tmp_path / "out"))
+    path = tmp_path / "out" / name
+    path.write_text(path.read_text(encoding="utf-8").replace("why", "it is there"), encoding="utf-8")
+    for _ in range(2):
+        import_folder(seat, str(tmp_path / "out"))
+        (decision,) = seat.decisions.active()
+        assert (decision.root_id, decision.version, decision.reason.summary) == (root, 2, "it is there")
+    export_folder(seat, str(tmp_path / "again"))
+    import_folder(seat, str(tmp_path / "again"))
+    assert made(seat) == 2
+
+
+@pytest.mark.parametrize("status", ["Deprecated", "Rejected", "Superseded by ADR-9", "Proposed", "폐기됨", "Withdrawn"])
+def test_a_status_that_ends_a_record_ends_its_decision(seat, tmp_path, status):
+    (first,) = import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    ended = nygard(1, "aa", status)
+    for _ in range(2):
+        (outcome,) = import_folder(seat, put(tmp_path / "adr", n1_a=ended))
+        assert outcome.decision_id == first.decision_id
+        assert "in force" in outcome.note
+        assert seat.decisions.active() == []
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == {"0001-a.md": ended.encode()}
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    assert titles(seat) == ["aa"]
+
+
+def test_a_proposal_becomes_a_decision_when_it_is_accepted(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa", "Proposed")))
+    assert titles(seat) == []
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    assert titles(seat) == ["aa"]
+
+
+# Who takes the place of whom
+
+
+def test_each_of_several_predecessors_ends(seat, tmp_path):
+    by = "Superseded by [3. cc](0003-c.md)"
+    folder = put(tmp_path / "adr", n1_a=nygard(1, "aa", by), n2_b=nygard(2, "bb", by), n3_c=nygard(3, "cc"))
+    for _ in range(2):
+        known = {one.name: one.decision_id for one in import_folder(seat, folder)}
+        assert titles(seat) == ["cc"]
+    assert [one.text[:2] for one in seat.decisions.history(known["0003-c.md"])] == ["aa", "cc"]
+    assert {(type, target) for _, type, target in bonds(seat)} == {("SUPERSEDES", "bb")}
+    assert "superseded by 0003-c.md" in str(seat.get(known["0002-b.md"]).archive_reason)
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+def test_two_successors_both_hold(seat, tmp_path):
+    by = "Superseded by [2](0002-b.md) and [3](0003-c.md)"
+    folder = put(tmp_path / "adr", n1_a=nygard(1, "aa", by), n2_b=nygard(2, "bb"), n3_c=nygard(3, "cc"))
+    for _ in range(2):
+        import_folder(seat, folder)
+        assert titles(seat) == ["bb", "cc"]
+    assert bonds(seat) == set()
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+@pytest.mark.parametrize(
+    ("texts", "noted"),
+    [
+        ({"n1_a": nygard(1, "aa", "Superseded by ADR-2"), "n2_b": nygard(2, "bb", "Proposed")}, "which is proposed"),
+        ({"n1_a": nygard(1, "aa", "Superseded by ADR-2"), "n2_b": nygard(2, "bb", "Rejected")}, "which is rejected"),
+        ({"n1_a": nygard(1, "aa", "Superseded by ADR-2")}, "not here"),
+        ({"n1_a": nygard(1, "aa", "Superseded")}, "does not say by what"),
+        ({"n1_a": nygard(1, "aa", "Superseded by ADR-2"), "n2_b": nygard(2, "bb", "Deprecated")}, "superseded by 0002"),
+        (
+            {"n1_a": nygard(1, "aa", "Superseded by ADR-2"), "n2_b": nygard(2, "bb", "Superseded by ADR-1")},
+            "in a circle",
+        ),
+    ],
+    ids=["proposed", "rejected", "missing", "unsaid", "deprecated", "circle"],
+)
+def test_a_superseded_record_is_not_in_force_whatever_took_its_place(seat, tmp_path, texts, noted):
+    folder = put(tmp_path / "adr", **texts)
+    for _ in range(2):
+        outcomes = {one.name: one for one in import_folder(seat, folder)}
+        assert noted in outcomes["0001-a.md"].note
+        assert titles(seat) == []
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+def test_a_record_that_was_in_force_ends_when_another_comes_to_supersede_it(seat, tmp_path):
+    old, new = nygard(1, "aa"), nygard(2, "bb")
+    import_folder(seat, put(tmp_path / "adr", n1_a=old, n2_b=new))
+    superseding = nygard(2, "bb", "Accepted\n\nSupersedes [1. aa](0001-a.md)")
+    for _ in range(2):
+        import_folder(seat, put(tmp_path / "adr", n1_a=old, n2_b=superseding))
+        assert titles(seat) == ["bb"]
+    assert bonds(seat) == {("bb", "SUPERSEDES", "aa")}
+    assert made(seat) == 2
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+def test_a_proposal_does_not_supersede_yet(seat, tmp_path):
+    proposed = nygard(2, "bb", "Proposed\n\nSupersedes [1. aa](0001-a.md)")
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=proposed))
+    assert titles(seat) == ["aa"]
+
+
+def test_what_the_guardian_holds_is_left_to_a_person_and_said(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    (first,) = seat.decisions.active()
+    desk = seat.decisions
+    axis = desk.commit(
+        desk.propose("aa", strength="axis", reason=Reason("risk", "firm"), evidence=first.evidence, revises=first.id)
+    )
+    for status in ("Accepted", "Deprecated"):
+        edited = nygard(1, "aa", status).replace("costs time", "costs money")
+        (outcome,) = import_folder(
+            seat,
+            put(
+                tmp_path / "adr",
+                n1_a=edited,
+            ),
+        )
+        assert "not done" in outcome.note
+        assert [one.id for one in desk.active()] == [axis.id]
+
+
+# Trouble
 
 
 def test_trouble_with_folders_is_told_and_nothing_is_overwritten(seat, folder, tmp_path):
@@ -166,22 +503,112 @@ def test_trouble_with_folders_is_told_and_nothing_is_overwritten(seat, folder, t
     with pytest.raises(InvalidInput, match="says something else"):
         export_folder(seat, str(out))
     assert [path.name for path in out.iterdir()] == ["0001-use-files.md"]
-    (folder / "0009-bad.md").write_bytes(b"# 9. x\n\xff")
-    with pytest.raises(InvalidInput, match="can't be read"):
-        import_folder(seat, str(folder))
 
 
-def test_relations_between_records_are_kept(seat, folder):
-    depends = nygard(6, "use wal", "Accepted\n\nDepends on [2. use sqlite](0002-use-sqlite.md)")
+def test_one_file_that_cannot_be_read_does_not_stop_the_others(seat, folder):
+    (folder / "0006-latin.md").write_bytes("# 6. caf\xe9\n".encode("latin-1"))
+    (folder / "0007-huge.md").write_text(nygard(7, "huge") + "x " * 600_000)
+    (folder / "0008-long.md").write_text(nygard(8, "long") + "x " * 40_000)
+    (folder / "README.md").write_bytes("caf\xe9".encode("latin-1"))
+    outcomes = {one.name: one for one in import_folder(seat, str(folder))}
+    assert titles(seat) == ["Keep money as integers", "use sqlite"]
+    for name in ("0006-latin.md", "0007-huge.md", "0008-long.md"):
+        assert outcomes[name].decision_id is None
+        assert outcomes[name].note.startswith("not ")
+    assert "README.md" not in outcomes
+
+
+def test_who_may_not_decide_for_the_project_may_not_import(folder, tmp_path):
+    with mnemon.open(tmp_path / "home") as memory:
+        agent = memory.seat(Actor.agent("coder"), Scope(project="shop", worktree="w", task="T"))
+        with pytest.raises(NotAllowed):
+            import_folder(agent, str(folder))
+
+
+def test_a_secret_in_a_record_is_not_kept_and_the_record_is_known_again(seat, tmp_path):
+    text = nygard(1, "aa").replace("costs time", "costs ghp_abcdefghijklmnopqrstuvwxyz0123456789")
+    folder = put(tmp_path / "adr", n1_a=text)
+    import_folder(seat, folder)
+    import_folder(seat, folder)
+    assert made(seat) == 1
+
+
+# Relations
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "bond"),
+    [
+        ("", "Depends on", ("bb", "DEPENDS_ON", "aa")),
+        ("Required by", "", ("bb", "DEPENDS_ON", "aa")),
+        ("", "Refines", ("bb", "REFINES", "aa")),
+        ("", "Extends", ("bb", "REFINES", "aa")),
+        ("", "Amends", ("bb", "REFINES", "aa")),
+        ("Amended by", "", ("bb", "REFINES", "aa")),
+        ("Amended by", "Amends", ("bb", "REFINES", "aa")),
+        ("Constrained by", "", ("bb", "CONSTRAINS", "aa")),
+        ("", "Validates", ("bb", "VALIDATES", "aa")),
+    ],
+)
+def test_relations_between_records_are_kept_whichever_side_says_so(seat, tmp_path, first, second, bond):
+    one = nygard(1, "aa", f"Accepted\n\n{first} [2. bb](0002-b.md)" if first else "Accepted")
+    two = nygard(2, "bb", f"Accepted\n\n{second} [1. aa](0001-a.md)" if second else "Accepted")
+    for _ in range(2):
+        import_folder(seat, put(tmp_path / "adr", n1_a=one, n2_b=two))
+        assert bonds(seat) == {bond}
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+def test_a_relation_to_what_was_superseded_is_one_to_its_next_version(seat, folder):
+    depends = nygard(6, "use wal", "Accepted\n\nDepends on [1. use files](0001-use-files.md)")
     (folder / "0006-use-wal.md").write_text(depends, encoding="utf-8")
-    made = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
-    nodes = seat.decisions.impact(made["0002-use-sqlite.md"]).nodes
-    assert [node.id for node in nodes] == [made["0006-use-wal.md"]]
+    known = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
+    nodes = seat.decisions.impact(known["0002-use-sqlite.md"]).nodes
+    assert [node.id for node in nodes] == [known["0006-use-wal.md"]]
 
 
-def test_our_own_records_can_be_imported(seat):
-    from pathlib import Path
-
-    outcomes = import_folder(seat, str(Path(__file__).parents[2] / "docs" / "decisions"))
+def test_our_own_records_can_be_imported_and_come_out_as_they_are(seat, tmp_path):
+    ours = Path(__file__).parents[2] / "docs" / "decisions"
+    outcomes = import_folder(seat, str(ours))
     assert len(outcomes) >= 14
     assert all(one.decision_id for one in outcomes)
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == {one.name: (ours / one.name).read_bytes() for one in outcomes}
+
+
+STATUSES = ["Accepted", "Accepted", "Approved", "Proposed", "Deprecated", "Rejected", "Superseded by [x]({}.md)"]
+LINKS = ["Supersedes", "Amends", "Amended by", "Depends on", "Required by"]
+files = st.tuples(
+    st.sampled_from(STATUSES),
+    st.lists(st.tuples(st.sampled_from(LINKS), st.integers(1, 5)), max_size=2),
+    st.integers(1, 6),
+    st.sampled_from(["LF", "CRLF", "BOM"]),
+)
+
+
+@given(st.lists(files, min_size=1, max_size=5))
+@settings(max_examples=40)
+def test_any_folder_comes_out_as_it_went_in_and_is_no_news_again(tmp_path_factory, folder):
+    home = tmp_path_factory.mktemp("folder")
+    for number, (status, links, other, dress) in enumerate(folder, start=1):
+        told = [status.format(other), *(f"{relation} [y]({end}.md)" for relation, end in links)]
+        text = dressed_as(nygard(number, f"r{number}", "\n\n".join(told)), dress)
+        (home / f"{number}.md").write_bytes(text.encode())
+    with mnemon.open(":memory:") as memory, mnemon.open(":memory:") as elsewhere:
+        seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        import_folder(seat, str(home))
+        before, events = titles(seat), memory.stats().events
+        import_folder(memory.seat(Actor.human("kim"), Scope(project="shop", worktree="w")), str(home))
+        assert (titles(seat), memory.stats().events) == (before, events)
+        export_folder(seat, str(home / "out"))
+        assert read(home / "out") == {path.name: path.read_bytes() for path in home.glob("*.md")}
+        for decision in seat.decisions.active()[:1]:
+            decided(seat, "made here", revises=decision.id, evidence=decision.evidence)
+        before, count = titles(seat), made(seat)
+        export_folder(seat, str(home / "changed"))
+        import_folder(seat, str(home / "changed"))
+        assert (titles(seat), made(seat)) == (before, count)
+        other = elsewhere.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        import_folder(other, str(home / "changed"))
+        assert titles(other) == before

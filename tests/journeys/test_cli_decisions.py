@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
+import select
+import signal
 import subprocess
 import sys
+import termios
 
 import pytest
 from cli_session import Cli
 
 WHY = ("--type", "risk", "--reason", "one file is less to lose")
+CTRL_C, CTRL_D = b"\x03", b"\x04"
 LEAD = ("--actor", "orchestrator:lead")
 
 
@@ -51,7 +56,10 @@ def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
     assert "The guardian blocks it" in refused.err
     person = cli.ok(*argv, "--actor", "human:kim", "--override", "the board said so")
     assert person["version"] == 2
-    assert "keeps no evidence" in cli("decide", "x", *WHY, "--snapshot", "y", "--dry-run").err
+    before = cli.ok("stats")["events"]
+    shown = cli("decide", "x", *WHY, "--snapshot", "y", "--dry-run")
+    assert (shown.exit_code, "guardian: ALLOW" in shown.out) == (0, True)
+    assert cli.ok("stats")["events"] == before
 
 
 @pytest.mark.parametrize(
@@ -88,8 +96,8 @@ def test_the_impact_is_drawn_as_a_tree_and_as_graphs(cli):
     cli.ok("decisions", "relate", hub, "CONSTRAINS", two, *LEAD)
     assert [node["id"] for node in cli.ok("impact", hub)["nodes"]] == sorted([one, two], key=[two, one].index)
     tree = cli("impact", hub).out
-    assert "├─ CONSTRAINS: Use tantivy" in tree
-    assert "└─ DEPENDS_ON: Use SQLite" in tree
+    assert "├─ CONSTRAINS → Use tantivy" in tree
+    assert "└─ DEPENDS_ON ← Use SQLite" in tree
     mermaid = cli("impact", hub, "--format", "mermaid").out
     assert mermaid.startswith("flowchart TD")
     assert "The &quot;log&quot; is &lt;true&gt;" in mermaid
@@ -119,32 +127,175 @@ def test_what_to_know_first_is_loaded_in_order_and_broken_anchors_are_listed(cli
     assert len(cli.ok("decisions", "relations", normal["id"])) == 0
 
 
-def test_on_a_terminal_what_is_missing_is_asked_for(cli):
+def _at_a_terminal():
+    """As a shell starts a command: its own terminal, and Ctrl-C not ignored."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def told(argv, answers, cwd, **environment):
+    """What a terminal shows, and the exit code, when somebody types these answers."""
     main, side = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "mnemon", "decide", "--actor", "orchestrator:lead"],
-        cwd=cli.home,
+        [sys.executable, "-m", "mnemon", *argv],
+        cwd=cwd,
         stdin=side,
         stdout=side,
         stderr=side,
         close_fds=True,
+        start_new_session=True,
+        preexec_fn=_at_a_terminal,
+        env=os.environ | environment,
     )
     os.close(side)
-    for line in ("Use SQLite", "risk", "one file", "the bench says so", "y"):
-        os.write(main, line.encode() + b"\n")
-    told = b""
+    waiting, shown, patience = list(answers), b"", 30
     while True:
+        if not select.select([main], [], [], 1)[0]:
+            patience -= 1
+            if not patience:
+                process.kill()
+            elif not waiting and answers[-1:] == [CTRL_C]:
+                os.write(main, CTRL_C)  # One that comes between a prompt and the wait for its answer is not heard.
+            continue
         try:
             chunk = os.read(main, 4096)
         except OSError:
             break
         if not chunk:
             break
-        told += chunk
+        shown += chunk
+        if waiting and shown.endswith((b"? ", b": ", b") ", b"] ")):
+            os.write(main, waiting.pop(0))
+            shown += b"\n"
     os.close(main)
-    assert process.wait(30) == 0
-    text = re.sub(r"\s+", " ", told.decode())
+    return re.sub(r"\s+", " ", shown.decode()), process.wait(30)
+
+
+def test_on_a_terminal_what_is_missing_is_asked_for(cli):
+    answers = [b"Use SQLite\n", b"risk\n", b"one file\n", b"the bench says so\n", b"y\n"]
+    text, exit_code = told(["decide", *LEAD], answers, cli.home)
+    assert exit_code == 0
     assert "guardian: ALLOW" in text
     assert "Commit it? [y/N]" in text
     assert "version 1, in force" in text
     assert cli.ok("decisions")[0]["text"] == "Use SQLite"
+
+
+@pytest.mark.parametrize(
+    ("given", "last"), [(4, b"n\n"), (4, b"\n"), (4, CTRL_D), (4, CTRL_C), (1, CTRL_D), (1, CTRL_C)]
+)
+def test_on_a_terminal_nothing_is_stored_until_somebody_says_yes(cli, given, last):
+    answers = [b"Use SQLite\n", b"risk\n", b"one file\n", b"a snapshot nobody wants\n"][:given]
+    decided(cli, "so that the memory is there")
+    before = cli.ok("stats")["events"]
+    text, exit_code = told(["decide", *LEAD], [*answers, last], cli.home)
+    assert exit_code == 1
+    assert text.rstrip().endswith("Nothing was committed.")
+    assert "Traceback" not in text
+    assert cli.ok("stats")["events"] == before
+
+
+def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):
+    git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.org"]
+    subprocess.run([*git, "init", "-q", "."], cwd=cli.home, check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], cwd=cli.home, check=True)
+    answers = [b"Use tabs\n", b"risk\n", b"because\n", b"seen in bench\n", b"y\n"]
+    text, exit_code = told(["decide"], answers, cli.home, USER="me")
+    assert (exit_code, "decided by human:me" in text) == (0, True), text
+    person = ("--actor", "human:me")
+    made = cli.ok("decide", "Retry at most thrice", *WHY, "--snapshot", "incident 12", *person)
+    assert made["unit"]["level"] == "project"
+    seen = cli.ok("decisions", "evidence", "p99: 4.1 s", *person)
+    assert (seen["level"], seen["status"]) == ("project", "verified")
+    anchor = cli.ok("decisions", "anchor", "how slow is the bank?", seen["id"], "gotcha", *person)
+    assert anchor["level"] == "project"
+    wide = cli.ok("decisions", "evidence", "for all of us", "--level", "org", *person)
+    assert wide["level"] == "org"
+
+
+def test_what_is_wrong_is_found_before_anything_is_kept(cli):
+    decided(cli, "so that the memory is there")
+    before = cli.ok("stats")["events"]
+    for wrong in (("--type", "whim", "--reason", "y"), (*WHY, "--revises", "nothing")):
+        assert cli("decide", "x", *wrong, "--snapshot", "kept by nobody", *LEAD).exit_code == 2
+    assert cli.ok("stats")["events"] == before
+
+
+def test_arrows_point_as_the_relation_reads(cli):
+    hub, needs, bound = (decided(cli, text)["id"] for text in ("the hub", "needs it", "is bound"))
+    cli.ok("decisions", "relate", needs, "DEPENDS_ON", hub, *LEAD)
+    cli.ok("decisions", "relate", hub, "CONSTRAINS", bound, *LEAD)
+    mermaid = cli("impact", hub, "--format", "mermaid").out
+    names = dict(re.findall(r'(n\d)\["(.+?)"\]', mermaid))
+    drawn = {(names[a], b, names[c]) for a, b, c in re.findall(r"(n\d) -->\|(\w+)\| (n\d)", mermaid)}
+    assert drawn == {("needs it", "DEPENDS_ON", "the hub"), ("the hub", "CONSTRAINS", "is bound")}
+    dot = cli("impact", hub, "--format", "dot").out
+    assert {(names[a], c, names[b]) for a, b, c in re.findall(r'(n\d) -> (n\d) \[label="(\w+)"', dot)} == drawn
+    told = {(node["source"], node["relation"], node["target"]) for node in cli.ok("impact", hub)["nodes"]}
+    assert told == {(needs, "DEPENDS_ON", hub), (hub, "CONSTRAINS", bound)}
+
+
+def test_an_impact_is_told_of_what_is_in_force(cli):
+    hub, needs = decided(cli, "the hub"), decided(cli, "needs it")
+    cli.ok("decisions", "relate", needs["id"], "DEPENDS_ON", hub["id"], *LEAD)
+    newer = decided(cli, "the hub, revised", "--revises", hub["id"])
+    later = decided(cli, "needs it still", "--revises", needs["id"])
+    for named in (hub["id"], newer["id"]):
+        tree = cli("impact", named).out
+        assert tree.splitlines()[0] == f"the hub, revised  {newer['id']}"
+        assert f"needs it still  {later['id']}" in tree
+    cli.ok("erase", hub["id"], "--reason", "private", "--yes", *LEAD)
+    assert "needs it still" in cli("impact", hub["id"]).out
+
+
+@pytest.mark.parametrize("form", ["tree", "mermaid", "dot"])
+def test_a_limit_that_cuts_is_told_in_every_form(cli, form):
+    hub, needs = decided(cli, "the hub"), decided(cli, "needs it")
+    cli.ok("decisions", "relate", needs["id"], "DEPENDS_ON", hub["id"], *LEAD)
+    run = cli("impact", hub["id"], "--depth", "0", "--format", form)
+    assert "cut: the search ended 0 steps away" in run.out
+    assert "Nothing depends on it" not in run.out
+
+
+def test_a_preview_says_when_a_limit_cut_it(cli):
+    (cli.home / "mnemon.toml").write_text("[decisions]\nimpact_nodes_max = 1\n")
+    hub, *others = (decided(cli, text)["id"] for text in ("the hub", "needs it", "needs it too"))
+    for other in others:
+        cli.ok("decisions", "relate", other, "DEPENDS_ON", hub, *LEAD)
+    run = cli("decide", "x", *WHY, "--snapshot", "y", "--revises", hub, "--dry-run")
+    assert "(cut: more than 1 decisions are reached)" in run.out
+
+
+def test_the_list_says_that_there_are_other_domains(cli):
+    decided(cli, "blue buttons", "--domain", "ui")
+    listed = cli("decisions").out
+    assert "Decided in other domains (--domain NAME): ui" in listed
+    assert "other domains" not in cli("decisions", "--domain", "ui").out
+
+
+def test_an_override_is_shown(cli):
+    axis = decided(cli, "No server", "--strength", "axis")
+    argv = ("decide", "A server", *WHY, "--snapshot", "x", "--revises", axis["id"], "--override", "the board said so")
+    made = cli.ok(*argv, "--actor", "human:kim")
+    assert made["override"] == "the board said so"
+    assert "override  the board said so" in cli("decisions", "show", made["id"]).out
+
+
+def test_hints_name_the_flags(cli):
+    assert "--snapshot" in cli("decide", "x", *WHY).err
+    axis = decided(cli, "No server", "--strength", "axis")
+    blocked = cli("decide", "A server", *WHY, "--snapshot", "x", "--revises", axis["id"], *LEAD)
+    assert "--override WHY" in blocked.err
+
+
+def test_a_reader_that_left_is_no_traceback(cli):
+    command = f"{sys.executable} -u -m mnemon impact nothing --json | true"
+    run = subprocess.run(["bash", "-c", command], cwd=cli.home, capture_output=True, text=True, check=False)
+    assert "Traceback" not in run.stderr
+
+
+def test_a_narrow_terminal_gets_each_row_below_itself(cli):
+    made = decided(cli, "Use SQLite for everything that is stored")
+    text, _ = told(["decisions"], [], cli.home, COLUMNS="40")
+    assert f"{made['id']} normal global 1 " in text
+    assert '"Use SQLite for everything that is stored"' in text

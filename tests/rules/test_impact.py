@@ -65,6 +65,15 @@ def distances(graph, hidden=(), root="a"):
     return far
 
 
+@given(relations, hidden)
+def test_r12_each_node_tells_the_relation_as_it_was_stated(graph, hidden):
+    stated = {(one.source, str(one.type), one.target) for one in graph}
+    for node in traced(graph, hidden).nodes:
+        assert (node.source, str(node.relation), node.target) in stated
+        assert {node.source, node.target} == {node.path[-2], node.id}
+        assert (node.target == node.id) is (str(node.relation) == "CONSTRAINS")
+
+
 @pytest.mark.parametrize(
     ("relation", "changed", "other"),
     [

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 else:
     re = Lazy("re")
 
-__all__ = ["AdrLink", "AdrRecord", "file_name", "is_adr", "read_adr", "write_adr"]
+__all__ = [
+    "AdrLink",
+    "AdrRecord",
+    "file_name",
+    "is_adr",
+    "is_name_of_record",
+    "read_adr",
+    "record_in",
+    "write_adr",
+]
 
 # Some encrypted file systems stop at 143 bytes; 40 Korean syllables are a long title.
 _SLUG_BYTES_MAX = 120
@@ -37,18 +46,29 @@ def file_name(record: AdrRecord) -> str:
 
 def is_adr(text: str, name: str) -> bool:
     """Whether a file is a decision record, and not a README, an index or a template."""
+    return record_in(text, name) is not None
+
+
+def record_in(text: str, name: str) -> AdrRecord | None:
+    """The record that a file is, if it is one."""
+    if not is_name_of_record(name):
+        return None
+    record = read_adr(text, name)
+    if _placeholder().fullmatch(record.title):
+        return None
+    if record.form != "other" or (record.decision and (record.context or record.consequences or record.status)):
+        return record
+    numbered_alike = record.number is not None and record.number == read_adr("", name).number == read_adr(text).number
+    return record if numbered_alike else None
+
+
+def is_name_of_record(name: str) -> bool:
+    """Whether a file may be a record by its name."""
     base = name.replace("\\", "/").rpartition("/")[2]
     stem, dot, ending = base.rpartition(".")
     if dot and ending.casefold() not in {"md", "markdown"}:
         return False
-    if _no_record().fullmatch(stem if dot else base):
-        return False
-    record = read_adr(text)
-    if _placeholder().fullmatch(record.title):
-        return False
-    if record.form != "other" or (record.decision and (record.context or record.consequences or record.status)):
-        return True
-    return record.number is not None and record.number == read_adr("", name).number
+    return _no_record().fullmatch(stem if dot else base) is None
 
 
 def _slug(title: str) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 
 from mnemon.decisions.adr_outline import told_lines
 from mnemon.decisions.adr_record import AdrLink
-from mnemon.decisions.adr_words import korean_relation, relation, statuses
+from mnemon.decisions.adr_words import korean_relation, relation, statuses, words_of_status
 from mnemon.lazy import Lazy
 from mnemon.model.value import value
 
@@ -29,9 +29,7 @@ _DATE_CHARS_MAX = 80
 _LINE_CHARS_MAX = 2000
 _SHORT_WORDS_MAX = 3
 _AROUND_A_LINE = " \t*+->_#"
-# Words that may stand beside a status without saying more.
-_JOINING = frozenset({"by", "on", "and", "as", "of", "since", "in", "with", "at", "the", "status", "adr", "상태"})
-_PARTICLES = frozenset({"에", "의해", "으로", "로", "을", "를", "함", "한다", "됨"})
+_STATUS_WORDS_MAX = 4
 
 
 @value
@@ -95,17 +93,42 @@ def reference_for(link: AdrLink) -> str:
 def status_in(text: str) -> str:
     """The status that lines of text leave a record in: a later line outdates an earlier one, superseded is for good."""
     lines = [_dismissed().sub(" ", line[:_LINE_CHARS_MAX]) for line in told_lines(text)]
-    plain = [status for line in lines if (status := plain_status(line))]
-    if plain:
-        return "superseded" if "superseded" in plain else plain[-1]
+    told = [status for line in lines if (status := plain_status(line) or _leading_status(line))]
+    if told:
+        return "superseded" if "superseded" in told else told[-1]
     for line in lines:
         if "|" in line or relation().search(line) or any(True for _ in links_in(line)):
             continue
         said = _words(_reference().sub(" ", line))
         whole = " ".join(said)
-        if said and (whole in statuses() or said[0] in statuses() or len(said) <= _SHORT_WORDS_MAX):
-            return statuses().get(whole) or statuses().get(said[0], whole)
+        if said and (said[0] in statuses() or len(said) <= _SHORT_WORDS_MAX):
+            return statuses().get(said[0], whole)
     return ""
+
+
+def _leading_status(line: str) -> str:
+    """The status that a line begins with: "Accepted by the board", but not "Rejected options are listed below"."""
+    if "|" in line:
+        return ""
+    words = [(match[0], match.end()) for match in _word().finditer(line.casefold())]
+    before = words_of_status("before")
+    while words and (words[0][0] in before or words[0][0].isdigit()) and not _status_at(words)[0]:
+        words.pop(0)
+    status, length = _status_at(words)
+    if not status:
+        return ""
+    rest = line[words[length - 1][1] :].lstrip("*_~` ")
+    following = words[length][0] if length < len(words) else ""
+    goes_on = rest[:1].isalpha() and following not in words_of_status("after") and following not in statuses()
+    return "" if goes_on else status
+
+
+def _status_at(words: list[tuple[str, int]]) -> tuple[str, int]:
+    """The status that the first words name, and how many they are."""
+    for length in range(min(_STATUS_WORDS_MAX, len(words)), 0, -1):
+        if status := statuses().get(" ".join(word for word, _ in words[:length])):
+            return status, length
+    return "", 0
 
 
 def plain_status(line: str) -> str:
@@ -118,8 +141,13 @@ def plain_status(line: str) -> str:
             return "superseded"
     if not says_no_more(line):
         return ""
-    said = [statuses()[word] for word in _words(_without_relations(line)) if word in statuses()]
-    return said[-1] if said else ""
+    words = [(word, 0) for word in _words(_without_relations(line))]
+    told = ""
+    while words:
+        status, length = _status_at(words)
+        told = status or told
+        del words[: length or 1]
+    return told
 
 
 def says_no_more(line: str) -> bool:
@@ -129,7 +157,8 @@ def says_no_more(line: str) -> bool:
     if not relation().search(line) and any(_said_in_words(line, each) for each in _references(line, [])):
         return True
     rest = _numeric_date().sub(" ", _without_relations(line))
-    return all(word in statuses() or word in _JOINING or word in _PARTICLES for word in _words(rest))
+    beside = words_of_status("beside")
+    return all(word in statuses() or word in beside or word.isdigit() for word in _words(rest))
 
 
 def iso_date(text: str) -> str:
@@ -235,7 +264,7 @@ def _few_words() -> re.Pattern[str]:
 @cache
 def _dismissed() -> re.Pattern[str]:
     """What is struck out or not ticked, and the tick itself."""
-    return re.compile(r"~~[^~\n]*~~|\[ \].*|\[[xX]\](?!\()")
+    return re.compile(r"~~[^~\n]*~~|\[ \].*|\[[xX]\](?!\()|☐\s*\w*")
 
 
 @cache

@@ -63,7 +63,7 @@ def head_of(preamble: str) -> Head:
         role, after = _run_in(line) if index in free else ("", "")
         if role and role not in parts:
             current = parts[role] = [after]
-        elif index in free and current is rest and (pair := _pair(line)):
+        elif index in free and current is rest and (pair := pair_in(line)):
             pairs.append(pair)
         else:
             current.append(line)
@@ -129,7 +129,7 @@ def links_of_pair(key: str, written: str) -> Iterator[AdrLink]:
         yield from links_in(f"{key} {written}")
 
 
-def _pair(line: str) -> tuple[str, str] | None:
+def pair_in(line: str) -> tuple[str, str] | None:
     """The key and the value of a line such as `* Status: accepted` or `**Date:** 2024-01-31`, if a field holds it."""
     key, colon, written = line.replace("：", ":", 1).partition(":")
     key = _around_a_key().sub("", key[:80])

@@ -29,7 +29,7 @@ _NYGARD = frozenset({"status", "context", "consequences"})
 
 def read_adr(text: str, name: str = "") -> AdrRecord:
     """The record that a Markdown text is; any text is one, if only of a form of its own."""
-    preamble, sections = _parted_at_title(unified(text))
+    preamble, sections = parted_at_title(unified(text))
     head = head_of(preamble)
     parts = parts_of(sections)
     told = head.parts | texts_of(parts)
@@ -63,7 +63,7 @@ def status_text_of(head: Head, told: Mapping[str, str]) -> str:
     return told.get("status") or "\n".join(_front(head, "status")) or "\n".join(_paired(head, "status")[:1])
 
 
-def _parted_at_title(text: str) -> tuple[str, tuple[Section, ...]]:
+def parted_at_title(text: str) -> tuple[str, tuple[Section, ...]]:
     """The text up to its first section, the title included, and the sections."""
     front, rest = parted_from_front_matter(text)
     lead, sections = parted(rest)
@@ -91,6 +91,11 @@ def _numbered(title: str) -> tuple[int | None, str]:
     if found is None:
         return None, _heading_word().sub("", title)
     return int(found["named"] or found["counted"]), found["title"].strip()
+
+
+def title_in(heading: str) -> str:
+    """What a heading says beside a number."""
+    return _numbered(without_comments(heading).strip())[1]
 
 
 def _number_of(name: str) -> int | None:

@@ -58,37 +58,40 @@ MADR_NAMES = frozenset(
     ]
 )
 
+# What a status is called. In Korean the words are nouns, which `_ENDINGS` make verbs of.
 _STATUSES = {
-    "proposed": "proposed, proposal, 제안, 제안됨, 제안된",
-    "accepted": "accepted, 승인, 승인됨, 승인된, 채택, 채택됨, 채택된, 수락, 수락됨, 확정, 확정됨",
-    "rejected": "rejected, 거부, 거부됨, 거절, 거절됨, 기각, 기각됨, 반려, 반려됨",
-    "deprecated": "deprecated, 폐기, 폐기됨, 폐기된, 사용중단, 더 이상 사용되지 않음",
-    "superseded": "superseded, superceded, superseeded, replaced, 대체, 대체됨, 대체된",
-    "draft": "draft, 초안",
-    **{
-        word: word
-        for word in [
-            "approved",
-            "adopted",
-            "implemented",
-            "active",
-            "pending",
-            "withdrawn",
-            "abandoned",
-            "deferred",
-            "postponed",
-            "obsolete",
-            "retired",
-            "archived",
-            "final",
-            "provisional",
-            "decided",
-            "declined",
-            "wip",
-            "rfc",
-        ]
-    },
+    "proposed": "proposed, proposal, under review, in review, in discussion, open, 제안, 검토, 논의, 검토중, 검토 중, "
+    "논의중, 논의 중",
+    "draft": "draft, 초안, 작성중, 작성 중",
+    "accepted": "accepted, agreed, ratified, confirmed, endorsed, signed off, 승인, 채택, 수락, 확정",
+    "decided": "decided, 결정됨, 결정 완료",
+    "implemented": "implemented, applied, 구현, 적용",
+    "in effect": "in effect, in force, effective, enforced, live, 시행, 시행중, 시행 중",
+    "done": "done, complete, completed, 완료",
+    "final": "final, finalized, finalised",
+    "rejected": "rejected, denied, 거부, 거절, 기각, 반려, 부결",
+    "deprecated": "deprecated, 폐기, 사용중단, 사용 중단, 더 이상 사용되지 않음",
+    "withdrawn": "withdrawn, revoked, rescinded, 철회",
+    "superseded": "superseded, superceded, superseeded, replaced, 대체",
+    "deferred": "deferred, 보류",
+    **dict.fromkeys(
+        ["approved", "adopted", "active", "rfc", "pending", "wip", "abandoned", "postponed", "declined"], ""
+    ),
+    **dict.fromkeys(["obsolete", "retired", "expired", "archived", "provisional"], ""),
 }
+# Words that say no more beside a status, that may stand before it, and after which a line that began with it goes on.
+_BESIDE_STATUS = {
+    "beside": "by, on, and, as, of, since, in, with, at, the, from, to, status, adr, 상태, 현재, 에, 의해, 으로, 로, "
+    "을, 를, 함, 한다, 됨, jan, january, feb, february, mar, march, apr, april, may, jun, june, jul, july, aug, "
+    "august, sep, sept, september, oct, october, nov, november, dec, december",
+    "before": "status, 상태, current, currently, now, 현재, as, of, on, the, this, decision, adr, is, was, has, been",
+    "after": "by, on, since, in, at, as, from, with, after, for, until, during, per, via, and, but, 에, 의해, 로, 으로",
+}
+_ENDINGS = ("", "됨", "된", "함", "되었음", "되었다", "되었습니다", "됐음", "됐다", "하였음", "했음", " 완료")
+# The record was decided: it holds, or it held once. Any other was never in force.
+_IN_FORCE = frozenset({"", "accepted", "approved", "adopted", "implemented", "active", "decided", "done", "final"})
+_IN_FORCE |= {"in effect"}
+_ENDED = frozenset({"superseded", "deprecated", "obsolete", "retired", "withdrawn", "expired", "archived"})
 
 # Said of the record that the line stands in; the passive comes first, being longer.
 _RELATIONS = {
@@ -106,6 +109,10 @@ _RELATIONS = {
     "refines": r"refines",
     "required_by": r"required[ -]by",
     "depends_on": r"depends[ -]on|requires",
+    "constrained_by": r"constrained[ -]by",
+    "constrains": r"constrains",
+    "validated_by": r"validated[ -]by",
+    "validates": r"validates",
     "conflicts_with": r"conflicts[ -]with",
     "relates_to": r"relate[sd][ -]to|related|see[ -]also",
 }
@@ -128,7 +135,25 @@ def _role_names() -> dict[str, str]:
 @cache
 def statuses() -> dict[str, str]:
     """Every word that names a status, and the status."""
-    return {word: status for status, words in _STATUSES.items() for word in words.split(", ")}
+    known = {word: status for status, words in _STATUSES.items() for word in (words or status).split(", ")}
+    nouns = [(word, status) for word, status in known.items() if not word.isascii() and " " not in word]
+    return {noun + ending: status for noun, status in nouns for ending in _ENDINGS} | known
+
+
+@cache
+def words_of_status(place: str) -> frozenset[str]:
+    """The words that may stand beside, before or after a status."""
+    return frozenset(_BESIDE_STATUS[place].split(", "))
+
+
+def is_in_force(status: str) -> bool:
+    """Whether what has this status holds; a record that says nothing of its status does."""
+    return status in _IN_FORCE
+
+
+def is_ended(status: str) -> bool:
+    """Whether what has this status was in force once."""
+    return status in _ENDED
 
 
 def plain_name(text: str) -> str:

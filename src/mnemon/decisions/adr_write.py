@@ -43,11 +43,11 @@ def write_adr(record: AdrRecord, form: str = "") -> str:
     if wanted not in FORMS:
         raise InvalidInput(f"There is no form {wanted!r} of decision records.", hint=f"Use one of {', '.join(FORMS)}.")
     written = _as_written(record) if wanted == record.form else ""
-    if wanted == record.form and _says(written, record):
+    if wanted == record.form and says(written, record):
         return written
     if written and wanted != "other":
         edited = _with_links(_edited, record, wanted)
-        if _says(edited, record):
+        if says(edited, record):
             return edited
     return _with_links(_composed, record, wanted)
 
@@ -57,7 +57,7 @@ def _as_written(record: AdrRecord) -> str:
     return "".join(map(_ended, pieces[:-1])) + pieces[-1]
 
 
-def _says(text: str, record: AdrRecord) -> bool:
+def says(text: str, record: AdrRecord) -> bool:
     """Whether a text says what the fields say; the number may be told by the file name alone."""
     told = read_adr(text)
     return (

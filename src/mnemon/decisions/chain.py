@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemon.ledger.guarding import RULE, binding, binds, held
 from mnemon.ledger.standing import change
-from mnemon.ledger.twins import said_alike, twin_of
+from mnemon.ledger.twins import is_same, said_alike, twin_of
 from mnemon.model.citation import Citation
+from mnemon.model.claim import Claim
 from mnemon.model.decision import Decision, RelationType, Strength, standing_of
 from mnemon.model.event import EventType
 from mnemon.model.ids import new_id
@@ -18,21 +18,23 @@ from mnemon.model.verdict import Verdict
 from mnemon.policy.guardian import judged
 from mnemon.policy.impact import impact
 from mnemon.policy.permissions import Deed
+from mnemon.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from mnemon.ledger.act import Act
-    from mnemon.model.claim import Claim
     from mnemon.model.decision import DecisionProposal, GuardianVerdict, Impact, Relation
     from mnemon.model.presence import Presence
     from mnemon.model.scope import Level
     from mnemon.model.unit import Unit
     from mnemon.ports import Reader
 
-_GUARDIAN = "D11"
+HOW_TO_GIVE_EVIDENCE = (
+    "Give the id of evidence (add_evidence(...), --evidence ID), or its words (snapshots=[...], --snapshot TEXT)."
+)
 
 
 def found(reader: Reader, presence: Presence, decision_id: str) -> Decision:
@@ -45,12 +47,12 @@ def found(reader: Reader, presence: Presence, decision_id: str) -> Decision:
 
 def in_force(reader: Reader, presence: Presence, decision_id: str) -> Decision:
     """The version that holds of the decision that this id names."""
-    _, held = _named(reader, presence, decision_id)
-    if held is None:
+    _, holds = _named(reader, presence, decision_id)
+    if holds is None:
         raise NotFound(
             f"Decision {decision_id!r} has no version in force.", hint="It was taken back; propose a new one."
         )
-    return held
+    return holds
 
 
 def root_of(reader: Reader, presence: Presence, decision_id: str) -> str:
@@ -65,12 +67,12 @@ def _named(reader: Reader, presence: Presence, decision_id: str) -> tuple[str, D
     The root first: who asks by it gets what holds without a look at the version that it was the id of (D7), which may
     be erased by now, or of another worktree.
     """
-    held = _held(reader, presence, [decision_id])
-    if held:
-        return decision_id, held[0]
+    by_root = held(reader, presence, [decision_id])
+    if by_root:
+        return decision_id, by_root[0]
     root = found(reader, presence, decision_id).root_id
-    held = _held(reader, presence, [root]) if root != decision_id else []
-    return root, held[0] if held else None
+    by_version = held(reader, presence, [root]) if root != decision_id else []
+    return root, by_version[0] if by_version else None
 
 
 def versions(reader: Reader, presence: Presence, decision_id: str) -> list[Decision]:
@@ -83,12 +85,6 @@ def _is_visible(unit: Unit, presence: Presence) -> bool:
     return unit.scope.key in presence.visible_keys
 
 
-def _held(reader: Reader, presence: Presence, roots: Iterable[str]) -> list[Decision]:
-    """Those of these roots that are in force and visible."""
-    units = (reader.decision_in_force(root) for root in roots)
-    return [Decision(unit) for unit in units if unit is not None and _is_visible(unit, presence)]
-
-
 def blast_radius(
     reader: Reader, presence: Presence, root: str, *, depth_max: int, nodes_max: int
 ) -> tuple[Impact, list[Decision]]:
@@ -99,9 +95,9 @@ def blast_radius(
     met: dict[str, Decision] = {}
 
     def seen(roots: Sequence[str]) -> set[str]:
-        held = {one.root_id: one for one in _held(reader, presence, roots)}
-        met.update(held)
-        return set(held)
+        there = {one.root_id: one for one in held(reader, presence, roots)}
+        met.update(there)
+        return set(there)
 
     radius = impact(root, lambda roots: _relations(reader, roots), seen, depth_max=depth_max, nodes_max=nodes_max)
     return radius, [met[node.id] for node in radius.nodes]
@@ -117,44 +113,32 @@ def relations(reader: Reader, presence: Presence, decision_id: str) -> list[Rela
     return [one for one in _relations(reader, [root]) if _is_known(reader, presence, _other_side(one, root))]
 
 
-def related(reader: Reader, presence: Presence, root: str, limit: int) -> list[Decision]:
-    """What is in force and stands in an explicit relation to a decision, whichever way; the firmest first."""
-    others = dict.fromkeys(_other_side(one, root) for one in _relations(reader, [root]))
-    held = (one for other in others for one in _held(reader, presence, [other]))
-    return sorted(islice(held, limit), key=_firmest_first)
-
-
 def _other_side(relation: Relation, root: str) -> str:
     return relation.target if relation.source == root else relation.source
 
 
 def _is_known(reader: Reader, presence: Presence, root: str) -> bool:
-    if _held(reader, presence, [root]):
+    if held(reader, presence, [root]):
         return True
     first = reader.unit(root)
     return first is not None and _is_visible(first, presence)
 
 
-def _firmest_first(decision: Decision) -> tuple[int, str]:
-    return -decision.strength, decision.root_id
-
-
-def binding(reader: Reader, presence: Presence, base: Decision) -> list[Decision]:
-    """The decisions that constrain this one, the firmest first."""
-    sources = [one.source for one in reader.relations_to([base.root_id]) if one.type is RelationType.CONSTRAINS]
-    # What holds in one worktree only can't bind what holds in the whole project.
-    held = [one for one in _held(reader, presence, sources) if one.unit.level >= base.unit.level]
-    return sorted(held, key=_firmest_first)
-
-
 def guarded(
-    reader: Reader, presence: Presence, strength: Strength, base: Decision | None, reached: Sequence[Decision]
+    reader: Reader,
+    presence: Presence,
+    base: Decision | None,
+    reached: Sequence[Decision],
+    *,
+    strength: Strength,
+    domain: str,
+    level: Level,
 ) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
     """The guardian's verdict, and the axis and lock decisions that stand against the proposal."""
     constraining = [] if base is None else binding(reader, presence, base)
     against = [*([base] if base is not None else []), *constraining]
     conflicts = tuple(one for one in against if one.strength > Strength.NORMAL)
-    return judged(strength, base, constraining, reached), conflicts
+    return judged(strength, base, constraining, reached, domain=domain, level=level), conflicts
 
 
 def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decision:
@@ -162,13 +146,15 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
     earlier = _committed(act, proposal)
     if earlier is not None:
         return earlier
+    _refuse_elsewhere(act, proposal)
     act.require_at(Deed.WRITE, proposal.level, "commit a decision")
-    base = None if proposal.base is None else _unchanged(act, proposal)
+    base = None if proposal.base is None else _unchanged(act, proposal.base)
     if base is not None and base.unit.level > proposal.level:
         # A narrower version takes the decision from everybody else who had it.
         act.require(Deed.WRITE, base.unit)
     _let_guardian_judge(act, proposal, base, override)
     evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
+    evidence += [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
     unit_id = proposal.id
     if base is not None:
         _out_of_force(act, base, unit_id, proposal.reason.summary)
@@ -181,7 +167,7 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
         "evidence": list(dict.fromkeys(evidence)),
     }
     unit = _verified(act, Kind.DECISION, proposal.text, proposal.level, proposal.domain, attributes) | {
-        "importance": 0.5 + 0.15 * int(proposal.strength),
+        "importance": 0.5 + 0.15 * proposal.strength.rank,
         "supersedes": None if base is None else base.id,
     }
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=proposal.key)
@@ -204,15 +190,31 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
     return Decision(unit)
 
 
+def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
+    """A proposal is for one place: whoever commits it from another would decide for people it was not shown for."""
+    if act.presence.scope.at(proposal.level) != proposal.scope:
+        raise Conflict(
+            f"Proposal {proposal.id} was made for {proposal.scope}; from here it would hold in"
+            f" {act.presence.scope.at(proposal.level)}.",
+            hint="Commit it from a seat there, or propose it here.",
+        )
+
+
+def snapshot_of(content: str, tags: Sequence[str] = ()) -> Claim:
+    """A claim of evidence."""
+    return Claim(content=content, kind=Kind.EVIDENCE, attributes={"tags": list(tags)})
+
+
 def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
     """Keep evidence or an anchor where only validated knowledge may stand: it claims nothing beyond its own words."""
     act.require_at(Deed.WRITE, level, f"keep {claim.kind}")
-    scope = act.presence.scope.at(level)
-    for known in said_alike(act.transaction, [scope.key], claim.content):
-        if known.kind == claim.kind and known.domain == claim.domain and known.attributes == claim.attributes:
+    scope, kind = act.presence.scope.at(level), Kind.parse(claim.kind)
+    content, _ = redacted(claim.content)
+    for known in said_alike(act.transaction, [scope.key], content):
+        if is_same(known, kind, claim.domain, content, claim.attributes):
             return known
     unit_id = new_id()
-    unit = _verified(act, Kind.parse(claim.kind), claim.content, level, claim.domain, dict(claim.attributes))
+    unit = _verified(act, kind, content, level, claim.domain, dict(claim.attributes))
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
     return _stored(act, unit_id)
 
@@ -242,34 +244,49 @@ def _stored(act: Act, unit_id: str) -> Unit:
     return unit
 
 
-def _unchanged(act: Act, proposal: DecisionProposal) -> Decision:
-    """What the proposal revises, if it is still in force as the proposal saw it; a stale base is refused (R5, R12)."""
-    base = proposal.base
-    assert base is not None
+def _unchanged(act: Act, base: Decision) -> Decision:
+    """What the proposal revises, if it still holds where it did when the proposal saw it (R5, R12).
+
+    That it was used, cited or validated meanwhile changes nothing that was decided.
+    """
     current = act.transaction.decision_in_force(base.root_id)
-    if current is None or (current.id, current.version) != (base.id, base.unit.version):
-        now = None if current is None else Decision(current)
-        stands = "is no longer in force" if now is None else f"is at version {now.version}"
-        raise Conflict(
-            f"Decision {base.root_id} {stands}; the proposal was made against version {base.version}.",
-            hint="Read what is in force, decide anew, and propose again.",
-            expected_version=base.version,
-            actual_version=None if now is None else now.version,
-            current=current,
-            proposed=base.unit,
-        )
-    return Decision(current)
+    if current is not None and (current.id, current.scope) == (base.id, base.unit.scope):
+        return Decision(current)
+    now = None if current is None else Decision(current)
+    if now is None:
+        stands = "is no longer in force"
+    elif now.id != base.id:
+        stands = f"is at version {now.version}"
+    else:
+        stands = f"holds at {now.unit.level} scope by now"
+    raise Conflict(
+        f"Decision {base.root_id} {stands}; the proposal was made against version {base.version}.",
+        hint="Read what is in force, decide anew, and propose again.",
+        expected_version=base.version,
+        actual_version=None if now is None else now.version,
+        current=current,
+        proposed=base.unit,
+    )
 
 
 def _let_guardian_judge(act: Act, proposal: DecisionProposal, base: Decision | None, override: str | None) -> None:
     """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11)."""
     # What its change reaches only warns, and the proposal has said so.
-    verdict, _ = guarded(act.transaction, act.presence, proposal.strength, base, ())
+    verdict, _ = guarded(
+        act.transaction,
+        act.presence,
+        base,
+        (),
+        strength=proposal.strength,
+        domain=proposal.domain,
+        level=proposal.level,
+    )
     if verdict.type is Verdict.BLOCK and not (override and act.presence.actor.kind == "human"):
         raise NotAllowed(
             f"The guardian blocks it: {' '.join(verdict.reasons)}",
-            rule=_GUARDIAN,
-            hint="A person can commit it with override='why', or propose something that leaves these standing.",
+            rule=RULE,
+            hint="A person can commit it with a reason (override='why', --override WHY), or propose what leaves these"
+            " standing.",
         )
 
 
@@ -277,14 +294,18 @@ def evidence_of(reader: Reader, presence: Presence, unit_id: str) -> Unit:
     """What a decision may rest on, if it is there for this seat."""
     unit = reader.unit(unit_id)
     if unit is None or not unit.live or not _is_visible(unit, presence):
-        raise InvalidInput(f"Evidence {unit_id!r} is not here.", hint="Add it with add_evidence(...), and cite its id.")
+        raise InvalidInput(f"Evidence {unit_id!r} is not here.", hint=HOW_TO_GIVE_EVIDENCE)
+    if unit.kind is not Kind.EVIDENCE:
+        raise InvalidInput(
+            f"Unit {unit_id} is a {unit.kind}, and no evidence.", hint=f"Snapshot it. {HOW_TO_GIVE_EVIDENCE}"
+        )
     return unit
 
 
 def _carried(act: Act, unit_id: str, level: Level) -> str:
     """Who commits a decision vouches for its evidence, which must be seen wherever the decision is."""
     unit = evidence_of(act.transaction, act.presence, unit_id)
-    if unit.kind is not Kind.EVIDENCE or unit.level >= level:
+    if unit.level >= level:
         return unit.id
     scope = act.presence.scope.at(level)
     twin = twin_of(act.transaction, unit, scope.key)
@@ -306,16 +327,59 @@ def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> None:
     change(act, EventType.UNIT_SUPERSEDED, base.unit, {"new": new_id, "reason": reason, "set": changes})
 
 
-def relate(act: Act, source_id: str, type: RelationType, target_id: str, *, drop: bool) -> None:
-    """Say that one decision bears on another, or no longer does."""
+def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None:
+    """Say that one decision bears on another."""
     source = in_force(act.transaction, act.presence, source_id)
-    target = in_force(act.transaction, act.presence, target_id)
-    if source.root_id == target.root_id:
+    # What is superseded may be out of force already.
+    find = root_of if type is RelationType.SUPERSEDES else _root_in_force
+    target = find(act.transaction, act.presence, target_id)
+    if source.root_id == target:
         raise InvalidInput("A decision has no relation to itself.", hint="Name two decisions.")
     act.require(Deed.WRITE, source.unit)
-    kind = EventType.RELATION_DROPPED if drop else EventType.RELATION_ADDED
-    payload = {"source": source.root_id, "type": str(type), "target": target.root_id}
-    known = (source.root_id, type, target.root_id)
-    there = {(one.source, one.type, one.target) for one in act.transaction.relations_from([source.root_id])}
-    if (known in there) is drop:
-        act.record(kind, payload, subject=source.root_id)
+    if (type, target) not in _stated(act, source.root_id):
+        payload = {"source": source.root_id, "type": str(type), "target": target}
+        act.record(EventType.RELATION_ADDED, payload, subject=source.root_id)
+
+
+def _root_in_force(reader: Reader, presence: Presence, decision_id: str) -> str:
+    return in_force(reader, presence, decision_id).root_id
+
+
+def unrelate(act: Act, source_id: str, type: RelationType, target_id: str) -> None:
+    """Say that it no longer does, whatever became of the two."""
+    (source, unit), (target, _) = (_side(act, each) for each in (source_id, target_id))
+    if (type, target) not in _stated(act, source):
+        return
+    act.require(Deed.WRITE, unit)
+    _refuse_to_unbind(act, source, type, target)
+    act.record(EventType.RELATION_DROPPED, {"source": source, "type": str(type), "target": target}, subject=source)
+
+
+def _stated(act: Act, root: str) -> set[tuple[RelationType, str]]:
+    return {(one.type, one.target) for one in act.transaction.relations_from([root])}
+
+
+def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
+    """One side of a relation: its root, and what is left of it to ask who may write there, in force or not."""
+    holds = held(act.transaction, act.presence, [decision_id])
+    if holds:
+        return decision_id, holds[0].unit
+    unit = act.transaction.unit(decision_id)
+    if unit is not None and unit.erased_at is not None and _is_visible(unit, act.presence):
+        return unit.id, unit
+    version = found(act.transaction, act.presence, decision_id)
+    return version.root_id, version.unit
+
+
+def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str) -> None:
+    """What binds a decision so that the guardian blocks its change is not let go of in passing (D11)."""
+    sides = held(act.transaction, act.presence, [source, target])
+    if type is not RelationType.CONSTRAINS or len(sides) < len({source, target}):
+        return
+    if sides[0].strength is Strength.AXIS and binds(*sides) and act.presence.actor.kind != "human":
+        raise NotAllowed(
+            f"{act.presence.actor} may not free decision {target} from the axis {source} that constrains it:"
+            f" the guardian would no longer block its change (rule {RULE}).",
+            rule=RULE,
+            hint="A person can drop the relation.",
+        )

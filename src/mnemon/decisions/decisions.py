@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 from mnemon.decisions import chain, loading
-from mnemon.errors import InvalidInput
+from mnemon.errors import InvalidInput, NotAllowed
 from mnemon.model.actor import checked_id
+from mnemon.model.claim import Claim
 from mnemon.model.decision import (
     AnchorKind,
     Decision,
@@ -15,13 +16,14 @@ from mnemon.model.decision import (
     Reason,
     RelationType,
     Strength,
-    standing_of,
+    is_original,
 )
 from mnemon.model.ids import new_id
 from mnemon.model.scope import Level
 from mnemon.model.unit import Kind
 from mnemon.model.value import replace
-from mnemon.policy.admission import checked_count, checked_list, checked_text
+from mnemon.policy.admission import checked_count, checked_key, checked_list, checked_text
+from mnemon.policy.permissions import Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemon.ledger.act import Ledger
-    from mnemon.model.claim import Claim
     from mnemon.model.decision import Loaded, Relation
     from mnemon.model.outcome import Refused, Stored
     from mnemon.model.presence import Presence
@@ -42,6 +43,8 @@ _DEPTH_MAX = 64
 _NODES_MAX = 10_000
 _LIMIT_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
+_USUAL = {"strength": Strength.NORMAL, "domain": loading.GLOBAL, "level": Level.PROJECT}
+_OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain", "level", "key")
 
 
 class Decisions:
@@ -57,9 +60,11 @@ class Decisions:
     def add_evidence(self, content: str, tags: Sequence[str] = (), *, level: Level | str | None = None) -> Unit:
         """Keep a snapshot, word for word, that decisions can rest on (D1)."""
         named = [checked_text(tag, "A tag", _REASON_BYTES_MAX) for tag in checked_list(tags, "tags")]
-        return self._kept(content, Kind.EVIDENCE, {"tags": named}, level)
+        return self._kept(chain.snapshot_of(content, named), level)
 
-    def add_anchor(self, hint: str, target_id: str, kind: str, *, domain: str = "global") -> Unit:
+    def add_anchor(
+        self, hint: str, target_id: str, kind: str, *, domain: str = "global", level: Level | str | None = None
+    ) -> Unit:
         """Leave a hint that leads to one version of a decision, or to an evidence (D19)."""
         try:
             named = AnchorKind(kind)
@@ -68,32 +73,40 @@ class Decisions:
                 f"{kind!r} is no kind of anchor.", hint=f"Use one of: {', '.join(AnchorKind)}."
             ) from None
         target = self._read(lambda reader: reader.unit(checked_id(target_id, "a target's id")))
-        seen = target is not None and target.scope.key in self._presence.visible_keys
-        if target is None or not seen or (target.kind is not Kind.EVIDENCE and standing_of(target) is None):
+        if target is None or target.scope.key not in self._presence.visible_keys or not is_original(target):
             raise InvalidInput(
                 f"{target_id!r} is no decision or evidence here.",
                 hint="Anchor a version of a decision, or an evidence.",
             )
-        return self._kept(hint, Kind.ANCHOR, {"target": target.id, "anchor_kind": str(named)}, None, domain)
+        attributes = {"target": target.id, "anchor_kind": str(named)}
+        return self._kept(Claim(content=hint, kind=Kind.ANCHOR, domain=domain, attributes=attributes), level)
 
-    def _kept(
-        self, content: str, kind: Kind, attributes: dict[str, Any], level: Level | str | None, domain: str = "global"
-    ) -> Unit:
+    def _kept(self, claim: Claim, level: Level | str | None) -> Unit:
         """Where knowledge needs no validation it is claimed like any other; elsewhere it is an exhibit (R4)."""
-        from mnemon.model.claim import Claim
         from mnemon.model.outcome import Refused
 
-        where = self._presence.scope.level if level is None else Level.parse(level)
-        claim = Claim(content=content, kind=kind, level=where, domain=domain, attributes=attributes)
+        where = self._own_level() if level is None else Level.parse(level)
         if self._ledger.config.policy.requires_validation(where):
-            text = checked_text(content, "The content", self._ledger.config.limits.text_bytes_max)
             self._presence.scope.at(where)
-            checked = replace(claim, content=text, domain=checked_id(domain, "a domain"))
+            checked = replace(claim, content=self._text(claim.content, "The content"), domain=_domain(claim.domain))
             return self._ledger.act(self._presence, lambda act: chain.exhibit(act, checked, where))
-        answered = self._remember(claim)
+        answered = self._remember(replace(claim, level=where))
         if isinstance(answered, Refused):
-            raise InvalidInput(f"{answered.reason} ({answered.rule})", hint="Choose a level this seat may write at.")
+            raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level this seat may write at.")
         return answered.unit
+
+    def _own_level(self) -> Level:
+        """The narrowest level of this seat, up to its project, that its actor may write at: a person's is the project.
+
+        Where there is none it is the seat's own, where the policy refuses with its words.
+        """
+        levels = [scope.level for scope in self._presence.scope.visible]
+        allows, kind = self._ledger.config.policy.allows, self._presence.actor.kind
+        fit = (level for level in levels if level <= Level.PROJECT and allows(kind, Deed.WRITE, level))
+        return next(fit, levels[0])
+
+    def _text(self, text: str, what: str) -> str:
+        return checked_text(text, what, self._ledger.config.limits.text_bytes_max)
 
     # Proposing and committing
 
@@ -101,63 +114,80 @@ class Decisions:
         self,
         text: str,
         *,
-        reason: Reason | Mapping[str, Any],
-        evidence: Sequence[str],
+        reason: Reason | Mapping[str, Any] | None = None,
+        evidence: Sequence[str] = (),
+        snapshots: Sequence[str] = (),
         strength: Strength | str | None = None,
         domain: str | None = None,
         level: Level | str | None = None,
         revises: str | None = None,
+        key: str | None = None,
     ) -> DecisionProposal:
-        """What a decision would be and break, before anybody commits it. Nothing is stored (D2)."""
-        said = checked_text(text, "A decision", self._ledger.config.limits.text_bytes_max)
-        why = _reason_given(reason)
-        cited = tuple(checked_id(each, "an evidence's id") for each in checked_list(evidence, "evidence"))
-        if not cited:
-            raise InvalidInput("A decision needs at least one evidence (R12).", hint="evidence=[add_evidence(...).id]")
-        return self._read(lambda reader: self._proposal(reader, said, why, cited, strength, domain, level, revises))
+        """What a decision would be and break, before anybody commits it. Nothing is stored (D2).
+
+        It rests on `evidence` that is there, or on `snapshots`, texts that `commit` keeps as evidence. A revision keeps
+        the strength, domain and level of what it revises. With a `key`, it is committed once however often it is made.
+        """
+        given = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
+        chosen = {"strength": strength, "domain": domain, "level": level}
+        named = None if revises is None else checked_id(revises, "a decision's id")
+        return self._read(lambda reader: self._proposal(reader, given, chosen, named))
 
     def _proposal(
-        self,
-        reader: Reader,
-        text: str,
-        reason: Reason,
-        evidence: tuple[str, ...],
-        strength: Strength | str | None,
-        domain: str | None,
-        level: Level | str | None,
-        revises: str | None,
+        self, reader: Reader, given: dict[str, Any], chosen: dict[str, Any], revises: str | None
     ) -> DecisionProposal:
         presence = self._presence
-        base = None if revises is None else chain.in_force(reader, presence, checked_id(revises, "a decision's id"))
-        firm = Strength.parse(strength) if strength is not None else base.strength if base else Strength.NORMAL
-        wide = Level.parse(level) if level is not None else base.unit.level if base else Level.PROJECT
-        presence.scope.at(wide)
-        for unit_id in evidence:
+        base = None if revises is None else chain.in_force(reader, presence, revises)
+        usual = _USUAL if base is None else {"strength": base.strength, "domain": base.domain, "level": base.unit.level}
+        checked = self._checked(
+            **given, **{name: usual[name] if each is None else each for name, each in chosen.items()}
+        )
+        for unit_id in checked["evidence"]:
             chain.evidence_of(reader, presence, unit_id)
+        standing = {name: checked[name] for name in chosen}
         radius, reached = (Impact(nodes=()), []) if base is None else self._radius(reader, base.root_id)
-        verdict, conflicts = chain.guarded(reader, presence, firm, base, reached)
+        verdict, conflicts = chain.guarded(reader, presence, base, reached, **standing)
         return DecisionProposal(
             id=new_id(),
-            text=text,
-            strength=firm,
-            domain=checked_id(domain, "a domain") if domain is not None else base.domain if base else "global",
-            level=wide,
-            reason=reason,
-            evidence=evidence,
+            scope=presence.scope.at(checked["level"]),
             revises=None if base is None else base.root_id,
             base=base,
             blast_radius=radius,
             conflicts=conflicts,
             guardian=verdict,
+            **checked,
         )
+
+    def _checked(
+        self, *, text: Any, reason: Any, evidence: Any, snapshots: Any, strength: Any, domain: Any, level: Any, key: Any
+    ) -> dict[str, Any]:
+        """What makes a decision (R12), every part of its proper type."""
+        cited = tuple(checked_id(each, "an evidence's id") for each in checked_list(evidence, "evidence"))
+        quoted = tuple(self._text(each, "A snapshot") for each in checked_list(snapshots, "snapshots"))
+        if not cited and not quoted:
+            raise InvalidInput("A decision needs at least one evidence (R12).", hint=chain.HOW_TO_GIVE_EVIDENCE)
+        return {
+            "text": self._text(text, "A decision"),
+            "reason": _reason_given(reason),
+            "evidence": cited,
+            "snapshots": quoted,
+            "strength": Strength.parse(strength),
+            "domain": _domain(domain),
+            "level": Level.parse(level),
+            "key": None if key is None else checked_key(key),
+        }
 
     def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision:
         """Make it a decision, durable at once (D3). The same proposal committed again gives the same decision."""
         given: Any = proposal
         if not isinstance(given, DecisionProposal):
             raise InvalidInput(f"{given!r} is no proposal.", hint="commit(propose(...))")
+        if given.revises != (given.base.root_id if isinstance(given.base, Decision) else given.base):
+            raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint="propose(..., revises=ID)")
+        # A proposal is anybody's to copy and change, so what R12 wants is asked again.
+        checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
         why = None if override is None else checked_text(override, "The override", _REASON_BYTES_MAX)
-        return self._ledger.act(self._presence, lambda act: chain.commit(act, proposal, why), durable=True)
+        return self._ledger.act(self._presence, lambda act: chain.commit(act, checked, why), durable=True)
 
     # Looking up
 
@@ -189,6 +219,11 @@ class Decisions:
                 break
         return page
 
+    def domains(self) -> list[str]:
+        """The domains in which something is in force for this seat."""
+        keys = self._presence.visible_keys
+        return self._read(lambda reader: sorted({name for key in keys for name in reader.domains_decided(key)}))
+
     def history(self, decision_id: str) -> list[Decision]:
         """Every version, the first first (D4, D7)."""
         named = checked_id(decision_id, "an id")
@@ -217,16 +252,16 @@ class Decisions:
 
     def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """Say how one decision bears on another (D10)."""
-        self._relate(source_id, relation, target_id, drop=False)
+        self._relate(chain.relate, source_id, relation, target_id)
 
     def unrelate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """Say that it no longer does."""
-        self._relate(source_id, relation, target_id, drop=True)
+        self._relate(chain.unrelate, source_id, relation, target_id)
 
-    def _relate(self, source_id: str, relation: RelationType | str, target_id: str, *, drop: bool) -> None:
+    def _relate(self, deed: Callable[..., None], source_id: str, relation: RelationType | str, target_id: str) -> None:
         type = RelationType.parse(relation)
         source, target = checked_id(source_id, "a source's id"), checked_id(target_id, "a target's id")
-        self._ledger.act(self._presence, lambda act: chain.relate(act, source, type, target, drop=drop))
+        self._ledger.act(self._presence, lambda act: deed(act, source, type, target))
 
     def relations(self, decision_id: str) -> list[Relation]:
         """The relations that begin or end at a decision, by the roots of both sides."""
@@ -235,13 +270,12 @@ class Decisions:
 
     def impact(self, decision_id: str, *, depth: int | None = None, nodes: int | None = None) -> Impact:
         """What changing a decision reaches, by explicit relations alone, with the path to each (D11-D14)."""
-        rules = self._ledger.config.decisions
-        depth_max = rules.impact_depth_max if depth is None else checked_count(depth, "depth", _DEPTH_MAX)
-        nodes_max = rules.impact_nodes_max if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
+        named = checked_id(decision_id, "an id")
+        depth_max = None if depth is None else checked_count(depth, "depth", _DEPTH_MAX)
+        nodes_max = None if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
 
         def work(reader: Reader) -> Impact:
-            root = chain.root_of(reader, self._presence, checked_id(decision_id, "an id"))
-            return self._radius(reader, root, depth_max, nodes_max)[0]
+            return self._radius(reader, chain.root_of(reader, self._presence, named), depth_max, nodes_max)[0]
 
         return self._read(work)
 
@@ -270,13 +304,20 @@ class Decisions:
         return self._ledger.store.read(work)
 
 
-def _reason_given(reason: Reason | Mapping[str, Any]) -> Reason:
-    given: Any = reason
-    if isinstance(given, Reason):
-        return given
+def _domain(given: Any) -> str:
+    return checked_id(given, "a domain")
+
+
+def _reason_given(given: Any) -> Reason:
     try:
-        return Reason(given["type"], given["summary"], given.get("tradeoff"))
+        # Also of what is a reason already: a value can be made around its check.
+        parts = given.to_json() if isinstance(given, Reason) else given
+        reason = Reason(parts["type"], parts["summary"], parts.get("tradeoff"))
     except (TypeError, KeyError, AttributeError):
         raise InvalidInput(
-            f"{given!r} is no reason.", hint='Use Reason("risk", "why, in a sentence", tradeoff=None) (R12).'
+            "A decision needs a reason (R12)." if given is None else f"{given!r} is no reason.",
+            hint='Use Reason("risk", "why, in a sentence", tradeoff=None), or: --type risk --reason "why".',
         ) from None
+    if reason.tradeoff not in (None, ""):
+        checked_text(reason.tradeoff, "The trade-off", _REASON_BYTES_MAX)
+    return reason

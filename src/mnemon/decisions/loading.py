@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from heapq import merge
 
-from mnemon.decisions.chain import related
-from mnemon.model.decision import Loaded, Strength, standing_of
+from mnemon.model.decision import Loaded, Strength, target_of
 from mnemon.model.unit import Kind
 
 TYPE_CHECKING = False
@@ -24,6 +23,8 @@ _PAGE = 50
 def loaded(reader: Reader, presence: Presence, domain: str | None, around: str | None, limit: int) -> list[Loaded]:
     """What an agent in this domain should know first, in order, each unit once."""
     found: dict[str, Loaded] = {}
+    if not limit:
+        return []
     for tier, unit in _in_order(reader, presence, domain, around, limit):
         found.setdefault(unit.id, Loaded(tier=tier, unit=unit))
         if len(found) >= limit:
@@ -35,11 +36,13 @@ def _in_order(
     reader: Reader, presence: Presence, domain: str | None, around: str | None, limit: int
 ) -> Iterator[tuple[int, Unit]]:
     own = domain if domain is not None and domain != GLOBAL else None
-    for unit in _policies(reader, presence, limit):
+    # System principles live at org scope (R12), and hold whatever domain they name.
+    org = presence.scope.visible[-1]
+    for unit in reader.units_in([org.key], kind=Kind.POLICY, live=True, limit=limit):
         yield TIER_POLICY, unit
     if around is not None:
-        for decision in related(reader, presence, around, limit):
-            yield TIER_STRUCTURE, decision.unit
+        for unit in reader.related(around, presence.visible_keys, limit=limit):
+            yield TIER_STRUCTURE, unit
     yield from _tier(reader, presence, TIER_GLOBAL_AXIS, (GLOBAL,), Strength.AXIS)
     if own is not None:
         yield from _tier(reader, presence, TIER_AXIS, (own,), Strength.AXIS)
@@ -47,14 +50,8 @@ def _in_order(
     domains = (own, GLOBAL) if own is not None else (GLOBAL,)
     yield from _tier(reader, presence, TIER_LOCK, domains, Strength.LOCK)
     yield from _tier(reader, presence, TIER_NORMAL, domains, Strength.NORMAL)
-    for unit in _anchored(reader, presence, domains, limit):
+    for unit in reader.anchored(presence.visible_keys, domains, limit=limit):
         yield TIER_ANCHOR, unit
-
-
-def _policies(reader: Reader, presence: Presence, limit: int) -> list[Unit]:
-    """System principles live at org scope (R12)."""
-    org = presence.scope.visible[-1]
-    return sorted(reader.units_in([org.key], kind=Kind.POLICY, live=True, limit=limit), key=lambda unit: unit.id)
 
 
 def _tier(
@@ -72,44 +69,18 @@ def decided(reader: Reader, presence: Presence, domain: str, strength: Strength,
 
 
 def _pages(reader: Reader, scope_key: str, domain: str, strength: Strength, after: str) -> Iterator[Unit]:
-    while page := reader.decided(scope_key, domain, int(strength), after=after, limit=_PAGE):
+    while page := reader.decided(scope_key, domain, strength.rank, after=after, limit=_PAGE):
         yield from page
         after = page[-1].id
-
-
-def _anchored(reader: Reader, presence: Presence, domains: tuple[str, ...], limit: int) -> list[Unit]:
-    """What anchors lead to: the firmest decisions first (D19), then evidence; never the anchor itself."""
-    anchors = [
-        anchor
-        for domain in domains
-        for anchor in reader.units_in(presence.visible_keys, kind=Kind.ANCHOR, domain=domain, live=True, limit=limit)
-    ]
-    targets = reader.units(dict.fromkeys(map(_target_of, anchors)))
-    return sorted((unit for unit in targets.values() if _may_lead_to(unit, presence)), key=_rank)
-
-
-def _may_lead_to(unit: Unit, presence: Presence) -> bool:
-    """A decision in force or an evidence; what was only claimed to be a decision is none (D2)."""
-    is_original = unit.kind is Kind.EVIDENCE or standing_of(unit) is not None
-    return is_original and unit.live and unit.scope.key in presence.visible_keys
-
-
-def _rank(unit: Unit) -> tuple[int, str]:
-    standing = standing_of(unit)
-    return (0 if standing is None else -standing.strength, unit.id)
 
 
 def broken_anchors(reader: Reader, presence: Presence) -> Iterator[Unit]:
     """Anchors whose target is gone or no longer in force, the newest first; read as far as they are asked for."""
     before = None
     while anchors := reader.units_in(presence.visible_keys, kind=Kind.ANCHOR, live=True, limit=_PAGE, before=before):
-        targets = reader.units(dict.fromkeys(map(_target_of, anchors)))
-        yield from (anchor for anchor in anchors if not _holds(targets.get(_target_of(anchor))))
+        targets = reader.units(dict.fromkeys(map(target_of, anchors)))
+        yield from (anchor for anchor in anchors if not _holds(targets.get(target_of(anchor))))
         before = anchors[-1].id
-
-
-def _target_of(anchor: Unit) -> str:
-    return str(anchor.attributes.get("target"))
 
 
 def _holds(target: Unit | None) -> bool:

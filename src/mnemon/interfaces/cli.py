@@ -100,19 +100,14 @@ class _Printer:
     def answered(self, answer: Answer) -> None:
         text = json_text(answer.data) if self._as_json else answer.text()
         self._answered = True
-        try:
-            print(text)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            _reader_left(answer.exit_code)
+        _written(text, answer.exit_code)
 
     def failed(self, error: BaseException) -> int:
         exit_code = next(code for kind, code in EXIT_CODE_OF.items() if isinstance(error, kind))
         message, hint = _words(error)
         if self._as_json and not self._answered:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
-            print(json_text({"error": facts | _carried(error)}))
-            return _flushed(exit_code)
+            return _written(json_text({"error": facts | _carried(error)}), exit_code)
         print(f"mnemon: {message}", file=sys.stderr)
         if hint:
             print(f"hint: {hint}", file=sys.stderr)
@@ -149,6 +144,15 @@ def _let_any_text_out() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+
+
+def _written(text: str, exit_code: int) -> int:
+    """Print it at once; whoever stopped reading is no error."""
+    try:
+        print(text)
+    except BrokenPipeError:
+        return _reader_left(exit_code)
+    return _flushed(exit_code)
 
 
 def _flushed(exit_code: int) -> int:

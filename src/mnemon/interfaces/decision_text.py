@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mnemon.model.decision import Decision, DecisionProposal, Impact, Loaded, Relation
+    from mnemon.model.decision import Decision, DecisionProposal, Impact, ImpactNode, Loaded, Relation
     from mnemon.model.unit import Unit
 
 FORMATS = ("tree", "mermaid", "dot", "json")
@@ -30,12 +30,17 @@ def decision(given: Decision) -> str:
     ]
     if given.reason.tradeoff:
         lines.append(f"at a cost {clean(given.reason.tradeoff)}")
+    if given.override:
+        lines.append(f"override  {clean(given.override)}")
     return "\n".join([*lines, *(f"evidence  {each}" for each in given.evidence)])
 
 
-def decisions(given: Sequence[Decision]) -> str:
+def decisions(given: Sequence[Decision], elsewhere: Sequence[str] = ()) -> str:
+    """A page of decisions; `elsewhere` are the other domains in which something is in force."""
     rows = [(one.id, one.strength, clean(one.domain), one.version, quoted(one.text)) for one in given]
-    return table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
+    listed = table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
+    others = f"\n\nDecided in other domains (--domain NAME): {', '.join(map(clean, elsewhere))}"
+    return listed + (others if elsewhere else "")
 
 
 def history(given: Sequence[Decision]) -> str:
@@ -63,7 +68,7 @@ def relations(given: Sequence[Relation]) -> str:
     return table(("id", "relation", "to"), rows, "No relations.")
 
 
-def proposal(given: DecisionProposal, texts: Mapping[str, str]) -> str:
+def proposal(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
     """What would be decided, and what it would break."""
     lines = [
         f"{'revises ' + given.base.id if given.base else 'new'}: {quoted(given.text)}",
@@ -72,65 +77,69 @@ def proposal(given: DecisionProposal, texts: Mapping[str, str]) -> str:
         f"guardian: {given.guardian.type}",
         *(f"  {clean(reason)}" for reason in given.guardian.reasons),
     ]
-    if given.blast_radius.nodes:
-        lines += ["reaches:", *tree_lines(given.blast_radius, texts)]
-    return "\n".join(lines)
+    reaches = tree_lines(given.blast_radius, known)
+    return "\n".join([*lines, *(["reaches:", *reaches] if reaches else [])])
 
 
-def tree(root: str, given: Impact, texts: Mapping[str, str]) -> str:
-    head = f"{_label(texts.get(root, root))}  {root}"
-    if not given.nodes:
-        return f"{head}\nNothing depends on it, as far as relations say."
-    lines = [head, *tree_lines(given, texts)]
-    return "\n".join([*lines, *([f"(cut: {given.cut})"] if given.cut else [])])
+def tree(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
+    lines = tree_lines(given, known) or ["Nothing depends on it, as far as relations say."]
+    return "\n".join([_named(root, known), *lines])
 
 
-def tree_lines(given: Impact, texts: Mapping[str, str]) -> list[str]:
-    """Each node under the one that leads to it."""
-    below: dict[str, list[tuple[str, str]]] = {}
+def tree_lines(given: Impact, known: Mapping[str, Decision]) -> list[str]:
+    """Each node under the one that leads to it; the arrow points as the relation reads."""
+    below: dict[str, list[ImpactNode]] = {}
     for node in given.nodes:
-        below.setdefault(node.path[-2], []).append((node.id, str(node.relation)))
+        below.setdefault(node.path[-2], []).append(node)
     lines: list[str] = []
     # A list of what is still to be drawn, not recursion: a chain of decisions can be longer than Python's stack.
     waiting = _under(below, given.nodes[0].path[0], "") if given.nodes else []
     while waiting:
-        node_id, relation, indent, is_last = waiting.pop(0)
-        lines.append(
-            f"{indent}{'└─' if is_last else '├─'} {relation}: {_label(texts.get(node_id, node_id))}  {node_id}"
-        )
-        waiting[:0] = _under(below, node_id, indent + ("   " if is_last else "│  "))
-    return lines
+        node, indent, is_last = waiting.pop(0)
+        arrow = "→" if node.target == node.id else "←"
+        lines.append(f"{indent}{'└─' if is_last else '├─'} {node.relation} {arrow} {_named(node.id, known)}")
+        waiting[:0] = _under(below, node.id, indent + ("   " if is_last else "│  "))
+    return [*lines, *([f"(cut: {given.cut})"] if given.cut else [])]
 
 
-def _under(below: Mapping[str, list[tuple[str, str]]], parent: str, indent: str) -> list[tuple[str, str, str, bool]]:
+def _under(below: Mapping[str, list[ImpactNode]], parent: str, indent: str) -> list[tuple[ImpactNode, str, bool]]:
     children = below.get(parent, [])
-    return [(*child, indent, number == len(children) - 1) for number, child in enumerate(children)]
+    return [(child, indent, number == len(children) - 1) for number, child in enumerate(children)]
+
+
+def _named(root: str, known: Mapping[str, Decision]) -> str:
+    """A decision of an impact, with the id of the version that is in force."""
+    return f"{_label_of(root, known)}  {known[root].id if root in known else root}"
+
+
+def _label_of(root: str, known: Mapping[str, Decision]) -> str:
+    return _label(known[root].text if root in known else root)
 
 
 def _label(text: str) -> str:
     return short(text, _LABEL_CHARS)
 
 
-def mermaid(root: str, given: Impact, texts: Mapping[str, str]) -> str:
+def mermaid(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
     """A flowchart for Markdown pages."""
     names = _names(root, given)
     lines = ["flowchart TD"]
     for each, name in names.items():
-        label = _label(texts.get(each, each)).replace("&", "&amp;").replace('"', "&quot;")
+        label = _label_of(each, known).replace("&", "&amp;").replace('"', "&quot;")
         lines.append(f'  {name}["{label.replace("<", "&lt;").replace(">", "&gt;")}"]')
-    lines += [f"  {names[node.path[-2]]} -->|{node.relation}| {names[node.id]}" for node in given.nodes]
-    return "\n".join(lines)
+    lines += [f"  {names[node.source]} -->|{node.relation}| {names[node.target]}" for node in given.nodes]
+    return "\n".join([*lines, *([f'  cut["cut: {given.cut}"]'] if given.cut else [])])
 
 
-def dot(root: str, given: Impact, texts: Mapping[str, str]) -> str:
+def dot(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
     """A graph for Graphviz."""
     names = _names(root, given)
     lines = ["digraph impact {", "  rankdir=LR;", "  node [shape=box];"]
     for each, name in names.items():
-        label = _label(texts.get(each, each)).replace("\\", "\\\\").replace('"', '\\"')
+        label = _label_of(each, known).replace("\\", "\\\\").replace('"', '\\"')
         lines.append(f'  {name} [label="{label}"];')
-    lines += [f'  {names[node.path[-2]]} -> {names[node.id]} [label="{node.relation}"];' for node in given.nodes]
-    return "\n".join([*lines, "}"])
+    lines += [f'  {names[node.source]} -> {names[node.target]} [label="{node.relation}"];' for node in given.nodes]
+    return "\n".join([*lines, *([f'  label="cut: {given.cut}";'] if given.cut else []), "}"])
 
 
 def _names(root: str, given: Impact) -> dict[str, str]:

@@ -18,7 +18,18 @@ _DERIVED = {
     "Unit": ("level", "confidence"),
     "Event": ("payload",),
     "Rebuild": ("same",),
-    "Decision": ("id", "root_id", "version", "strength", "domain", "is_active", "text", "reason", "evidence"),
+    "Decision": (
+        "id",
+        "root_id",
+        "version",
+        "strength",
+        "domain",
+        "is_active",
+        "text",
+        "reason",
+        "override",
+        "evidence",
+    ),
 }
 _LEFT_OUT = {"Event": ("body",)}
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from mnemon.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
 
 _SHOWN_CHARS = 96
+_LAST_COLUMN_MIN = 12
+# An id that is cut can't be copied.
+_NEVER_CUT = frozenset({"id", "unit", "conflict", "proposal"})
 # What is remembered was written by others: it must not move the cursor, recolour the screen or turn the text around.
 _CONTROLS = dict.fromkeys(
     (*(code for code in range(0xA0) if not 0x20 <= code < 0x7F), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"
@@ -82,16 +85,25 @@ def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    before_last = [max(map(len, column)) + 2 for column in zip(headers, *cells, strict=True)][:-1]
+    if console.width - sum(before_last) < _LAST_COLUMN_MIN:
+        return "\n".join(_stacked(headers, row) for row in cells)
     drawn = Table(box=None, header_style="bold underline", pad_edge=False, padding=(0, 2, 0, 0))
     for header in headers:
-        # An id that is cut can't be copied.
-        drawn.add_column(header, no_wrap=header in {"id", "unit", "conflict", "proposal"}, overflow="fold")
+        drawn.add_column(header, no_wrap=header in _NEVER_CUT, overflow="fold")
     for row in cells:
         drawn.add_row(*map(Text, row))
-    console = Console()
     with console.capture() as capture:
         console.print(drawn)
     return capture.get().rstrip("\n")
+
+
+def _stacked(headers: Sequence[str], row: Sequence[str]) -> str:
+    """One row below itself, where a terminal is too narrow for its columns."""
+    whole = [cell for header, cell in zip(headers, row, strict=True) if header in _NEVER_CUT]
+    short_ones = [cell for header, cell in zip(headers[:-1], row, strict=False) if header not in _NEVER_CUT and cell]
+    return "\n  ".join(part for part in (*whole, "  ".join(short_ones), row[-1]) if part)
 
 
 # Staging and the gate

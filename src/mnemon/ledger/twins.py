@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from mnemon.model.unit import Kind
 from mnemon.text.canonical import canonical, canonical_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from mnemon.model.unit import Unit
     from mnemon.ports import Reader
@@ -19,9 +21,16 @@ def said_alike(reader: Reader, scope_keys: Sequence[str], content: str) -> list[
     return [unit for unit in found if canonical(unit.content) == text]
 
 
+def is_same(unit: Unit, kind: Kind, domain: str, content: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether a unit that is said alike is the same thing. Evidence is a snapshot: each letter and tag counts (D1)."""
+    if unit.kind is not kind or unit.domain != domain:
+        return False
+    return kind is not Kind.EVIDENCE or (unit.content == content and unit.attributes == attributes)
+
+
 def twin_of(reader: Reader, unit: Unit, scope_key: str) -> Unit | None:
     """Another live unit in that scope that says the same, of the same kind and domain."""
     for other in said_alike(reader, [scope_key], unit.content):
-        if other.id != unit.id and other.kind is unit.kind and other.domain == unit.domain:
+        if other.id != unit.id and is_same(other, unit.kind, unit.domain, unit.content, unit.attributes):
             return other
     return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mnemon.errors import InvalidInput
-from mnemon.model.closed import Names, Ranks
-from mnemon.model.scope import Level
+from mnemon.model.closed import Names
+from mnemon.model.scope import Level, Scope
 from mnemon.model.unit import Kind, Unit
 from mnemon.model.value import value
 from mnemon.model.verdict import Verdict
@@ -17,22 +17,41 @@ if TYPE_CHECKING:
 SUMMARY_CHARS_MAX = 1_000
 
 
-class Strength(Ranks):
-    """How firm a decision stands (D8)."""
+class Strength(Names):
+    """How firm a decision stands (D8). Members are their texts, and compare by how firm they are."""
 
-    NORMAL = 1
-    LOCK = 2
-    AXIS = 3
+    NORMAL = "normal"
+    LOCK = "lock"
+    AXIS = "axis"
 
     @classmethod
-    def parse(cls, name: str | int | Strength) -> Strength:
+    def parse(cls, name: str) -> Strength:
+        given: Any = name
         try:
-            return cls[name.upper()] if isinstance(name, str) else cls(name)
-        except (KeyError, TypeError, ValueError):
+            return cls(given.lower())
+        except (AttributeError, ValueError):
             raise InvalidInput(f"{name!r} is no strength.", hint="Use one of: axis, lock, normal.") from None
 
-    def __str__(self) -> str:
-        return self.name.lower()
+    @property
+    def rank(self) -> int:
+        """The number that stores keep and order by: the firmer, the higher."""
+        return _RANKS[self]
+
+    def __lt__(self, other: str) -> bool:
+        return self.rank < _RANKS[other]
+
+    def __le__(self, other: str) -> bool:
+        return self.rank <= _RANKS[other]
+
+    def __gt__(self, other: str) -> bool:
+        return self.rank > _RANKS[other]
+
+    def __ge__(self, other: str) -> bool:
+        return self.rank >= _RANKS[other]
+
+
+# Databases hold these numbers.
+_RANKS: dict[str, int] = {Strength.NORMAL: 1, Strength.LOCK: 2, Strength.AXIS: 3}
 
 
 class ReasonType(Names):
@@ -102,7 +121,11 @@ class Reason:
 
 @value
 class Decision:
-    """One version of a decision. `root_id` is the id of its first version, and names all of them."""
+    """One version of a decision. `root_id` is the id of its first version, and names all of them.
+
+    `version` is its place among the decision's versions. That of its `unit` counts what happened to this one (uses,
+    citations), and is what a lifecycle verb's `expected_version` means.
+    """
 
     unit: Unit
 
@@ -139,6 +162,12 @@ class Decision:
         return Reason.from_json(self.unit.attributes["reason"])
 
     @property
+    def override(self) -> str | None:
+        """Why a person committed it although the guardian blocked it."""
+        given = self.unit.attributes["reason"].get("override")
+        return None if given is None else str(given)
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         return tuple(self.unit.attributes["evidence"])
 
@@ -148,7 +177,7 @@ class Standing:
     """Where a version of a decision stands: the root that all its versions share, its number, its strength."""
 
     root: str
-    version: int
+    number: int
     strength: int
 
 
@@ -157,7 +186,17 @@ def standing_of(unit: Unit) -> Standing | None:
     told = unit.attributes
     if unit.kind is not Kind.DECISION or "root" not in told:
         return None  # None, only claimed to be one, or erased.
-    return Standing(root=told["root"], version=told["version"], strength=int(Strength.parse(told["strength"])))
+    return Standing(root=told["root"], number=told["version"], strength=Strength.parse(told["strength"]).rank)
+
+
+def target_of(anchor: Unit) -> str:
+    """The id of what an anchor leads to."""
+    return str(anchor.attributes.get("target"))
+
+
+def is_original(unit: Unit) -> bool:
+    """Whether an anchor may lead to it: evidence or a decision; what was only claimed to be one is none (D2, D19)."""
+    return unit.kind is Kind.EVIDENCE or standing_of(unit) is not None
 
 
 @value
@@ -172,11 +211,16 @@ class Relation:
 
 @value
 class ImpactNode:
-    """A decision that a change reaches: by which relation, and along which path of ids from what was changed."""
+    """A decision that a change reaches, by its root: along which path from what was changed, and by which relation.
+
+    The relation is the last step of the path, and reads `source relation target`.
+    """
 
     id: str
     path: tuple[str, ...]
     relation: RelationType
+    source: str
+    target: str
 
 
 @value
@@ -209,7 +253,9 @@ class DecisionProposal:
     """A decision that somebody might commit (D2). It lives in memory only, bound to the version it was made against.
 
     `conflicts` are the axis and lock decisions it revises or is constrained by; `guardian` is what they make of it.
-    The decision that it becomes has its `id`. With a `key`, another proposal with the same key becomes the same one.
+    It rests on `evidence`, by id, and on `snapshots`, which become evidence when it is committed. `scope` is where it
+    would hold. The decision that it becomes has its `id`. With a `key`, another proposal with the same key becomes the
+    same one.
     """
 
     id: str
@@ -217,8 +263,10 @@ class DecisionProposal:
     strength: Strength
     domain: str
     level: Level
+    scope: Scope
     reason: Reason
     evidence: tuple[str, ...]
+    snapshots: tuple[str, ...]
     revises: str | None
     base: Decision | None
     blast_radius: Impact

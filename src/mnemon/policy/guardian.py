@@ -7,15 +7,27 @@ from mnemon.model.verdict import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mnemon.model.decision import Decision
+    from mnemon.model.scope import Level
+
+_EVERYWHERE = "global"
 
 
 def judged(
-    strength: Strength, base: Decision | None, constraining: Sequence[Decision], reached: Sequence[Decision]
+    strength: Strength,
+    base: Decision | None,
+    constraining: Sequence[Decision],
+    reached: Sequence[Decision],
+    *,
+    domain: str | None = None,
+    level: Level | None = None,
 ) -> GuardianVerdict:
-    """`base` is what the proposal revises, `constraining` what binds it, `reached` what its change would touch."""
+    """`base` is what the proposal revises, `constraining` what binds it, `reached` what its change would touch.
+
+    `domain` and `level` are where it would hold, if not where its base does.
+    """
     against: list[tuple[Verdict, str, str]] = []
     if base is not None:
         if base.strength is Strength.AXIS:
@@ -25,6 +37,8 @@ def judged(
         if strength < base.strength:
             weaker = f"It would stand weaker than what it replaces: {strength} instead of {base.strength}."
             against.append((Verdict.BLOCK, weaker, base.id))
+        if base.strength > Strength.NORMAL:
+            against += [(Verdict.WARN, loss, base.id) for loss in _losses(base, domain, level)]
     for other in constraining:
         if other.strength is Strength.AXIS:
             against.append((Verdict.BLOCK, f"An axis constrains it: {_named(other)}.", other.id))
@@ -42,6 +56,14 @@ def judged(
         reasons=tuple(dict.fromkeys(reason for _, reason, _ in against)),
         evidence=tuple(dict.fromkeys(unit_id for _, _, unit_id in against)),
     )
+
+
+def _losses(base: Decision, domain: str | None, level: Level | None) -> Iterator[str]:
+    """Where it would hold no longer."""
+    if domain not in (None, base.domain, _EVERYWHERE):
+        yield f"It would hold in domain {domain} alone, and no longer in {base.domain}."
+    if level is not None and level < base.unit.level:
+        yield f"It would hold at {level} scope alone, and no longer in the whole {base.unit.level}."
 
 
 def _named(decision: Decision) -> str:

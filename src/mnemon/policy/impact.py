@@ -47,7 +47,15 @@ def impact(
                 return Impact(nodes=tuple(nodes), cut=f"more than {nodes_max} decisions are reached")
             before, relation = steps[other]
             paths[other] = (*paths[before], other)
-            nodes.append(ImpactNode(id=other, path=paths[other], relation=relation))
+            nodes.append(
+                ImpactNode(
+                    id=other,
+                    path=paths[other],
+                    relation=relation.type,
+                    source=relation.source,
+                    target=relation.target,
+                )
+            )
             edge.append(other)
         if not edge:
             return Impact(nodes=tuple(nodes))
@@ -67,15 +75,15 @@ def _seen(others: Iterable[str], is_seen: Callable[[Sequence[str]], set[str]]) -
 
 def _steps(
     edge: Sequence[str], relations: Iterable[Relation], known: dict[str, tuple[str, ...]]
-) -> dict[str, tuple[str, RelationType]]:
+) -> dict[str, tuple[str, Relation]]:
     """What is reached from the edge in one step and was not before, with where from and by which relation."""
     at = {root: number for number, root in enumerate(edge)}
-    found: dict[str, tuple[str, RelationType]] = {}
+    found: dict[str, tuple[str, Relation]] = {}
     for relation in sorted(relations, key=lambda one: (one.type, one.source, one.target)):
         for root in dict.fromkeys((relation.source, relation.target)):
             other = reached(relation, root) if root in at else None
             if other is None or other in known:
                 continue
             if other not in found or at[root] < at[found[other][0]]:
-                found[other] = (root, relation.type)
+                found[other] = (root, relation)
     return found

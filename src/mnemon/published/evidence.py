@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemon.errors import InvalidInput, NotAllowed
+from mnemon.ledger.guarding import let_leave
 from mnemon.ledger.standing import change, check_citations, credit, raise_by_evidence, signal
 from mnemon.model.actor import ActorKind
 from mnemon.model.citation import OF_CODE, Citation
@@ -109,6 +110,7 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
     """A no: trust falls and the unit leaves recall; an approval or a revival brings it back."""
     unit = act.changeable_unit(unit_id, expected_version)
     act.require(Deed.REJECT, unit)
+    let_leave(act, unit)
     changes = {
         "status": str(Status.ARCHIVED),
         "archived_from": str(unit.archived_from or unit.status),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from mnemon.errors import Conflict, NotAllowed, NotFound, StoreError
+from mnemon.ledger.guarding import on_leaving
 from mnemon.model.actor import Actor
 from mnemon.model.outcome import Swept
 from mnemon.model.presence import Presence
 from mnemon.model.unit import Status
+from mnemon.model.verdict import Verdict
 from mnemon.published.evidence import move
 from mnemon.published.retirement import archive, revive
 
@@ -94,6 +96,8 @@ def _sweep(ledger: Ledger, unit: Unit, view: CodeView) -> str | None:
     if bearing is None:
         return None
     if unit.live and bearing.is_stale:
+        if _takes_a_person(ledger, unit):
+            return None
         reason = bearing.reason or _STALE
         return _changed(ledger, unit, _ARCHIVED, lambda act: archive(act, unit.id, reason, unit.version))
     if unit.live and bearing.moves:
@@ -102,6 +106,13 @@ def _sweep(ledger: Ledger, unit: Unit, view: CodeView) -> str | None:
     if was_stale and bearing.is_borne_out and unit.erased_at is None:
         return _changed(ledger, unit, _REVIVED, lambda act: revive(act, unit.id, "the code is back", unit.version))
     return None
+
+
+def _takes_a_person(ledger: Ledger, unit: Unit) -> bool:
+    """Whether it is a decision that no janitor may take out of force, whatever became of the code it cites (D8)."""
+    presence = Presence(Actor.system("janitor"), unit.scope)
+    verdict = ledger.store.read(lambda reader: on_leaving(reader, presence, unit))
+    return verdict is not None and verdict.type is Verdict.BLOCK
 
 
 def _changed(ledger: Ledger, unit: Unit, done: str, work: Callable[[Act], Unit]) -> str | None:

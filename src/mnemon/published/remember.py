@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemon.errors import Conflict
 from mnemon.ledger.act import receipt_for
 from mnemon.ledger.standing import check_citations, passed_tests, raise_by_evidence
-from mnemon.ledger.twins import said_alike
+from mnemon.ledger.twins import is_same, said_alike
 from mnemon.model.citation import CitationKind
 from mnemon.model.claim import Claim, waiting_key
 from mnemon.model.event import EventType
@@ -104,17 +104,20 @@ def _same(act: Act, claim: Claim) -> Unit | None:
     Text that recall handed out here is an echo of its unit, whatever kind or domain it is claimed with.
     """
     assert isinstance(claim.level, Level)
+    assert isinstance(claim.kind, Kind)
     wide = [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
     for unit in said_alike(act.transaction, act.presence.visible_keys, claim.content):
-        same_place = unit.kind is claim.kind and unit.domain == claim.domain and unit.scope.key in wide
-        if same_place or _is_echo(act, claim, unit):
+        is_it = is_same(unit, claim.kind, claim.domain, claim.content, claim.attributes)
+        if (is_it and unit.scope.key in wide) or _is_echo(act, claim, unit):
             return unit
     return None
 
 
 def _is_echo(act: Act, claim: Claim, unit: Unit) -> bool:
-    """Whether a claim only repeats what recall handed out; evidence, or a wider level, would be something new."""
+    """Whether a claim only repeats what recall handed out; evidence or a wider level is something new."""
     assert isinstance(claim.level, Level)
+    if claim.kind is Kind.EVIDENCE:
+        return False
     return unit.level >= claim.level and not claim.citations and _was_handed(act, unit)
 
 

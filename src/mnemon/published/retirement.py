@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from mnemon.errors import Conflict, InvalidInput
+from mnemon.ledger.guarding import let_leave
 from mnemon.ledger.standing import change, raise_by_evidence
 from mnemon.ledger.twins import twin_of
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
+from mnemon.model.presence import GRAPH_PREFIX
 from mnemon.model.unit import Status, unit_to_json
 from mnemon.model.value import value
 from mnemon.policy.permissions import Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Protocol
 
     from mnemon.ledger.act import Act
     from mnemon.model.event import Event
     from mnemon.model.unit import Unit
+    from mnemon.ports import Reader
+
+    class Graphs(Protocol):
+        """Those who can tell a graph of the log anew (`graph.log_keeper`)."""
+
+        def without(self, reader: Reader, subject: str, contents: Sequence[str]) -> Sequence[Any]: ...
+        def restate(self, act: Act, event: Event, told: Mapping[str, Any], batches: Sequence[Any]) -> None: ...
+
 
 _VERBATIM_CHARS_MIN = 8
 _REPETITIONS = frozenset({EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
@@ -30,6 +41,7 @@ def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, d
     act.require(deed, unit)
     if unit.status is Status.ARCHIVED:
         return unit
+    let_leave(act, unit)
     changes = {"status": str(Status.ARCHIVED), "archived_from": str(unit.status), "archive_reason": reason}
     return change(act, EventType.UNIT_ARCHIVED, unit, {"reason": reason, "set": changes})
 
@@ -74,7 +86,7 @@ class Removal:
     contents: tuple[str, ...]
 
 
-def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Removal:
+def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, graphs: Graphs) -> Removal:
     """Remove a unit's content from everything that holds it: its events, other events and units that quote it.
 
     An event's hash stays, so the chain still holds. A unit that was made of the content goes too, if this actor may
@@ -85,6 +97,7 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> 
     if unit.erased_at is not None:
         return Removal(units=(unit.id,), events=0, contents=())  # Once more, for files that were busy the first time.
     unit = act.changeable_unit(unit_id, expected_version)
+    let_leave(act, unit)
     if unit.content and unit.content in reason:
         raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
     gone, touched, doomed = _reach(act, unit)
@@ -97,6 +110,7 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> 
         "events": sorted(doomed),
     }
     told = {event.id: event.payload or {} for event in doomed.values()}
+    quoting = _graphs_without(act, gone, doomed, graphs)
     for event_id in doomed:
         act.transaction.erase_payload(event_id)
     act.record(EventType.UNIT_ERASED, payload, subject=unit.id)
@@ -104,7 +118,22 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None) -> 
         act.record(EventType.UNIT_RESTATED, {"set": _restated(other, contents)}, subject=other.id)
     for event in doomed.values():
         _restate_outcome(act, event, told[event.id], set(payload["links"]), contents)
+    for event, batches in quoting:
+        graphs.restate(act, event, told[event.id], batches)
     return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents))
+
+
+def _graphs_without(
+    act: Act, gone: dict[str, Unit], doomed: dict[str, Event], graphs: Graphs
+) -> list[tuple[Event, Sequence[Any]]]:
+    """For each graph that quotes an erased text, its last such event and the graph without the text."""
+    quoting = {event.subject: event for event in doomed.values() if (event.subject or "").startswith(GRAPH_PREFIX)}
+    texts = [
+        text
+        for unit in gone.values()
+        for text in _spellings(unit, [event for event in doomed.values() if event.subject == unit.id])
+    ]
+    return [(event, graphs.without(act.transaction, subject or "", texts)) for subject, event in quoting.items()]
 
 
 def _restate_outcome(
@@ -135,6 +164,7 @@ def _reach(act: Act, unit: Unit) -> tuple[dict[str, Unit], dict[str, Unit], dict
                 continue
             if event.type is EventType.UNIT_REMEMBERED:
                 act.require(Deed.ERASE, other)
+                let_leave(act, other)
                 gone[other.id] = other
                 waiting.append(other)
             elif event.type is not EventType.LINK_ADDED:

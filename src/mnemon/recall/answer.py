@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from mnemon.model.sketch import Sketch
     from mnemon.model.unit import Unit
     from mnemon.ports import Reader, Store
+    from mnemon.recall import anchors
     from mnemon.recall.finder import Finder
     from mnemon.recall.scores import Ranked
     from mnemon.text import canonical
 else:
+    anchors = Lazy("mnemon.recall.anchors")
     canonical = Lazy("mnemon.text.canonical")
 
 _WITHHELD_MAX = 8
@@ -63,6 +65,7 @@ class Recall:
         now: datetime,
         rules: RecallRules,
         code: Callable[[], CodeView] | None = None,
+        nominate: Callable[[str], dict[str, float]] | None = None,
     ) -> None:
         self._store = store
         self._finder = finder
@@ -72,6 +75,7 @@ class Recall:
         self._rules = rules
         self._visible = presence.visible_keys
         self._code = code
+        self._nominate = nominate
         self._view: CodeView | None = None
         self._bearings: dict[str, Bearing] = {}
         self._intent = ""
@@ -119,6 +123,7 @@ class Recall:
         else:
             past += replaced
         meanings = near and self._with_meaning(question.text, found, near)
+        nominated = self._with_nominated(question.text, found) if self._nominate else {}
         presence = self._presence
         around = self._around(found) if coherence and self._rules.neighbours else []
         session = presence.session and canonical_json([presence.scope.org, presence.scope.project, presence.session])
@@ -128,6 +133,7 @@ class Recall:
             found,
             around,
             meanings=meanings,
+            nominated=nominated,
             coherence=coherence,
             own_session=session if self._rules.own_session else None,
             rules=self._rules,
@@ -155,6 +161,15 @@ class Recall:
         found += self._finder.of(others, self._visible, states=LIVE_STATES)
         return self._finder.similarities(text, found)
 
+    def _with_nominated(self, text: str, found: list[Sketch]) -> dict[str, float]:
+        """What answered a question like this one, and how alike the two are; it is added to the candidates."""
+        nominated = self._nominate(text) if self._nominate is not None else {}
+        known = {sketch.id for sketch in found}
+        others = [unit_id for unit_id in nominated if unit_id not in known]
+        if others and not any(self._within.values()):
+            found += self._finder.of(others, self._visible, states=LIVE_STATES)
+        return nominated
+
     def _around(self, found: Sequence[Sketch]) -> list[Sketch]:
         """The neighbours of the best, where the answer may stand that does not repeat the question's words."""
         if self._within["kinds"] or self._within["domains"]:
@@ -181,7 +196,8 @@ class Recall:
                     replace(without_question(shown, self._now, self._rules, in_domain=self._in_domain), notes=notes)
                 )
         items = sorted(items[:limit], key=lambda item: (item.tier, -item.score, item.unit.id))
-        return self._store.read(lambda reader: self._answered(reader, items[:k], withheld, ()))
+        items = self._followed(items[:k], withheld)[:k]
+        return self._store.read(lambda reader: self._answered(reader, items, withheld, ()))
 
     def _newest_units(self, reader: Reader, limit: int) -> list[Unit]:
         found: list[Unit] = []
@@ -222,7 +238,33 @@ class Recall:
             if len(items) >= k:
                 break
         items = sorted([*items, *again[: k - len(items)]], key=lambda item: item.tier)
+        items = self._followed(items, withheld)[:k]
         return self._store.read(lambda reader: self._answered(reader, items, withheld, past))
+
+    def _followed(self, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
+        """The items with what their anchors lead to, through the same gate (D19); most answers hold no anchor."""
+        if not any(item.unit.kind is Kind.ANCHOR for item in items):
+            return items
+        known = {item.unit.id for item in items}
+        found = self._store.read(lambda reader: reader.units(anchors.wanted(items)))
+        originals = anchors.originals(found, self._visible)
+        new = [unit for unit in originals.values() if unit.id not in known and unit.kind in (self._kinds or Kind)]
+        led = [
+            anchors.led_to(unit, notes, items, self._within["domains"]) for unit, notes in self.admitted(new, withheld)
+        ]
+        return anchors.merged([anchors.noted(item, originals, withheld) for item in items], led)
+
+    def admitted(self, units: Sequence[Unit], withheld: dict[str, str]) -> list[tuple[Unit, tuple[str, ...]]]:
+        """Those that may be handed out, as they stand here, with what their reader should know; others are withheld."""
+        self._look_at_code(units)
+        passed = []
+        for unit in units:
+            reason, notes, shown = self._judged(unit)
+            if reason is None:
+                passed.append((shown, notes))
+            else:
+                withheld[unit.id] = reason
+        return passed
 
     def _read(self, candidates: Sequence[Ranked]) -> list[tuple[Ranked, Unit]]:
         """Some candidates with their units, as far as this reader may see them; what the code says is asked at once."""

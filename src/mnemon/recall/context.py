@@ -14,51 +14,105 @@ if TYPE_CHECKING:
 
     from mnemon.model.decision import Loaded
     from mnemon.model.found import Found
+    from mnemon.model.unit import Unit
 
+    Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]
+
+TIER_NORMAL = 6
+# Of the budget, one part in so many.
+_UNASKED_SHARE = 4
+_NAMED_MAX = 5
 _HOUR_S = 3_600
 _DAY_S = 86_400
 
 
-def after(first: Sequence[Loaded], found: Found) -> Found:
-    """What was found, behind what is to be known first; in the order of tiers, each unit once."""
+def after(first: Sequence[Loaded], found: Found, admitted: Admitted) -> Found:
+    """What was found, in the loading order (D15) with what is to be known first; each unit once.
+
+    What binds stands as it was loaded. From the normal decisions on, what was asked for comes before what was not, but
+    a domain's own decisions before those for every domain (R10). What anchors lead to passes the gate that is
+    `admitted`, as what was found did.
+    """
     place = {one.unit.id: number for number, one in enumerate(first)}
-    tiers = {one.unit.id: one.tier for one in first}
+    tiers = {one.unit.id: one.tier for one in first if one.tier <= TIER_NORMAL}
     known = {item.unit.id for item in found.items}
+    withheld: dict[str, str] = {}
+    led = [one.unit for one in first if one.tier > TIER_NORMAL and one.unit.id not in known]
+    passed = [(unit, notes, TIER_NORMAL + 1) for unit, notes in admitted(led, withheld)]
+    binding = [(one.unit, (), one.tier) for one in first if one.tier <= TIER_NORMAL and one.unit.id not in known]
     loaded = [
-        Recalled(unit=one.unit, score=0.0, tier=one.tier, why={}, label=label(one.unit, contested=False))
-        for one in first
-        if one.unit.id not in known
+        Recalled(unit=unit, score=0.0, tier=tier, why={}, label=label(unit, contested=False), notes=notes)
+        for unit, notes, tier in (*binding, *passed)
     ]
-    items = [replace(item, tier=tiers.get(item.unit.id, item.tier)) for item in (*loaded, *found.items)]
-    return replace(found, items=tuple(sorted(items, key=lambda item: (item.tier, place.get(item.unit.id, len(first))))))
+
+    def order(item: Recalled) -> tuple[int, bool, bool, int]:
+        number = place.get(item.unit.id, len(first))
+        if item.tier < TIER_NORMAL:
+            return item.tier, False, False, number
+        is_wide = item.tier == TIER_NORMAL and item.unit.domain == "global"
+        return item.tier, is_wide, _is_unasked(item), number if _is_unasked(item) else 0
+
+    items = [replace(item, tier=tiers.get(item.unit.id, item.tier)) for item in (*found.items, *loaded)]
+    more = (Withheld(unit_id=unit_id, reason=reason) for unit_id, reason in withheld.items())
+    return replace(found, items=tuple(sorted(items, key=order)), withheld=(*found.withheld, *more))
+
+
+def _is_unasked(item: Recalled) -> bool:
+    """Whether it was loaded and nothing in the question leads to it."""
+    return not item.why
+
+
+def _is_spare(item: Recalled) -> bool:
+    """Whether it neither binds nor was asked for."""
+    return item.tier >= TIER_NORMAL and _is_unasked(item)
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], now: datetime) -> Pack:
-    """As much of what was found as fits, in its order; what doesn't fit makes room for smaller ones after it."""
+    """As much of what was found as fits, in its order; what doesn't fit makes room for smaller ones after it.
+
+    What binds (policies, axes, locks) and doesn't fit is at least named. Of what neither binds nor was asked for, so
+    much comes in as a part of the budget holds: a domain with many decisions must not crowd out the answer.
+    """
     chosen: list[tuple[Recalled, str]] = []
     left_out: list[Recalled] = []
     used = count(fenced([]))
+    unasked_left = budget // _UNASKED_SHARE
     for item in found.items:
         told = entry(head_of(item, now), item.unit.content)
         cost = count(told)
-        if used + cost <= budget:
+        is_spare = _is_spare(item)
+        if used + cost <= budget and (not is_spare or cost <= unasked_left):
             used += cost
+            unasked_left -= cost if is_spare else 0
             chosen.append((item, told))
         else:
             left_out.append(item)
     # Counts of parts need not add up to that of the whole, and the whole has to fit.
-    while chosen and count(fenced([told for _, told in chosen])) > budget:
+    while chosen and count(_told(chosen, left_out)) > budget:
         left_out.append(chosen.pop()[0])
-    text = fenced([told for _, told in chosen]) if chosen else ""
-    reason = f"over the budget of {budget} tokens"
+    text = _told(chosen, left_out)
+    text = text if count(text) <= budget else ""
+    over = f"over the budget of {budget} tokens"
     return Pack(
         text=text,
         items=tuple(item for item, _ in chosen),
-        left_out=tuple(Withheld(unit_id=item.unit.id, reason=reason) for item in left_out),
+        left_out=tuple(
+            Withheld(unit_id=item.unit.id, reason=f"not asked for, and {over}" if _is_spare(item) else over)
+            for item in left_out
+        ),
         withheld=found.withheld,
         tokens=count(text) if text else 0,
         budget=budget,
     )
+
+
+def _told(chosen: Sequence[tuple[Recalled, str]], left_out: Sequence[Recalled]) -> str:
+    """The text, which ends with what binds and had no room: an agent that does not see a rule must know of it."""
+    missing = [item.unit.id for item in left_out if item.tier < TIER_NORMAL]
+    more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
+    note = f"- left out for want of room, and binding: {', '.join(missing[:_NAMED_MAX])}{more}"
+    entries = [told for _, told in chosen] + ([note] if missing else [])
+    return fenced(entries) if entries else ""
 
 
 def head_of(item: Recalled, now: datetime) -> str:

@@ -47,6 +47,8 @@ _INTENT_BONUS = 0.05
 # What a cosine says beyond that of two texts that have nothing to do with each other.
 _MEANING_WEIGHT = 0.3
 _FAR_IN_MEANING = 0.3
+# What answered a question like this one (R2: heat nominates, the gate decides).
+_NOMINATED_WEIGHT = 0.5
 
 
 _NO_MEANINGS: Mapping[str, float] = {}
@@ -90,6 +92,7 @@ def judged(
     around: Sequence[Sketch],
     *,
     meanings: Mapping[str, float] = _NO_MEANINGS,
+    nominated: Mapping[str, float] = _NO_MEANINGS,
     coherence: float,
     own_session: str | None,
     rules: RecallRules,
@@ -121,10 +124,13 @@ def judged(
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
         meaning = _MEANING_WEIGHT * max(0.0, meanings.get(sketch.id, 0.0) - _FAR_IN_MEANING)
-        if lexical or near or session[number] or meaning:
+        asked = _NOMINATED_WEIGHT * nominated.get(sketch.id, 0.0)
+        if lexical or near or session[number] or meaning or asked:
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
             if meaning:
                 result.bonuses["meaning"] = meaning
+            if asked:
+                result.bonuses["asked"] = asked
             _add_bonuses(result, question, own_session)
             results.append(result)
     return results

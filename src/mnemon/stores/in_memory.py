@@ -6,11 +6,12 @@ import threading
 from copy import deepcopy
 
 from mnemon.errors import Conflict, InvalidInput
+from mnemon.model.decision import target_of
 from mnemon.model.ids import new_id
 from mnemon.model.instant import micros
 from mnemon.model.json_text import canonical_json, json_needles
 from mnemon.model.link import Use
-from mnemon.model.unit import Searchable, Status, search_kind, search_state, unit_to_json
+from mnemon.model.unit import Kind, Searchable, Status, search_kind, search_state, unit_to_json
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mnemon.model.event import Event, EventType, Stream
     from mnemon.model.link import Link, LinkType
     from mnemon.model.scope import Level
-    from mnemon.model.unit import Kind, Unit
+    from mnemon.model.unit import Unit
 
     T = TypeVar("T")
 
@@ -93,8 +94,8 @@ class InMemoryTables:
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
         return (event for event in self._events if event.scope.key == scope_key and (not types or event.type in types))
 
-    def events_of_subject(self, subject: str, *, last: int | None = None) -> Iterator[Event]:
-        found = [event for event in self._events if event.subject == subject]
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+        found = [event for event in self._events[after:] if event.subject == subject]
         return iter(found if last is None else found[max(0, len(found) - last) :])
 
     def events_containing(self, needle: str) -> Iterator[Event]:
@@ -232,9 +233,9 @@ class InMemoryTables:
         for other_id, other in self._standings.items():
             if other_id == unit.id or other.root != standing.root:
                 continue
-            if other.version == standing.version or (unit.live and self._units[other_id].live):
+            if other.number == standing.number or (unit.live and self._units[other_id].live):
                 raise Conflict(
-                    f"Decision {standing.root} has a version {standing.version}, or another one in force, already.",
+                    f"Decision {standing.root} has a version {standing.number}, or another one in force, already.",
                     hint="Read the version in force and decide anew.",
                 )
 
@@ -252,7 +253,7 @@ class InMemoryTables:
         return found[0] if found else None
 
     def decision_versions(self, root: str) -> list[Unit]:
-        versions = [(standing.version, id) for id, standing in self._standings.items() if standing.root == root]
+        versions = [(standing.number, id) for id, standing in self._standings.items() if standing.root == root]
         return [_own(self._units[id]) for _, id in sorted(versions)]
 
     def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
@@ -266,6 +267,29 @@ class InMemoryTables:
             and id > after
         ]
         return self._sorted(found)[:limit]
+
+    def domains_decided(self, scope_key: str) -> list[str]:
+        in_force = (self._units[id] for id in self._standings)
+        return sorted({unit.domain for unit in in_force if unit.live and unit.scope.key == scope_key})
+
+    def related(self, root: str, scope_keys: Sequence[str], *, limit: int) -> list[Unit]:
+        met = [*self.relations_from([root]), *self.relations_to([root])]
+        others = {one.target if one.source == root else one.source for one in met}
+        held = {standing.root: id for id, standing in self._standings.items() if self._units[id].live}
+        return self._firmest([held[root] for root in sorted(others) if root in held], scope_keys)[:limit]
+
+    def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
+        anchors = self.units_in(scope_keys, kind=Kind.ANCHOR, live=True, limit=len(self._units))
+        targets = {target_of(anchor) for anchor in anchors if anchor.domain in domains} & self._units.keys()
+        live = [id for id in sorted(targets) if self._units[id].live]
+        found = [id for id in live if id in self._standings or self._units[id].kind is Kind.EVIDENCE]
+        return self._firmest(found, scope_keys)[:limit]
+
+    def _firmest(self, ids: Iterable[str], scope_keys: Sequence[str]) -> list[Unit]:
+        """Those of them that are in these scopes: decisions by strength, then the rest; else as they come."""
+        strengths = {id: standing.strength for id, standing in self._standings.items()}
+        seen = [id for id in ids if self._units[id].scope.key in scope_keys]
+        return [_own(self._units[id]) for id in sorted(seen, key=lambda id: -strengths.get(id, 0))]
 
     def relations_from(self, roots: Sequence[str]) -> list[Relation]:
         return [relation for _, relation in sorted(self._relations.items()) if relation.source in roots]

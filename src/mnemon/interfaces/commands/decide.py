@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mnemon.errors import InvalidInput
+from mnemon.errors import InvalidInput, NotFound
 from mnemon.interfaces import decision_text
 from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
 from mnemon.interfaces.given import text_given
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from mnemon.decisions import Decisions
     from mnemon.interfaces.command import Call
     from mnemon.memory import Seat
-    from mnemon.model.decision import DecisionProposal, Impact
+    from mnemon.model.decision import Decision, DecisionProposal, Impact
 
 _ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
+_NOT_COMMITTED = "Nothing was committed."
 _TYPES = "consistency, risk, security, performance, ux, maintainability, other"
 
 
@@ -41,40 +42,57 @@ def _decide_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="commit without asking")
 
 
+class _LeftError(Exception):
+    """Whoever was asked went away."""
+
+
+def _asked(question: str) -> str:
+    try:
+        return input(question).strip()
+    except (EOFError, KeyboardInterrupt):
+        print()
+        raise _LeftError from None
+
+
 def _decide(call: Call) -> Answer:
     options = call.options
-    desk = call.seat.decisions
     asking = at_terminal(sys.stdin) and at_terminal(sys.stdout) and not options.json
-    proposal = _proposed(desk, options, asking)
-    texts = _texts(desk, proposal.blast_radius)
+    try:
+        proposal = _proposed(call.seat.decisions, options, asking)
+        return _settled(call.seat.decisions, options, proposal, asking)
+    except _LeftError:
+        return Answer(data=None, text=lambda: _NOT_COMMITTED, exit_code=REFUSED)
+
+
+def _settled(desk: Decisions, options: Namespace, proposal: DecisionProposal, asking: bool) -> Answer:
+    """What becomes of a proposal: shown, committed, or let go of; until it is committed nothing is stored."""
+    known = _known(desk, proposal.blast_radius)
     if options.dry_run:
         code = REFUSED if proposal.guardian.type == "BLOCK" else DONE
-        return Answer(data=proposal, text=lambda: decision_text.proposal(proposal, texts), exit_code=code)
+        return Answer(data=proposal, text=lambda: decision_text.proposal(proposal, known), exit_code=code)
     if asking and not options.yes:
-        print(decision_text.proposal(proposal, texts))
-        if input("Commit it? [y/N] ").strip().lower() not in {"y", "yes"}:
-            return Answer(data=proposal, text=lambda: "Nothing was committed.", exit_code=REFUSED)
+        print(decision_text.proposal(proposal, known))
+        if _asked("Commit it? [y/N] ").lower() not in {"y", "yes"}:
+            return Answer(data=proposal, text=lambda: _NOT_COMMITTED, exit_code=REFUSED)
     decided = desk.commit(proposal, override=options.override)
     return Answer(data=decided, text=lambda: f"decided\n\n{decision_text.decision(decided)}")
 
 
 def _proposed(desk: Decisions, options: Namespace, asking: bool) -> DecisionProposal:
     """The proposal that the options, and the answers of whoever sits at the terminal, make."""
-    text = _asked("What is decided? ", asking) if options.text is None and asking else text_given(options.text)
-    type = options.type or (_asked(f"Why? One of {_TYPES}: ", asking) if asking else None)
-    reason = options.reason or (_asked("In a sentence: ", asking) if asking else None)
+    text = _asked("What is decided? ") if options.text is None and asking else text_given(options.text)
+    type = options.type or (_asked(f"Why? One of {_TYPES}: ") if asking else None)
+    reason = options.reason or (_asked("In a sentence: ") if asking else None)
     if not type or not reason:
         raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
     snapshots = list(options.snapshot)
     if asking and not options.evidence and not snapshots:
-        snapshots = [_asked("What does it rest on? (quoted word for word) ", asking)]
-    if options.dry_run and snapshots:
-        raise InvalidInput("A dry run keeps no evidence.", hint="Add it first: mnemon decisions evidence TEXT")
-    evidence = [*options.evidence, *(desk.add_evidence(snapshot).id for snapshot in snapshots)]
+        snapshots = [_asked("What does it rest on? (quoted word for word) ")]
     return desk.propose(
         text,
         reason={"type": type, "summary": reason, "tradeoff": options.tradeoff},
-        evidence=evidence,
+        evidence=options.evidence,
+        snapshots=snapshots,
         strength=options.strength,
         domain=options.domain,
         level=options.level,
@@ -82,14 +100,9 @@ def _proposed(desk: Decisions, options: Namespace, asking: bool) -> DecisionProp
     )
 
 
-def _asked(question: str, asking: bool) -> str:
-    assert asking
-    return input(question).strip()
-
-
-def _texts(desk: Decisions, impact: Impact, *roots: str) -> dict[str, str]:
-    """What the decisions of an impact say, by their roots."""
-    return {root: desk.in_force(root).text for root in (*roots, *(node.id for node in impact.nodes))}
+def _known(desk: Decisions, impact: Impact) -> dict[str, Decision]:
+    """The decisions of an impact as they are in force, by their roots."""
+    return {node.id: desk.in_force(node.id) for node in impact.nodes}
 
 
 def _impact_arguments(parser: ArgumentParser) -> None:
@@ -105,18 +118,25 @@ def _impact(call: Call) -> Answer:
     options = call.options
     desk = call.seat.decisions
     found = desk.impact(options.decision, depth=options.depth, nodes=options.nodes)
-    root = desk.get(options.decision).root_id
     drawn = {"mermaid": decision_text.mermaid, "dot": decision_text.dot}.get(options.format, decision_text.tree)
 
     def text() -> str:
-        named = _texts(desk, found)
-        return drawn(root, found, named | {root: desk.get(options.decision).text})
+        head = _head(desk, options.decision)
+        return drawn(head.root_id, found, _known(desk, found) | {head.root_id: head})
 
     if options.format == "json":
         from mnemon.interfaces.cli import json_text
 
         return Answer(data=found, text=lambda: json_text(found))
     return Answer(data=found, text=text)
+
+
+def _head(desk: Decisions, decision_id: str) -> Decision:
+    """What is in force of a decision; of one that was taken back, the version that was named."""
+    try:
+        return desk.in_force(decision_id)
+    except NotFound:
+        return desk.get(decision_id)
 
 
 def _decisions_arguments(parser: ArgumentParser) -> None:
@@ -128,6 +148,9 @@ def _decisions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="how many at most")
     parser.add_argument("--after", metavar="ID", help="list: the last id of the page before")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="evidence: a tag; repeatable")
+    parser.add_argument(
+        "--level", help="evidence, anchor: task, worktree, project or org (default: as narrow as may be)"
+    )
     parser.add_argument(
         "--form", default="", metavar="FORM", help="export: nygard or madr (default: as imported, else nygard)"
     )
@@ -150,7 +173,12 @@ def _list(seat: Seat, options: Namespace) -> Answer:
     found = desk.active(
         options.domain or "global", limit=50 if options.limit is None else options.limit, after=options.after
     )
-    return Answer(data=found, text=lambda: decision_text.decisions(found))
+    return Answer(data=found, text=lambda: decision_text.decisions(found, _elsewhere(desk, options.domain)))
+
+
+def _elsewhere(desk: Decisions, domain: str | None) -> list[str]:
+    """The other domains in which something is in force: to who named none, since they can't be guessed."""
+    return [] if domain is not None else [each for each in desk.domains() if each != "global"]
 
 
 def _show(seat: Seat, options: Namespace) -> Answer:
@@ -188,14 +216,14 @@ def _relations(seat: Seat, options: Namespace) -> Answer:
 
 def _evidence(seat: Seat, options: Namespace) -> Answer:
     desk = seat.decisions
-    unit = desk.add_evidence(text_given(options.arguments[0]), tags=options.tag)
+    unit = desk.add_evidence(text_given(options.arguments[0]), tags=options.tag, level=options.level)
     return Answer(data=unit, text=lambda: f"kept  {unit.id}")
 
 
 def _anchor(seat: Seat, options: Namespace) -> Answer:
     desk = seat.decisions
     hint, target, kind = options.arguments
-    unit = desk.add_anchor(hint, target, kind, domain=options.domain or "global")
+    unit = desk.add_anchor(hint, target, kind, domain=options.domain or "global", level=options.level)
     return Answer(data=unit, text=lambda: f"anchored  {unit.id}")
 
 

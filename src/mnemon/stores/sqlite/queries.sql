@@ -38,7 +38,7 @@ WHERE e.scope_key = :scope_key ORDER BY e.position;
 -- events_of_subject: The life of one unit or ledger; its newest events, if there are more than were asked for.
 SELECT * FROM (
   SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
-  WHERE e.subject = :subject ORDER BY e.position DESC LIMIT :last
+  WHERE e.subject = :subject AND e.position > :after ORDER BY e.position DESC LIMIT :last
 ) ORDER BY position;
 
 -- events_containing: Where a text stands in the log. A scan, for erasure only.
@@ -168,6 +168,28 @@ SELECT body FROM units WHERE root = :root ORDER BY place;
 SELECT body FROM units
 WHERE live AND root IS NOT NULL AND scope_key = :scope_key AND domain = :domain AND strength = :strength AND id > :after
 ORDER BY id LIMIT :limit;
+
+-- domains_decided: The domains of what is in force in one scope, each by one look into the index.
+WITH RECURSIVE known (domain) AS (
+  SELECT min(domain) FROM units WHERE live AND root IS NOT NULL AND scope_key = :scope_key
+  UNION ALL
+  SELECT (SELECT min(domain) FROM units WHERE live AND root IS NOT NULL AND scope_key = :scope_key AND domain > known.domain)
+  FROM known WHERE known.domain IS NOT NULL)
+SELECT domain FROM known WHERE domain IS NOT NULL;
+
+-- related: What is in force and stands in a relation to a decision, whichever way, the firmest first.
+SELECT body FROM units
+WHERE live AND scope_key IN (SELECT value FROM json_each(:scope_keys)) AND root IN (
+  SELECT target FROM relations WHERE source = :root UNION SELECT source FROM relations WHERE target = :root)
+ORDER BY strength DESC, root LIMIT :limit;
+
+-- anchored: What the anchors of some domains lead to: the firmest decisions first, then evidence. Bodies are read last.
+SELECT body FROM units WHERE id IN (
+  SELECT t.id FROM units a CROSS JOIN units t ON t.id = json_extract(a.body, '$.attributes.target')
+  WHERE a.live AND a.kind IN ('policy', 'anchor') AND a.kind = 'anchor'
+    AND a.scope_key IN (SELECT value FROM json_each(:scope_keys)) AND a.domain IN (:unit_ids)
+    AND t.live AND (t.root IS NOT NULL OR t.kind = 'evidence') AND t.scope_key IN (SELECT value FROM json_each(:scope_keys)))
+ORDER BY strength DESC, id LIMIT :limit;
 
 -- put_relation: One decision's relation to another.
 INSERT INTO relations (source, type, target, id) VALUES (:source, :type, :target, :id)

@@ -92,8 +92,9 @@ class SqliteReader:
         events = map(_event, self._all("events_of_scope", scope_key=scope_key))
         return (event for event in events if not types or event.type in types)
 
-    def events_of_subject(self, subject: str, *, last: int | None = None) -> Iterator[Event]:
-        return map(_event, self._all("events_of_subject", subject=subject, last=-1 if last is None else last))
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+        found = self._all("events_of_subject", subject=subject, after=after, last=-1 if last is None else last)
+        return map(_event, found)
 
     def events_containing(self, needle: str) -> Iterator[Event]:
         return map(_event, self._all("events_containing", needles=to_json(json_needles(needle))))
@@ -178,6 +179,16 @@ class SqliteReader:
     def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
         where = {"scope_key": scope_key, "domain": domain, "strength": strength}
         return self._units("decided", **where, after=after, limit=limit)
+
+    def domains_decided(self, scope_key: str) -> list[str]:
+        return [domain for (domain,) in self._all("domains_decided", scope_key=scope_key)]
+
+    def related(self, root: str, scope_keys: Sequence[str], *, limit: int) -> list[Unit]:
+        return self._units("related", root=root, scope_keys=to_json(scope_keys), limit=limit)
+
+    def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
+        rows = self._all_of("anchored", domains, scope_keys=to_json(scope_keys), limit=limit)
+        return [_unit(body) for (body,) in rows]
 
     def relations_from(self, roots: Sequence[str]) -> list[Relation]:
         return [_relation(*row) for row in self._all_of("relations_from", roots)]
@@ -296,7 +307,7 @@ class SqliteTransaction(SqliteReader):
             "searchable_at": searchable_at,
             "body": canonical_json(units.unit_to_json(unit)),
             "root": standing and standing.root,
-            "place": standing and standing.version,
+            "place": standing and standing.number,
             "strength": standing and standing.strength,
             "session": unit.session_key,
         }
