@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
 
-.PHONY: help setup demo test check bench bench-retrieval bench-loops bench-staleness bench-decisions clean
+.PHONY: help setup demo test check bench bench-retrieval bench-loops bench-staleness bench-decisions bench-graph clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -55,6 +55,10 @@ bench-staleness: $(READY)  ## What checking memory against the code costs
 
 bench-decisions: $(READY)  ## Decisions at 1,100,000 rows against 1,000
 	$(BIN)/python -m bench.decisions
+
+bench-graph: $(READY)  ## The session graph: speed, memory, and Korean paraphrases
+	$(BIN)/python -m bench.graph
+	$(BIN)/python -m bench.graph_likeness
 
 clean:  ## Remove what was generated
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* bench/out

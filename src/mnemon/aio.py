@@ -50,6 +50,10 @@ class AsyncSeat(_Awaitable):
     def decisions(self) -> _Awaitable:
         return _Awaitable(self._wrapped.decisions)
 
+    @property
+    def graph(self) -> _Awaitable:
+        return _Awaitable(self._wrapped.graph)
+
 
 class AsyncMemory(_Awaitable):
     """A memory whose verbs are coroutines; use it with `async with`."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from mnemon.policy.heat import OrchestratorConfig
+
 FILE_NAME = "mnemon.toml"
 
 
@@ -101,6 +103,8 @@ class Config:
     recall: RecallRules = RecallRules()
     loops: LoopRules = LoopRules()
     decisions: DecisionRules = DecisionRules()
+    # None: the defaults of A31, which are not loaded before a graph is used.
+    graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
 
 
@@ -131,12 +135,16 @@ def config_from(settings: Mapping[str, Any]) -> Config:
     config = Config()
     changes: dict[str, Any] = {}
     for name, setting in settings.items():
-        if name in {*_SECTIONS, "policy", "trust"} and not isinstance(setting, dict):
+        if name in {*_SECTIONS, "policy", "trust", "graph"} and not isinstance(setting, dict):
             raise InvalidInput(f"{name} must be a table, not {setting!r}.", hint=f"Write [{name}] in mnemon.toml.")
         if name == "project":
             changes[name] = _typed(name, setting, "")
         elif name == "policy":
             changes[name] = policy_from(setting)
+        elif name == "graph":
+            from mnemon.policy.heat import graph_settings
+
+            changes[name] = graph_settings(setting)
         elif name == "trust":
             changes[name] = _trust_from(setting, config.trust)
         elif name in _SECTIONS:
@@ -149,7 +157,7 @@ def config_from(settings: Mapping[str, Any]) -> Config:
         else:
             raise InvalidInput(
                 f"mnemon.toml has no setting {name!r}.",
-                hint=f"Use project, policy, trust, {', '.join(_SECTIONS)}.",
+                hint=f"Use project, policy, trust, graph, {', '.join(_SECTIONS)}.",
             )
     config = replace(config, **changes)
     _refuse_nonsense(config)

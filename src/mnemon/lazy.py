@@ -7,6 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -21,6 +22,20 @@ def loaded(name: str) -> Any:
         if pausing:
             gc.enable()
     return sys.modules[name]
+
+
+def names_of(package: dict[str, Any], homes: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package whose public names are imported when first used, each from its home."""
+
+    def get(name: str) -> object:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
+        found: object = getattr(loaded(home), name)
+        package[name] = found
+        return found
+
+    return get, lambda: sorted({*package, *homes})
 
 
 class Lazy:

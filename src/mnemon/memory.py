@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from mnemon.decisions.decisions import Decisions
     from mnemon.gate import promote as promotion
     from mnemon.gate import verify as verification
+    from mnemon.graph import checkpoint, log_keeper, orchestrator
+    from mnemon.graph.orchestrator import MemoryOrchestrator
     from mnemon.ledger import audit, replay, standing, transfer
     from mnemon.ledger.act import Act
     from mnemon.loops import detector
@@ -81,6 +83,7 @@ else:
     admission = Lazy("mnemon.policy.claims")
     answer = Lazy("mnemon.recall.answer")
     audit = Lazy("mnemon.ledger.audit")
+    checkpoint = Lazy("mnemon.graph.checkpoint")
     citations_model = Lazy("mnemon.model.citation")
     context = Lazy("mnemon.recall.context")
     fence = Lazy("mnemon.text.fence")
@@ -97,7 +100,9 @@ else:
     git = Lazy("mnemon.code.git")
     janitor = Lazy("mnemon.published.janitor")
     kept = Lazy("mnemon.text.kept")
+    log_keeper = Lazy("mnemon.graph.log_keeper")
     near = Lazy("mnemon.recall.near")
+    orchestrator = Lazy("mnemon.graph.orchestrator")
     outcome = Lazy("mnemon.model.outcome")
     promotion = Lazy("mnemon.gate.promote")
     remembering = Lazy("mnemon.published.remember")
@@ -114,8 +119,8 @@ else:
 
 _PAGE_MAX = 10_000
 _CODEBASES_MAX = 64
+_GRAPHS_MAX = 64
 _LOOKED_AT_MAX = 4_096
-_TIERS_OF_PRINCIPLE = frozenset({1, 3, 4, 5})
 _SWEEP_S_MAX = 10.0
 _REASON_BYTES_MAX = 4_096
 _SIMILAR_EPISODES_MAX = 3
@@ -147,6 +152,7 @@ class Memory:
         self._ledger = Ledger(store, clock, config)
         self._searching: finder.Finder | None = None
         self._codebases: dict[str, Codebase] = {}
+        self._graphs: dict[tuple[str, str, str | None], MemoryOrchestrator] = {}
         self._looked_at: dict[str, tuple[int, str | None]] = {}
         self._sweeps: list[Thread] = []
         self._has_new_units = False
@@ -197,6 +203,21 @@ class Memory:
             if len(self._codebases) >= _CODEBASES_MAX:
                 self._codebases.clear()
             found = self._codebases[root] = codebase.Codebase(root)
+        return found
+
+    def _graph(self, presence: Presence) -> MemoryOrchestrator:
+        """The graphs of an actor. They are kept: what was read from the log need not be read again."""
+        place = str(presence.actor), presence.scope_key, presence.session
+        found = self._graphs.get(place)
+        if found is None:
+            if len(self._graphs) >= _GRAPHS_MAX:
+                self._graphs.clear()
+            found = self._graphs[place] = orchestrator.MemoryOrchestrator(
+                place[0],
+                self.config.graph,
+                keeper_of=lambda session: log_keeper.LogKeeper(self._ledger, presence, session),
+                root=self._root,
+            )
         return found
 
     def _sweep(self, presence: Presence, units: Sequence[Unit]) -> None:
@@ -342,9 +363,14 @@ class Memory:
         """Leave nothing of what was erased in the index, the files or this process; gives the files searched (R16)."""
         self._finder.forget_all(unit_ids)
         self._finder.index_patiently(self.config.store.lock_wait_s_max)
-        searched = self._store.scrub(contents)
+        searched = self._store.scrub(contents) + self._forget_in_checkpoints(contents)
         kept.forget_texts()
         return searched
+
+    def _forget_in_checkpoints(self, contents: Sequence[str]) -> int:
+        """Graphs in this process are read anew from the log; files of theirs are rid of what was erased."""
+        self._graphs.clear()
+        return checkpoint.forget(orchestrator.checkpoint_folder(self.config.graph, self._root), contents)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""
@@ -426,6 +452,11 @@ class Seat:
     def decisions(self) -> Decisions:
         """What was decided, why, whether it still holds, and what changing it would reach."""
         return deciding.Decisions(self._memory._ledger, self.presence, lambda claim: self.remember_many([claim])[0])
+
+    @property
+    def graph(self) -> MemoryOrchestrator:
+        """What this actor asks and learns, session by session, kept in the log (A1)."""
+        return self._memory._graph(self.presence)
 
     def validate_approach(self, approach: str) -> ApproachValidation:
         """Whether an approach has not failed yet in this task; to be asked before acting. Nothing is recorded."""
@@ -749,7 +780,7 @@ class Seat:
     def erase(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Erased:
         """Delete a unit's content for good, from the log, the projections, the index and the files (R16)."""
         why = self._reason(reason)
-        removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version), durable=True)
+        removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version, log_keeper), durable=True)
         searched = self._memory._forget_for_good(removal.units, removal.contents)
         return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 
@@ -826,15 +857,11 @@ class Seat:
         """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer."""
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._memory.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
-        found = self._found(query, k, kinds, domain, at_commit, as_of)
-        if kinds is None and as_of is None and at_commit is None:
-            found = context.after(self._known_first(domain), found)
+        is_now = kinds is None and as_of is None and at_commit is None
+        first = self.decisions.load(domain) if is_now else ()
+        found = self._found(query, k, kinds, domain, at_commit, as_of, first)
         pack = context.packed(found, tokens, count or token_count.estimated_tokens, self._memory._clock())
         return replace(pack, notes=(*found.notes, *self._handed([item.unit.id for item in pack.items])))
-
-    def _known_first(self, domain: str | None) -> list[Loaded]:
-        """What comes before anything that was asked for: policy, axes and locks (D15). The rest is found by asking."""
-        return [one for one in self.decisions.load(domain) if one.tier in _TIERS_OF_PRINCIPLE]
 
     def _found(
         self,
@@ -844,7 +871,9 @@ class Seat:
         domain: str | None,
         at_commit: str | None,
         as_of: datetime | None,
+        first: Sequence[Loaded] = (),
     ) -> Found:
+        """What answers a question, behind what is to be known first."""
         given: Any = query
         if not isinstance(given, str):
             raise InvalidInput(
@@ -861,11 +890,21 @@ class Seat:
             now=self._memory._clock(),
             rules=self._memory.config.recall,
             code=self._code_view(at_commit, as_of),
+            nominate=self._nominations() if as_of is None and at_commit is None else None,
         )
         found = recall.answer(query, k)
+        if first:
+            found = context.after(first, found, recall.admitted)
         if recall.unsettled and at_commit is None:
             self._memory._sweep(self.presence, recall.unsettled)
         return replace(found, items=tuple(replace(item, unit=self._aged(item.unit)) for item in found.items))
+
+    def _nominations(self) -> Callable[[str], dict[str, float]] | None:
+        """What this actor's graph suggests for a question; None if it has no graph."""
+        subject = self.presence.graph_subject()
+        if self._read(lambda reader: next(reader.events_of_subject(subject, last=1), None)) is None:
+            return None
+        return lambda text: self.graph.nominated(self.presence.session, text)
 
     def _code_view(self, at_commit: str | None, as_of: datetime | None) -> Callable[[], CodeView] | None:
         """How to see the code as this seat sees it; None where there is none to see."""

@@ -87,6 +87,9 @@ def argv_for(cli: Cli, command: str) -> list[str]:
         case "recall" | "context":
             cli.unit_at("worktree")
             return [command, "how does checkout retry?"]
+        case "graph":
+            cli.ok("graph", "ask", "how does checkout retry?", "--session", "s-1")
+            return ["graph", "--session", "s-1"]
         case "export" | "backup":
             return [command, "copy"]
         case "import":

@@ -8,6 +8,8 @@ import pytest
 
 from mnemon.config import Config, config_from
 from mnemon.interfaces.grammar import SUMMARY_OF as COMMANDS
+from mnemon.model.value import replace
+from mnemon.policy.heat import OrchestratorConfig
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
@@ -25,9 +27,17 @@ def test_the_reference_names_no_command_that_is_not_there():
 
 def test_the_settings_shown_are_the_defaults_and_all_of_them():
     shown = tomllib.loads(re.search(r"```toml\n(project.*?)```", CONFIGURATION, re.DOTALL)[1])
-    assert config_from({name: section for name, section in shown.items() if name != "project"}) == Config()
+    configured = config_from({name: section for name, section in shown.items() if name != "project"})
+    assert configured == replace(Config(), graph=OrchestratorConfig())
     for section in ("limits", "gate", "retention", "recall", "loops", "decisions", "store"):
         assert set(shown[section]) == set(type(getattr(Config(), section)).__match_args__), section
+    for section, settings in (
+        ("session", OrchestratorConfig().session_graph),
+        ("agent", OrchestratorConfig().agent_graph),
+        ("promotion", OrchestratorConfig().promotion),
+        ("checkpoint", OrchestratorConfig().checkpoint),
+    ):
+        assert set(shown["graph"][section]) == set(type(settings).__match_args__), section
 
 
 def test_every_policy_shown_is_accepted():

@@ -5,6 +5,8 @@ The names below are imported when first used; numpy, usearch and models only whe
 
 from __future__ import annotations
 
+from mnemon.lazy import names_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemon.embedding.dense import DenseEmbedder
@@ -55,17 +57,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'mnemon.embedding' has no attribute {name!r}")
-    import sys
-
-    __import__(home)
-    found: object = getattr(sys.modules[home], name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = names_of(globals(), _HOME_OF)

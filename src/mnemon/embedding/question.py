@@ -46,6 +46,7 @@ _PASSED_OVER = frozenset({word for word in STOP_WORDS if word.removesuffix("'s")
 _BEFORE_ENDINGS = ("", "하", "한", "할", "합")
 _EDGE = ("", 0.0)
 _STATE = ("featuresVersion", "tokensVersion")
+_PLACES_MAX = 16_384
 
 
 class QuestionEmbedder:
@@ -58,6 +59,7 @@ class QuestionEmbedder:
         self._hashing = hashing
         self.ngram_range, self.dim, self.seed = hashing.ngram_range, hashing.dim, hashing.seed
         self._id = id_of(self.export_state())
+        self._places: dict[str, int] = {}
 
     @property
     def id(self) -> str:
@@ -67,12 +69,22 @@ class QuestionEmbedder:
     def embed(self, text: str) -> SparseVector[int]:
         """The unit vector of `text`; empty for text that holds nothing."""
         # Sums, products, a root and a quotient of fixed weights: machines agree to the last bit.
-        dim, seed = self.dim, self.seed
+        known = self._places
         weights: dict[int, float] = {}
         for feature, weight in features_of(text, *self.ngram_range).items():
-            place = xxh3_128_intdigest(feature.encode("utf-8", "surrogatepass"), seed) % dim
+            place = known.get(feature)
+            if place is None:
+                place = self._place(feature)
             weights[place] = weights.get(place, 0.0) + weight
         return unit_vector(weights, self._id)
+
+    def _place(self, feature: str) -> int:
+        """Where a feature goes. Questions share most of theirs, and looking one up takes a sixth of hashing it."""
+        if len(self._places) >= _PLACES_MAX:
+            self._places.clear()
+        place: int = xxh3_128_intdigest(feature.encode("utf-8", "surrogatepass"), self.seed) % self.dim
+        self._places[feature] = place
+        return place
 
     def export_state(self) -> dict[str, Any]:
         """All that is needed to make the same vectors elsewhere (A11)."""

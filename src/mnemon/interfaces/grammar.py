@@ -11,7 +11,7 @@ from mnemon.errors import InvalidInput
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Never
+    from typing import Any, Never
 
     from mnemon.interfaces.command import Command
 
@@ -58,6 +58,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "recall": {
         "recall": ("recall", "the units that answer a question, with reasons, and what was withheld"),
         "context": ("recall", "the same as one text for a model, within a budget of tokens"),
+        "graph": ("graph", "what was asked, what helped and what is hot, in a session and over all; as a picture too"),
     },
     "operate": {
         "demo": ("demo", "five agents in five processes write to one memory at once, with proof"),
@@ -115,6 +116,11 @@ def _width() -> int:
 
 class _Parser(ArgumentParser):
     """Wrong use is an error like any other: it gets a hint, an exit code and, if asked for, its JSON form."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Options may stand between words that can be left out: argparse finds these only in a second, slower look."""
+        found, unplaced = self.parse_known_args(args, namespace)
+        return self.parse_intermixed_args(args, namespace) if unplaced else found
 
     def error(self, message: str) -> Never:
         raise InvalidInput(f"{message[:1].upper()}{message[1:]}.", hint=f"See: {self.prog} --help")

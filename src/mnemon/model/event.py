@@ -50,6 +50,8 @@ class EventType(Names):
     ATTEMPT_FAILED = "attempt.failed"
     ATTEMPTS_CLEARED = "attempts.cleared"
     TASK_STUCK = "task.stuck"
+    GRAPH_CHANGED = "graph.changed"
+    GRAPH_RESTATED = "graph.restated"
 
 
 # Entries that are only read, never projected.
@@ -62,6 +64,8 @@ WITHOUT_EFFECT = frozenset(
         EventType.ATTEMPT_FAILED,
         EventType.ATTEMPTS_CLEARED,
         EventType.TASK_STUCK,
+        EventType.GRAPH_CHANGED,
+        EventType.GRAPH_RESTATED,
     }
 )
 

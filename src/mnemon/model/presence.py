@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from mnemon.model.actor import Actor, checked_id
+from mnemon.model.digest import blake2b
 from mnemon.model.event import Stream
+from mnemon.model.json_text import to_json
 from mnemon.model.scope import Scope
+
+
+GRAPH_PREFIX = "graph:"
 
 
 class Presence:
@@ -20,6 +25,11 @@ class Presence:
         self.stream = Stream(scope.org, scope.project)
         self.scope_key = scope.key
         self.visible_keys = tuple(seen.key for seen in scope.visible)
+
+    def graph_subject(self, session: str | None = None) -> str:
+        """What this actor's graph is called in the log: that of a session, or its own, which is one in a project."""
+        named = to_json([self.scope.org, self.scope.project, str(self.actor), session])
+        return GRAPH_PREFIX + blake2b(named.encode(), digest_size=16).hexdigest()
 
     @property
     def task_key(self) -> str | None:

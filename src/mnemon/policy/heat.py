@@ -143,6 +143,7 @@ def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
     """
     known = OrchestratorConfig()
     tables = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
+    given = {name.removesuffix("_graph"): setting for name, setting in given.items()}
     changes: dict[str, Any] = {}
     for name, setting in given.items():
         if name == "search_bias_session_first":

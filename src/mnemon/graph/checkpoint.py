@@ -1,0 +1,101 @@
+"""Checkpoints (A27): the main nodes and edges of a session in a file, with all that is needed to go on from there."""
+
+from __future__ import annotations
+
+import os
+
+from mnemon.errors import InvalidInput, MnemonError, StoreUnavailable
+from mnemon.graph import files
+from mnemon.graph.node import NodeType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mnemon.graph.store import GraphStore
+    from mnemon.policy.heat import CheckpointConfig
+
+_NAME_CHARS_MAX = 120
+
+
+def checkpoint_of(store: GraphStore, agent_id: str, session_id: str, top_k: int) -> dict[str, Any]:
+    """The hottest questions of a session, what belongs to them, and the edges among all these."""
+    whole = store.to_snapshot()
+    order = {node.id: place for place, node in enumerate(store.nodes(NodeType.QUERY)[:top_k])}
+    hot = order.keys() & {node["id"] for node in whole["nodes"]}
+    near = {
+        edge["to"] for edge in whole["edges"] if edge["from"] in hot and not edge["to"].startswith(f"{NodeType.QUERY}:")
+    }
+    kept = hot | near
+    nodes = whole.pop("nodes")
+    return {
+        **whole,
+        "agentId": agent_id,
+        "sessionId": session_id,
+        "topQueries": sorted((node for node in nodes if node["id"] in hot), key=lambda node: order[node["id"]]),
+        "around": [node for node in nodes if node["id"] in near],
+        "edges": [edge for edge in whole["edges"] if edge["from"] in kept and edge["to"] in kept],
+    }
+
+
+def write(record: dict[str, Any], rules: CheckpointConfig, folder: str, name: str | None) -> str:
+    """Put a checkpoint into its folder; gives its path. One without a name of its own never takes another's place."""
+    stem = checked_name(name) if name is not None else f"{_spelled(record['sessionId'])}-{record['createdAt']}"
+    path = os.path.join(folder, stem if stem.endswith(".json") else f"{stem}.json")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{folder} can't be made: {error.strerror}.", hint="Set checkpoint.out_dir to a folder you may write to."
+        ) from None
+    with files.held_folder(path):
+        if os.path.exists(path):
+            files.read(path)  # What is no graph, or a later version's, is not overwritten.
+        files.write(path, record, pretty=rules.pretty)
+    return path
+
+
+def forget(folder: str, contents: Sequence[str]) -> int:
+    """Take every node that quotes one of these texts out of the checkpoints in a folder; gives the files searched."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    for path in paths if contents else ():
+        with files.held_folder(path):
+            try:
+                record = files.read(path)
+            except MnemonError:
+                continue  # Not one of ours.
+            kept = _without(record, contents)
+            if kept != record:
+                files.write(path, kept)
+    return len(paths)
+
+
+def _without(record: dict[str, Any], contents: Sequence[str]) -> dict[str, Any]:
+    lists = [name for name in files.NODE_LISTS if name in record]
+    gone = {node["id"] for name in lists for node in record[name] if _quotes(node, contents)}
+    kept = {name: [node for node in record[name] if node["id"] not in gone] for name in lists}
+    edges = [edge for edge in record["edges"] if edge["from"] not in gone and edge["to"] not in gone]
+    return record | kept | {"edges": edges}
+
+
+def _quotes(node: dict[str, Any], contents: Sequence[str]) -> bool:
+    said = (node["text"] or "", *node["about"].get("names", ()))
+    return any(content in text for content in contents for text in said)
+
+
+def checked_name(name: Any) -> str:
+    """A file's name that stays in its folder."""
+    if not isinstance(name, str) or not name.strip() or name != _spelled(name):
+        raise InvalidInput(
+            f"{name!r} is no name for a checkpoint.",
+            hint=f"Use letters, digits, '-', '_' and '.', at most {_NAME_CHARS_MAX} characters.",
+        )
+    return name
+
+
+def _spelled(name: str) -> str:
+    """A name with nothing in it that a file system would take for something else."""
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    return plain.lstrip(".")[:_NAME_CHARS_MAX] or "session"

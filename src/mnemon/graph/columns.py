@@ -1,0 +1,158 @@
+"""A graph in columns: what a search or an eviction reads of every node at once.
+
+Numbers here only nominate. Whoever was nominated is compared again, exactly, so that a search gives the same bits with
+the inverted index and without it, and after a graph was saved and loaded.
+"""
+
+from __future__ import annotations
+
+from mnemon.graph.node import NodeType
+from mnemon.graph.rows import MARGIN, ROOM_MIN, Rows, doubled
+from mnemon.graph.state import MICROS_PER_MIN
+from mnemon.lazy import Lazy
+from mnemon.policy.heat import score, worth
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    import numpy as np
+
+    from mnemon.graph.state import Vertex
+    from mnemon.policy.heat import GraphConfig
+else:
+    np = Lazy("numpy")
+
+_GAPS_MIN = 64
+_LN2 = 0.6931471805599453
+# A rank is computed in double precision, apart from what is too small to matter.
+_RANK_MARGIN = 1e-12
+_OLDEST_E_FOLDS = 40.0
+
+
+class Columns:
+    """Nodes by number: when each was last touched, what it is worth, whether it may go; of each question its vector."""
+
+    def __init__(self, config: GraphConfig, embed: Callable[[str], Mapping[Any, float]]) -> None:
+        self._config = config
+        self._embed = embed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._vertices: list[Vertex | None] = []
+        self._number: dict[str, int] = {}
+        self._gaps = 0
+        # An act changes some nodes several times: each is written down once, when it is next asked for.
+        self._changed: dict[str, Vertex] = {}
+        self._last = np.zeros(ROOM_MIN)
+        self._worth = np.zeros(ROOM_MIN)
+        self._evictable = np.zeros(ROOM_MIN, bool)
+        self._rows = Rows(indexed=self._config.enable_inverted_index)
+
+    # Keeping up
+
+    def note(self, vertex: Vertex, is_there: bool) -> None:
+        """Hear that a node changed, or went."""
+        if is_there:
+            self._changed[vertex.id] = vertex
+            return
+        self._changed.pop(vertex.id, None)
+        number = self._number.pop(vertex.id, None)
+        if number is not None:
+            self._vertices[number] = None
+            self._evictable[number] = False
+            self._rows.remove(number)
+            self._gaps += 1
+
+    def _catch_up(self) -> None:
+        if self._gaps > max(_GAPS_MIN, len(self._number)):
+            self._close_gaps()
+        for vertex in self._changed.values():
+            number = self._number.get(vertex.id)
+            if number is None:
+                number = self._admit(vertex)
+            self._last[number] = vertex.last
+            self._worth[number] = worth(vertex.repeat, vertex.feedback)
+            self._evictable[number] = not vertex.pinned and vertex.degree < self._config.protect_min_degree
+        self._changed.clear()
+
+    def _admit(self, vertex: Vertex) -> int:
+        number = len(self._vertices)
+        if number == len(self._last):
+            self._last, self._worth = doubled(self._last), doubled(self._worth)
+            self._evictable = doubled(self._evictable)
+        self._vertices.append(vertex)
+        self._number[vertex.id] = number
+        if vertex.type is NodeType.QUERY:
+            given, vertex.vector = vertex.vector, None
+            self._rows.add(number, self._embed(vertex.text or "") if given is None else given)
+        return number
+
+    def _close_gaps(self) -> None:
+        """Number the nodes anew."""
+        before, there = self._rows, [(number, one) for number, one in enumerate(self._vertices) if one is not None]
+        changed = self._changed
+        self._begin()
+        for number, vertex in there:
+            vertex.vector = before.vector(number) if vertex.type is NodeType.QUERY else None
+            self._changed[vertex.id] = vertex
+        self._changed |= changed
+
+    # Asking
+
+    def alike(self, vector: Mapping[Any, float], least: float) -> list[tuple[float, Vertex]]:
+        """The questions whose similarity is at least so high (and above 0), the most alike first."""
+        self._catch_up()
+        with self._rows.asked(vector) as asked:
+            numbers, similarities = asked.all()
+            near = numbers[similarities >= least - MARGIN].tolist()
+            found = [(asked.exact(number), self._at(number)) for number in near]
+        alike = [(sim, vertex) for sim, vertex in found if sim > 0 and sim >= least]
+        return sorted(alike, key=lambda one: (-one[0], one[1].id))
+
+    def best(self, vector: Mapping[Any, float], k: int, now: int) -> list[tuple[float, float, Vertex]]:
+        """Score, similarity and node of the `k` best questions that have anything in common with `vector`."""
+        self._catch_up()
+        if k <= 0:
+            return []
+        with self._rows.asked(vector) as asked:
+            numbers, similarities = asked.all()
+            if len(numbers) > k:
+                scores: Any = score(similarities, self._ranks(numbers, now))
+                least = np.partition(scores, len(scores) - k)[len(scores) - k]
+                numbers = numbers[scores >= least - 2 * MARGIN]
+            found = [(asked.exact(number), self._at(number)) for number in numbers.tolist()]
+        exact = [
+            (score(sim, vertex.rank(now, self._config.half_life_min)), sim, vertex) for sim, vertex in found if sim > 0
+        ]
+        return sorted(exact, key=lambda one: (-one[0], -one[1], one[2].id))[:k]
+
+    def coldest(self, now: int, kept: frozenset[str]) -> Vertex | None:
+        """The node to give up: the lowest rank among those that may go, of equals the one longest untouched (A23)."""
+        self._catch_up()
+        free = np.flatnonzero(self._evictable[: len(self._vertices)])
+        for id in kept:
+            free = free[free != self._number.get(id, -1)]
+        if not len(free):
+            return None
+        ranks = self._ranks(free, now)
+        near = [self._at(number) for number in free[ranks <= ranks.min() + _RANK_MARGIN].tolist()]
+        half_life = self._config.half_life_min
+        return min(near, key=lambda vertex: (vertex.rank(now, half_life), vertex.last, vertex.id))
+
+    def vector(self, vertex: Vertex) -> Mapping[Any, float]:
+        """The vector of a question, as it was made."""
+        self._catch_up()
+        return self._rows.vector(self._number[vertex.id])
+
+    def _at(self, number: int) -> Vertex:
+        vertex = self._vertices[number]
+        assert vertex is not None, "what went is in no row"
+        return vertex
+
+    def _ranks(self, numbers: Any, now: int) -> Any:
+        """About the heat of these nodes; `Vertex.rank` is exact."""
+        e_folds = (now - self._last[numbers]) * (_LN2 / self._config.half_life_min / MICROS_PER_MIN)
+        # What is nearly 0 takes a hundred times as long.
+        return 0.5 * np.exp(-np.clip(e_folds, 0.0, _OLDEST_E_FOLDS)) + self._worth[numbers]

@@ -1,0 +1,170 @@
+"""Graphs that live in the log (R1): every act is an event with its steps, and a graph is read back by taking them.
+
+So several processes share an agent's graph and none loses what another wrote; nothing else has to be stored.
+"""
+
+from __future__ import annotations
+
+from mnemon.model.event import EventType
+from mnemon.model.instant import micros
+from mnemon.model.json_text import to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from mnemon.graph.keeping import Keeper
+    from mnemon.graph.state import Step
+    from mnemon.graph.store import GraphStore
+    from mnemon.ledger.act import Act, Ledger
+    from mnemon.model.event import Event
+    from mnemon.model.presence import Presence
+    from mnemon.ports import Reader
+
+    T = TypeVar("T")
+
+# After so many events, and as many as it has nodes, a graph is told as a whole: reading it back never takes longer.
+_RETOLD_EVERY = 200
+_READ_BACK = 2 * _RETOLD_EVERY
+_BATCH_CHARS_MAX = 131_072
+
+
+class LogKeeper:
+    """Keeps one graph of an actor in the log: that of a session, or its own."""
+
+    def __init__(self, ledger: Ledger, presence: Presence, session: str | None) -> None:
+        self._ledger = ledger
+        self._presence = presence
+        self._session = session
+        self._subject = presence.graph_subject(session)
+        self._position = 0
+        self._since_retold = 0
+
+    def now(self) -> int:
+        return micros(self._ledger.clock())
+
+    def catch_up(self, store: GraphStore) -> None:
+        self._ledger.store.read(lambda reader: self._read_up(reader, store))
+
+    def change(self, stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) -> T:
+        kept = [(store, _of_log(store.keeper)) for store in stores]
+        written = False
+
+        def run(under_way: Act) -> T:
+            nonlocal written
+            for store, keeper in kept:
+                keeper._read_up(under_way.transaction, store)
+            done = work(micros(under_way.now))
+            written = any(store.has_steps for store in stores)
+            for store, keeper in kept:
+                keeper._record(under_way, store, act)
+            return done
+
+        try:
+            return self._ledger.act(self._presence, run)
+        except BaseException:
+            for store, keeper in kept:
+                if written or store.has_steps:
+                    keeper._start_over(store)
+            raise
+
+    def _record(self, act: Act, store: GraphStore, name: str) -> None:
+        steps = store.take_steps()
+        if not steps:
+            return
+        for batch in _batches(steps):
+            self._append(act, EventType.GRAPH_CHANGED, name, batch)
+        if self._since_retold >= max(_RETOLD_EVERY, store.size):
+            first, *others = _batches(store.retold()) or [[]]
+            self._append(act, EventType.GRAPH_RESTATED, "retold", first)
+            for batch in others:
+                self._append(act, EventType.GRAPH_CHANGED, "retold", batch)
+
+    def _append(self, act: Act, type: EventType, name: str, steps: Sequence[Step]) -> None:
+        agent = str(self._presence.actor)
+        payload = {"agent": agent, "session": self._session, "act": name, "steps": list(steps)}
+        event, _ = act.record(type, payload, subject=self._subject)
+        self._position = event.position
+        self._since_retold = 0 if type is EventType.GRAPH_RESTATED else self._since_retold + 1
+
+    def _start_over(self, store: GraphStore) -> None:
+        """Forget what was read: part of it was not kept."""
+        store.forget()
+        self._position = self._since_retold = 0
+
+    def _read_up(self, reader: Reader, store: GraphStore) -> None:
+        if self._position:
+            events = list(reader.events_of_subject(self._subject, after=self._position))
+        else:
+            events = self._from_the_last_whole(reader)
+        for event in events:
+            self._position = event.position
+            if event.type is EventType.GRAPH_RESTATED and not event.erased:
+                store.forget()
+                self._since_retold = 0
+            self._since_retold += 1
+            store.take((event.payload or {"steps": []})["steps"])
+
+    def _from_the_last_whole(self, reader: Reader) -> list[Event]:
+        """The events that make the graph: from where it was last told as a whole, or all."""
+        events = list(reader.events_of_subject(self._subject, last=_READ_BACK))
+        begins = [at for at, event in enumerate(events) if _is_whole(event)]
+        if begins or len(events) < _READ_BACK:
+            return events[begins[-1] :] if begins else events
+        events = list(reader.events_of_subject(self._subject))
+        begins = [at for at, event in enumerate(events) if _is_whole(event)]
+        return events[begins[-1] :] if begins else events
+
+
+def without(reader: Reader, subject: str, contents: Sequence[str]) -> list[list[Step]]:
+    """A graph of the log told anew, in batches, without the nodes that quote any of these texts (R16)."""
+    from mnemon.graph.state import GraphState
+
+    state = GraphState()
+    for event in reader.events_of_subject(subject):
+        if _is_whole(event):
+            state = GraphState()
+        for step in (event.payload or {"steps": []})["steps"]:
+            state.take(step)
+    for vertex in list(state.nodes.values()):
+        said = [vertex.text or "", *vertex.about.get("names", ())]
+        if any(content in text for content in contents for text in said):
+            state.drop(vertex.id)
+    return list(_batches(state.retold()))
+
+
+def restate(act: Act, event: Event, told: Mapping[str, Any], batches: Sequence[Sequence[Step]]) -> None:
+    """Record a graph anew, in place of events of it that were emptied; `told` is what one of them said."""
+    for at, batch in enumerate(batches or [[]]):
+        type = EventType.GRAPH_CHANGED if at else EventType.GRAPH_RESTATED
+        payload = {"agent": told.get("agent"), "session": told.get("session"), "act": "erased", "steps": list(batch)}
+        act.record(type, payload, subject=event.subject)
+
+
+def _is_whole(event: Event) -> bool:
+    return event.type is EventType.GRAPH_RESTATED and not event.erased
+
+
+def _of_log(keeper: Keeper) -> LogKeeper:
+    assert isinstance(keeper, LogKeeper), "graphs that change together are kept together"
+    return keeper
+
+
+def _batches(steps: Sequence[Step]) -> list[list[Step]]:
+    """The steps in runs that fit into an event each."""
+    return list(_cut(steps))
+
+
+def _cut(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    batch: list[Step] = []
+    size = 0
+    for step in steps:
+        length = len(to_json(step))
+        if batch and size + length > _BATCH_CHARS_MAX:
+            yield batch
+            batch, size = [], 0
+        batch.append(step)
+        size += length
+    if batch:
+        yield batch

@@ -1,0 +1,488 @@
+"""`mnemon graph`: a session's questions from the first to the last, in the terminal and as a picture."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import unicodedata
+from datetime import UTC, datetime
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+from cli_session import Cli
+
+from mnemon.graph import MemoryOrchestrator
+from mnemon.interfaces import graph_picture
+from mnemon.interfaces.graph_text import GraphView, dot
+from mnemon.text.canonical import canonical_key
+
+SVG = "{http://www.w3.org/2000/svg}"
+QUESTION = "how does checkout retry?"
+LIKE_IT = "how does the checkout retry?"
+KOREAN = "결제 재시도는 몇 번 하나요?"
+HOSTILE = 'Why <b>&amp; "x\\" fails\x1b[2J \x07\u202e?'
+SESSION = ("--session", "s-1")
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys) -> Cli:
+    return Cli(tmp_path, monkeypatch, capsys)
+
+
+def ask(cli: Cli, text: str = QUESTION, *more: str) -> str:
+    return cli.ok("graph", "ask", text, *(more or SESSION))["id"]
+
+
+def filled(cli: Cli) -> str:
+    """A session with everything in it; gives the id of its hottest question."""
+    query = ask(cli)
+    ask(cli)
+    ask(cli, LIKE_IT)
+    ask(cli, KOREAN)
+    cli.ok("graph", "answer", query, "--text", "Three times, with backoff.", *SESSION)
+    cli.ok("graph", "feedback", query, "up", "--note", "딱 필요했던 답", *SESSION)
+    cli.ok("graph", "entity", "checkout", "--alias", "결제", *SESSION)
+    return query
+
+
+def view_of(*texts: str) -> GraphView:
+    graph = MemoryOrchestrator("agent:a")
+    for text in texts:
+        graph.upsert_query("s", text)
+    store = graph.get_session_store("s")
+    return GraphView(
+        agent="agent:a",
+        session="s",
+        nodes=store.nodes(),
+        edges=store.edges(),
+        whole=store.stats(),
+        contents={},
+        at=datetime(2026, 1, 31, tzinfo=UTC),
+    )
+
+
+# Asking
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [(QUESTION, "How does CHECKOUT retry"), ("에이전트OS 설계 문서 링크", "에이전트 os 설계 문서 링크")],
+)
+def test_a_question_is_new_once_and_known_from_then_on(cli, first, again):
+    new = cli.ok("graph", "ask", first, *SESSION)
+    known = cli.ok("graph", "ask", again, *SESSION)
+    assert (new["known"], known["known"]) == (False, True)
+    assert known["id"] == new["id"]
+    assert known["node"]["weights"]["repeat"] == 2
+    said = cli("graph", "ask", again, *SESSION).out
+    assert said.startswith(f"known {new['id'][6:14]}  ")
+    assert "asked 3 times" in said
+
+
+def test_a_question_is_told_which_ones_are_like_it_and_not_which_are_only_hot(cli):
+    ask(cli)
+    ask(cli, "the nightly export of invoices")
+    asked = cli.ok("graph", "ask", LIKE_IT, *SESSION)
+    assert [(hit["text"], hit["from"]) for hit in asked["similar"]] == [(QUESTION, "session")]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["graph", "ask", "--session", "s-1", QUESTION],
+        ["--session", "s-1", "--json", "graph", "ask", QUESTION],
+        ["graph", "--session", "s-1", "ask", "--json", QUESTION],
+        ["graph", "ask", "--session", "s-1", "--", QUESTION],
+    ],
+)
+def test_the_words_of_an_act_stand_wherever_options_leave_room(cli, argv):
+    assert cli(*argv).exit_code == 0
+    assert cli.ok("graph", *SESSION)["nodes"][0]["text"] == QUESTION
+
+
+def test_a_question_is_read_from_standard_input(cli):
+    assert cli.ok("graph", "ask", "-", *SESSION, stdin=f"{KOREAN}\n".encode())["node"]["text"] == KOREAN
+
+
+def test_the_session_of_the_environment_is_the_one_meant(cli):
+    cli.monkeypatch.setenv("MNEMON_SESSION", "s-9")
+    assert cli.ok("graph", "ask", QUESTION)["session"] == "s-9"
+    assert cli.ok("graph")["session"] == "s-9"
+    assert cli.ok("graph", "--agent")["session"] is None
+
+
+@pytest.mark.parametrize("act", [["ask", "x"], ["answer", "abcd", "--text", "x"], ["feedback", "abcd", "up"], ["end"]])
+def test_what_belongs_to_a_session_needs_one(cli, act):
+    run = cli("graph", *act)
+    assert run.exit_code == 2
+    assert "--session" in run.err
+    assert "MNEMON_SESSION" in run.err
+
+
+# Answers, feedback, entities
+
+
+@pytest.mark.parametrize("cut", [slice(6, 10), slice(6, 14), slice(0, 12), slice(None)])
+def test_a_question_is_named_by_any_beginning_of_its_id(cli, cut):
+    query = ask(cli)
+    assert cli.ok("graph", "feedback", query[cut], "up", *SESSION)["query"] == query
+
+
+def test_an_id_that_could_be_two_questions_is_refused_with_both(cli):
+    one, other = two_with_the_same_beginning()
+    ids = ask(cli, one), ask(cli, other)
+    run = cli("graph", "feedback", ids[0][6:10], "up", *SESSION)
+    assert run.exit_code == 2
+    assert all(id in run.err for id in ids)
+
+
+def two_with_the_same_beginning() -> tuple[str, str]:
+    """Two questions whose ids begin with the same four characters."""
+    seen: dict[str, str] = {}
+    for text in (f"which port does service {number} use?" for number in range(100_000)):
+        known = seen.setdefault(canonical_key(text)[:4], text)
+        if known != text:
+            return known, text
+    raise AssertionError("of so many, two must")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("ab", "too short"), ("query:", "too short"), ("0000000", "no question"), ("answer:0000", "no question")],
+)
+def test_an_id_that_names_no_question_is_wrong_use(cli, given, said):
+    ask(cli)
+    run = cli("graph", "feedback", given, "up", *SESSION)
+    assert run.exit_code == 2
+    assert said in run.err
+    assert "hint:" in run.err
+
+
+def test_a_question_of_the_agents_own_graph_must_be_asked_here_first(cli):
+    query = filled(cli)
+    cli.ok("graph", "end", *SESSION)
+    ask(cli, KOREAN, "--session", "s-2")
+    run = cli("graph", "feedback", query, "up", "--session", "s-2")
+    assert run.exit_code == 2
+    assert "agent's own" in run.err
+
+
+def test_a_unit_can_be_the_answer_and_is_quoted(cli):
+    unit = cli.unit_at("worktree")
+    query = ask(cli)
+    assert cli.ok("graph", "answer", query, "--unit", unit, *SESSION)["unit"] == unit
+    shown = cli("graph", *SESSION).out
+    assert f"unit {unit}" in shown
+    assert "Checkout retries three times." in shown
+
+
+def test_a_unit_that_is_not_there_answers_nothing(cli):
+    query = ask(cli)
+    run = cli("graph", "answer", query, "--unit", "01a1e10a-75ac-7d0c-9ca4-6a8510450e10", *SESSION, "--json")
+    assert run.exit_code == 2
+    assert run.json["error"]["type"] == "NotFound"
+    assert len(cli.ok("graph", *SESSION)["nodes"]) == 1
+
+
+@pytest.mark.parametrize("given", [[], ["--text", "x", "--unit", "y"]])
+def test_an_answer_is_a_text_or_a_unit(cli, given):
+    run = cli("graph", "answer", ask(cli), *given, *SESSION)
+    assert run.exit_code == 2
+    assert "--text" in run.err
+    assert "--unit" in run.err
+
+
+def test_feedback_moves_the_question_and_those_like_it(cli):
+    query = ask(cli)
+    ask(cli, LIKE_IT)
+    cli.ok("graph", "feedback", query, "down", *SESSION)
+    weights = {node["text"]: node["weights"]["feedback"] for node in cli.ok("graph", *SESSION)["nodes"] if node["text"]}
+    assert weights[QUESTION] == -1
+    assert -1 < weights[LIKE_IT] < 0
+    assert cli("graph", "feedback", query, "good", *SESSION).exit_code == 2
+
+
+def test_an_entity_is_the_sessions_or_the_agents(cli):
+    ask(cli)
+    here = cli.ok("graph", "entity", "checkout", "--alias", "결제", "--user", "user:kim", *SESSION)
+    assert here["node"]["about"] == {"entity": "checkout", "users": ["user:kim"], "names": ["checkout", "결제"]}
+    assert here["node"]["degree"] == 1
+    assert cli.ok("graph")["nodes"] == []
+    assert cli.ok("graph", "entity", "billing", "--text", "the billing service")["session"] is None
+    assert [node["text"] for node in cli.ok("graph")["nodes"]] == ["the billing service"]
+    assert "No question mentions: the billing service" in cli("graph").out
+
+
+# Showing
+
+
+def test_the_hottest_question_comes_first_with_all_that_belongs_to_it(cli):
+    query = filled(cli)
+    lines = cli("graph", *SESSION).out.splitlines()
+    assert lines[0] == "agent:cli, session s-1  6 nodes, 6 edges"
+    assert re.fullmatch(rf'█+░* 0\.\d\d  {query[6:14]}  "{re.escape(QUESTION)}"', lines[2])
+    assert "asked 2 times · feedback +1" in lines[3]
+    for line, said in zip(lines[4:], ("answer ", "feedback ", "entity ", "similar "), strict=False):
+        assert said in line
+    assert '1.00  up  "딱 필요했던 답"' in lines[5]
+    assert "checkout (결제)" in lines[6]
+    assert LIKE_IT in lines[7]
+
+
+def test_the_colder_questions_are_counted(cli):
+    for text in ("one pool", "two cache", "three export", "four login"):
+        ask(cli, text)
+    assert "… 3 questions more" in cli("graph", "--limit", "1", *SESSION).out
+    assert "more" not in cli("graph", *SESSION).out
+    assert len(cli.ok("graph", "--limit", "1", *SESSION)["nodes"]) == 1
+    assert cli("graph", "--limit", "0", *SESSION).exit_code == 2
+
+
+@pytest.mark.parametrize("where", [[], ["--session", "s-1"]])
+def test_an_empty_graph_says_how_to_begin(cli, where):
+    run = cli("graph", *where)
+    assert run.exit_code == 0
+    assert "mnemon graph ask" in run.out
+    assert cli.ok("graph", *where)["nodes"] == []
+    assert cli.ok("graph", "sessions") == []
+
+
+def test_looking_at_a_session_does_not_begin_it(cli):
+    cli.ok("graph", "--session", "s-1")
+    cli.ok("graph", "search", QUESTION, "--session", "s-1")
+    assert cli("graph", "end", "--session", "s-1").exit_code == 2
+    assert "No session is under way" in cli("graph", "sessions").out
+
+
+def test_the_json_has_whole_ids_and_edges_between_them(cli):
+    query = filled(cli)
+    graph = cli.ok("graph", *SESSION)
+    assert (graph["agent"], graph["session"], graph["whole"]) == ("agent:cli", "s-1", {"nodes": 6, "edges": 6})
+    ids = {node["id"] for node in graph["nodes"]}
+    assert query in ids
+    assert all(edge["from"] in ids and edge["to"] in ids for edge in graph["edges"])
+    assert {edge["type"] for edge in graph["edges"]} == {
+        "similar_to", "responded_with", "has_feedback", "refers_to_entity",
+    }  # fmt: skip
+    assert json.loads(cli("graph", "--format", "json", *SESSION).out)["nodes"][0]["id"] == query
+
+
+def test_a_search_looks_in_the_session_and_in_what_the_agent_keeps(cli):
+    filled(cli)
+    cli.ok("graph", "end", *SESSION)
+    ask(cli, "how often does checkout retry?", "--session", "s-2")
+    hits = cli.ok("graph", "search", "checkout retry", "--session", "s-2")
+    assert {hit["from"] for hit in hits} == {"session", "agent"}
+    assert [hit["from"] for hit in cli.ok("graph", "search", "checkout retry", "--k", "1")] == ["agent"]
+    assert "No question is like" in cli("graph", "search", "양자 얽힘").out
+
+
+def test_a_narrow_terminal_folds_korean_by_its_width(cli):
+    ask(cli, f"{KOREAN} 그리고 실패하면 누구에게 알림이 가나요, 담당 팀의 당직표는 어디에 있나요?")
+    shown = on_terminal(cli, 40, "graph", *SESSION)
+    assert "당직표" in shown
+    for line in shown.splitlines():
+        assert sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line) <= 40, line
+
+
+def on_terminal(cli: Cli, columns: int, *argv: str) -> str:
+    """What a terminal this wide shows, without its colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environ = {name: item for name, item in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = cli.process(*argv, "--actor", "agent:cli", stdin=theirs, stdout=theirs, env=environ | {"TERM": "xterm"})
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 65_536):
+            shown += part
+    except OSError:
+        pass  # The other end was closed.
+    os.close(ours)
+    assert process.wait() == 0
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r", "")
+
+
+def test_what_others_wrote_cannot_steer_the_terminal(cli):
+    query = ask(cli, HOSTILE)
+    cli.ok("graph", "feedback", query, "down", "--note", HOSTILE, *SESSION)
+    for argv in ([], ["--format", "dot"], ["--format", "svg"], ["search", HOSTILE], ["ask", HOSTILE]):
+        said = cli("graph", *argv, *SESSION).out
+        assert "fails" in said
+        assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
+@pytest.mark.parametrize("argv", [["graph", "--help"], ["graph", "--session", "s-1"]])
+def test_the_graph_is_loaded_when_it_is_used_and_numpy_when_it_is_searched(cli, argv):
+    ask(cli)
+    probe = (
+        "import sys\nfrom mnemon.interfaces.cli import main\n"
+        f"main({argv!r})\nprint(*(name for name in sys.modules if name in ('numpy', 'mnemon.graph')))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], cwd=cli.home, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split() == (["mnemon.graph"] if "--session" in argv else [])
+
+
+# Pictures
+
+
+def test_the_picture_is_xml_with_every_label_and_a_name(cli):
+    filled(cli)
+    ask(cli, HOSTILE)
+    assert "drew  7 nodes" in cli("graph", "--out", "graph.svg", *SESSION).out
+    picture = ElementTree.fromstring((cli.home / "graph.svg").read_text(encoding="utf-8"))
+    assert picture.attrib["role"] == "img"
+    assert picture.attrib["aria-label"] == "agent:cli, session s-1: 7 nodes, 6 edges"
+    tips = [title.text for title in picture.iter(f"{SVG}title")]
+    for text in (QUESTION, LIKE_IT, KOREAN, "Three times, with backoff.", "up: 딱 필요했던 답", "checkout"):
+        assert any(text in tip for tip in tips), text
+    assert any('Why <b>&amp; "x\\" fails' in tip for tip in tips)
+    labels = " ".join(text.text for text in picture.iter(f"{SVG}text"))
+    for text in (QUESTION, "딱 필요했던 답", "session s-1"):
+        assert text in labels
+    assert len(list(picture.iter(f"{SVG}g"))) == 7
+
+
+def test_the_picture_is_the_same_for_the_same_graph_and_by_day_and_night():
+    view = view_of(QUESTION, LIKE_IT, KOREAN)
+    assert graph_picture.svg(view) == graph_picture.svg(view)
+    assert "prefers-color-scheme: dark" in graph_picture.svg(view)
+
+
+@pytest.mark.parametrize("count", [1, 5, 30, 80])
+@pytest.mark.parametrize("wording", ["where is service {} number {} configured?", "{} 서비스 {} 설정은 어디에 있나요?"])
+def test_no_two_labels_of_a_picture_overlap(count, wording):
+    names = ("billing", "checkout", "login", "export", "search", "cache", "mail", "결제", "검색", "로그인")
+    view = view_of(*(wording.format(names[number % 10], number) for number in range(count)))
+    assert len(view.nodes) == count
+    boxes = [graph_picture._box(node, view) for node in view.nodes]
+    place = {node.id: number for number, node in enumerate(view.nodes)}
+    links = [(place[edge.from_], place[edge.to]) for edge in view.edges]
+    centres = graph_picture.apart(boxes, graph_picture.laid_out(count, links))
+    for one, other in combinations(range(count), 2):
+        x, y = (abs(here - there) for here, there in zip(centres[one], centres[other], strict=True))
+        apart_x = x >= (boxes[one].width + boxes[other].width) / 2
+        assert apart_x or y >= (boxes[one].height + boxes[other].height) / 2
+
+
+def test_a_picture_holds_the_hottest_and_says_so():
+    view = view_of(*(f"where is service {number} configured?" for number in range(120)))
+    part = graph_picture.part_shown(view)
+    assert len(part.nodes) == 80
+    assert "120 nodes" in graph_picture.svg(part)
+    assert "80 hottest" in graph_picture.svg(part)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("short", ("short",)),
+        ("", ()),
+        ("one two three four five six", ("one two three", "four five six")),
+        ("결제 재시도는 몇 번 하나요?", ("결제 재시도는 몇", "번 하나요?")),
+        ("아주아주아주아주아주아주아주아주긴낱말", ("아주아주아주아주", "아주아주아주아…")),
+        ("one two three four five six seven", ("one two three", "four five six…")),
+    ],
+)
+def test_a_label_is_folded_between_words_and_cut(text, lines):
+    assert graph_picture.wrapped(text, 8.0) == lines
+
+
+def test_texts_for_graphviz_are_quoted():
+    drawn = dot(view_of(HOSTILE, "line\nbreak \\"))
+    assert 'label="Why <b>&amp; \\"x\\\\\\" fails' in drawn
+    assert 'label="line break \\\\"' in drawn
+    assert all(line.count('"') % 2 == 0 for line in drawn.replace('\\"', "").splitlines())
+
+
+@pytest.mark.parametrize("name", ["graph.svg", "graph.dot", "graph.gv", "graph.json"])
+def test_the_files_name_says_what_is_drawn(cli, name):
+    filled(cli)
+    (cli.home / name).write_text("an older one")
+    written = cli.ok("graph", "--out", name, *SESSION)
+    assert written == {"path": str(cli.home / name), "nodes": 6, "edges": 6}
+    begin = {"svg": "<svg", "dot": "graph mnemon", "gv": "graph mnemon", "json": "{"}[name.partition(".")[2]]
+    assert (cli.home / name).read_text(encoding="utf-8").startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("argv", "exit_code"),
+    [
+        (["--out", "notes.md"], 2),
+        (["--out", "graph.dot", "--format", "svg"], 2),
+        (["--out", "nowhere/graph.svg"], 2),
+        (["--out", "folder.svg"], 3),
+    ],
+)
+def test_nothing_else_is_written_over_and_no_folder_is_made(cli, argv, exit_code):
+    filled(cli)
+    (cli.home / "notes.md").write_text("mine")
+    (cli.home / "folder.svg").mkdir()
+    before = sorted(path.name for path in cli.home.iterdir())
+    run = cli("graph", *argv, *SESSION)
+    assert run.exit_code == exit_code
+    assert "hint:" in run.err
+    assert sorted(path.name for path in cli.home.iterdir()) == before
+    assert (cli.home / "notes.md").read_text() == "mine"
+
+
+# The end
+
+
+def test_the_end_says_what_was_promoted_and_where_the_checkpoint_is(cli):
+    query = filled(cli)
+    (session,) = cli.ok("graph", "sessions")
+    assert (session["session"], session["nodes"], session["edges"]) == ("s-1", 6, 6)
+    run = cli("graph", "end", "--name", "mine", *SESSION)
+    assert run.exit_code == 0
+    assert f'promoted  {query[6:14]}  "{QUESTION}" (new)' in run.out
+    checkpoint = cli.home / ".agentos" / "checkpoints" / "mine.json"
+    assert str(checkpoint) in run.out
+    assert json.loads(checkpoint.read_text(encoding="utf-8"))["sessionId"] == "s-1"
+    assert QUESTION in cli("graph").out
+
+
+def test_a_session_can_end_without_a_trace(cli):
+    filled(cli)
+    ended = cli.ok("graph", "end", "--no-promote", "--no-checkpoint", *SESSION)
+    assert (ended["promoted"], ended["checkpoint"]) == ([], None)
+    assert cli.ok("graph")["nodes"] == []
+    assert not (cli.home / ".agentos").exists()
+    assert cli("graph", "end", "--no-checkpoint", "--name", "x", *SESSION).exit_code == 2
+
+
+def test_a_session_with_nothing_hot_says_what_it_would_have_taken(cli):
+    ask(cli)
+    assert "promoted  nothing: no question had rank 0.55, 2 edges" in cli("graph", "end", *SESSION).out
+
+
+def test_heat_of_one_actor_is_not_anothers(cli):
+    filled(cli)
+    assert cli.ok("graph", *SESSION, "--actor", "agent:other")["nodes"] == []
+    run = cli("graph", "end", *SESSION, "--actor", "agent:other")
+    assert run.exit_code == 2
+    assert "under way" in run.err
+
+
+@pytest.mark.parametrize("act", [["paint"], ["ask"], ["show", "x"], ["feedback", "abcd"]])
+def test_an_act_that_is_not_one_or_lacks_words_is_wrong_use(cli, act):
+    run = cli("graph", *act, *SESSION)
+    assert run.exit_code == 2
+    assert "hint:" in run.err
+
+
+def test_an_answering_unit_is_told_by_recall_only_if_the_gate_lets_it(cli):
+    unit = cli.unit_at("worktree", "The pool holds 20 connections.")
+    query = ask(cli, "why does the login page hang?")
+    cli.ok("graph", "answer", query, "--unit", unit, *SESSION)
+    cli.ok("reject", unit, "--reason", "wrong", "--actor", "human:ada")
+    found = cli.ok("recall", "why does the login page hang?", *SESSION)
+    assert unit not in [item["unit"]["id"] for item in found["items"]]
