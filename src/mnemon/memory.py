@@ -359,18 +359,18 @@ class Memory:
     def _import_chunk(self, lines: list[tuple[int, str]]) -> tuple[Imported, list[str]]:
         return self._store.write(lambda transaction: transfer.import_batch(transaction, lines))
 
-    def _forget_for_good(self, unit_ids: Sequence[str], contents: Sequence[str] = ()) -> int:
+    def _forget_for_good(self, unit_ids: Sequence[str], contents: Sequence[str] = (), texts: Sequence[str] = ()) -> int:
         """Leave nothing of what was erased in the index, the files or this process; gives the files searched (R16)."""
         self._finder.forget_all(unit_ids)
         self._finder.index_patiently(self.config.store.lock_wait_s_max)
-        searched = self._store.scrub(contents) + self._forget_in_checkpoints(contents)
+        searched = self._store.scrub(contents) + self._forget_in_checkpoints(texts)
         kept.forget_texts()
         return searched
 
-    def _forget_in_checkpoints(self, contents: Sequence[str]) -> int:
+    def _forget_in_checkpoints(self, texts: Sequence[str]) -> int:
         """Graphs in this process are read anew from the log; files of theirs are rid of what was erased."""
         self._graphs.clear()
-        return checkpoint.forget(orchestrator.checkpoint_folder(self.config.graph, self._root), contents)
+        return checkpoint.forget(orchestrator.checkpoint_folder(self.config.graph, self._root), texts)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""
@@ -781,7 +781,7 @@ class Seat:
         """Delete a unit's content for good, from the log, the projections, the index and the files (R16)."""
         why = self._reason(reason)
         removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version, log_keeper), durable=True)
-        searched = self._memory._forget_for_good(removal.units, removal.contents)
+        searched = self._memory._forget_for_good(removal.units, removal.contents, removal.texts)
         return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 
     def conflicts(self) -> list[Dispute]:

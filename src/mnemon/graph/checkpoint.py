@@ -7,6 +7,7 @@ import os
 from mnemon.errors import InvalidInput, MnemonError, StoreUnavailable
 from mnemon.graph import files
 from mnemon.graph.node import NodeType
+from mnemon.model.json_text import json_needles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,17 +43,31 @@ def checkpoint_of(store: GraphStore, agent_id: str, session_id: str, top_k: int)
 def write(record: dict[str, Any], rules: CheckpointConfig, folder: str, name: str | None) -> str:
     """Put a checkpoint into its folder; gives its path. One without a name of its own never takes another's place."""
     stem = checked_name(name) if name is not None else f"{_spelled(record['sessionId'])}-{record['createdAt']}"
-    path = os.path.join(folder, stem if stem.endswith(".json") else f"{stem}.json")
+    path = os.path.join(folder, f"{stem.removesuffix('.json')}.json")
     try:
-        os.makedirs(folder, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.makedirs(folder)
+            with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
+                file.write("*\n")  # They hold what was asked, which is nobody else's business.
     except OSError as error:
         raise StoreUnavailable(
             f"{folder} can't be made: {error.strerror}.", hint="Set checkpoint.out_dir to a folder you may write to."
         ) from None
     with files.held_folder(path):
-        if os.path.exists(path):
+        if name is None:
+            path = _free(path)
+        elif os.path.exists(path):
             files.read(path)  # What is no graph, or a later version's, is not overwritten.
         files.write(path, record, pretty=rules.pretty)
+    return path
+
+
+def _free(path: str) -> str:
+    """The path, or one like it that no file has."""
+    stem, number = path.removesuffix(".json"), 1
+    while os.path.exists(path):
+        number += 1
+        path = f"{stem}-{number}.json"
     return path
 
 
@@ -65,11 +80,22 @@ def forget(folder: str, contents: Sequence[str]) -> int:
             try:
                 record = files.read(path)
             except MnemonError:
-                continue  # Not one of ours.
+                _refuse_quoting(path, contents)
+                continue
             kept = _without(record, contents)
             if kept != record:
                 files.write(path, kept)
     return len(paths)
+
+
+def _refuse_quoting(path: str, contents: Sequence[str]) -> None:
+    """Say so if a file that can't be read as a checkpoint still holds what was erased everywhere else."""
+    needles = [form.encode() for content in contents for form in json_needles(content)]
+    if files.holds_any(path, needles):
+        raise StoreUnavailable(
+            f"{path} can't be read as a checkpoint, and still quotes what was erased.",
+            hint="Remove the file: the text is gone from everything else.",
+        )
 
 
 def _without(record: dict[str, Any], contents: Sequence[str]) -> dict[str, Any]:

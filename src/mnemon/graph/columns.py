@@ -102,13 +102,13 @@ class Columns:
     # Asking
 
     def alike(self, vector: Mapping[Any, float], least: float) -> list[tuple[float, Vertex]]:
-        """The questions whose similarity is at least so high (and above 0), the most alike first."""
+        """The questions whose similarity is at least so high, the most alike first."""
         self._catch_up()
         with self._rows.asked(vector) as asked:
             numbers, similarities = asked.all()
             near = numbers[similarities >= least - MARGIN].tolist()
             found = [(asked.exact(number), self._at(number)) for number in near]
-        alike = [(sim, vertex) for sim, vertex in found if sim > 0 and sim >= least]
+        alike = [(sim, vertex) for sim, vertex in found if sim > MARGIN and sim >= least]
         return sorted(alike, key=lambda one: (-one[0], one[1].id))
 
     def best(self, vector: Mapping[Any, float], k: int, now: int) -> list[tuple[float, float, Vertex]]:
@@ -124,7 +124,9 @@ class Columns:
                 numbers = numbers[scores >= least - 2 * MARGIN]
             found = [(asked.exact(number), self._at(number)) for number in numbers.tolist()]
         exact = [
-            (score(sim, vertex.rank(now, self._config.half_life_min)), sim, vertex) for sim, vertex in found if sim > 0
+            (score(sim, vertex.rank(now, self._config.half_life_min)), sim, vertex)
+            for sim, vertex in found
+            if sim > MARGIN
         ]
         return sorted(exact, key=lambda one: (-one[0], -one[1], one[2].id))[:k]
 

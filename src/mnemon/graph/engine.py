@@ -5,6 +5,8 @@ Everything here happens at a moment that is given, in the hands of somebody who 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from xxhash import xxh3_128_hexdigest
 
 from mnemon.embedding.sparse import cosine
@@ -12,10 +14,10 @@ from mnemon.errors import InvalidInput, NotFound
 from mnemon.graph.columns import Columns
 from mnemon.graph.node import EdgeType, NodeType
 from mnemon.graph.state import MICROS_PER_MIN, GraphState, edge_id
-from mnemon.policy.heat import FEEDBACK, recency, spread
+from mnemon.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK, spread
 from mnemon.text.canonical import canonical, canonical_key
 from mnemon.text.difference import differences
-from mnemon.text.mentions import Mentions
+from mnemon.text.mentions import NAME_CHARS_MAX, Mentions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +40,24 @@ _ENDS = {
 }
 
 
+class Full(InvalidInput):
+    """The graph has no room, and nothing that it may give up."""
+
+
 class Engine:
     """A state and what is derived from it: columns to search in, and the names of entities."""
 
-    def __init__(self, config: GraphConfig, embed: Callable[[str], Mapping[Any, float]], state: GraphState) -> None:
+    def __init__(
+        self,
+        config: GraphConfig,
+        embed: Callable[[str], Mapping[Any, float]],
+        maker: Callable[[], object],
+        state: GraphState,
+    ) -> None:
         self._config = config
         self._embed = embed
+        self._maker = maker
+        self._made_by = maker()
         self._columns: Columns | None = None
         self._mentions = Mentions()
         self.state = state
@@ -63,8 +77,11 @@ class Engine:
 
     # Questions
 
-    def ask(self, text: str, now: int) -> str:
-        """The node of a question: a new one, or that of the same question in these words or in others."""
+    def ask(self, text: str, now: int, keep: frozenset[str] = frozenset()) -> str:
+        """The node of a question: a new one, or that of the same question in these words or in others.
+
+        Nodes in `keep` need not make room for it.
+        """
         key = canonical_key(text)
         known = self._same(NodeType.QUERY, key, text)
         if known is not None:
@@ -77,13 +94,13 @@ class Engine:
             self.state.weigh(known, 1.0, 0.0, now)
             self.state.alias(known, key)
             return known
-        id = self._new(NodeType.QUERY, key, text, now, {}, vector=vector)
+        id = self._new(NodeType.QUERY, key, text, now, {}, vector=vector, keep=keep)
         linked = [(sim, other.id) for sim, other in near[: self._config.similar_max] if other.id in self.state.nodes]
         # The nearest last: if there is room for few edges, those to the nearest stay.
         for sim, other in reversed(linked):
-            self.link(id, EdgeType.SIMILAR_TO, other, sim, now)
+            self._link_if_there_is_room(id, EdgeType.SIMILAR_TO, other, sim, now)
         for entity in self._mentions.found_in(text):
-            self.link(id, EdgeType.REFERS_TO_ENTITY, entity, 1.0, now)
+            self._link_if_there_is_room(id, EdgeType.REFERS_TO_ENTITY, entity, 1.0, now)
         return id
 
     def known(self, text: str) -> str | None:
@@ -119,14 +136,18 @@ class Engine:
 
     # Answers, feedback, entities, edges
 
-    def answer(self, query_id: str, text: str | None, unit_id: str | None, now: int) -> str:
+    def answer(
+        self, query_id: str, text: str | None, unit_id: str | None, now: int, keep: frozenset[str] = frozenset()
+    ) -> str:
         """Link a question to what it was answered with."""
         query = self.vertex(query_id, NodeType.QUERY)
+        keep |= {query.id}
         key = _hashed("unit", unit_id or "") if text is None else canonical_key(text)
         answer = self._same(NodeType.ANSWER, key, text)
+        self._require_room(query.id, EdgeType.RESPONDED_WITH, answer, keep)
         if answer is None:
             about = {} if unit_id is None else {"unit": unit_id}
-            answer = self._new(NodeType.ANSWER, key, text, now, about, keep=frozenset({query.id}))
+            answer = self._new(NodeType.ANSWER, key, text, now, about, keep=keep)
         else:
             self.state.weigh(answer, 1.0, 0.0, now)
         self.state.weigh(query.id, 0.0, 0.0, now)
@@ -139,6 +160,7 @@ class Engine:
         # The same said again is the same node: its edge grows.
         key = _hashed(query.id, label, "" if note is None else canonical(note))
         feedback = self.state.by_key.get((NodeType.FEEDBACK, key))
+        self._require_room(query.id, EdgeType.HAS_FEEDBACK, feedback, frozenset({query.id}))
         if feedback is None:
             feedback = self._new(NodeType.FEEDBACK, key, note, now, {"label": label}, keep=frozenset({query.id}))
         else:
@@ -153,31 +175,62 @@ class Engine:
 
     def name(self, users: Sequence[str], thing: str, text: str | None, names: Sequence[str], now: int) -> str:
         """An entity with all its names, linked to the questions that mention it."""
-        key = _hashed("entity", thing)
-        id = self.state.by_key.get((NodeType.ENTITY, key))
-        known = {"users": [], "names": [thing]} if id is None else self.state.nodes[id].about
-        all_names = list(dict.fromkeys([*known["names"], *([text] if text else []), *names]))
+        known = self._entity(thing)
+        # A text that is too long for a name describes the thing.
+        title = [text] if text and len(text) <= NAME_CHARS_MAX else []
+        all_names = list(dict.fromkeys([*(known.about["names"] if known else [thing]), *title, *names]))
         if len(all_names) > _NAMES_MAX:
             raise InvalidInput(
                 f"Entity {thing!r} would have {len(all_names)} names; the limit is {_NAMES_MAX}.",
                 hint="Give it fewer aliases.",
             )
-        mentioned = Mentions()
-        mentioned.add(thing, all_names)  # Refuses a name that names nothing, before anything changed.
-        about = {"entity": thing, "users": sorted({*known["users"], *users}), "names": all_names}
-        if id is None:
-            id = self._new(NodeType.ENTITY, key, text, now, about)
-        else:
-            self.state.tell(id, about, text)
+        id = self._have_entity(users, thing, text, all_names, now)
+        if known is not None:
             self.state.weigh(id, 1.0, 0.0, now)
+        return id
+
+    def bring(self, about: Mapping[str, Any], text: str | None, now: int, keep: frozenset[str] = frozenset()) -> str:
+        """An entity of another graph, with as many of its names as there is room for; bringing it is no mention."""
+        known = self._entity(about["entity"])
+        if known is not None and set(about["names"]) <= set(known.about["names"]):
+            return known.id
+        names = dict.fromkeys([*(known.about["names"] if known else []), *about["names"]])
+        return self._have_entity(about["users"], about["entity"], text, list(names)[:_NAMES_MAX], now, keep)
+
+    def _entity(self, thing: str) -> Vertex | None:
+        id = self.state.by_key.get((NodeType.ENTITY, _hashed("entity", thing)))
+        return None if id is None else self.state.nodes[id]
+
+    def _have_entity(
+        self,
+        users: Sequence[str],
+        thing: str,
+        text: str | None,
+        names: list[str],
+        now: int,
+        keep: frozenset[str] = frozenset(),
+    ) -> str:
+        mentioned = Mentions()
+        mentioned.add(thing, names)  # Refuses a name that names nothing, before anything changed.
+        known = self._entity(thing)
+        about = {"entity": thing, "users": sorted({*(known.about["users"] if known else ()), *users}), "names": names}
+        if known is None:
+            id = self._new(NodeType.ENTITY, _hashed("entity", thing), text, now, about, keep=keep)
+        else:
+            id = known.id
+            self.state.tell(id, about, text)
         for query in [one.id for one in self.state.of_type(NodeType.QUERY) if mentioned.found_in(one.text or "")]:
             if query in self.state.nodes and edge_id(query, EdgeType.REFERS_TO_ENTITY, id) not in self.state.arcs:
-                self.link(query, EdgeType.REFERS_TO_ENTITY, id, 1.0, now)
+                self._link_if_there_is_room(query, EdgeType.REFERS_TO_ENTITY, id, 1.0, now)
         return id
 
     def named_in(self, text: str) -> list[str]:
         """The entities that a text mentions."""
         return self._mentions.found_in(text)
+
+    def are_linked(self, one: str, type: EdgeType, other: str) -> bool:
+        """Whether an edge of this type leads from one node to the other, or back."""
+        return edge_id(one, type, other) in self.state.arcs or edge_id(other, type, one) in self.state.arcs
 
     def link(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> str:
         """Add an edge, or weight to the one that is there; gives its id."""
@@ -187,26 +240,30 @@ class Engine:
         if type is EdgeType.SIMILAR_TO and edge_id(ends[1], type, ends[0]) in self.state.arcs:
             ends = ends[1], ends[0]  # Being alike has no direction.
         if edge_id(ends[0], type, ends[1]) not in self.state.arcs:
-            self._make_room_for_an_edge(frozenset(ends))
+            weakest = self._in_the_way_of_an_edge(frozenset(ends))
+            if weakest is not None:
+                self.state.cut(weakest.id)
         self.state.join(ends[0], type, ends[1], weight, now)
         return edge_id(ends[0], type, ends[1])
+
+    def _link_if_there_is_room(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> None:
+        """The same for an edge that can be done without."""
+        with suppress(Full):
+            self.link(from_id, type, to_id, weight, now)
 
     # Time
 
     def wear_if_due(self, now: int) -> None:
         """Lower the weights if it is time to, and they are to be lowered at all."""
         every_min, last = self._config.decay_every_min, self.state.decayed_at
-        if every_min and last is None:
-            self.state.wear(1.0, now)
-        elif every_min and now - (last or 0) >= every_min * MICROS_PER_MIN:
+        if every_min and (last is None or now - last >= every_min * MICROS_PER_MIN):
             self.wear(now)
 
     def wear(self, now: int) -> None:
-        """Really lower every weight for the time since this was last done (A24)."""
-        last = self.state.decayed_at
-        if last is None:
-            last = min((vertex.created for vertex in self.state.nodes.values()), default=now)
-        self.state.wear(recency((now - last) / MICROS_PER_MIN, self._config.half_life_min), now)
+        """Really lower every weight; an edge that is worn through goes (A24)."""
+        self.state.wear(self._config.half_life_min, now)
+        for arc_id in [arc.id for arc in self.state.arcs.values() if abs(arc.weight) < EDGE_WEIGHT_MIN]:
+            self.state.cut(arc_id)
 
     # Room (A23)
 
@@ -221,8 +278,7 @@ class Engine:
         vector: Any = None,
         keep: frozenset[str] = frozenset(),
     ) -> str:
-        while len(self.state.nodes) >= self._config.max_nodes:
-            self._give_up_a_node(now, keep)
+        self._make_room_for_a_node(now, keep)
         id = f"{type}:{key}"
         while id in self.state.nodes:
             id += "~"  # Another text with the same key.
@@ -230,32 +286,51 @@ class Engine:
         self.state.weigh(id, 1.0, 0.0, now)
         return id
 
-    def _give_up_a_node(self, now: int, keep: frozenset[str] = frozenset()) -> None:
-        """Drop the coldest node; pinned and well-connected ones never go."""
-        coldest = self.columns().coldest(now, keep)
-        if coldest is None:
-            raise InvalidInput(
-                f"The graph is full: all of its {len(self.state.nodes)} nodes are pinned, or protected by "
-                f"{self._config.protect_min_degree} edges and more.",
-                hint="Raise max_nodes or protect_min_degree, unpin some, or let decay() wear edges down.",
+    def _require_room(self, query_id: str, type: EdgeType, other: str | None, keep: frozenset[str]) -> None:
+        """Refuse, before anything changed, what a question can't be linked to for lack of room."""
+        if other is None:
+            self._require_room_for_a_node(keep)
+        if other is None or edge_id(query_id, type, other) not in self.state.arcs:
+            self._in_the_way_of_an_edge(frozenset({query_id, other or ""}))
+
+    def _require_room_for_a_node(self, keep: frozenset[str]) -> None:
+        if len(self.state.nodes) < self._config.max_nodes:
+            return
+        if all(vertex.pinned or vertex.id in keep for vertex in self.state.nodes.values()):
+            raise Full(
+                f"The graph is full: all of its {len(self.state.nodes)} nodes are pinned or just being written.",
+                hint="Raise max_nodes, or unpin some.",
             )
-        self.state.drop(coldest.id)
 
-    def _make_room_for_an_edge(self, ends: frozenset[str]) -> None:
-        """Give up the weakest edges until one more fits, but none that would take a protected node or an end along."""
-        is_protected = self._config.protect_min_degree <= 1
+    def _make_room_for_a_node(self, now: int, keep: frozenset[str]) -> None:
+        """Give up the coldest node that is neither pinned nor protected by its edges.
 
-        def may_go(arc: Arc) -> bool:
-            return not (self.state.leaves_alone(arc) and (is_protected or arc.to in ends))
-
-        while len(self.state.arcs) >= self._config.max_edges:
-            weakest = self.state.weakest_arc(may_go)
-            if weakest is None:
-                raise InvalidInput(
-                    f"The graph has room for {self._config.max_edges} edges, and each holds a node that must stay.",
-                    hint="Raise max_edges.",
-                )
+        If all are, the weakest edges go, until one is not.
+        """
+        self._require_room_for_a_node(keep)
+        while len(self.state.nodes) >= self._config.max_nodes:
+            coldest = self.columns().coldest(now, keep)
+            if coldest is not None:
+                self.state.drop(coldest.id)
+                continue
+            weakest = self.state.weakest_arc(lambda arc: self._may_go(arc.from_, keep) or self._may_go(arc.to, keep))
+            assert weakest is not None, "who is protected has edges"
             self.state.cut(weakest.id)
+
+    def _may_go(self, id: str, keep: frozenset[str]) -> bool:
+        return id not in keep and not self.state.nodes[id].pinned
+
+    def _in_the_way_of_an_edge(self, ends: frozenset[str]) -> Arc | None:
+        """The edge that has to go if one more is to come: none that would take one of its ends along."""
+        if len(self.state.arcs) < self._config.max_edges:
+            return None
+        weakest = self.state.weakest_arc(lambda arc: not (self.state.leaves_alone(arc) and arc.to in ends))
+        if weakest is None:
+            raise Full(
+                f"The graph has room for {self._config.max_edges} edges, and each holds a node that must stay.",
+                hint="Raise max_edges.",
+            )
+        return weakest
 
     def shrink(self, now: int) -> None:
         """Fit into the bounds: what a file brought may be more than this graph has room for."""
@@ -264,7 +339,7 @@ class Engine:
             assert weakest is not None, "there are edges"
             self.state.cut(weakest.id)
         while len(self.state.nodes) > self._config.max_nodes:
-            self._give_up_a_node(now)
+            self._make_room_for_a_node(now, frozenset())
 
     # Looking
 
@@ -281,20 +356,36 @@ class Engine:
         return found
 
     def columns(self) -> Columns:
+        self._check_maker()
         if self._columns is None:
             self._columns = Columns(self._config, self._embed)
             for vertex in self.state.nodes.values():
                 self._columns.note(vertex, True)
         return self._columns
 
+    def _check_maker(self) -> None:
+        """An embedder that learnt something is another one: its older vectors are not compared with new ones (R18)."""
+        if self._maker() != self._made_by:
+            self._made_by = self._maker()
+            self._columns = None
+            for vertex in self.state.nodes.values():
+                vertex.vector = None
+
     def vector_of(self, vertex: Vertex) -> Mapping[Any, float]:
         """The vector of a question; made for this purpose if there are no columns yet."""
+        self._check_maker()
         if self._columns is not None:
             return self._columns.vector(vertex)
         if vertex.vector is None:
             vertex.vector = self._embed(vertex.text or "")
         found: Mapping[Any, float] = vertex.vector
         return found
+
+    def vector_if_made(self, vertex: Vertex) -> dict[Any, float] | None:
+        self._check_maker()
+        if vertex.type is not NodeType.QUERY or (self._columns is None and vertex.vector is None):
+            return None
+        return dict(self.vector_of(vertex))
 
     def nominated(self, text: str, now: int) -> dict[str, float]:
         """Units that answered questions like this one and were not found wanting, and how alike the questions are.

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
-    from typing import Self, TypeVar
+    from typing import Any, Self, TypeVar
 
     from mnemon.graph.store import GraphStore
 
@@ -36,11 +36,14 @@ class FileKeeper(Unkept):
         self, file: str | os.PathLike[str], *, delay_s: float = 1.0, clock: Callable[[], datetime] | None = None
     ) -> None:
         super().__init__(clock)
-        if not 0 <= delay_s < float("inf"):
+        given: Any = delay_s
+        if not isinstance(given, int | float) or not 0 <= delay_s < float("inf"):
             raise InvalidInput(f"delay_s must not be negative: {delay_s!r}.", hint="A second is usual.")
         self.file = os.path.abspath(os.fspath(file))
         self._delay_s = delay_s
         self._store: GraphStore | None = None
+        self._closed = False
+        self._pid = os.getpid()
         self._timer: Timer | None = None
         self._starting = Lock()
         self._saving = Lock()
@@ -62,15 +65,27 @@ class FileKeeper(Unkept):
 
     def open(self, store: GraphStore) -> GraphStore:
         """Fill a graph from the file, if there is one, and keep it from now on."""
-        if self._store is not None:
-            raise InvalidInput(f"{self.file} is kept already.", hint="Use one FileKeeper for each graph.")
-        if os.path.exists(self.file):
-            type(store).load_from_file(self.file, store)
+        if self._store is not None or self._closed:
+            raise InvalidInput(f"{self.file} was opened already.", hint="Use one FileKeeper for each graph.")
+        if store.keeper is not self:
+            raise InvalidInput("This graph has another keeper.", hint="GraphStore(config, embedder, keeper=keeper)")
         self._store = store
+        try:
+            if os.path.exists(self.file):
+                type(store).load_from_file(self.file, store)
+        except BaseException:
+            self._store = None
+            raise
         atexit.register(_flush_at_exit, weakref.ref(self))
         return store
 
     def change(self, stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) -> T:
+        if self._store is None or self._pid != os.getpid():
+            raise StoreUnavailable(
+                f"{self.file} does not keep this graph: it is closed, was never opened, or belongs to the process "
+                f"that opened it.",
+                hint="keeper.open(store) first; after a fork, make another keeper.",
+            )
         try:
             return super().change(stores, act, work)
         finally:
@@ -79,7 +94,7 @@ class FileKeeper(Unkept):
     def _due(self) -> None:
         """Have it saved soon; changes until then are saved with it."""
         with self._starting:
-            if self._store is not None and self._timer is None:
+            if self._timer is None:
                 self._timer = Timer(self._delay_s, self._save_in_background)
                 self._timer.daemon = True
                 self._timer.start()
@@ -92,6 +107,8 @@ class FileKeeper(Unkept):
 
     def flush(self) -> None:
         """Write now what is not written yet."""
+        if self._pid != os.getpid():
+            return  # A fork has a copy of the graph, and no business with the file.
         with self._starting:
             if self._timer is not None:
                 self._timer.cancel()
@@ -106,7 +123,7 @@ class FileKeeper(Unkept):
         try:
             self.flush()
         finally:
-            self._store = None
+            self._store, self._closed = None, True
             self._held.close()
 
 

@@ -7,7 +7,7 @@ import os
 
 from xxhash import xxh3_128_hexdigest
 
-from mnemon.embedding.vector_files import PARTIAL_END, locked, write_whole
+from mnemon.embedding.vector_files import PARTIAL_END, holds_any, locked, write_whole
 from mnemon.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
 from mnemon.graph import snapshot as snapshots
 from mnemon.lazy import Lazy
@@ -26,6 +26,8 @@ else:
     ngram = Lazy("mnemon.embedding.ngram")
     question = Lazy("mnemon.embedding.question")
     words = Lazy("mnemon.embedding.words")
+
+__all__ = ["NODE_LISTS", "Files", "embedder_of", "held_folder", "holds_any", "load", "read", "write"]
 
 _LOCK = ".graphs.lock"
 _LOCK_WAIT_S_MAX = 30.0
@@ -48,7 +50,7 @@ def read(path: str) -> dict[str, Any]:
         raise StoreUnavailable(f"{path} can't be read: {error.strerror}.", hint="Check the file's rights.") from None
     try:
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         if not text.strip() or f'"{snapshots.FORMAT}"' in text[:200]:
             raise StoreCorrupt(
                 f"{path} is torn: it ends after {len(text)} characters.", hint="Take another copy of it."
@@ -62,13 +64,17 @@ def read(path: str) -> dict[str, Any]:
         raise Incompatible(f"{path}: {error.message}", hint=error.hint) from None
     digest = record.pop("digest", None)
     if digest != _digest(record):
-        raise StoreCorrupt(f"{path} is damaged: its digest does not match.", hint="Take another copy of it.")
+        raise _damaged(path, "its digest does not match")
     found: dict[str, Any] = record
     return found
 
 
 def _foreign(path: str) -> StoreCorrupt:
     return StoreCorrupt(f"{path} is no graph of Mnemon.", hint="Give a snapshot or a checkpoint of a graph.")
+
+
+def _damaged(path: str, how: str) -> StoreCorrupt:
+    return StoreCorrupt(f"{path} is damaged: {how.rstrip('.')}.", hint="Take another copy of it.")
 
 
 def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
@@ -144,8 +150,14 @@ def load(made: type[GraphStore], file: str | os.PathLike[str], store: GraphStore
     mark = _mark(path)
     record = read(path)
     if store is None:
-        store = made(_config_in(record), embedder_of(record["embedderState"]))
-    store.files.load(store, path, record, mark)
+        try:
+            store = made(_config_in(record), embedder_of(record["embedderState"]))
+        except (InvalidInput, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise _damaged(path, f"its settings make no sense ({error})") from None
+    try:
+        store.files.load(store, path, record, mark)
+    except StoreCorrupt as error:
+        raise _damaged(path, error.message) from None
     return store
 
 

@@ -35,8 +35,16 @@ class Unkept:
         return instant.micros(self._clock())
 
     def change(self, stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
+        # An act on one graph is refused before it changes anything; one on two may fail after it changed the first.
+        before = [store.retold() for store in stores] if len(stores) > 1 else []
         try:
             return work(self.now())
+        except BaseException:
+            for store, steps in zip(stores, before, strict=False):
+                if store.has_steps:
+                    store.forget()
+                    store.take(steps)
+            raise
         finally:
             for store in stores:
                 store.take_steps()

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-# After so many events, and as many as it has nodes, a graph is told as a whole: reading it back never takes longer.
+# After so many events, and as many as it has nodes, a graph is told as a whole, so that no more need be read back.
 _RETOLD_EVERY = 200
 _READ_BACK = 2 * _RETOLD_EVERY
 _BATCH_CHARS_MAX = 131_072
+_ENVELOPE_CHARS_MAX = 1_024
 
 
 class LogKeeper:
@@ -73,10 +74,11 @@ class LogKeeper:
         steps = store.take_steps()
         if not steps:
             return
-        for batch in _batches(steps):
+        chars_max = min(_BATCH_CHARS_MAX, max(1, act.config.limits.data_bytes_max - _ENVELOPE_CHARS_MAX))
+        for batch in _batches(steps, chars_max):
             self._append(act, EventType.GRAPH_CHANGED, name, batch)
         if self._since_retold >= max(_RETOLD_EVERY, store.size):
-            first, *others = _batches(store.retold()) or [[]]
+            first, *others = _batches(store.retold(), chars_max) or [[]]
             self._append(act, EventType.GRAPH_RESTATED, "retold", first)
             for batch in others:
                 self._append(act, EventType.GRAPH_CHANGED, "retold", batch)
@@ -108,13 +110,13 @@ class LogKeeper:
 
     def _from_the_last_whole(self, reader: Reader) -> list[Event]:
         """The events that make the graph: from where it was last told as a whole, or all."""
-        events = list(reader.events_of_subject(self._subject, last=_READ_BACK))
-        begins = [at for at, event in enumerate(events) if _is_whole(event)]
-        if begins or len(events) < _READ_BACK:
-            return events[begins[-1] :] if begins else events
-        events = list(reader.events_of_subject(self._subject))
-        begins = [at for at, event in enumerate(events) if _is_whole(event)]
-        return events[begins[-1] :] if begins else events
+        last = _READ_BACK
+        while True:
+            events = list(reader.events_of_subject(self._subject, last=last))
+            begins = [at for at, event in enumerate(events) if _is_whole(event)]
+            if begins or len(events) < last:
+                return events[begins[-1] :] if begins else events
+            last *= 4
 
 
 def without(reader: Reader, subject: str, contents: Sequence[str]) -> list[list[Step]]:
@@ -131,7 +133,7 @@ def without(reader: Reader, subject: str, contents: Sequence[str]) -> list[list[
         said = [vertex.text or "", *vertex.about.get("names", ())]
         if any(content in text for content in contents for text in said):
             state.drop(vertex.id)
-    return list(_batches(state.retold()))
+    return _batches(state.retold(), _BATCH_CHARS_MAX)
 
 
 def restate(act: Act, event: Event, told: Mapping[str, Any], batches: Sequence[Sequence[Step]]) -> None:
@@ -151,17 +153,17 @@ def _of_log(keeper: Keeper) -> LogKeeper:
     return keeper
 
 
-def _batches(steps: Sequence[Step]) -> list[list[Step]]:
+def _batches(steps: Sequence[Step], chars_max: int) -> list[list[Step]]:
     """The steps in runs that fit into an event each."""
-    return list(_cut(steps))
+    return list(_cut(steps, chars_max))
 
 
-def _cut(steps: Sequence[Step]) -> Iterator[list[Step]]:
+def _cut(steps: Sequence[Step], chars_max: int) -> Iterator[list[Step]]:
     batch: list[Step] = []
     size = 0
     for step in steps:
         length = len(to_json(step))
-        if batch and size + length > _BATCH_CHARS_MAX:
+        if batch and size + length > chars_max:
             yield batch
             batch, size = [], 0
         batch.append(step)

@@ -48,7 +48,10 @@ class Weights:
 
 @value
 class Node:
-    """One node as it stands; `about` holds what only its type has: a feedback's label, an entity's names."""
+    """One node as it stands; `about` holds what only its type has: a feedback's label, an entity's names.
+
+    `embedding` is there if one node was asked for, it is a question, and its vector was needed so far.
+    """
 
     id: str
     type: NodeType
@@ -61,6 +64,7 @@ class Node:
     rank: float
     pinned: bool = False
     about: Mapping[str, Any] = {}
+    embedding: Mapping[Any, float] | None = None
 
 
 @value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from threading import RLock
 
 from mnemon.errors import InvalidInput, NotFound
 from mnemon.graph.keeping import Unkept
 from mnemon.graph.node import Finalized
-from mnemon.graph.store import GraphStore, default_embedder, fit_to_keep
+from mnemon.graph.store import Ended, GraphStore, checked_entity, default_embedder, fit_to_keep
 from mnemon.lazy import Lazy
 from mnemon.model.value import replace
 from mnemon.policy.admission import checked_count, checked_name
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from mnemon.graph import checkpoint as checkpoints
     from mnemon.graph import promotion
+    from mnemon.graph.engine import Engine
     from mnemon.graph.keeping import Keeper
     from mnemon.graph.node import GraphHit
     from mnemon.graph.provider import EmbeddingProvider
@@ -81,9 +83,10 @@ class MemoryOrchestrator:
         return sorted(found, key=lambda session: (found[session], session))
 
     def _opened(self, session: str) -> GraphStore:
-        if session not in self._sessions:
-            self._sessions[session] = self._store(self.config.session_graph, session)
-        return self._sessions[session]
+        with self._lock:
+            if session not in self._sessions:
+                self._sessions[session] = self._store(self.config.session_graph, session)
+            return self._sessions[session]
 
     def running_session(self, session_id: str) -> GraphStore:
         """The graph of a session that is under way; no other is begun."""
@@ -103,26 +106,35 @@ class MemoryOrchestrator:
     def upsert_query(self, session_id: str, text: str) -> str:
         """Note a question in the session's graph; entities that the agent knows and it mentions come along (A30)."""
         asked = fit_to_keep(text, "The question")
-        store = self.get_session_store(session_id)
-        for entity in self._agent.entities_in(asked):
-            self._bring(store, entity)
-        return store.upsert_query(asked)
-
-    def _bring(self, store: GraphStore, entity: str) -> None:
-        known = self._agent.node(entity)
-        if store.has(entity) and store.node(entity).about["names"] == known.about["names"]:
-            return
-        store.take_entity(known)
+        while True:
+            store = self.get_session_store(session_id)
+            try:
+                for entity in self._agent.entities_in(asked):
+                    store.bring_entity(self._agent.node(entity))
+                return store.upsert_query(asked)
+            except Ended:
+                continue  # Somebody ended it just now: this question begins it again.
 
     def record_answer(
         self, session_id: str, query_id: str, text: str | None = None, *, unit_id: str | None = None
     ) -> str:
         """Note what a question was answered with: a text, or a unit of a memory."""
-        return self.running_session(session_id).record_answer(query_id, text, unit_id=unit_id)
+        store, query = self._asked(session_id, query_id)
+        return store.record_answer(query, text, unit_id=unit_id)
 
     def record_feedback(self, session_id: str, query_id: str, label: str, note: str | None = None) -> str:
         """Note whether what came of a question helped: up, down or retry."""
-        return self.running_session(session_id).record_feedback(query_id, label, note)
+        store, query = self._asked(session_id, query_id)
+        return store.record_feedback(query, label, note)
+
+    def _asked(self, session_id: str, query_id: str) -> tuple[GraphStore, str]:
+        """A question in the session's graph; one that was found in the agent's is asked there first (A12)."""
+        session = checked_name(session_id, "a session")
+        is_here = session in self._agent.sessions() and self._opened(session).has(query_id)
+        found = None if is_here else self._agent.query_text(query_id)
+        if found is None:
+            return self.running_session(session), query_id
+        return self.get_session_store(session), self.upsert_query(session, found)
 
     def upsert_entity(
         self,
@@ -134,14 +146,16 @@ class MemoryOrchestrator:
         session_id: str | None = None,
     ) -> str:
         """Name a thing that questions are about: for the agent, and so for all its sessions, or for one of them."""
+        checked_entity(user_id, canonical_id, text, aliases)
         if session_id is not None:
             return self.get_session_store(session_id).upsert_entity(user_id, canonical_id, text, aliases)
         entity = self._agent.upsert_entity(user_id, canonical_id, text, aliases)
+        known = self._agent.node(entity)
         for session in self.get_active_sessions():
             store = self._opened(session)
-            names = self._agent.node(entity).about["names"]
-            if store.mentions_any(names):
-                self._bring(store, entity)
+            if store.mentions_any(known.about["names"]):
+                with suppress(Ended):
+                    store.bring_entity(known)
         return entity
 
     def search(self, session_id: str, text: str, k: int = 5) -> list[GraphHit]:
@@ -197,9 +211,18 @@ class MemoryOrchestrator:
             checkpoints.checked_name(checkpoint_name)
         with self._lock:
             store = self.running_session(session_id)
-            path = self._checkpointed(store, session_id, checkpoint_name) if checkpoint else None
-            rules = self.config.promotion if promote else None
-            outcome = self._agent.end_session(session_id, store, lambda: promotion.promote(store, self._agent, rules))
+            path: str | None = None
+
+            def work(session: Engine, agent: Engine, now: int) -> promotion.Outcome:
+                nonlocal path
+                # In the same act, so that nothing is asked between the two.
+                path = self._checkpointed(store, session_id, checkpoint_name) if checkpoint else None
+                if not promote:
+                    return promotion.Outcome()
+                half_life = self.config.session_graph.half_life_min
+                return promotion.Promotion(session, agent, self.config.promotion, now).outcome(half_life)
+
+            outcome = self._agent.end_session(session_id, store, work)
             self._sessions.pop(session_id, None)
         return Finalized(
             session_id=session_id,
@@ -211,9 +234,8 @@ class MemoryOrchestrator:
 
     def _checkpointed(self, store: GraphStore, session_id: str, name: str | None) -> str:
         rules = self.config.checkpoint
-        folder = checkpoint_folder(self.config, self._root)
         record = checkpoints.checkpoint_of(store, self.agent_id, session_id, rules.top_k)
-        return checkpoints.write(record, rules, folder, name)
+        return checkpoints.write(record, rules, checkpoint_folder(self.config, self._root), name)
 
     def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
         """Begin a session with what a checkpoint of one holds."""
@@ -243,8 +265,9 @@ class MemoryOrchestrator:
             for session, began in self._agent.sessions().items():
                 last = self._opened(session).last_access() or began
                 if self._agent.now() - last > given * _MICROS_PER_MS:
-                    self.finalize_session(session, promote=promote, checkpoint=False)
-                    ended.append(session)
+                    with suppress(NotFound):  # Another process ended it meanwhile.
+                        self.finalize_session(session, promote=promote, checkpoint=False)
+                        ended.append(session)
         return ended
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 else:
     np = Lazy("numpy")
 
-# How far a similarity may be off that was not computed exactly; single precision is good for some seven digits.
+# How far a similarity may be off that was not computed exactly; single precision is good for some seven digits. What
+# is less similar than that has nothing in common.
 MARGIN = 1e-5
 ROOM_MIN = 64
 # Of the newest vectors so many entries are scanned before they are worth ordering by feature.
@@ -107,7 +108,7 @@ class Rows:
         return Asked(self, columns[known], weights[known])
 
     def similarities(self, columns: Any, weights: Any) -> tuple[Any, Any]:
-        """The number of every row that shares anything, and about how similar it is."""
+        """The number of every row that has anything in common with this, and about how similar it is."""
         if self._indexed and self._filled - self._ordered_entries > max(_TAIL_MIN, self._ordered_entries // 16):
             self._order()
         sums = np.zeros(self._top) if self._by_column is None else self._by_column.sums(columns, weights, self._top)
@@ -186,6 +187,8 @@ class _ByColumn:
         counts = ends - begins
         last = np.cumsum(counts)
         total = int(last[-1]) if len(last) else 0
+        if not total:
+            return np.zeros(size)
         if total <= _SHORT_LINE:
             at = np.repeat(begins - last + counts, counts) + np.arange(total)
             numbers, shared = self._numbers[at], self._weights[at]
@@ -213,7 +216,7 @@ class Asked:
         self._rows._dense[self._columns] = 0.0
 
     def all(self) -> tuple[Any, Any]:
-        """The number of every row that shares anything, and about how similar it is."""
+        """The number of every row that has anything in common with this, and about how similar it is."""
         return self._rows.similarities(self._columns, self._weights)
 
     def exact(self, number: int) -> float:
@@ -228,16 +231,30 @@ def as_unit_vector(given: Any) -> Mapping[Any, float]:
     """What an embedder gave, as a sparse vector of length 1 (or empty)."""
     if isinstance(given, SparseVector):
         return given
-    weights: dict[Any, float] = {}
     try:
-        items = given.items() if hasattr(given, "items") else enumerate(given)
-        weights.update((feature, float(weight)) for feature, weight in items)
+        weights = {_feature(feature): float(weight) for feature, weight in _items(given)}
+        largest = max(map(abs, weights.values()), default=0.0)
+        if largest and not 1e-100 < largest < 1e100:  # Their squares would be lost.
+            weights = {feature: weight / largest for feature, weight in weights.items()}
         length = sqrt(fsum([weight * weight for weight in weights.values()]))
     except (TypeError, ValueError, OverflowError):
-        length = float("nan")
+        weights, length = {}, float("nan")
     if not length < float("inf"):
         raise InvalidInput(
-            f"The embedder gave {type(given).__name__} with something that is no finite number.",
-            hint="embed(text) gives a list of numbers, or a mapping from features to numbers.",
+            f"The embedder gave {type(given).__name__} with something that is no finite number, or no feature.",
+            hint="embed(text) gives a list of numbers, or a mapping from whole numbers or texts to numbers.",
         )
-    return {feature: weight / length for feature, weight in weights.items() if weight} if length else {}
+    return {feature: weight / length for feature, weight in weights.items() if weight}
+
+
+def _items(given: Any) -> Any:
+    return given.items() if hasattr(given, "items") else enumerate(given)
+
+
+def _feature(given: Any) -> int | str:
+    """A feature that a file can give back."""
+    if type(given) is str or type(given) is int:
+        return given
+    if isinstance(given, str | bool) or not hasattr(given, "__index__"):
+        raise ValueError(f"{given!r} is no feature")
+    return int(given)

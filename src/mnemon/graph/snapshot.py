@@ -11,9 +11,10 @@ from math import isfinite
 
 from mnemon.errors import Incompatible, InvalidInput, StoreCorrupt
 from mnemon.graph.node import EdgeType, NodeType
-from mnemon.graph.state import GraphState
+from mnemon.graph.state import GraphState, edge_id
 from mnemon.model.json_text import canonical_json
 from mnemon.text.canonical import NORM_VERSION, canonical_key
+from mnemon.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 FORMAT = "mnemon-graph"
 VERSION = 1
+_KEYED_BY_TEXT = (NodeType.QUERY, NodeType.ANSWER)
+# Year 1 to year 9999, as far as there are dates.
+_TIME_MIN, _TIME_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 CANONICAL_META = {"normVersion": NORM_VERSION, "hashAlgo": "xxh3-128", "seed": 0}
 
 
@@ -110,7 +114,7 @@ def restored(record: Mapping[str, Any], maker: str) -> GraphState:
     try:
         nodes = record["nodes"] if "nodes" in record else [*record["topQueries"], *record["around"]]
         return _restored(record, nodes, maker)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise StoreCorrupt(
             f"The graph is damaged: {type(error).__name__} {error}.", hint="Take another copy; nothing was changed."
         ) from None
@@ -135,7 +139,8 @@ def _restored(record: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]], mak
         _restore_node(state, node, vector)
     for edge in record["edges"]:
         _restore_edge(state, edge)
-    state.decayed_at = record.get("decayedAt")
+    decayed_at = record.get("decayedAt")
+    state.decayed_at = None if decayed_at is None else _time(decayed_at)
     if record["canonicalMeta"] != CANONICAL_META:
         _rekey(state)
     return state
@@ -148,11 +153,15 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any) -> No
         raise ValueError(f"node {id!r}")
     if node["type"] == NodeType.QUERY and (text is None or key is None):
         raise ValueError(f"question {id!r} without its text")
-    state.add(id, NodeType(node["type"]), text, key, _whole(node["createdAt"]), dict(node["about"]), vector=vector)
+    clean = None if text is None else redacted(text)[0]
+    if clean is not None and clean != text:  # Written by somebody who did not mind.
+        text, vector = clean, None
+        key = canonical_key(clean) if node["type"] in _KEYED_BY_TEXT else key
+    state.add(id, NodeType(node["type"]), text, key, _time(node["createdAt"]), dict(node["about"]), vector=vector)
     if node["type"] == NodeType.ENTITY and not all(isinstance(name, str) for name in node["about"]["names"]):
         raise ValueError(f"names of {id!r}")
     weights = node["weights"]
-    state.weigh(id, _finite(weights["repeat"]), _finite(weights["feedback"]), _whole(node["lastAccess"]))
+    state.weigh(id, _finite(weights["repeat"]), _finite(weights["feedback"]), _time(node["lastAccess"]))
     for alias in node["aliases"]:
         state.alias(id, alias)
     if node["pinned"]:
@@ -163,15 +172,15 @@ def _restore_edge(state: GraphState, edge: Mapping[str, Any]) -> None:
     if edge["from"] not in state.nodes or edge["to"] not in state.nodes or edge["from"] == edge["to"]:
         raise ValueError(f"edge {edge['id']!r}")
     ends = edge["from"], EdgeType(edge["type"]), edge["to"]
-    state.join(*ends, _finite(edge["weight"]), _whole(edge["createdAt"]))
-    state.join(*ends, 0.0, _whole(edge["lastAccess"]))
+    state.join(*ends, _finite(edge["weight"]), _time(edge["createdAt"]))
+    state.join(*ends, 0.0, _time(edge["lastAccess"]))
 
 
 def _rekey(state: GraphState) -> None:
     """Keys of another normal form are made anew; what that makes the same becomes one."""
     state.by_key = {}
     for vertex in list(state.nodes.values()):
-        if vertex.text is not None and vertex.type in (NodeType.QUERY, NodeType.ANSWER):
+        if vertex.text is not None and vertex.type in _KEYED_BY_TEXT:
             vertex.key = canonical_key(vertex.text)
         vertex.aliases = []  # Their wordings are not kept, so their keys can't be made anew.
         first = state.by_key.get((vertex.type, vertex.key)) if vertex.key is not None else None
@@ -185,8 +194,12 @@ def _absorb(state: GraphState, first: str, vertex: Vertex) -> None:
     state.weigh(first, vertex.repeat, vertex.feedback, vertex.last)
     for arc in list(vertex.edges.values()):
         ends = [first if end == vertex.id else end for end in (arc.from_, arc.to)]
+        if arc.type is EdgeType.SIMILAR_TO and edge_id(ends[1], arc.type, ends[0]) in state.arcs:
+            ends.reverse()
         if ends[0] != ends[1]:
             state.join(ends[0], arc.type, ends[1], arc.weight, arc.last)
+    if vertex.pinned:
+        state.pin(first, True)
     vertex.key = None
     state.drop(vertex.id)
 
@@ -204,7 +217,7 @@ def _finite(number: Any) -> float:
     return float(number)
 
 
-def _whole(number: Any) -> int:
-    if type(number) is not int:
-        raise ValueError(f"{number!r} is no time")
-    return number
+def _time(micros: Any) -> int:
+    if type(micros) is not int or not _TIME_MIN <= micros <= _TIME_MAX:
+        raise ValueError(f"{micros!r} is no time")
+    return micros

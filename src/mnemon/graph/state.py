@@ -9,7 +9,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 
 from mnemon.graph.node import EdgeType, NodeType
-from mnemon.policy.heat import EDGE_WEIGHT_MIN, rank
+from mnemon.policy.heat import rank, recency
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Step = list[Any]
 
 MICROS_PER_MIN = 60_000_000
+_WEIGHT_MAX = 1e12
 # Neither says anything without what it belongs to.
 _DEPENDENT = frozenset({NodeType.FEEDBACK, NodeType.ANSWER})
 
@@ -73,6 +74,11 @@ class Arc:
         return self.to if self.from_ == node_id else self.from_
 
 
+def _bounded(weight: float) -> float:
+    """A weight that stays a number, however often somebody adds to it."""
+    return max(-_WEIGHT_MAX, min(_WEIGHT_MAX, weight))
+
+
 def edge_id(from_: str, type: str, to: str) -> str:
     return f"{from_}::{type}::{to}"
 
@@ -121,8 +127,8 @@ class GraphState:
         vertex = self.nodes.get(id)
         if vertex is None:
             return
-        vertex.repeat += repeat
-        vertex.feedback += feedback
+        vertex.repeat = _bounded(vertex.repeat + repeat)
+        vertex.feedback = _bounded(vertex.feedback + feedback)
         if at is not None and at > vertex.last:
             vertex.last = at
         self._changed(vertex, ["weigh", id, repeat, feedback, at])
@@ -158,7 +164,7 @@ class GraphState:
         if arc is None:
             arc = Arc(from_, EdgeType(type), to, at)
             self.arcs[arc.id] = self.nodes[from_].edges[arc.id] = self.nodes[to].edges[arc.id] = arc
-        arc.weight += weight
+        arc.weight = _bounded(arc.weight + weight)
         arc.last = max(arc.last, at)
         heappush(self._weakest, (arc.weight, arc.last, arc.id))
         self._changed(self.nodes[from_], ["join", from_, str(type), to, weight, at])
@@ -197,18 +203,17 @@ class GraphState:
         if self.on_change is not None:
             self.on_change(vertex, False)
 
-    def wear(self, factor: float, at: int) -> None:
-        """Really lower every weight (A24); an edge that is worn through is cut."""
-        self.decayed_at = at
-        self.steps.append(["wear", factor, at])
+    def wear(self, half_life_min: float, at: int) -> None:
+        """Really lower every weight, each for the time it was left alone since this was last done (A24)."""
+        since, self.decayed_at = self.decayed_at or 0, at
+        self.steps.append(["wear", half_life_min, at])
         for vertex in self.nodes.values():
+            factor = recency((at - max(since, vertex.last)) / MICROS_PER_MIN, half_life_min)
             vertex.repeat *= factor
             vertex.feedback *= factor
             self._changed(vertex)
-        for arc in list(self.arcs.values()):
-            arc.weight *= factor
-            if abs(arc.weight) < EDGE_WEIGHT_MIN and arc.id in self.arcs:
-                self._cut(arc.id)
+        for arc in self.arcs.values():
+            arc.weight *= recency((at - max(since, arc.last)) / MICROS_PER_MIN, half_life_min)
         self._order_arcs()
 
     def begin(self, session: str, at: int) -> None:
@@ -277,6 +282,7 @@ class GraphState:
 
     def retold(self) -> list[Step]:
         """The steps that make this graph from nothing."""
+        # Of nothing nothing is worn: it only says when that was.
         steps: list[Step] = [] if self.decayed_at is None else [["wear", 1.0, self.decayed_at]]
         for vertex in self.nodes.values():
             steps.append(["add", vertex.id, str(vertex.type), vertex.text, vertex.key, vertex.created, vertex.about])

@@ -10,9 +10,10 @@ from mnemon.graph.engine import Engine
 from mnemon.graph.keeping import Unkept
 from mnemon.graph.node import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights, parsed
 from mnemon.graph.rows import as_unit_vector
-from mnemon.graph.state import GraphState, edge_id
+from mnemon.graph.state import GraphState
 from mnemon.lazy import Lazy
 from mnemon.model.instant import instant
+from mnemon.model.value import replace
 from mnemon.policy.admission import checked_count, checked_list, checked_name, checked_text
 from mnemon.policy.heat import FEEDBACK, GraphConfig
 from mnemon.text.mentions import Mentions
@@ -40,6 +41,10 @@ _TEXT_BYTES_MAX = 65_536
 _K_MAX = 10_000
 
 
+class Ended(NotFound):
+    """The session whose graph this is has ended."""
+
+
 class GraphStore:
     """One graph. Safe to share between threads; it needs no `Memory`."""
 
@@ -61,10 +66,13 @@ class GraphStore:
         # When the act that is under way happens.
         self._moment: int | None = None
         self._revision = 0
-        self._engine = Engine(self.config, self._embed, GraphState())
+        self._engine = Engine(self.config, self._embed, self._maker, GraphState())
 
     def _embed(self, text: str) -> Mapping[Any, float]:
         return as_unit_vector(self.embedder.embed(text))
+
+    def _maker(self) -> object:
+        return getattr(self.embedder, "id", None)
 
     # Writing
 
@@ -111,10 +119,8 @@ class GraphStore:
 
         It is one thing for all users: who named it is remembered, and its names add up.
         """
-        user, thing = checked_name(user_id, "a user's id"), checked_name(canonical_id, "an entity's id")
-        told = None if text is None else fit_to_keep(text, "The entity's text")
-        names = [fit_to_keep(name, "An alias") for name in checked_list(aliases, "aliases")]
-        return self._change("named", lambda now: self._engine.name([user], thing, told, names, now))
+        entity = checked_entity(user_id, canonical_id, text, aliases)
+        return self._change("named", lambda now: self._engine.name(*entity, now))
 
     def pin(self, id: str, pinned: bool = True) -> None:
         """Keep a node whatever its rank, or no longer."""
@@ -134,9 +140,10 @@ class GraphStore:
             return [_hit(score, sim, vertex) for score, sim, vertex in self._engine.best(asked, k, now)]
 
     def node(self, id: str) -> Node:
-        """A node as it stands now."""
+        """A node as it stands now; a question with its vector, if that was needed so far."""
         with self._reading() as now:
-            return self._shown(self._engine.vertex(id), now)
+            vertex = self._engine.vertex(id)
+            return replace(self._shown(vertex, now), embedding=self._engine.vector_if_made(vertex))
 
     def nodes(self, type: NodeType | str | None = None) -> list[Node]:
         """All nodes, or those of a type, the hottest first."""
@@ -161,13 +168,15 @@ class GraphStore:
 
     def entities_in(self, text: str) -> list[str]:
         """The nodes of the entities that a text mentions, in its order."""
+        asked = fit_to_keep(text, "The text")
         with self._reading():
-            return self._engine.named_in(text)
+            return self._engine.named_in(asked)
 
     def nominated(self, text: str) -> dict[str, float]:
         """Units that answered questions like this one and were not found wanting, and how alike the questions are."""
+        asked = fit_to_keep(text, "The question")
         with self._reading() as now:
-            return self._engine.nominated(text, now)
+            return self._engine.nominated(asked, now)
 
     def stats(self) -> GraphStats:
         with self._reading():
@@ -202,7 +211,7 @@ class GraphStore:
 
     def _replace(self, state: GraphState, now: int) -> None:
         before = self._engine
-        self._engine = Engine(self.config, self._embed, GraphState())
+        self._engine = Engine(self.config, self._embed, self._maker, GraphState())
         self._state.clear()
         for step in state.retold():
             self._state.take(step)
@@ -234,11 +243,11 @@ class GraphStore:
         with self._lock, store._lock:
             _together((self, store), "began", run)
 
-    def end_session(self, session: str, store: GraphStore, work: Callable[[], T]) -> T:
-        """Do `work` on this graph and on the session's, and end the session, all in one act."""
+    def end_session(self, session: str, store: GraphStore, work: Callable[[Engine, Engine, int], T]) -> T:
+        """Do `work` with the session's graph and this one, and end the session, all in one act."""
 
-        def run(_: int) -> T:
-            done = work()
+        def run(now: int) -> T:
+            done = work(store._engine, self._engine, now)
             store._state.clear()
             store._state.close(True)
             self._state.end(session)
@@ -259,8 +268,16 @@ class GraphStore:
             return max((vertex.last for vertex in self._state.nodes.values()), default=None)
 
     def has(self, id: str) -> bool:
+        given: Any = id
         with self._reading():
-            return id in self._state.nodes
+            return isinstance(given, str) and id in self._state.nodes
+
+    def query_text(self, id: str) -> str | None:
+        """What a question says; None if there is none of this id."""
+        given: Any = id
+        with self._reading():
+            found = self._state.nodes.get(id) if isinstance(given, str) else None
+            return found.text if found is not None and found.type is NodeType.QUERY else None
 
     def known_query(self, text: str) -> str | None:
         """The node that a question would be taken for, without asking it."""
@@ -270,15 +287,11 @@ class GraphStore:
     def are_linked(self, one: str, type: EdgeType, other: str) -> bool:
         """Whether an edge of this type leads from one node to the other, or back."""
         with self._reading():
-            return edge_id(one, type, other) in self._state.arcs or edge_id(other, type, one) in self._state.arcs
+            return self._engine.are_linked(one, type, other)
 
-    def take_entity(self, entity: Node) -> str:
+    def bring_entity(self, entity: Node) -> str:
         """Have an entity of another graph here too, with all its names and all who named it."""
-        about = entity.about
-        return self._change(
-            "named",
-            lambda now: self._engine.name(about["users"], about["entity"], entity.text, about["names"], now),
-        )
+        return self._change("named", lambda now: self._engine.bring(entity.about, entity.text, now))
 
     def mentions_any(self, names: Sequence[str]) -> bool:
         """Whether a question here mentions something of these names."""
@@ -328,7 +341,7 @@ class GraphStore:
 
     def forget(self) -> None:
         """Be empty, as before the first step."""
-        self._engine = Engine(self.config, self._embed, GraphState())
+        self._engine = Engine(self.config, self._embed, self._maker, GraphState())
         self._revision += 1
 
     # Small things
@@ -340,7 +353,7 @@ class GraphStore:
     def _change(self, act: str, work: Callable[[int], T]) -> T:
         def timely(now: int) -> T:
             if self._state.closed:
-                raise NotFound("The session of this graph has ended.", hint="Begin another with upsert_query.")
+                raise Ended("The session of this graph has ended.", hint="Begin another with upsert_query.")
             self._engine.wear_if_due(now)
             return work(now)
 
@@ -408,6 +421,15 @@ def _together(stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) 
 def fit_to_keep(text: str, what: str) -> str:
     """A text that may be kept: it says something, and no secret (a graph is written to files)."""
     return redacted(checked_text(text, what, _TEXT_BYTES_MAX))[0]
+
+
+def checked_entity(
+    user_id: str, canonical_id: str, text: str | None, aliases: Sequence[str]
+) -> tuple[list[str], str, str | None, list[str]]:
+    """Who names it, its id, its text and its other names, each fit to be kept."""
+    user, thing = checked_name(user_id, "a user's id"), checked_name(canonical_id, "an entity's id")
+    told = None if text is None else fit_to_keep(text, "The entity's text")
+    return [user], thing, told, [fit_to_keep(name, "An alias") for name in checked_list(aliases, "aliases")]
 
 
 def _hit(score: float, sim: float, vertex: Vertex) -> GraphHit:

@@ -5,7 +5,7 @@ Heat says what to look at first. It says nothing about what is true: that is tru
 
 from __future__ import annotations
 
-from math import exp, isfinite, log, tanh
+from math import exp, log, tanh
 
 from mnemon.errors import InvalidInput
 from mnemon.model.value import value
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
 _OF_SIMILARITY, _OF_RANK = 0.7, 0.3
 _SATURATED_AT = 5.0
+_NUMBER_MAX = 1e300
 _LN2 = log(2.0)
 
 # What one piece of feedback weighs (R15).
@@ -40,7 +41,7 @@ def _whole(number: Any, least: int) -> bool:
 
 
 def _number(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number)
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < _NUMBER_MAX
 
 
 def _share(number: Any) -> bool:
@@ -73,7 +74,10 @@ class GraphConfig:
             ("max_edges must be at least 1", not _whole(self.max_edges, 1)),
             ("half_life_min must be above 0", not _number(self.half_life_min) or self.half_life_min <= 0),
             ("tau_dup must be from 0 to 1", not _share(self.tau_dup)),
-            ("tau_sim must be from 0 to tau_dup", not _share(self.tau_sim) or self.tau_sim > self.tau_dup),
+            (
+                "tau_sim must be from 0 to tau_dup",
+                not _share(self.tau_sim) or (_share(self.tau_dup) and self.tau_sim > self.tau_dup),
+            ),
             ("protect_min_degree must be at least 1", not _whole(self.protect_min_degree, 1)),
             ("enable_inverted_index must be true or false", not _truth(self.enable_inverted_index)),
             ("similar_max must be a whole number", not _whole(self.similar_max, 0)),
@@ -133,7 +137,16 @@ class OrchestratorConfig:
 
     def __check__(self) -> None:
         bias = self.search_bias_session_first
-        _refuse(("search_bias_session_first must not be negative", not _number(bias) or bias < 0))
+        given: list[tuple[str, Any, type]] = [
+            ("session_graph", self.session_graph, GraphConfig),
+            ("agent_graph", self.agent_graph, GraphConfig),
+            ("promotion", self.promotion, PromotionConfig),
+            ("checkpoint", self.checkpoint, CheckpointConfig),
+        ]
+        _refuse(
+            ("search_bias_session_first must not be negative", not _number(bias) or bias < 0),
+            *((f"{name} must be a {kind.__name__}", not isinstance(item, kind)) for name, item, kind in given),
+        )
 
 
 def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
@@ -141,6 +154,8 @@ def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
 
     An unknown name is an error, not a no-op.
     """
+    if not isinstance(given, dict):
+        raise InvalidInput(f"{given!r} are no settings of graphs.", hint="Use OrchestratorConfig(...), or a mapping.")
     known = OrchestratorConfig()
     tables = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
     given = {name.removesuffix("_graph"): setting for name, setting in given.items()}
@@ -148,6 +163,8 @@ def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
     for name, setting in given.items():
         if name == "search_bias_session_first":
             changes[name] = setting
+        elif name in tables and isinstance(setting, type(getattr(known, tables[name]))):
+            changes[tables[name]] = setting
         elif name in tables and isinstance(setting, dict):
             changes[tables[name]] = _changed(getattr(known, tables[name]), setting, f"graph.{name}")
         elif name in tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.errors import Conflict, InvalidInput
-from mnemon.ledger.guarding import let_leave
+from mnemon.ledger.guarding import let_leave, let_return
 from mnemon.ledger.standing import change, raise_by_evidence
 from mnemon.ledger.twins import twin_of
 from mnemon.model.event import EventType
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _VERBATIM_CHARS_MIN = 8
 _REPETITIONS = frozenset({EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
+_OF_RELATIONS = frozenset({EventType.RELATION_ADDED, EventType.RELATION_DROPPED})
 _OF_ITS_BIRTH = frozenset({"id", "kind", "content", "domain", "importance", "occurred_at", "recorded_at", "attributes"})
 
 
@@ -59,6 +60,7 @@ def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
         raise InvalidInput(
             f"Unit {unit_id} is {unit.status}, not archived.", hint="Only archived units can be revived."
         )
+    let_return(act, unit)
     _refuse_twin(act, unit)
     changes = {"status": str(unit.archived_from or Status.HYPOTHESIS), "archived_from": None, "archive_reason": None}
     return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": changes}))
@@ -79,11 +81,15 @@ def _refuse_twin(act: Act, unit: Unit) -> None:
 
 @value
 class Removal:
-    """What an erasure removed from the log and the projections; the files are searched for `contents` afterwards."""
+    """What an erasure removed from the log and the projections.
+
+    Files of graphs are rid of `texts` afterwards, and all files searched for `contents`, which nobody else says.
+    """
 
     units: tuple[str, ...]
     events: int
-    contents: tuple[str, ...]
+    contents: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, graphs: Graphs) -> Removal:
@@ -95,7 +101,7 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, gra
     unit = act.visible_unit(unit_id)
     act.require(Deed.ERASE, unit)
     if unit.erased_at is not None:
-        return Removal(units=(unit.id,), events=0, contents=())  # Once more, for files that were busy the first time.
+        return Removal(units=(unit.id,), events=0)  # Once more, for files that were busy the first time.
     unit = act.changeable_unit(unit_id, expected_version)
     let_leave(act, unit)
     if unit.content and unit.content in reason:
@@ -110,7 +116,8 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, gra
         "events": sorted(doomed),
     }
     told = {event.id: event.payload or {} for event in doomed.values()}
-    quoting = _graphs_without(act, gone, doomed, graphs)
+    texts = _all_spellings(gone, doomed)
+    quoting = _graphs_without(act, texts, doomed, graphs)
     for event_id in doomed:
         act.transaction.erase_payload(event_id)
     act.record(EventType.UNIT_ERASED, payload, subject=unit.id)
@@ -118,21 +125,22 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, gra
         act.record(EventType.UNIT_RESTATED, {"set": _restated(other, contents)}, subject=other.id)
     for event in doomed.values():
         _restate_outcome(act, event, told[event.id], set(payload["links"]), contents)
+    _restate_relations(act, [told[event.id] for event in doomed.values() if event.type in _OF_RELATIONS])
     for event, batches in quoting:
         graphs.restate(act, event, told[event.id], batches)
-    return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents))
+    return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents), texts=texts)
+
+
+def _all_spellings(gone: dict[str, Unit], doomed: dict[str, Event]) -> tuple[str, ...]:
+    own = {unit_id: [event for event in doomed.values() if event.subject == unit_id] for unit_id in gone}
+    return tuple(text for unit in gone.values() for text in _spellings(unit, own[unit.id]))
 
 
 def _graphs_without(
-    act: Act, gone: dict[str, Unit], doomed: dict[str, Event], graphs: Graphs
+    act: Act, texts: Sequence[str], doomed: dict[str, Event], graphs: Graphs
 ) -> list[tuple[Event, Sequence[Any]]]:
     """For each graph that quotes an erased text, its last such event and the graph without the text."""
     quoting = {event.subject: event for event in doomed.values() if (event.subject or "").startswith(GRAPH_PREFIX)}
-    texts = [
-        text
-        for unit in gone.values()
-        for text in _spellings(unit, [event for event in doomed.values() if event.subject == unit.id])
-    ]
     return [(event, graphs.without(act.transaction, subject or "", texts)) for subject, event in quoting.items()]
 
 
@@ -146,6 +154,14 @@ def _restate_outcome(
     if event.type is EventType.TASK_VERIFIED:
         tests = [name for name in told["tests"] if not any(content in name for content in contents)]
         act.record(EventType.TESTS_RESTATED, {"passed": told["passed"], "tests": tests})
+
+
+def _restate_relations(act: Act, told: Sequence[Mapping[str, Any]]) -> None:
+    """Relations are a root's, and outlive the version that has its id: what held of each is said again."""
+    for source, type, target in dict.fromkeys((each["source"], each["type"], each["target"]) for each in told):
+        holds = any((one.type, one.target) == (type, target) for one in act.transaction.relations_from([source]))
+        payload = {"source": source, "type": type, "target": target}
+        act.record(EventType.RELATION_ADDED if holds else EventType.RELATION_DROPPED, payload, subject=source)
 
 
 def _reach(act: Act, unit: Unit) -> tuple[dict[str, Unit], dict[str, Unit], dict[str, Event]]:

@@ -1,0 +1,686 @@
+"""One graph by itself: what becomes one node, what is linked, what feedback does, and who has to go (A2-A9)."""
+
+from __future__ import annotations
+
+import threading
+from math import tanh
+
+import pytest
+
+from mnemon.embedding.question import QuestionEmbedder
+from mnemon.embedding.sparse import cosine
+from mnemon.errors import InvalidInput, NotFound
+from mnemon.graph import EdgeType, GraphConfig, GraphStats, GraphStore, NodeType
+
+ENGLISH = ("How do I deploy the checkout service?", "How can we deploy the checkout service?")
+KOREAN = ("결제 서비스를 어떻게 배포하나요?", "결제 서비스는 어떻게 배포해요?")
+UNLIKE = ("Where are old invoices archived?", "송장은 어디에 보관되나요?")
+LANGUAGES = pytest.mark.parametrize("pair", [ENGLISH, KOREAN], ids=["english", "korean"])
+API_KEY = "sk-ant-api03-" + "Zx9Qw7Er5Ty3Ui1Op8" * 4
+
+
+def likeness(pair):
+    embedder = QuestionEmbedder()
+    return cosine(embedder.embed(pair[0]), embedder.embed(pair[1]))
+
+
+@pytest.fixture
+def made(clock):
+    def make(**config):
+        return GraphStore(GraphConfig(**config), clock=clock)
+
+    return make
+
+
+@pytest.fixture
+def store(made):
+    return made()
+
+
+class Words:
+    """An embedder to reckon with: a text is its words, each as long as any other."""
+
+    def embed(self, text):
+        return dict.fromkeys(text.casefold().split(), 1.0)
+
+
+def everything(store):
+    record = store.to_snapshot()
+    return record["nodes"], record["edges"], record["decayedAt"]
+
+
+def weights(store, id):
+    found = store.node(id).weights
+    return found.repeat, found.feedback
+
+
+# A9, A4, R6
+
+
+@LANGUAGES
+def test_A9_tau_dup_merges_and_tau_sim_links(made, pair):
+    alike = likeness(pair)
+    merging = made(tau_dup=alike - 0.001, tau_sim=0.1)
+    assert merging.upsert_query(pair[0]) == merging.upsert_query(pair[1])
+    assert merging.stats() == GraphStats(nodes=1, edges=0)
+    linking = made(tau_dup=alike + 0.001, tau_sim=alike - 0.001)
+    first, second = map(linking.upsert_query, pair)
+    (edge,) = linking.edges()
+    assert {edge.from_, edge.to} == {first, second}
+    assert (edge.type, edge.weight) == (EdgeType.SIMILAR_TO, pytest.approx(alike))
+    apart = made(tau_dup=alike + 0.001, tau_sim=alike + 0.001)
+    for text in pair:
+        apart.upsert_query(text)
+    assert apart.stats() == GraphStats(nodes=2, edges=0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("에이전트OS 설계 문서 링크", "에이전트 os 설계 문서 링크"),
+        ("결제 서비스를 어떻게 배포하나요?", "결제서비스를 어떻게 배포 하나요"),
+        ("How do I deploy checkout?", "  HOW do i deploy   checkout!  "),
+        ("ﬁle uploads", "file uploads"),
+    ],
+)
+def test_A9_one_canonical_key_is_one_node_however_it_is_spelled(store, one, other):
+    assert store.upsert_query(one) == store.upsert_query(other)
+    (node,) = store.nodes()
+    assert node.text == one
+    assert node.weights.repeat == 2.0
+
+
+@pytest.mark.parametrize("words", ["{} region-{}", "{}결제 {}구역"])
+def test_A9_a_thousand_nodes_and_four_thousand_edges_are_held_and_no_more(clock, words):
+    store = GraphStore({"tau_sim": 0.2, "tau_dup": 1.0, "similar_max": 16}, Words(), clock=clock)
+    for number in range(1_100):
+        store.upsert_query(words.format(f"s{number}", f"r{number % 40}"))
+    assert store.stats() == GraphStats(nodes=1_000, edges=4_000)
+    text = words.format("s1099", "r19")
+    assert store.search_similar_queries(text)[0].text == text
+
+
+GUARDED = [
+    ("Does checkout retry 3 times?", "Does checkout retry 5 times?"),
+    ("Should the client retry a payment?", "Should the client not retry a payment?"),
+    ("Where is `foo_a` set?", "Where is `foo_b` set?"),
+    ("What does parse_order return?", "What does parse_invoice return?"),
+    ('What does "draft" mean?', 'What does "final" mean?'),
+    ("Is v2.1 supported?", "Is v2.2 supported?"),
+    ("결제는 3번 재시도하나요?", "결제는 5번 재시도하나요?"),
+    ("결제를 재시도해도 되나요?", "결제를 재시도하면 안 되나요?"),
+    ("결제가 되나요?", "결제가 되지 않나요?"),
+    ("foo_a 설정은 어디에 있나요?", "foo_b 설정은 어디에 있나요?"),
+    ("'초안' 상태는 무엇인가요?", "'최종' 상태는 무엇인가요?"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), GUARDED)
+@pytest.mark.parametrize("tau_dup", [0.96, 0.5, 0.0])
+def test_r6_a_number_a_negation_or_an_identifier_is_never_merged_away(made, one, other, tau_dup):
+    store = made(tau_dup=tau_dup, tau_sim=0.0)
+    first, second = store.upsert_query(one), store.upsert_query(other)
+    assert first != second
+    assert store.known_query(one) == first
+    assert store.known_query(other) == second
+    assert store.are_linked(first, EdgeType.SIMILAR_TO, second)
+
+
+def test_r6_past_a_nearer_one_that_differs_a_question_is_merged_with_the_one_that_does_not(clock):
+    store = GraphStore({"tau_dup": 0.5, "tau_sim": 0.5}, Words(), clock=clock)
+    five = store.upsert_query("retry the payment 5 times now please")
+    three = store.upsert_query("retry the payment 3 times")
+    assert store.upsert_query("retry the payment 3 times now please") == three != five
+
+
+@LANGUAGES
+def test_a_wording_that_was_merged_once_is_known_by_its_key_afterwards(made, clock, pair):
+    store = made(tau_dup=likeness(pair) - 0.001, tau_sim=0.1)
+    first = store.upsert_query(pair[0])
+    store.upsert_query(pair[1])
+
+    class Silent:
+        def embed(self, text):
+            raise AssertionError("a key was known, and a vector was asked for")
+
+    store.embedder = Silent()
+    assert store.upsert_query(pair[1]) == first
+    assert store.known_query(pair[1].upper()) == first
+    assert store.node(first).weights.repeat == 3.0
+    assert store.node(first).text == pair[0]
+
+
+def test_a_wording_of_a_node_that_went_leads_nowhere(clock):
+    store = GraphStore({"max_nodes": 2, "tau_dup": 0.5, "tau_sim": 0.5}, Words(), clock=clock)
+    first = store.upsert_query("deploy the checkout")
+    assert store.upsert_query("deploy the checkout now") == first
+    clock.advance(hours=1)
+    store.upsert_query("archive invoices")
+    store.upsert_query("엔진 오류")
+    assert not store.has(first)
+    assert store.known_query("deploy the checkout now") is None
+    second = store.upsert_query("deploy the checkout now")
+    assert store.node(second).text == "deploy the checkout now"
+
+
+def test_two_texts_with_one_key_are_two_nodes_if_the_texts_differ(store, monkeypatch):
+    from mnemon.graph import engine
+
+    monkeypatch.setattr(engine, "canonical_key", lambda text: "the same for all")
+    one = store.upsert_query("How do I deploy checkout?")
+    other = store.upsert_query("Where are old invoices archived?")
+    assert one != other
+    assert store.upsert_query("where are old invoices archived") == other
+
+
+def test_a_question_is_linked_to_its_nearest_and_no_more_than_so_many(clock):
+    store = GraphStore({"similar_max": 2, "tau_sim": 0.1, "tau_dup": 1.0}, Words(), clock=clock)
+    far, near, nearer = map(store.upsert_query, ("a x y z", "a b x y", "a b c x"))
+    new = store.upsert_query("a b c d")
+    linked = {edge.from_ if edge.to == new else edge.to for edge in store.edges(new)}
+    assert linked == {near, nearer}
+    assert far not in linked
+
+
+def test_what_is_asked_again_grows_and_is_fresh(store, clock):
+    id = store.upsert_query(ENGLISH[0])
+    clock.advance(hours=4)
+    old = store.node(id)
+    assert old.rank == pytest.approx(0.25 + 0.3 * tanh(1 / 5))
+    store.upsert_query(ENGLISH[0])
+    new = store.node(id)
+    assert (new.weights.repeat, new.last_access, new.created_at) == (2.0, clock(), old.created_at)
+    assert new.rank == pytest.approx(0.5 + 0.3 * tanh(2 / 5))
+
+
+# Search
+
+
+def test_r15_a_search_is_ordered_by_likeness_and_heat_and_changes_nothing(store, clock):
+    cold = store.upsert_query("How do I deploy the checkout service to production?")
+    clock.advance(days=30)
+    hot = store.upsert_query("How do I deploy the checkout service to staging?")
+    store.upsert_query(UNLIKE[0])
+    before = everything(store)
+    found = store.search_similar_queries("How do I deploy the checkout service?", k=2)
+    assert [hit.id for hit in found] == [hot, cold]
+    for hit in found:
+        assert hit.score == 0.7 * hit.sim + 0.3 * store.node(hit.id).rank
+        assert (hit.text, hit.canonical_key) == (store.node(hit.id).text, store.node(hit.id).canonical_key)
+    assert everything(store) == before
+
+
+@pytest.mark.parametrize("k", [-1, 10_001, 2.5, None, True, "3"])
+def test_a_k_that_is_no_count_is_refused(store, k):
+    with pytest.raises(InvalidInput, match="k must be"):
+        store.search_similar_queries("anything", k)
+
+
+# A5, A6, R15
+
+
+def test_r15_feedback_weighs_on_its_question_and_spreads_to_those_like_it(clock):
+    store = GraphStore({"tau_sim": 0.99, "tau_dup": 1.0}, Words(), clock=clock)
+    a, b, c, d, e = map(store.upsert_query, ("one", "two", "three", "four", "five"))
+    for ends, weight in (((a, b), 0.8), ((b, c), 0.9), ((c, d), 1.0), ((e, a), 2.5)):
+        store.link(*ends, "similar_to", weight)
+    store.record_feedback(a, "up")
+    assert [weights(store, id)[1] for id in (a, b, c, d, e)] == pytest.approx([1.0, 0.4, 0.18, 0.0, 0.5])
+    store.record_feedback(a, "retry")
+    assert [weights(store, id)[1] for id in (a, b, c, d, e)] == pytest.approx([0.5, 0.2, 0.09, 0.0, 0.25])
+    store.record_feedback(c, "down")
+    assert [weights(store, id)[1] for id in (a, b, c, d, e)] == pytest.approx([0.32, -0.25, -0.91, -0.5, 0.25])
+
+
+def test_what_only_got_a_share_of_feedback_was_not_touched(store, clock):
+    one, other = map(store.upsert_query, ENGLISH)
+    asked_at = clock()
+    clock.advance(minutes=5)
+    store.record_feedback(one, "up")
+    assert store.node(one).last_access == clock()
+    assert store.node(other).last_access == asked_at
+    assert weights(store, other) == (1.0, pytest.approx(likeness(ENGLISH) / 2))
+
+
+def test_a_feedback_is_a_node_and_the_same_said_again_is_the_same_node(store):
+    id = store.upsert_query(ENGLISH[0])
+    first = store.record_feedback(id, "up", "Worked at once")
+    assert store.record_feedback(id, "up", "worked  at once!") == first
+    other = store.record_feedback(id, "up")
+    down = store.record_feedback(id, "down", "Worked at once")
+    assert len({first, other, down}) == 3
+    node = store.node(first)
+    assert (node.type, node.text, node.about["label"], node.weights.repeat) == ("feedback", "Worked at once", "up", 2.0)
+    by_id = {edge.to: edge.weight for edge in store.edges(id) if edge.type is EdgeType.HAS_FEEDBACK}
+    assert by_id == {first: 2.0, other: 1.0, down: 1.0}
+    assert weights(store, id) == (1.0, 2.0)
+
+
+def test_a6_an_edge_keeps_its_name_and_grows(store, clock):
+    one, other = store.upsert_query(ENGLISH[0]), store.upsert_query(UNLIKE[0])
+    id = store.link(one, other, "similar_to", 0.5)
+    assert id == f"{one}::similar_to::{other}"
+    clock.advance(minutes=1)
+    assert store.link(one, other, EdgeType.SIMILAR_TO, 0.25) == id
+    assert store.link(other, one, "similar_to", 0.25) == id, "being alike has no direction"
+    (edge,) = store.edges()
+    assert (edge.weight, edge.last_access) == (1.0, clock())
+    assert edge.created_at < edge.last_access
+    assert store.node(one).degree == store.node(other).degree == 1
+
+
+def test_answers_are_shared_by_questions_and_told_by_frequency(store):
+    one, other = store.upsert_query(ENGLISH[0]), store.upsert_query(UNLIKE[0])
+    script = store.record_answer(one, "Run deploy.sh")
+    unit = store.record_answer(one, unit_id="01UNIT")
+    assert store.record_answer(one, "run deploy.sh") == script
+    assert store.record_answer(other, "Run deploy.sh") == script
+    assert [node.id for node in store.answers(one)] == [script, unit]
+    assert store.node(unit).about["unit"] == "01UNIT"
+    assert store.node(unit).text is None
+    assert store.node(script).degree == 2
+    assert store.node(script).weights.repeat == 3.0
+
+
+@pytest.mark.parametrize("given", [{}, {"text": "a", "unit_id": "b"}, {"text": " "}, {"unit_id": ""}, {"text": 5}])
+def test_an_answer_is_a_text_or_a_unit(store, given):
+    id = store.upsert_query(ENGLISH[0])
+    before = everything(store)
+    with pytest.raises(InvalidInput):
+        store.record_answer(id, **given)
+    assert everything(store) == before
+
+
+def test_a5_weights_are_adjusted_by_what_is_given(store, clock):
+    id = store.upsert_query(ENGLISH[0])
+    asked_at = clock()
+    clock.advance(minutes=1)
+    store.adjust_weights(id, feedback_delta=2.5, repeat_delta=3)
+    store.adjust_weights(id, feedback_delta=-1)
+    assert weights(store, id) == (4.0, 1.5)
+    assert store.node(id).last_access == asked_at
+
+
+# A30
+
+
+ENTITIES = pytest.mark.parametrize(
+    ("names", "mentioning", "silent"),
+    [
+        (("checkout-service", ["checkout"]), "How is the Checkout Service deployed?", "How are invoices archived?"),
+        (("결제서비스", ["페이먼츠"]), "결제 서비스를 어떻게 배포하나요?", "송장은 어디에 보관되나요?"),
+        (("결제서비스", ["페이먼츠"]), "페이먼츠의 로그는 어디 있나요?", "송장은 어디에 보관되나요?"),
+    ],
+)
+
+
+@ENTITIES
+def test_a30_questions_before_and_after_are_linked_to_the_entity_they_mention(store, names, mentioning, silent):
+    before = store.upsert_query(mentioning)
+    quiet = store.upsert_query(silent)
+    thing = store.upsert_entity("ada", names[0], aliases=names[1])
+    after = store.upsert_query(mentioning + " v2")
+    for query, expected in ((before, True), (after, True), (quiet, False)):
+        assert store.are_linked(query, EdgeType.REFERS_TO_ENTITY, thing) is expected
+    assert store.entities_in(mentioning) == [thing]
+    assert store.entities_in(silent) == []
+    assert store.node(thing).type is NodeType.ENTITY
+
+
+def test_a30_an_entity_is_one_for_all_users_and_its_names_add_up(store):
+    thing = store.upsert_entity("ada", "checkout", "The checkout service", ["cart"])
+    assert store.upsert_entity("bob", "checkout", aliases=["basket", "cart"]) == thing
+    node = store.node(thing)
+    assert node.about["users"] == ["ada", "bob"]
+    assert node.about["names"] == ["checkout", "The checkout service", "cart", "basket"]
+    assert (node.text, node.weights.repeat) == ("The checkout service", 2.0)
+    assert store.entities_in("is the basket empty?") == [thing]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"aliases": [" "]},
+        {"aliases": "cart"},
+        {"aliases": ["?!"]},
+        {"aliases": [f"name{number}" for number in range(64)]},
+        {"text": ""},
+        {"text": 5},
+    ],
+)
+def test_a30_an_entity_with_a_name_that_names_nothing_is_refused_and_changes_nothing(store, given):
+    store.upsert_query("Where is checkout?")
+    store.upsert_entity("ada", "checkout")
+    before = everything(store)
+    with pytest.raises(InvalidInput):
+        store.upsert_entity("bob", "checkout", **given)
+    assert everything(store) == before
+    assert store.node(store.entities_in("checkout")[0]).about["users"] == ["ada"]
+
+
+def test_an_entity_that_was_evicted_is_mentioned_by_nobody(made, clock):
+    store = made(max_nodes=2)
+    thing = store.upsert_entity("ada", "checkout")
+    clock.advance(days=1)
+    store.upsert_query(UNLIKE[0])
+    store.upsert_query(UNLIKE[1])
+    assert not store.has(thing)
+    assert store.entities_in("checkout") == []
+    assert store.edges(store.upsert_query("Where is checkout?")) == []
+
+
+# A23
+
+
+def test_a23_the_coldest_node_goes_and_takes_only_what_is_its_own(made, clock):
+    store = made(max_nodes=4)
+    cold = store.upsert_query(UNLIKE[0])
+    answer = store.record_answer(cold, "In the attic")
+    store.record_answer(cold, "In the attic")
+    clock.advance(hours=8)
+    warm = store.upsert_query(ENGLISH[0])
+    store.record_answer(warm, "By hand")
+    new = store.upsert_query(UNLIKE[1])
+    assert not store.has(cold)
+    assert not store.has(answer)
+    assert store.has(warm)
+    assert store.has(new)
+    assert store.stats() == GraphStats(nodes=3, edges=1)
+
+
+def test_a23_a_pinned_and_a_well_connected_node_stay_however_cold(made, clock):
+    store = made(max_nodes=5, protect_min_degree=2)
+    pinned = store.upsert_query(UNLIKE[0])
+    store.pin(pinned)
+    hub = store.upsert_query(ENGLISH[0])
+    for text in ("By hand", "By robot"):
+        store.pin(store.record_answer(hub, text))
+    for day in range(20):
+        clock.advance(days=1)
+        store.upsert_query(f"What happened on day{day} of the month?")
+        assert store.has(pinned)
+        assert store.has(hub)
+        assert store.stats().nodes <= 5
+    store.pin(pinned, False)
+    store.upsert_query("And now something else entirely")
+    assert not store.has(pinned)
+
+
+def test_a23_feedback_never_evicts_its_own_question(made, clock):
+    store = made(max_nodes=2)
+    cold = store.upsert_query(UNLIKE[0])
+    clock.advance(days=3)
+    other = store.upsert_query(UNLIKE[1])
+    feedback = store.record_feedback(cold, "down")
+    assert store.has(cold)
+    assert store.has(feedback)
+    assert not store.has(other)
+
+
+def test_a23_an_edge_makes_room_by_weight_and_then_by_age(clock):
+    store = GraphStore({"max_edges": 3, "tau_sim": 0.99, "tau_dup": 1.0}, Words(), clock=clock)
+    a, b, c, d, e = map(store.upsert_query, ("one", "two", "three", "four", "five"))
+    ids = {}
+    for name, ends, weight in (("ab", (a, b), 2.0), ("ac", (a, c), 1.0), ("ad", (a, d), 1.0)):
+        ids[name] = store.link(*ends, "similar_to", weight)
+        clock.advance(minutes=1)
+    ids["ae"] = store.link(a, e, "similar_to", 0.5)
+    assert {edge.id for edge in store.edges()} == {ids["ab"], ids["ad"], ids["ae"]}, "ac was as light, and older"
+    store.link(b, c, "similar_to", 3.0)
+    assert ids["ae"] not in {edge.id for edge in store.edges()}
+
+
+def test_a_graph_in_which_all_must_stay_says_so_and_is_unchanged(made):
+    store = made(max_nodes=2)
+    for text in UNLIKE:
+        store.pin(store.upsert_query(text))
+    before = everything(store)
+    with pytest.raises(InvalidInput, match="full") as refused:
+        store.upsert_query(ENGLISH[0])
+    assert "max_nodes" in refused.value.hint
+    assert everything(store) == before
+    with pytest.raises(InvalidInput, match="full"):
+        store.record_feedback(store.upsert_query(UNLIKE[0]), "up")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda store, query: store.record_feedback(query, "up"),
+        lambda store, query: store.record_answer(query, "Another answer"),
+        lambda store, query: store.record_answer(query, "By hand"),
+        lambda store, query: store.link(query, store.known_query(ENGLISH[0]), "similar_to"),
+        lambda store, query: store.upsert_entity("ada", "invoices"),
+        lambda store, query: store.upsert_query("Where are very old invoices archived?"),
+    ],
+    ids=["feedback", "answer", "same answer", "link", "entity", "question"],
+)
+@pytest.mark.parametrize("protect_min_degree", [1, 3])
+def test_an_act_for_which_there_is_no_edge_left_is_done_or_changes_nothing(made, act, protect_min_degree):
+    store = made(max_edges=1, protect_min_degree=protect_min_degree, tau_sim=0.3)
+    asked = store.upsert_query(ENGLISH[0])
+    store.record_answer(asked, "By hand")
+    query = store.upsert_query(UNLIKE[0])
+    before, revision = everything(store), store.revision
+    try:
+        act(store, query)
+    except InvalidInput:
+        assert everything(store) == before
+        assert store.revision == revision
+    assert store.stats().edges <= 1
+
+
+# A24
+
+
+def test_a24_decay_halves_every_weight_with_a_half_life_and_cuts_what_is_worn_through(clock):
+    store = GraphStore({"half_life_min": 60, "tau_sim": 0.99, "tau_dup": 1.0}, Words(), clock=clock)
+    a, b = store.upsert_query("one"), store.upsert_query("two")
+    store.adjust_weights(a, repeat_delta=3, feedback_delta=-2)
+    store.link(a, b, "similar_to", 0.3)
+    clock.advance(minutes=60)
+    store.decay()
+    assert weights(store, a) == (2.0, -1.0)
+    assert store.edges()[0].weight == 0.15
+    store.decay()
+    assert weights(store, a) == (2.0, -1.0), "no time has passed"
+    clock.advance(minutes=120)
+    store.decay()
+    assert weights(store, a) == (0.5, -0.25)
+    assert store.edges() == []
+    assert store.has(a)
+    assert store.has(b)
+
+
+def test_a24_weights_are_lowered_by_themselves_when_it_is_time_to(clock):
+    store = GraphStore({"half_life_min": 60, "decay_every_min": 60}, Words(), clock=clock)
+    a = store.upsert_query("one")
+    store.adjust_weights(a, repeat_delta=3)
+    clock.advance(minutes=59)
+    store.pin(a)
+    assert weights(store, a) == (4.0, 0.0)
+    clock.advance(minutes=1)
+    store.pin(a)
+    assert weights(store, a) == (2.0, 0.0)
+
+
+def test_a24_without_it_time_counts_at_computation_only(store, clock):
+    a = store.upsert_query(ENGLISH[0])
+    clock.advance(days=100)
+    store.upsert_query(UNLIKE[0])
+    assert weights(store, a) == (1.0, 0.0)
+    assert store.node(a).rank == pytest.approx(0.3 * tanh(1 / 5))
+
+
+# Nominations
+
+
+def test_what_answered_a_question_like_it_is_nominated_unless_it_was_found_wanting(store):
+    id = store.upsert_query(ENGLISH[0])
+    store.record_answer(id, unit_id="01HELPED")
+    store.record_answer(id, "a text is no unit")
+    assert store.nominated(ENGLISH[1]) == {"01HELPED": pytest.approx(likeness(ENGLISH))}
+    assert store.nominated(ENGLISH[0]) == {"01HELPED": pytest.approx(1.0)}
+    assert store.nominated(UNLIKE[0]) == {}
+    store.record_feedback(id, "down")
+    assert store.nominated(ENGLISH[0]) == {}
+    store.record_feedback(id, "up")
+    assert set(store.nominated(ENGLISH[0])) == {"01HELPED"}
+
+
+# What is refused
+
+
+def test_what_is_no_question_is_refused(store):
+    for wrong in ("", "  \n", None, 5, "x" * 65_537, "\ud800"):
+        with pytest.raises(InvalidInput) as refused:
+            store.upsert_query(wrong)
+        assert refused.value.hint
+    assert store.stats() == GraphStats(nodes=0, edges=0)
+
+
+@pytest.mark.parametrize(
+    ("act", "error"),
+    [
+        (lambda store, one, other: store.record_feedback(one, "great"), InvalidInput),
+        (lambda store, one, other: store.record_feedback(one, None), InvalidInput),
+        (lambda store, one, other: store.record_feedback(one, ["up"]), InvalidInput),
+        (lambda store, one, other: store.record_feedback(one, "up", ""), InvalidInput),
+        (lambda store, one, other: store.record_feedback("query:none", "up"), NotFound),
+        (lambda store, one, other: store.record_feedback(other, "up"), InvalidInput),
+        (lambda store, one, other: store.record_answer("query:none", "x"), NotFound),
+        (lambda store, one, other: store.link(one, one, "similar_to"), InvalidInput),
+        (lambda store, one, other: store.link(one, other, "similar_to"), InvalidInput),
+        (lambda store, one, other: store.link(other, one, "responded_with"), InvalidInput),
+        (lambda store, one, other: store.link(one, "query:none", "similar_to"), NotFound),
+        (lambda store, one, other: store.link(one, other, "likes"), InvalidInput),
+        (lambda store, one, other: store.link(one, other, "responded_with", 0), InvalidInput),
+        (lambda store, one, other: store.link(one, other, "responded_with", -1), InvalidInput),
+        (lambda store, one, other: store.link(one, other, "responded_with", float("nan")), InvalidInput),
+        (lambda store, one, other: store.link(one, other, "responded_with", True), InvalidInput),
+        (lambda store, one, other: store.adjust_weights(one, feedback_delta=float("inf")), InvalidInput),
+        (lambda store, one, other: store.adjust_weights(one, repeat_delta="1"), InvalidInput),
+        (lambda store, one, other: store.adjust_weights("query:none"), NotFound),
+        (lambda store, one, other: store.pin("query:none"), NotFound),
+        (lambda store, one, other: store.node("query:none"), NotFound),
+        (lambda store, one, other: store.edges("query:none"), NotFound),
+        (lambda store, one, other: store.answers(other), InvalidInput),
+        (lambda store, one, other: store.nodes("person"), InvalidInput),
+        (lambda store, one, other: store.upsert_entity("", "x"), InvalidInput),
+        (lambda store, one, other: store.upsert_entity("ada", ""), InvalidInput),
+        (lambda store, one, other: store.entities_in(None), InvalidInput),
+        (lambda store, one, other: store.nominated(None), InvalidInput),
+    ],
+)
+def test_a_wrong_call_is_told_what_to_do_and_changes_nothing(store, act, error):
+    one = store.upsert_query(ENGLISH[0])
+    other = store.record_answer(one, "By hand")
+    before, revision = everything(store), store.revision
+    with pytest.raises(error) as refused:
+        act(store, one, other)
+    assert refused.value.hint
+    assert everything(store) == before
+    assert store.revision == revision
+
+
+@pytest.mark.parametrize("wrong", [5, {"max_node": 5}, {"max_nodes": 1}, "big"])
+def test_settings_that_are_none_are_refused(wrong):
+    with pytest.raises(InvalidInput) as refused:
+        GraphStore(wrong)
+    assert refused.value.hint
+
+
+def test_secrets_are_kept_out_of_every_text(store):
+    id = store.upsert_query(f"Why is {API_KEY} rejected?")
+    store.record_answer(id, f"Because {API_KEY} expired")
+    store.record_feedback(id, "down", f"{API_KEY} still fails")
+    store.upsert_entity("ada", "api", f"the api of {API_KEY}")
+    assert API_KEY not in str(everything(store))
+    with pytest.raises(InvalidInput, match="secret"):
+        store.upsert_entity("ada", API_KEY)
+
+
+def test_weights_that_grow_beyond_all_bounds_stay_numbers(store, clock, tmp_path):
+    id = store.upsert_query(ENGLISH[0])
+    for _ in range(3):
+        store.adjust_weights(id, feedback_delta=1.7e308, repeat_delta=1.7e308)
+    store.save_to_file(tmp_path / "graph.json")
+    again = GraphStore.load_from_file(tmp_path / "graph.json", GraphStore(clock=clock))
+    assert everything(again) == everything(store)
+
+
+def test_r18_what_an_embedder_made_before_it_learned_is_made_anew(clock):
+    from mnemon.embedding.words import BagOfWordsEmbedder
+
+    texts = ["deploy checkout service", "deploy billing service", "archive old invoices"]
+    embedder = BagOfWordsEmbedder()
+    store = GraphStore({"tau_dup": 1.0, "tau_sim": 0.9}, embedder, clock=clock)
+    for text in texts:
+        store.upsert_query(text)
+    assert store.search_similar_queries("deploy invoices service")
+    embedder.learn([*texts, "deploy it", "deploy them"])
+    fresh = GraphStore({"tau_dup": 1.0, "tau_sim": 0.9}, embedder, clock=clock)
+    for text in texts:
+        fresh.upsert_query(text)
+    asked = "deploy invoices service"
+    assert store.search_similar_queries(asked) == fresh.search_similar_queries(asked)
+    assert [node["embedding"] for node in store.to_snapshot()["nodes"]] == [
+        node["embedding"] for node in fresh.to_snapshot()["nodes"]
+    ]
+
+
+def test_a12_threads_may_share_a_graph(store):
+    queries = [store.upsert_query(text) for text in (*ENGLISH, *UNLIKE)]
+    failures = []
+
+    def work(number):
+        try:
+            for turn in range(25):
+                store.record_feedback(queries[(number + turn) % 2 + 2], "up")
+                store.search_similar_queries(ENGLISH[0])
+                store.nodes()
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert sum(weights(store, id)[1] for id in queries[2:]) == 100.0
+
+
+def test_a23_a_session_of_questions_that_are_all_alike_goes_on(clock):
+    store = GraphStore({"max_nodes": 40, "max_edges": 160}, clock=clock)
+    for number in range(120):
+        store.upsert_query(f"how does service{number} handle the retry of a failed payment in production?")
+        clock.advance(seconds=1)
+    assert store.stats().nodes == 40
+    assert store.known_query("how does service119 handle the retry of a failed payment in production?")
+    assert all(node.degree for node in store.nodes()), "they were protected, and the weakest edges went first"
+
+
+def test_a24_decay_leaves_what_was_just_learnt(clock):
+    store = GraphStore({"half_life_min": 60.0}, clock=clock)
+    old = store.upsert_query("where is the oldest invoice?")
+    clock.advance(hours=20)
+    new = store.upsert_query("how does checkout retry?")
+    store.record_feedback(new, "up")
+    store.record_answer(new, "three times")
+    store.decay()
+    assert store.node(new).weights.feedback == 1.0
+    assert [answer.text for answer in store.answers(new)] == ["three times"]
+    assert store.node(old).weights.repeat < 1e-5
+
+
+def test_a30_a_long_text_describes_an_entity_and_is_no_name_of_it(store):
+    thing = store.upsert_entity("ada", "payments-api", "The service that takes payments. " * 10)
+    assert store.node(thing).about["names"] == ["payments-api"]
+    assert (store.node(thing).text or "").startswith("The service")
+
+
+def test_a18_a_question_that_was_compared_has_its_vector(store):
+    id = store.upsert_query("how does checkout retry?")
+    assert store.node(id).embedding == store.embedder.embed("how does checkout retry?")
