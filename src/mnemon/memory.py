@@ -363,9 +363,8 @@ class Memory:
         """Leave nothing of what was erased in the index, the files or this process; gives the files searched (R16)."""
         self._finder.forget_all(unit_ids)
         self._finder.index_patiently(self.config.store.lock_wait_s_max)
-        searched = self._store.scrub(contents) + self._forget_in_checkpoints(texts)
         kept.forget_texts()
-        return searched
+        return self._store.scrub(contents) + self._forget_in_checkpoints(texts)
 
     def _forget_in_checkpoints(self, texts: Sequence[str]) -> int:
         """Graphs in this process are read anew from the log; files of theirs are rid of what was erased."""

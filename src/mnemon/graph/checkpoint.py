@@ -75,27 +75,27 @@ def forget(folder: str, contents: Sequence[str]) -> int:
     """Take every node that quotes one of these texts out of the checkpoints in a folder; gives the files searched."""
     names = os.listdir(folder) if os.path.isdir(folder) else []
     paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    unclean: list[str] = []
     for path in paths if contents else ():
         with files.held_folder(path):
             try:
                 record = files.read(path)
             except MnemonError:
-                _refuse_quoting(path, contents)
+                unclean += [path] if _still_quotes(path, contents) else []
                 continue
             kept = _without(record, contents)
             if kept != record:
                 files.write(path, kept)
+    if unclean:
+        raise StoreUnavailable(
+            f"These can't be read as checkpoints, and still quote what was erased: {', '.join(unclean)}.",
+            hint="Remove them: the text is gone from everything else.",
+        )
     return len(paths)
 
 
-def _refuse_quoting(path: str, contents: Sequence[str]) -> None:
-    """Say so if a file that can't be read as a checkpoint still holds what was erased everywhere else."""
-    needles = [form.encode() for content in contents for form in json_needles(content)]
-    if files.holds_any(path, needles):
-        raise StoreUnavailable(
-            f"{path} can't be read as a checkpoint, and still quotes what was erased.",
-            hint="Remove the file: the text is gone from everything else.",
-        )
+def _still_quotes(path: str, contents: Sequence[str]) -> bool:
+    return files.holds_any(path, [form.encode() for content in contents for form in json_needles(content)])
 
 
 def _without(record: dict[str, Any], contents: Sequence[str]) -> dict[str, Any]:

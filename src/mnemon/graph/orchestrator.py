@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import Any
+    from typing import Any, TypeVar
 
     from mnemon.graph import checkpoint as checkpoints
     from mnemon.graph import promotion
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mnemon.graph.provider import EmbeddingProvider
     from mnemon.policy.heat import GraphConfig
 
+    T = TypeVar("T")
 else:
     checkpoints = Lazy("mnemon.graph.checkpoint")
     promotion = Lazy("mnemon.graph.promotion")
@@ -106,26 +107,34 @@ class MemoryOrchestrator:
     def upsert_query(self, session_id: str, text: str) -> str:
         """Note a question in the session's graph; entities that the agent knows and it mentions come along (A30)."""
         asked = fit_to_keep(text, "The question")
-        while True:
+
+        def ask() -> str:
             store = self.get_session_store(session_id)
-            try:
-                for entity in self._agent.entities_in(asked):
-                    store.bring_entity(self._agent.node(entity))
-                return store.upsert_query(asked)
-            except Ended:
-                continue  # Somebody ended it just now: this question begins it again.
+            for entity in self._agent.entities_in(asked):
+                store.bring_entity(self._agent.node(entity))
+            return store.upsert_query(asked)
+
+        return _again_if_ended(ask)
 
     def record_answer(
         self, session_id: str, query_id: str, text: str | None = None, *, unit_id: str | None = None
     ) -> str:
         """Note what a question was answered with: a text, or a unit of a memory."""
-        store, query = self._asked(session_id, query_id)
-        return store.record_answer(query, text, unit_id=unit_id)
+
+        def answer() -> str:
+            store, query = self._asked(session_id, query_id)
+            return store.record_answer(query, text, unit_id=unit_id)
+
+        return _again_if_ended(answer)
 
     def record_feedback(self, session_id: str, query_id: str, label: str, note: str | None = None) -> str:
         """Note whether what came of a question helped: up, down or retry."""
-        store, query = self._asked(session_id, query_id)
-        return store.record_feedback(query, label, note)
+
+        def judge() -> str:
+            store, query = self._asked(session_id, query_id)
+            return store.record_feedback(query, label, note)
+
+        return _again_if_ended(judge)
 
     def _asked(self, session_id: str, query_id: str) -> tuple[GraphStore, str]:
         """A question in the session's graph; one that was found in the agent's is asked there first (A12)."""
@@ -269,6 +278,15 @@ class MemoryOrchestrator:
                         self.finalize_session(session, promote=promote, checkpoint=False)
                         ended.append(session)
         return ended
+
+
+def _again_if_ended(act: Callable[[], T]) -> T:
+    """Do it; if somebody ended the session at this very moment, do it in the next one."""
+    while True:
+        try:
+            return act()
+        except Ended:
+            continue
 
 
 def checkpoint_folder(config: OrchestratorConfig | None, root: str | None) -> str:

@@ -51,10 +51,11 @@ class Rows:
         self._numbers = np.zeros(ROOM_MIN, np.intp)
         self._there = np.zeros(ROOM_MIN, bool)
         self._count = self._filled = self._top = 0
-        # As wide as an index is, so that looking up takes no conversion.
+        # As wide as an index is, so that looking up takes no conversion; the weights once more, short, to be scanned.
         self._places = np.zeros(ROOM_MIN, np.intp)
         self._weights = np.zeros(ROOM_MIN)
-        self._products = np.zeros(ROOM_MIN)
+        self._short = np.zeros(ROOM_MIN, np.float32)
+        self._products = np.zeros(ROOM_MIN, np.float32)
         self._dense = np.zeros(ROOM_MIN)
         self._ordered_rows = self._ordered_entries = 0
         self._by_column: _ByColumn | None = None
@@ -66,9 +67,9 @@ class Rows:
         end = self._filled + len(places)
         while end > len(self._places):
             self._places, self._weights = doubled(self._places), doubled(self._weights)
-            self._products = np.zeros(len(self._weights))
+            self._short, self._products = doubled(self._short), doubled(self._products)
         self._places[self._filled : end] = places
-        self._weights[self._filled : end] = list(vector.values())
+        self._weights[self._filled : end] = self._short[self._filled : end] = list(vector.values())
         if self._count == len(self._starts):
             self._starts, self._numbers = doubled(self._starts), doubled(self._numbers)
         self._starts[self._count], self._numbers[self._count] = self._filled, number
@@ -115,8 +116,9 @@ class Rows:
         first, begin = self._ordered_rows, self._ordered_entries
         if self._count > first:
             products = self._products[begin : self._filled]
-            np.take(self._dense, self._places[begin : self._filled], out=products, mode="clip")
-            np.multiply(products, self._weights[begin : self._filled], out=products)
+            dense = self._dense.astype(np.float32)
+            np.take(dense, self._places[begin : self._filled], out=products, mode="clip")
+            np.multiply(products, self._short[begin : self._filled], out=products)
             starts = self._starts[first : self._count] - begin
             sums[self._numbers[first : self._count]] = np.add.reduceat(products, starts)
         found = np.flatnonzero((sums > 0) & self._there[: self._top])
@@ -127,8 +129,7 @@ class Rows:
         ends = np.append(self._starts[1 : self._count], self._filled)
         numbers = np.repeat(self._numbers[: self._count], ends - self._starts[: self._count])
         there = np.flatnonzero(self._there[numbers])
-        places, numbers = self._places[there], numbers[there].astype(np.int32)
-        weights = self._weights[there].astype(np.float32)
+        places, numbers, weights = self._places[there], numbers[there].astype(np.int32), self._short[there]
         # A short type is sorted by its digits, which is much faster.
         short = places.astype(np.uint16) if len(self._features) <= _SHORT_MAX else places
         order = np.argsort(short, kind="stable")

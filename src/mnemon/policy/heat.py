@@ -33,7 +33,10 @@ EDGE_WEIGHT_MIN = 0.05
 def _refuse(*rules: tuple[str, bool]) -> None:
     for rule, broken in rules:
         if broken:
-            raise InvalidInput(f"A graph's {rule}.", hint="Correct the configuration; the defaults are in A31's table.")
+            raise InvalidInput(
+                f"A graph's {rule}.",
+                hint="Correct the configuration; docs/reference/configuration.md has all settings.",
+            )
 
 
 def _whole(number: Any, least: int) -> bool:
