@@ -150,7 +150,7 @@ class Transaction(Reader, Protocol):
         """
 
     def put_relation(self, relation: Relation) -> None:
-        """Relate two decisions; a relation that is there already stays as it is."""
+        """Relate two decisions; of one that is said again, the id of the last event that said it is kept."""
 
     def drop_relation(self, source: str, type: str, target: str) -> None: ...
     def put_link(self, link: Link) -> None: ...

@@ -883,7 +883,7 @@ class StoreContract:
                 Relation(source="a", type=RelationType.DEPENDS_ON, target="b", id="e-2"),
                 Relation(source="a", type=RelationType.DEPENDS_ON, target="c", id="e-3"),
             ]
-            for relation in (*relations, replace(relations[1], id="e-9")):
+            for relation in (replace(relations[1], id="e-0"), *relations):
                 store.write(lambda tx, relation=relation: tx.put_relation(relation))  # type: ignore[misc]
             assert store.read(lambda reader: reader.relations_from(["a"])) == relations[1:]
             assert store.read(lambda reader: reader.relations_to(["a", "c"])) == [relations[0], relations[2]]

@@ -24,6 +24,9 @@ else:
     re = Lazy("re")
 
 
+_KOREAN = {"accepted": "승인됨", "deprecated": "폐기됨", "superseded": "대체됨"}
+
+
 @value
 class _Edit:
     """What is to be said, and of which lines it is: `lines[front:head]` is the head, `status` the section's body."""
@@ -47,12 +50,13 @@ class _Edit:
     def others(self) -> tuple[AdrLink, ...]:
         return tuple(link for link in self.links if link not in self.replacing)
 
-    @property
-    def words(self) -> str:
-        """The status, if it is another than before, in words."""
+    def words(self, before: str = "") -> str:
+        """The status, if it is another than before, in the language of what told it before."""
         if self.status == self.old_status and not self.replacing:
             return ""
         by = ", ".join(map(reference_for, self.replacing))
+        if _hangul().search(before):
+            return f"{by}에 의해 대체됨" if by else _KOREAN.get(self.status, self.status)
         return f"superseded by {by}" if by else self.status
 
 
@@ -85,7 +89,7 @@ def _quoted(text: str, edit: _Edit) -> str:
     """A record that says what is wanted, and quotes a text that can't be made to say it."""
     tildes = max((len(run) for run in _tildes().findall(text)), default=2)
     fence = "~" * (tildes + 1)
-    told = [_capital(edit.words or edit.status), *map(line_for, edit.others)]
+    told = [_capital(edit.words() or edit.status), *map(line_for, edit.others)]
     blocks = ["# Record", "## Status", *told, "## Context", f"{fence}\n{unified(text)}\n{fence}"]
     return "\n\n".join(blocks) + "\n"
 
@@ -119,7 +123,8 @@ def _in_section(edit: _Edit) -> _Changes | None:
     told = [index for index in edit.section if edit.lines[index].strip()]
     last = told[-1] if told else edit.section.start - 1
     bullet = _bullet().match(edit.lines[last])
-    said = [_capital(edit.words)] if edit.words else []
+    words = edit.words(edit.lines[told[0] if told else last])
+    said = [_capital(words)] if words else []
     replaced = {}
     same = [index for index in told if said and _says_only(edit.lines[index], edit.old_status)]
     if same:
@@ -138,7 +143,8 @@ def _in_front_matter(edit: _Edit) -> _Changes | None:
     at = next((index for key, index in keys.items() if role_of(key) == "status"), None)
     if at is None:
         return None
-    replaced = {at: line_of("status", edit.words).rstrip("\n")} if edit.words else {}
+    words = edit.words(edit.lines[at])
+    replaced = {at: line_of("status", words).rstrip("\n")} if words else {}
     told: dict[str, list[str]] = {}
     for link in edit.others:
         told.setdefault(link.relation.replace("_", "-"), []).append(reference_for(link))
@@ -154,7 +160,8 @@ def _in_head(edit: _Edit) -> _Changes | None:
         if pair is None or role_of(pair[0]) != "status":
             continue
         line, (_, told) = edit.lines[index], pair
-        words = _capital(edit.words) if told[:1].isupper() else edit.words
+        words = edit.words(told or line)
+        words = _capital(words) if told[:1].isupper() else words
         start = line.rfind(told) if told else len(line)
         replaced = {index: line[:start] + words + line[start + len(told) :]} if words else {}
         bullet = _bullet().match(line)
@@ -190,6 +197,11 @@ def _capital(text: str) -> str:
 @cache
 def _line() -> re.Pattern[str]:
     return re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+@cache
+def _hangul() -> re.Pattern[str]:
+    return re.compile("[가-힣]")
 
 
 @cache

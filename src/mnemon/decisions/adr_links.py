@@ -30,6 +30,7 @@ _LINE_CHARS_MAX = 2000
 _SHORT_WORDS_MAX = 3
 _AROUND_A_LINE = " \t*+->_#"
 _STATUS_WORDS_MAX = 4
+_VERB_ENDS = "됨함음다"
 
 
 @value
@@ -100,15 +101,19 @@ def status_in(text: str) -> str:
         if "|" in line or relation().search(line) or any(True for _ in links_in(line)):
             continue
         said = _words(_reference().sub(" ", line))
-        whole = " ".join(said)
-        if said and (said[0] in statuses() or len(said) <= _SHORT_WORDS_MAX):
-            return statuses().get(said[0], whole)
+        status, length = _status_at([(word, 0) for word in said])
+        # A Korean noun belongs to the one after it: 승인 불가 is no 승인.
+        if status and (length == len(said) or said[length - 1].isascii() or said[length - 1][-1] in _VERB_ENDS):
+            return status
+        if said and (status or said[0] == "not" or len(said) <= _SHORT_WORDS_MAX):
+            return " ".join(said)
     return ""
 
 
 def _leading_status(line: str) -> str:
     """The status that a line begins with: "Accepted by the board", but not "Rejected options are listed below"."""
-    if "|" in line:
+    first = relation().match(line.lstrip(_AROUND_A_LINE))
+    if "|" in line or (first and first.lastgroup != "superseded_by"):
         return ""
     words = [(match[0], match.end()) for match in _word().finditer(line.casefold())]
     before = words_of_status("before")

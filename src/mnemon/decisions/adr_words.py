@@ -62,10 +62,13 @@ MADR_NAMES = frozenset(
 _STATUSES = {
     "proposed": "proposed, proposal, under review, in review, in discussion, open, 제안, 검토, 논의, 검토중, 검토 중, "
     "논의중, 논의 중",
+    "pending": "pending, pending approval, pending review, pending acceptance, pending decision, approval pending, "
+    "awaiting approval, awaiting review, awaiting decision, waiting for approval, waiting for review",
     "draft": "draft, 초안, 작성중, 작성 중",
     "accepted": "accepted, agreed, ratified, confirmed, endorsed, signed off, 승인, 채택, 수락, 확정",
     "decided": "decided, 결정됨, 결정 완료",
-    "implemented": "implemented, applied, 구현, 적용",
+    "implemented": "implemented, applied, 구현, 적용, 적용중, 적용 중",
+    "active": "active, 유효, 사용중, 사용 중",
     "in effect": "in effect, in force, effective, enforced, live, 시행, 시행중, 시행 중",
     "done": "done, complete, completed, 완료",
     "final": "final, finalized, finalised",
@@ -73,9 +76,12 @@ _STATUSES = {
     "deprecated": "deprecated, 폐기, 사용중단, 사용 중단, 더 이상 사용되지 않음",
     "withdrawn": "withdrawn, revoked, rescinded, 철회",
     "superseded": "superseded, superceded, superseeded, replaced, 대체",
+    "partially superseded": "partially superseded, partly superseded, superseded partially, superseded partly, "
+    "superseded in part, partially replaced, partly replaced, 일부 대체, 일부 대체됨, 부분 대체, 부분 대체됨",
+    "to be deprecated": "deprecation pending, deprecation planned, pending deprecation, scheduled for deprecation",
     "deferred": "deferred, 보류",
     **dict.fromkeys(
-        ["approved", "adopted", "active", "rfc", "pending", "wip", "abandoned", "postponed", "declined"], ""
+        ["approved", "adopted", "rfc", "wip", "abandoned", "postponed", "declined"], ""
     ),
     **dict.fromkeys(["obsolete", "retired", "expired", "archived", "provisional"], ""),
 }
@@ -88,14 +94,22 @@ _BESIDE_STATUS = {
     "after": "by, on, since, in, at, as, from, with, after, for, until, during, per, via, and, but, 에, 의해, 로, 으로",
 }
 _ENDINGS = ("", "됨", "된", "함", "되었음", "되었다", "되었습니다", "됐음", "됐다", "하였음", "했음", " 완료")
+# What a status is said with that has not come yet: "to be deprecated" still holds, "승인 대기" does not hold so far.
+_TO_COME = ("to be", "soon to be", "about to be", "will be", "not yet")
+_KOREAN_TO_COME = ("대기", "대기중", "대기 중", "예정", "예정임", "전", "필요", "요청", "요청중", "요청 중")
+_KOREAN_TO_COME += ("검토", "검토중", "검토 중", "논의", "논의중", "논의 중", "진행중", "진행 중")
 # The record was decided: it holds, or it held once. Any other was never in force.
 _IN_FORCE = frozenset({"", "accepted", "approved", "adopted", "implemented", "active", "decided", "done", "final"})
-_IN_FORCE |= {"in effect"}
+_IN_FORCE |= {"in effect", "partially superseded", "to be deprecated"}
 _ENDED = frozenset({"superseded", "deprecated", "obsolete", "retired", "withdrawn", "expired", "archived"})
 
 # Said of the record that the line stands in; the passive comes first, being longer.
 _RELATIONS = {
-    "partially_superseded_by": r"part(?:ial)?ly super[sc]ee?ded[ -]by",
+    "to_be_superseded_by": r"(?:to be|will be|not yet) (?:super[sc]ee?ded|replaced|obsoleted)[ -]by",
+    "partially_superseded_by": (
+        r"(?:part(?:ial)?ly|largely|mostly) super[sc]ee?ded[ -]by"
+        r"|super[sc]ee?ded,? \(?(?:part(?:ial)?ly|largely|mostly|in part)\)?,? by"
+    ),
     "partially_supersedes": r"part(?:ial)?ly super[sc]ee?de?s",
     "superseded_by": r"super[sc]ee?ded[ -]by|replaced[ -]by|obsoleted[ -]by",
     "supersedes": r"super[sc]ee?de?s|replaces|obsoletes",
@@ -118,6 +132,9 @@ _RELATIONS = {
 }
 # In Korean the verb comes last, and the particle before it tells who replaces whom.
 _KOREAN_RELATIONS = {
+    "to_be_superseded_by": r"(?:에 ?의해|으?로)? ?대체(?:될| ?예정| ?검토| ?논의)",
+    "partially_superseded_by": r"(?:일부|부분)[^.]{0,20}대체(?![함한합하])",
+    "partially_supersedes": r"(?:일부|부분)[^.]{0,20}대체",
     "superseded_by": r"(?:에 ?의해|으?로) ?대체|대체(?![함한합하])",
     "supersedes": r"[을를] ?대체|대체",
     "amended_by": r"(?:에 ?의해|으?로) ?(?:수정|개정|보완)|(?:수정|개정|보완)[됨된되]",
@@ -136,8 +153,12 @@ def _role_names() -> dict[str, str]:
 def statuses() -> dict[str, str]:
     """Every word that names a status, and the status."""
     known = {word: status for status, words in _STATUSES.items() for word in (words or status).split(", ")}
-    nouns = [(word, status) for word, status in known.items() if not word.isascii() and " " not in word]
-    return {noun + ending: status for noun, status in nouns for ending in _ENDINGS} | known
+    nouns = [(word, status) for word, status in known.items() if not word.isascii()]
+    said = {noun + ending: status for noun, status in nouns if " " not in noun for ending in _ENDINGS}
+    to_come = [(f"{before} {word}", status) for word, status in known.items() if word.isascii() for before in _TO_COME]
+    endings = [space + ending for ending in _KOREAN_TO_COME for space in ("", " ")]
+    to_come += [(noun + ending, status) for noun, status in nouns for ending in endings]
+    return {words: "to be deprecated" if is_ended(status) else "pending" for words, status in to_come} | said | known
 
 
 @cache

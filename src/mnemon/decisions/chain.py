@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from mnemon.ledger.guarding import RULE, binding, binds, held
+from mnemon.ledger.guarding import RULE, binding, binds, held, is_local, may_answer
 from mnemon.ledger.standing import change
 from mnemon.ledger.twins import is_same, said_alike, twin_of
+from mnemon.model.actor import ActorKind
 from mnemon.model.citation import Citation
 from mnemon.model.claim import Claim
 from mnemon.model.decision import Decision, RelationType, Strength, standing_of
@@ -18,7 +19,7 @@ from mnemon.model.verdict import Verdict
 from mnemon.policy.guardian import judged
 from mnemon.policy.impact import impact
 from mnemon.policy.permissions import Deed
-from mnemon.text.secrets import redacted
+from mnemon.text.secrets import redacted, redacted_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 
     from mnemon.ledger.act import Act
     from mnemon.model.decision import DecisionProposal, GuardianVerdict, Impact, Relation
+    from mnemon.model.event import Event
     from mnemon.model.presence import Presence
     from mnemon.model.scope import Level
     from mnemon.model.unit import Unit
+    from mnemon.policy.permissions import Policy
     from mnemon.ports import Reader
 
 HOW_TO_GIVE_EVIDENCE = (
@@ -176,18 +179,40 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
 
 def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
     """What this proposal, or what was given the same key, became already: the decision has the proposal's id."""
-    unit = act.transaction.unit(proposal.id)
-    if unit is None and proposal.key is not None:
+    what, event = f"Proposal {proposal.id}", next(act.transaction.events_of_subject(proposal.id), None)
+    if event is None and proposal.key is not None:
+        what = f"Key {proposal.key!r}"
         event = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), proposal.key)
-        unit = None if event is None else act.transaction.unit(event.subject or "")
-    if unit is None:
+    if event is None:
         return None
-    if standing_of(unit) is None or not _is_visible(unit, act.presence):
+    unit = act.transaction.unit(event.subject or "")
+    if unit is None or standing_of(unit) is None or not _is_visible(unit, act.presence):
         raise Conflict(
-            f"Proposal {proposal.id} was committed before, and what came of it is gone or not to be seen from here.",
-            hint="Propose again.",
+            f"{what} already stands for event {event.id}, and what came of it is gone, no decision, or not to be seen"
+            " from here.",
+            hint="Propose again, with a new key; nothing was stored.",
+        )
+    if not _says(event, proposal):
+        raise Conflict(
+            f"{what} already stands for decision {unit.id}, which says something else.",
+            hint="Use a new key for a new decision; nothing was stored.",
+            current=unit,
         )
     return Decision(unit)
+
+
+def _says(event: Event, proposal: DecisionProposal) -> bool:
+    """Whether the event that made a decision says what the proposal does; what it rests on may be worded anew."""
+    born = (event.payload or {}).get("unit", {})
+    told = born.get("attributes", {})
+    said = [born.get("content"), told.get("root"), {**told.get("reason", {}), "override": None}]
+    root = event.subject if proposal.revises is None else proposal.revises
+    given = [proposal.text, root, {**proposal.reason.to_json(), "override": None}]
+    if proposal.revises is None:
+        # A revision takes these from what is in force, which may be another version by now.
+        said += [born.get("domain"), born.get("scope"), told.get("strength")]
+        given += [proposal.domain, list(proposal.scope.segments), str(proposal.strength)]
+    return bool(said == redacted_tree(given, set()))
 
 
 def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
@@ -281,20 +306,50 @@ def _let_guardian_judge(act: Act, proposal: DecisionProposal, base: Decision | N
         domain=proposal.domain,
         level=proposal.level,
     )
-    if verdict.type is Verdict.BLOCK and not (override and act.presence.actor.kind == "human"):
-        raise NotAllowed(
-            f"The guardian blocks it: {' '.join(verdict.reasons)}",
-            rule=RULE,
-            hint="A person can commit it with a reason (override='why', --override WHY), or propose what leaves these"
-            " standing.",
-        )
+    if base is not None and verdict.type is Verdict.BLOCK:
+        guards = binding(act.transaction, act.presence, base)
+        policy, actor = act.config.policy, act.presence.actor
+        if not override or not may_answer(policy, actor, base, guards, proposal.level):
+            raise _blocked(policy, proposal, verdict, base, guards)
+
+
+def _blocked(
+    policy: Policy, proposal: DecisionProposal, verdict: GuardianVerdict, base: Decision, guards: Sequence[Decision]
+) -> NotAllowed:
+    """The guardian's no, with who could go on and how."""
+    if is_local(base, guards):
+        who = f"Whoever may write at {proposal.level} scope"
+    else:
+        who = "A person" if policy.allows(ActorKind.HUMAN, Deed.WRITE, proposal.level) else "At project scope a person"
+    return NotAllowed(
+        f"The guardian blocks it: {' '.join(verdict.reasons)}",
+        rule=RULE,
+        hint=f"{who} can commit it with a reason (override='why', --override WHY); or propose what leaves these"
+        " standing.",
+    )
+
+
+def check(reader: Reader, presence: Presence, policy: Policy, proposal: DecisionProposal) -> None:
+    """Refuse whom `commit` would refuse whatever reason is given."""
+    policy.require(presence.actor, Deed.WRITE, proposal.level, "commit a decision")
+    base, verdict = proposal.base, proposal.guardian
+    if base is not None and verdict.type is Verdict.BLOCK:
+        guards = binding(reader, presence, base)
+        if not may_answer(policy, presence.actor, base, guards, proposal.level):
+            raise _blocked(policy, proposal, verdict, base, guards)
 
 
 def evidence_of(reader: Reader, presence: Presence, unit_id: str) -> Unit:
     """What a decision may rest on, if it is there for this seat."""
     unit = reader.unit(unit_id)
-    if unit is None or not unit.live or not _is_visible(unit, presence):
-        raise InvalidInput(f"Evidence {unit_id!r} is not here.", hint=HOW_TO_GIVE_EVIDENCE)
+    if unit is None or not _is_visible(unit, presence):
+        raise InvalidInput(
+            f"Evidence {unit_id!r} is not here: nothing of that id is to be seen from {presence.scope}.",
+            hint="If it was kept in a task, commit from that task's seat, or give its text as a snapshot"
+            " (snapshots=[...], --snapshot TEXT).",
+        )
+    if not unit.live:
+        raise InvalidInput(f"Evidence {unit_id} is {unit.status}.", hint=HOW_TO_GIVE_EVIDENCE)
     if unit.kind is not Kind.EVIDENCE:
         raise InvalidInput(
             f"Unit {unit_id} is a {unit.kind}, and no evidence.", hint=f"Snapshot it. {HOW_TO_GIVE_EVIDENCE}"
@@ -345,14 +400,15 @@ def _root_in_force(reader: Reader, presence: Presence, decision_id: str) -> str:
     return in_force(reader, presence, decision_id).root_id
 
 
-def unrelate(act: Act, source_id: str, type: RelationType, target_id: str) -> None:
+def unrelate(act: Act, source_id: str, type: RelationType, target_id: str, override: str | None) -> None:
     """Say that it no longer does, whatever became of the two."""
     (source, unit), (target, _) = (_side(act, each) for each in (source_id, target_id))
     if (type, target) not in _stated(act, source):
         return
     act.require(Deed.WRITE, unit)
-    _refuse_to_unbind(act, source, type, target)
-    act.record(EventType.RELATION_DROPPED, {"source": source, "type": str(type), "target": target}, subject=source)
+    _refuse_to_unbind(act, source, type, target, override)
+    payload = {"source": source, "type": str(type), "target": target} | ({"override": override} if override else {})
+    act.record(EventType.RELATION_DROPPED, payload, subject=source)
 
 
 def _stated(act: Act, root: str) -> set[tuple[RelationType, str]]:
@@ -371,15 +427,20 @@ def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
     return version.root_id, version.unit
 
 
-def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str) -> None:
+def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str, override: str | None) -> None:
     """What binds a decision so that the guardian blocks its change is not let go of in passing (D11)."""
     sides = held(act.transaction, act.presence, [source, target])
     if type is not RelationType.CONSTRAINS or len(sides) < len({source, target}):
         return
-    if sides[0].strength is Strength.AXIS and binds(*sides) and act.presence.actor.kind != "human":
+    axis, actor = sides[0], act.presence.actor
+    if axis.strength is not Strength.AXIS or not binds(*sides) or actor.kind is ActorKind.HUMAN:
+        return
+    if not (override and is_local(axis, ())):
         raise NotAllowed(
-            f"{act.presence.actor} may not free decision {target} from the axis {source} that constrains it:"
-            f" the guardian would no longer block its change (rule {RULE}).",
+            f"{actor} may not free decision {target} from the axis {source} that constrains it: the guardian would no"
+            f" longer block its change (rule {RULE}).",
             rule=RULE,
-            hint="A person can drop the relation.",
+            hint="Say why (override='why', --override WHY)."
+            if is_local(axis, ())
+            else "A person can drop the relation.",
         )

@@ -186,8 +186,13 @@ class Decisions:
             raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint="propose(..., revises=ID)")
         # A proposal is anybody's to copy and change, so what R12 wants is asked again.
         checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
-        why = None if override is None else checked_text(override, "The override", _REASON_BYTES_MAX)
+        why = _override(override)
         return self._ledger.act(self._presence, lambda act: chain.commit(act, checked, why), durable=True)
+
+    def check(self, proposal: DecisionProposal) -> None:
+        """Refuse now what `commit` would refuse this actor whatever reason is given, before anybody takes pains."""
+        policy = self._ledger.config.policy
+        self._read(lambda reader: chain.check(reader, self._presence, policy, proposal))
 
     # Looking up
 
@@ -252,16 +257,15 @@ class Decisions:
 
     def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """Say how one decision bears on another (D10)."""
-        self._relate(chain.relate, source_id, relation, target_id)
+        sides = _sides(source_id, relation, target_id)
+        self._ledger.act(self._presence, lambda act: chain.relate(act, *sides))
 
-    def unrelate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
-        """Say that it no longer does."""
-        self._relate(chain.unrelate, source_id, relation, target_id)
-
-    def _relate(self, deed: Callable[..., None], source_id: str, relation: RelationType | str, target_id: str) -> None:
-        type = RelationType.parse(relation)
-        source, target = checked_id(source_id, "a source's id"), checked_id(target_id, "a target's id")
-        self._ledger.act(self._presence, lambda act: deed(act, source, type, target))
+    def unrelate(
+        self, source_id: str, relation: RelationType | str, target_id: str, *, override: str | None = None
+    ) -> None:
+        """Say that it no longer does; `override` is why, where that frees a decision from an axis."""
+        sides, why = _sides(source_id, relation, target_id), _override(override)
+        self._ledger.act(self._presence, lambda act: chain.unrelate(act, *sides, why))
 
     def relations(self, decision_id: str) -> list[Relation]:
         """The relations that begin or end at a decision, by the roots of both sides."""
@@ -302,6 +306,15 @@ class Decisions:
 
     def _read(self, work: Callable[[Reader], T]) -> T:
         return self._ledger.store.read(work)
+
+
+def _sides(source_id: str, relation: RelationType | str, target_id: str) -> tuple[str, RelationType, str]:
+    type = RelationType.parse(relation)
+    return checked_id(source_id, "a source's id"), type, checked_id(target_id, "a target's id")
+
+
+def _override(given: str | None) -> str | None:
+    return None if given is None else checked_text(given, "The override", _REASON_BYTES_MAX)
 
 
 def _domain(given: Any) -> str:

@@ -132,15 +132,7 @@ class Act:
 
     def require_at(self, deed: Deed, level: Level, what: str) -> None:
         """The same for what is done to no unit."""
-        actor = self.presence.actor
-        if not self.config.policy.allows(actor.kind, deed, level):
-            allowed = ", ".join(sorted(self.config.policy.table[deed][level])) or "nobody"
-            rule = self.config.policy.rule_of(deed)
-            raise NotAllowed(
-                f"{actor} may not {what} at {level} scope (policy rule {rule}).",
-                rule=rule,
-                hint=f"At {level} scope this is for: {allowed}.",
-            )
+        self.config.policy.require(self.presence.actor, deed, level, what)
 
 
 def _without_secrets(payload: dict[str, Any], found: set[str]) -> Any:

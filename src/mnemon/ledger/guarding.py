@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from mnemon.errors import NotAllowed
 from mnemon.model.actor import ActorKind
-from mnemon.model.decision import Decision, RelationType, standing_of
+from mnemon.model.decision import Decision, RelationType, Strength, standing_of
+from mnemon.model.event import EventType
+from mnemon.model.scope import Level
 from mnemon.model.verdict import Verdict
-from mnemon.policy.guardian import judged
+from mnemon.policy.guardian import parting
+from mnemon.policy.permissions import Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mnemon.ledger.act import Act
+    from mnemon.model.actor import Actor
     from mnemon.model.decision import GuardianVerdict
+    from mnemon.model.event import Event
     from mnemon.model.presence import Presence
     from mnemon.model.unit import Unit
+    from mnemon.policy.permissions import Policy
     from mnemon.ports import Reader
 
 RULE = "D11"
+_LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 
 
 def held(reader: Reader, presence: Presence, roots: Iterable[str]) -> list[Decision]:
@@ -42,21 +49,60 @@ def binds(source: Decision, target: Decision) -> bool:
     return source.unit.level >= target.unit.level
 
 
+def is_local(base: Decision, constraining: Iterable[Decision]) -> bool:
+    """Whether all that guards a decision stands below project scope: then it is in nobody's way but theirs."""
+    guards = (base, *(one for one in constraining if one.strength is Strength.AXIS))
+    return all(one.unit.level < Level.PROJECT for one in guards)
+
+
+def may_answer(policy: Policy, actor: Actor, base: Decision, constraining: Iterable[Decision], level: Level) -> bool:
+    """Whether this actor may do what the guardian blocks: a person, and below project scope whoever writes there."""
+    if actor.kind is ActorKind.HUMAN:
+        return True
+    return is_local(base, constraining) and policy.allows(actor.kind, Deed.WRITE, level)
+
+
 def on_leaving(reader: Reader, presence: Presence, unit: Unit) -> GuardianVerdict | None:
-    """What the guardian says of taking a unit out of force, if it is in force: the same as of revising it."""
+    """What the guardian says of taking a unit out of force, if it is in force."""
     if not unit.live or standing_of(unit) is None:
         return None
     base = Decision(unit)
-    return judged(base.strength, base, binding(reader, presence, base), ())
+    return parting(base, binding(reader, presence, base))
 
 
 def let_leave(act: Act, unit: Unit) -> None:
     """Refuse to take out of force what only a person may: else the guardian could be walked round."""
     verdict = on_leaving(act.transaction, act.presence, unit)
-    if verdict is not None and verdict.type is Verdict.BLOCK and act.presence.actor.kind is not ActorKind.HUMAN:
+    if verdict is None or verdict.type is not Verdict.BLOCK:
+        return
+    base = Decision(unit)
+    constraining = binding(act.transaction, act.presence, base)
+    if not may_answer(act.config.policy, act.presence.actor, base, constraining, unit.level):
         raise NotAllowed(
-            f"{act.presence.actor} may not take decision {unit.id} out of force: the guardian blocks a change of it"
+            f"{act.presence.actor} may not take decision {unit.id} out of force: the guardian blocks it"
             f" (rule {RULE}). {' '.join(verdict.reasons)}",
             rule=RULE,
-            hint="A person can reject it, or commit another version of it with an override.",
+            hint="A person can reject it.",
         )
+
+
+def let_return(act: Act, unit: Unit) -> None:
+    """Refuse to put back what a person took out of force, where the guardian guards it: a person's no stands."""
+    left = departure(act.transaction, unit)
+    if left is None or left.actor.kind is not ActorKind.HUMAN or act.presence.actor.kind is ActorKind.HUMAN:
+        return
+    if standing_of(unit) is None:
+        return
+    base = Decision(unit)
+    if parting(base, binding(act.transaction, act.presence, base)).type is Verdict.BLOCK:
+        raise NotAllowed(
+            f"{act.presence.actor} may not put decision {unit.id} back in force: {left.actor} took it out (rule {RULE}).",
+            rule=RULE,
+            hint="A person can approve it.",
+        )
+
+
+def departure(reader: Reader, unit: Unit) -> Event | None:
+    """The event that took a unit out of recall last."""
+    left = [event for event in reader.events_of_subject(unit.id) if event.type in _LEAVING]
+    return left[-1] if left else None

@@ -38,20 +38,27 @@ class Strength(Names):
         return _RANKS[self]
 
     def __lt__(self, other: str) -> bool:
-        return self.rank < _RANKS[other]
+        return self.rank < _rank(other)
 
     def __le__(self, other: str) -> bool:
-        return self.rank <= _RANKS[other]
+        return self.rank <= _rank(other)
 
     def __gt__(self, other: str) -> bool:
-        return self.rank > _RANKS[other]
+        return self.rank > _rank(other)
 
     def __ge__(self, other: str) -> bool:
-        return self.rank >= _RANKS[other]
+        return self.rank >= _rank(other)
 
 
 # Databases hold these numbers.
 _RANKS: dict[str, int] = {Strength.NORMAL: 1, Strength.LOCK: 2, Strength.AXIS: 3}
+
+
+def _rank(other: str) -> int:
+    # Not NotImplemented: then texts would be compared, since members are texts.
+    if other not in _RANKS:
+        raise TypeError(f"{other!r} is no strength to compare with.")
+    return _RANKS[other]
 
 
 class ReasonType(Names):

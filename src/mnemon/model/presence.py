@@ -8,7 +8,6 @@ from mnemon.model.event import Stream
 from mnemon.model.json_text import to_json
 from mnemon.model.scope import Scope
 
-
 GRAPH_PREFIX = "graph:"
 
 

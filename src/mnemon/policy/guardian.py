@@ -39,16 +39,34 @@ def judged(
             against.append((Verdict.BLOCK, weaker, base.id))
         if base.strength > Strength.NORMAL:
             against += [(Verdict.WARN, loss, base.id) for loss in _losses(base, domain, level)]
-    for other in constraining:
-        if other.strength is Strength.AXIS:
-            against.append((Verdict.BLOCK, f"An axis constrains it: {_named(other)}.", other.id))
-        elif other.strength is Strength.LOCK:
-            against.append((Verdict.WARN, f"A lock constrains it: {_named(other)}.", other.id))
+    against += _bonds(constraining)
     against += [
         (Verdict.WARN, f"Its change reaches the {other.strength} {_named(other)}.", other.id)
         for other in reached
         if other.strength > Strength.NORMAL
     ]
+    return _verdict(against)
+
+
+def parting(base: Decision, constraining: Sequence[Decision]) -> GuardianVerdict:
+    """The same of taking a decision out of force: what goes stands weaker than anything that could replace it."""
+    against = list(_bonds(constraining))
+    if base.strength > Strength.NORMAL:
+        firm = "an axis" if base.strength is Strength.AXIS else "a lock"
+        against.insert(0, (Verdict.BLOCK, f"It takes {firm} out of force: {_named(base)}.", base.id))
+    return _verdict(against)
+
+
+def _bonds(constraining: Sequence[Decision]) -> Iterator[tuple[Verdict, str, str]]:
+    for other in constraining:
+        if other.strength is Strength.AXIS:
+            yield Verdict.BLOCK, f"An axis constrains it: {_named(other)}.", other.id
+        elif other.strength is Strength.LOCK:
+            yield Verdict.WARN, f"A lock constrains it: {_named(other)}.", other.id
+
+
+def _verdict(against: Sequence[tuple[Verdict, str, str]]) -> GuardianVerdict:
+    """The worst of what was said, with all of it."""
     verdicts = [verdict for verdict, _, _ in against]
     worst = next((verdict for verdict in (Verdict.BLOCK, Verdict.WARN) if verdict in verdicts), Verdict.ALLOW)
     return GuardianVerdict(

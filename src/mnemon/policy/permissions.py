@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.errors import InvalidInput
+from mnemon.errors import InvalidInput, NotAllowed
 from mnemon.model.actor import ActorKind
 from mnemon.model.closed import Names
 from mnemon.model.scope import Level
@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from mnemon.model.actor import Actor
 
 
 class Deed(Names):
@@ -82,6 +84,17 @@ class Policy:
 
     def allows(self, kind: ActorKind, deed: Deed, level: Level) -> bool:
         return kind in self.table.get(deed, {}).get(level, frozenset())
+
+    def require(self, actor: Actor, deed: Deed, level: Level, what: str) -> None:
+        """Refuse the deed, which is `what` in words, unless this actor may do it at this level."""
+        if not self.allows(actor.kind, deed, level):
+            allowed = ", ".join(sorted(self.table[deed][level])) or "nobody"
+            rule = self.rule_of(deed)
+            raise NotAllowed(
+                f"{actor} may not {what} at {level} scope (policy rule {rule}).",
+                rule=rule,
+                hint=f"At {level} scope this is for: {allowed}.",
+            )
 
     def requires_validation(self, level: Level) -> bool:
         return level in self.validated_levels

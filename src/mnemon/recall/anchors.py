@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mnemon.model.unit import Unit
 
 _NOWHERE = "leads to nothing that is to be seen here"
-_NO_DECISION = 3
+NO_DECISION = 3
 
 
 def wanted(items: Sequence[Recalled]) -> list[str]:
@@ -50,13 +50,13 @@ def merged(items: Sequence[Recalled], led: Sequence[Recalled]) -> list[Recalled]
     """All in the order of tiers: each original right behind its hint, but a decision behind every firmer one (D19)."""
     hinted = {target_of(item.unit): place for place, item in reversed([*enumerate(items)]) if _is_anchor(item)}
     keyed = [((item.tier, _is_wide(item.unit), place, 0, ""), item) for place, item in enumerate(items)]
-    decided = [(_weakness(item.unit), place) for place, item in enumerate(items)]
-    for item in sorted(led, key=lambda item: _weakness(item.unit)):
-        weakness = _weakness(item.unit)
-        firmer = [place for other, place in decided if other < weakness < _NO_DECISION]
+    decided = [(weakness(item.unit), place) for place, item in enumerate(items)]
+    for item in sorted(led, key=lambda item: weakness(item.unit)):
+        weak = weakness(item.unit)
+        firmer = [place for other, place in decided if other < weak < NO_DECISION]
         place = max([hinted[item.unit.id], *firmer])
-        decided.append((weakness, place))
-        keyed.append(((item.tier, _is_wide(item.unit), place, 1 + weakness, item.unit.id), item))
+        decided.append((weak, place))
+        keyed.append(((item.tier, _is_wide(item.unit), place, 1 + weak, item.unit.id), item))
     return [item for _, item in sorted(keyed, key=lambda pair: pair[0])]
 
 
@@ -69,6 +69,7 @@ def _is_wide(unit: Unit) -> bool:
     return unit.domain == "global" and standing_of(unit) is not None
 
 
-def _weakness(unit: Unit) -> int:
+def weakness(unit: Unit) -> int:
+    """How far a decision stands below an axis; `NO_DECISION` if it is none."""
     standing = standing_of(unit)
-    return _NO_DECISION if standing is None else Strength.AXIS.rank - standing.strength
+    return NO_DECISION if standing is None else Strength.AXIS.rank - standing.strength

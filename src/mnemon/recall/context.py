@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.model.found import Pack, Recalled, Withheld
 from mnemon.model.value import replace
+from mnemon.recall.anchors import NO_DECISION, weakness
 from mnemon.recall.scores import label
 from mnemon.text.fence import entry, fenced
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]
 
-TIER_NORMAL = 6
+TIER_LOCK, TIER_NORMAL = 5, 6
+# Where a domain's own decisions stand with those for every domain.
+_TIERS_OF_BOTH = frozenset({TIER_LOCK, TIER_NORMAL})
 # Of the budget, one part in so many.
 _UNASKED_SHARE = 4
 _NAMED_MAX = 5
@@ -29,9 +32,9 @@ _DAY_S = 86_400
 def after(first: Sequence[Loaded], found: Found, admitted: Admitted) -> Found:
     """What was found, in the loading order (D15) with what is to be known first; each unit once.
 
-    What binds stands as it was loaded. From the normal decisions on, what was asked for comes before what was not, but
-    a domain's own decisions before those for every domain (R10). What anchors lead to passes the gate that is
-    `admitted`, as what was found did.
+    Among equals what was asked for comes before what was not, but a domain's own decisions before those for every
+    domain (R10), and what anchors lead to by strength first (D19). It passes the gate that is `admitted`, as what was
+    found did.
     """
     place = {one.unit.id: number for number, one in enumerate(first)}
     tiers = {one.unit.id: one.tier for one in first if one.tier <= TIER_NORMAL}
@@ -45,12 +48,16 @@ def after(first: Sequence[Loaded], found: Found, admitted: Admitted) -> Found:
         for unit, notes, tier in (*binding, *passed)
     ]
 
-    def order(item: Recalled) -> tuple[int, bool, bool, int]:
-        number = place.get(item.unit.id, len(first))
-        if item.tier < TIER_NORMAL:
-            return item.tier, False, False, number
-        is_wide = item.tier == TIER_NORMAL and item.unit.domain == "global"
-        return item.tier, is_wide, _is_unasked(item), number if _is_unasked(item) else 0
+    asked = {item.unit.id: number for number, item in enumerate(found.items)}
+    led_by_question = [(weakness(item.unit), number) for number, item in enumerate(found.items) if "anchor" in item.why]
+
+    def order(item: Recalled) -> tuple[int, bool, int, bool, int]:
+        is_wide = item.tier in _TIERS_OF_BOTH and item.unit.domain == "global"
+        if not _is_unasked(item):
+            return item.tier, is_wide, asked[item.unit.id], True, 0
+        weaker = [number for other, number in led_by_question if weakness(item.unit) < other < NO_DECISION]
+        before = min(weaker, default=len(asked)) if item.tier > TIER_NORMAL else len(asked)
+        return item.tier, is_wide, before, False, place.get(item.unit.id, len(first))
 
     items = [replace(item, tier=tiers.get(item.unit.id, item.tier)) for item in (*found.items, *loaded)]
     more = (Withheld(unit_id=unit_id, reason=reason) for unit_id, reason in withheld.items())
@@ -70,28 +77,31 @@ def _is_spare(item: Recalled) -> bool:
 def packed(found: Found, budget: int, count: Callable[[str], int], now: datetime) -> Pack:
     """As much of what was found as fits, in its order; what doesn't fit makes room for smaller ones after it.
 
-    What binds (policies, axes, locks) and doesn't fit is at least named. Of what neither binds nor was asked for, so
-    much comes in as a part of the budget holds: a domain with many decisions must not crowd out the answer.
+    What binds (policies, axes, locks) and doesn't fit is named or counted, in room that no rule needs. Of what neither
+    binds nor was asked for, so much comes in as a part of the budget holds: a domain with many decisions must not crowd
+    out the answer.
     """
     chosen: list[tuple[Recalled, str]] = []
     left_out: list[Recalled] = []
     used = count(fenced([]))
     unasked_left = budget // _UNASKED_SHARE
+    reserved = 0
     for item in found.items:
         told = entry(head_of(item, now), item.unit.content)
         cost = count(told)
         is_spare = _is_spare(item)
-        if used + cost <= budget and (not is_spare or cost <= unasked_left):
+        if item.tier >= TIER_NORMAL and not reserved and (missing := _binding(left_out)):
+            reserved = count(_counted(missing))
+        if used + cost + reserved <= budget and (not is_spare or cost <= unasked_left):
             used += cost
             unasked_left -= cost if is_spare else 0
             chosen.append((item, told))
         else:
             left_out.append(item)
     # Counts of parts need not add up to that of the whole, and the whole has to fit.
-    while chosen and count(_told(chosen, left_out)) > budget:
+    while chosen and count(fenced([told for _, told in chosen])) > budget:
         left_out.append(chosen.pop()[0])
-    text = _told(chosen, left_out)
-    text = text if count(text) <= budget else ""
+    text = _text([told for _, told in chosen], _binding(left_out), lambda text: count(text) <= budget)
     over = f"over the budget of {budget} tokens"
     return Pack(
         text=text,
@@ -106,13 +116,25 @@ def packed(found: Found, budget: int, count: Callable[[str], int], now: datetime
     )
 
 
-def _told(chosen: Sequence[tuple[Recalled, str]], left_out: Sequence[Recalled]) -> str:
+def _binding(items: Sequence[Recalled]) -> list[str]:
+    return [item.unit.id for item in items if item.tier < TIER_NORMAL]
+
+
+def _text(entries: list[str], missing: Sequence[str], fits: Callable[[str], bool]) -> str:
     """The text, which ends with what binds and had no room: an agent that does not see a rule must know of it."""
-    missing = [item.unit.id for item in left_out if item.tier < TIER_NORMAL]
+    notes = (_named(missing), _counted(missing)) if missing else ()
+    whole = next((text for note in notes if fits(text := fenced([*entries, note]))), None)
+    return whole or (fenced(entries) if entries else "")
+
+
+def _named(missing: Sequence[str]) -> str:
     more = f" and {len(missing) - _NAMED_MAX} more" if len(missing) > _NAMED_MAX else ""
-    note = f"- left out for want of room, and binding: {', '.join(missing[:_NAMED_MAX])}{more}"
-    entries = [told for _, told in chosen] + ([note] if missing else [])
-    return fenced(entries) if entries else ""
+    return f"- left out for want of room, and binding: {', '.join(missing[:_NAMED_MAX])}{more}"
+
+
+def _counted(missing: Sequence[str]) -> str:
+    those = "1 more that binds was" if len(missing) == 1 else f"{len(missing)} more that bind were"
+    return f"- {those} left out: raise tokens, or ask mnemon decisions load"
 
 
 def head_of(item: Recalled, now: datetime) -> str:

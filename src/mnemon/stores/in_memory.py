@@ -300,8 +300,7 @@ class InMemoryTables:
 
     def put_relation(self, relation: Relation) -> None:
         key = (relation.source, str(relation.type), relation.target)
-        if key not in self._relations:
-            self._put(self._relations, key, relation)
+        self._put(self._relations, key, relation)
 
     def drop_relation(self, source: str, type: str, target: str) -> None:
         self._drop(self._relations, (source, str(type), target))

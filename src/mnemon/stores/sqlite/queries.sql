@@ -191,9 +191,9 @@ SELECT body FROM units WHERE id IN (
     AND t.live AND (t.root IS NOT NULL OR t.kind = 'evidence') AND t.scope_key IN (SELECT value FROM json_each(:scope_keys)))
 ORDER BY strength DESC, id LIMIT :limit;
 
--- put_relation: One decision's relation to another.
+-- put_relation: One decision's relation to another, by the event that said it last.
 INSERT INTO relations (source, type, target, id) VALUES (:source, :type, :target, :id)
-ON CONFLICT (source, type, target) DO NOTHING;
+ON CONFLICT (source, type, target) DO UPDATE SET id = excluded.id;
 
 -- drop_relation: It no longer holds.
 DELETE FROM relations WHERE source = :source AND type = :type AND target = :target;
