@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 
 from mnemon import Actor, Citation, Conflict, InvalidInput, NotAllowed, Scope
@@ -116,8 +118,41 @@ def test_words_do_for_a_strength_and_a_key_that_were_changed(lead):
     proposal = lead.decisions.propose("Use SQLite", reason=WHY, snapshots=["the bench"])
     made = lead.decisions.commit(replace(proposal, strength="axis", key="adr-1"))
     assert made.strength is Strength.AXIS
-    again = lead.decisions.propose("Use files", reason=WHY, snapshots=["the bench"], key="adr-1")
+    again = lead.decisions.propose("Use SQLite", reason=WHY, snapshots=["the bench"], strength="axis", key="adr-1")
     assert lead.decisions.commit(again).id == made.id
+
+
+def test_a_key_stands_for_one_decision_and_what_says_something_else_is_a_conflict(seats, lead, memory):
+    text = "Use the token ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    given = {"text": text, "reason": WHY, "snapshots": ["the bench"], "key": "adr-1"}
+    first = lead.decisions.propose(**given)
+    made = lead.decisions.commit(first)
+    lead.log("note", "a key of its own", key="log-1")
+    before = memory.stats().events
+    others = [
+        {"text": "Use files"},
+        {"strength": "axis"},
+        {"domain": "ui"},
+        {"level": "worktree"},
+        {"reason": Reason("risk", "because")},
+        {"revises": made.id},
+    ]
+    for other in others:
+        with pytest.raises(Conflict, match="was used before, for decision") as error:
+            lead.decisions.commit(lead.decisions.propose(**given | other))
+        assert error.value.current.id == made.id
+    with pytest.raises(Conflict, match="was committed before, for decision"):
+        lead.decisions.commit(replace(first, text="Use files"))
+    with pytest.raises(Conflict, match="was used before, and what came of it is gone, no decision"):
+        lead.decisions.commit(lead.decisions.propose(**given | {"key": "log-1"}))
+    assert memory.stats().events == before
+    assert lead.decisions.commit(lead.decisions.propose(**given | {"snapshots": ["again"]})).id == made.id
+    # A revision is known again although what is in force is another version by then, and stands firmer.
+    revised = {"text": "Use WAL", "reason": WHY, "snapshots": ["x"], "revises": made.id, "key": "adr-2"}
+    second = lead.decisions.commit(lead.decisions.propose(**revised))
+    decided_on = revision(lead, second, strength="lock")
+    lead.decisions.commit(decided_on)
+    assert lead.decisions.commit(lead.decisions.propose(**revised)).id == second.id
 
 
 @pytest.mark.parametrize(
@@ -145,6 +180,12 @@ def test_a_strength_is_its_word_and_knows_its_rank(lead):
     assert [one.rank for one in sorted(Strength)] == [1, 2, 3]
     assert Strength.AXIS > Strength.LOCK >= "lock" > Strength.NORMAL <= "normal"
     assert Strength.parse("AXIS") is Strength.AXIS
+    for other in (5, None, "zzz", "LOCK", []):
+        for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+            with pytest.raises(TypeError):
+                compare(Strength.LOCK, other)
+            with pytest.raises(TypeError):
+                compare(other, Strength.LOCK)
 
 
 # A proposal is for one place
@@ -210,6 +251,21 @@ def test_only_evidence_counts_as_evidence(seats, lead):
     hidden = seats.agent(worktree="feat", task="T-9").decisions.add_evidence("mine")
     with pytest.raises(InvalidInput, match="is not here"):
         lead.decisions.propose("based on it", reason=WHY, evidence=[hidden.id])
+
+
+def test_who_commits_must_see_the_evidence_and_is_told_what_to_do(seats, lead):
+    agent = seats.agent()
+    seen = agent.decisions.add_evidence("the bench says 3x").id
+    proposal = agent.decisions.propose("Use SQLite", reason=WHY, evidence=[seen])
+    for where in ({"task": None}, {"task": "T-9"}, {"task": None, "worktree": None}):
+        with pytest.raises(InvalidInput, match="is not here: nothing of that id is to be seen from acme") as error:
+            seats.orchestrator(**where).decisions.commit(proposal)
+        assert "commit from that task's seat, or give its text as a snapshot" in error.value.hint
+    made = lead.decisions.commit(proposal)
+    assert str(lead.get(made.evidence[0]).level) == "project"
+    lead.reject(made.evidence[0], "measured wrongly")
+    with pytest.raises(InvalidInput, match="is archived"):
+        lead.decisions.propose("on it", reason=WHY, evidence=list(made.evidence))
 
 
 def test_a_snapshot_is_kept_when_it_is_committed_and_not_before(seats, lead, memory):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon import Citation, InvalidInput, NotAllowed, NotFound
+from mnemon import Citation, NotAllowed, NotFound
 from mnemon.code.view import Bearing
 from mnemon.model.decision import Reason
 from mnemon.published.janitor import sweep_all
@@ -50,9 +50,128 @@ def test_d8_an_axis_leaves_by_no_other_verb(seats, lead, bound):
     lead.erase(axis.id, "private")
 
 
-def test_d8_a_lock_warns_and_can_be_taken_back(lead):
+def test_d8_a_lock_is_revised_by_a_lead_and_taken_back_by_a_person(seats, lead):
     lock = decided(lead, "Use SQLite", strength="lock")
-    assert not lead.reject(lock.id, "no").live
+    weaker = lead.decisions.propose("Use files", reason=WHY, snapshots=["x"], revises=lock.id, strength="normal")
+    refused(lambda: lead.decisions.commit(weaker))
+    refused(lambda: lead.reject(lock.id, "no"))
+    refused(lambda: lead.erase(lock.id, "no"))
+    refused(lambda: seats.system().archive(lock.id, "no"))
+    newer = lead.decisions.commit(lead.decisions.propose("Use WAL", reason=WHY, snapshots=["x"], revises=lock.id))
+    assert not seats.human().reject(newer.id, "no").live
+
+
+def test_d8_what_a_person_took_out_of_force_a_person_puts_back(seats, lead, bound):
+    person = seats.human()
+    lock, normal = decided(lead, "Use tabs", strength="lock"), decided(lead, "Use blue")
+    for one in (*reversed(bound), lock):
+        person.reject(one.id, "it was wrong")
+    axis, store = bound
+    person.revive(axis.id, "it was right")
+    for one in (store, lock):
+        refused(lambda one=one: lead.approve(one.id))
+        lead.reject(one.id, "me too")
+        refused(lambda one=one: lead.approve(one.id))
+        refused(lambda one=one: lead.revive(one.id, "I like it"))
+        assert not lead.get(one.id).live
+        assert person.approve(one.id).live
+    # What nobody guards, and what no person took out, comes back as ever.
+    person.reject(normal.id, "no")
+    assert lead.approve(normal.id).live
+    lead.reject(normal.id, "no")
+    assert lead.revive(normal.id, "yes").live
+
+
+# Below project scope whoever may write there answers for it
+
+
+def weaker(seat, base, **fields):
+    return seat.decisions.propose("another way", reason=WHY, snapshots=["x"], revises=base.id, **fields)
+
+
+@pytest.mark.parametrize("level", ["task", "worktree"])
+@pytest.mark.parametrize("kind", ["agent", "orchestrator"])
+def test_below_project_scope_whoever_may_write_there_overrides_with_a_reason(seats, kind, level):
+    seat = getattr(seats, kind)()
+    axis, store = decided(seat, "No server", strength="axis", level=level), decided(seat, "Use files", level=level)
+    lock = decided(seat, "Tabs", strength="lock", level=level)
+    seat.decisions.relate(axis.id, "CONSTRAINS", store.id)
+    for proposal in (weaker(seat, store), weaker(seat, lock, strength="normal"), weaker(seat, axis)):
+        seat.decisions.check(proposal)
+        with pytest.raises(NotAllowed) as error:
+            seat.decisions.commit(proposal)
+        assert f"Whoever may write at {level} scope can commit it with a reason" in error.value.hint
+        assert seat.decisions.commit(proposal, override="it was a slip").override == "it was a slip"
+    with pytest.raises(NotAllowed) as error:
+        seat.decisions.unrelate(axis.id, "CONSTRAINS", store.id)
+    assert "--override WHY" in error.value.hint
+    seat.decisions.unrelate(axis.id, "CONSTRAINS", store.id, override="it was a slip")
+    last = seat.history(axis.id)[-1]
+    assert (last.type, last.payload["override"]) == ("relation.dropped", "it was a slip")
+    assert seat.decisions.relations(store.id) == []
+
+
+def test_below_project_scope_an_orchestrator_takes_an_axis_back_and_a_janitor_does_not(seats, lead):
+    axis, other = (decided(seats.agent(), text, strength="axis", level="task") for text in ("No server", "No disk"))
+    refused(lambda: seats.system().archive(axis.id, "meh"))
+    assert not lead.reject(axis.id, "a slip").live
+    lead.erase(other.id, "a slip")
+
+
+def test_below_project_scope_what_the_project_guards_takes_a_person(seats, lead):
+    axis, agent = decided(lead, "No server", strength="axis"), seats.agent()
+    here = decided(agent, "Use files", level="worktree")
+    lead.decisions.relate(axis.id, "CONSTRAINS", here.id)
+    for seat in (agent, lead):
+        with pytest.raises(NotAllowed) as error:
+            seat.decisions.commit(weaker(seat, here), override="I want to")
+        assert "At project scope a person can commit it" in error.value.hint
+    refused(lambda: lead.reject(here.id, "I want to"))
+    refused(lambda: lead.decisions.unrelate(axis.id, "CONSTRAINS", here.id, override="I want to"))
+    narrow = weaker(lead, axis, level="worktree")
+    refused(lambda: lead.decisions.check(narrow))
+    refused(lambda: lead.decisions.commit(narrow, override="I want to"))
+    # As the hint says.
+    person = seats.human().decisions
+    assert person.commit(weaker(seats.human(), here, level="project"), override="the board").version == 2
+
+
+# Relations are a root's, whatever becomes of the version that has its id
+
+
+def test_what_binds_still_binds_when_old_versions_are_erased_and_the_memory_is_rebuilt(seats, lead, bound, memory):
+    axis, store = bound
+    other = decided(lead, "needs it")
+    lead.decisions.relate(axis.id, "VALIDATES", other.id)
+    lead.decisions.relate(other.id, "DEPENDS_ON", axis.id)
+    lead.decisions.relate(axis.id, "REFINES", other.id)
+    lead.decisions.unrelate(axis.id, "REFINES", other.id)
+    desk = seats.human().decisions
+    desk.commit(desk.propose("One file", reason=WHY, snapshots=["x"], revises=axis.id), override="the board")
+    before = [(one.source, one.type, one.target) for one in lead.decisions.relations(axis.id)]
+    lead.erase(axis.id, "private")
+    second = lead.decisions.commit(weaker(lead, other))
+    lead.erase(other.id, "private")
+    for _ in range(2):
+        assert memory.rebuild().same
+        assert [(one.source, one.type, one.target) for one in lead.decisions.relations(axis.id)] == before
+        assert weaker(lead, store).guardian.type == "BLOCK"
+        assert [node.id for node in lead.decisions.impact(axis.id).nodes] == [store.id, second.root_id]
+    assert memory.audit().ok
+    refused(lambda: lead.decisions.commit(weaker(lead, store)))
+
+
+def test_a_dropped_relation_stays_dropped_when_the_words_of_its_drop_are_erased(seats, memory):
+    agent = seats.agent()
+    axis, store = decided(agent, "No server", strength="axis", level="task"), decided(agent, "Files", level="task")
+    agent.decisions.relate(axis.id, "CONSTRAINS", store.id)
+    fact = agent.remember("Kim lives at the harbour").unit
+    agent.decisions.unrelate(axis.id, "CONSTRAINS", store.id, override="because Kim lives at the harbour")
+    seats.human().erase(fact.id, "private")
+    assert memory.rebuild().same
+    assert agent.decisions.relations(store.id) == []
+    events = memory._store.read(lambda reader: list(reader.events()))
+    assert not any("harbour" in (event.body or "") for event in events)
 
 
 def test_d8_an_old_version_of_an_axis_is_not_in_force(seats, lead):
@@ -121,12 +240,12 @@ def test_a_relation_can_be_dropped_when_one_side_has_left(seats, lead, leave, si
         seats.orchestrator(project="shop-2").decisions.unrelate(sides[0].id, "DEPENDS_ON", sides[1].id)
 
 
-def test_saying_that_one_supersedes_another_is_an_edge_and_takes_nothing_out_of_force(lead):
+def test_saying_that_one_supersedes_another_is_an_edge_and_takes_nothing_out_of_force(seats, lead):
     old, new = decided(lead, "old rule", strength="lock"), decided(lead, "new rule", strength="lock")
     lead.decisions.relate(new.id, "SUPERSEDES", old.id)
     assert {one.id for one in lead.decisions.active("global")} == {old.id, new.id}
     lead.decisions.unrelate(new.id, "SUPERSEDES", old.id)
-    lead.reject(old.id, "the new rule replaces it")
+    seats.human().reject(old.id, "the new rule replaces it")
     lead.decisions.relate(new.id, "SUPERSEDES", old.id)
     assert [node.id for node in lead.decisions.impact(old.id).nodes] == [new.id]
     with pytest.raises(NotFound, match="no version in force"):

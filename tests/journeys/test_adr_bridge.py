@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cli_session import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemon
 from mnemon import Actor, InvalidInput, NotAllowed, Reason, Scope
-from mnemon.interfaces.adr_bridge import export_folder, import_folder
+from mnemon.interfaces import adr_bridge
+from mnemon.interfaces.adr_bridge import import_folder
 
 NYGARD = """# {number}. {title}
 
@@ -72,6 +74,13 @@ def put(folder, **texts):
         number, _, title = name.removeprefix("n").partition("_")
         (folder / f"{int(number):04}-{title}.md").write_bytes(text.encode())
     return str(folder)
+
+
+def export_folder(seat, folder, form=""):
+    """The names of the files that an export writes; it leaves none as it is."""
+    outcomes = adr_bridge.export_folder(seat, folder, form)
+    assert {one.note for one in outcomes} <= {"written"}
+    return [one.name for one in outcomes]
 
 
 def titles(seat):
@@ -399,6 +408,254 @@ def test_a_proposal_becomes_a_decision_when_it_is_accepted(seat, tmp_path):
     assert titles(seat) == ["aa"]
 
 
+@pytest.mark.parametrize(
+    "status", ["승인 대기", "폐기 예정", "To be deprecated", "Partially superseded by [2](0002-b.md)"]
+)
+def test_what_has_not_come_yet_changes_nothing_yet(seat, tmp_path, status):
+    holds = ["bb"] if status == "승인 대기" else ["aa", "bb"]
+    files = {"n1_a": nygard(1, "aa", status), "n2_b": nygard(2, "bb")}
+    for _ in range(2):
+        import_folder(seat, put(tmp_path / "adr", **files))
+        assert titles(seat) == holds
+    assert bonds(seat) == ({("bb", "REFINES", "aa")} if "Partially" in status else set())
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+@pytest.mark.parametrize("other", ["Deprecated", "Proposed", "Rejected"])
+def test_a_status_may_go_back_and_forth(seat, tmp_path, other):
+    for number in range(7):
+        text = nygard(1, "aa", other if number % 2 else "Accepted (2024-01-31)")
+        for _ in range(2):
+            import_folder(seat, put(tmp_path / "adr", n1_a=text))
+            assert titles(seat) == ([] if number % 2 else ["aa"])
+        export_folder(seat, str(tmp_path / str(number)))
+        assert read(tmp_path / str(number)) == {"0001-a.md": text.encode()}
+
+
+def test_links_that_come_and_go_come_out_as_they_were_last(seat, tmp_path):
+    texts = [nygard(1, "aa"), nygard(1, "aa", "Accepted\n\nDriven by [the law](https://law.example)")]
+    for number in range(6):
+        import_folder(seat, put(tmp_path / "adr", n1_a=texts[number % 2]))
+        export_folder(seat, str(tmp_path / str(number)))
+        assert read(tmp_path / str(number)) == {"0001-a.md": texts[number % 2].encode()}
+    assert made(seat) == 1
+
+
+@pytest.mark.parametrize("status", ["Deprecated", "Superseded by [2. bb](0002-b.md)", "Rejected"])
+def test_a_record_that_was_edited_and_ended_at_once_comes_out_as_it_is(seat, tmp_path, status):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    edited = nygard(1, "aa", status).replace("costs time", "costs money")
+    for _ in range(2):
+        import_folder(seat, put(tmp_path / "adr", n1_a=edited, n2_b=nygard(2, "bb")))
+        assert titles(seat) == ["bb"]
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+def test_a_status_put_on_an_exported_file_by_hand_may_go_back_too(seat, tmp_path):
+    decided(seat, "Use SQLite")
+    (name,) = export_folder(seat, str(tmp_path / "out"))
+    path = tmp_path / "out" / name
+    accepted = path.read_text(encoding="utf-8")
+    for text, there in [(accepted.replace("Accepted", "Deprecated"), []), (accepted, ["Use SQLite"])] * 2:
+        path.write_text(text, encoding="utf-8")
+        import_folder(seat, str(tmp_path / "out"))
+        assert titles(seat) == there
+
+
+# What was not done
+
+
+def axis_of(seat, decision):
+    """The same, but an axis, which the guardian guards."""
+    desk = seat.decisions
+    return desk.commit(
+        desk.propose(
+            decision.text,
+            strength="axis",
+            reason=Reason("risk", "firm"),
+            evidence=decision.evidence,
+            revises=decision.id,
+        )
+    )
+
+
+def test_what_was_blocked_is_said_at_every_import_until_a_person_does_it(tmp_path):
+    with mnemon.open(tmp_path / "home") as memory:
+        seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        person = memory.seat(Actor.human("kim"), Scope(project="shop"))
+        import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+        axis = axis_of(person, seat.decisions.active()[0])
+        edited = nygard(1, "aa").replace("We will aa", "We will AA")
+        folder = put(tmp_path / "adr", n1_a=edited)
+        for who in (seat, person, seat):
+            (outcome,) = import_folder(who, folder)
+            assert "not done" in outcome.note
+            assert [one.id for one in seat.decisions.active()] == [axis.id]
+        (left,) = adr_bridge.export_folder(seat, folder)
+        assert "left as it is" in left.note
+        assert read(folder) == {"0001-a.md": edited.encode()}
+        assert "not done" in import_folder(seat, folder, override="I may")[0].note
+        (outcome,) = import_folder(person, folder, override="the board said so")
+        (decision,) = seat.decisions.active()
+        assert (outcome.note, decision.text, decision.override) == ("revised", "aa\n\nWe will AA.", "the board said so")
+        assert (decision.strength, decision.root_id) == ("axis", axis.root_id)
+        assert import_folder(seat, folder)[0].note == "unchanged"
+        put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb"))
+        import_folder(person, folder, override="back")
+        (new,) = (one for one in seat.decisions.active() if one.text.startswith("bb"))
+        assert new.override is None, "what nothing blocks needs no reason to be done"
+
+
+def test_from_the_command_line_a_person_gives_the_reason_and_export_says_what_it_left(tmp_path, monkeypatch, capsys):
+    cli, lead, kim = Cli(tmp_path, monkeypatch, capsys), ("--actor", "orchestrator:lead"), ("--actor", "human:kim")
+    folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"))
+    (first,) = cli.ok("decisions", "import", folder, *lead)
+    shown = cli.ok("decisions", "show", first["decision_id"])
+    why = ("--type", "risk", "--reason", "firm", "--evidence", shown["evidence"][0])
+    cli.ok("decide", shown["text"], "--strength", "axis", "--revises", shown["id"], *why, *kim)
+    put(tmp_path / "adr", n1_a=nygard(1, "a1"))
+    assert "not done" in cli("decisions", "import", folder, *kim).out
+    (left,) = cli.ok("decisions", "export", folder)
+    assert "left as it is" in left["note"]
+    (done,) = cli.ok("decisions", "import", folder, "--override", "the board said so", *kim)
+    assert done["note"] == "revised"
+
+
+def test_what_a_blocked_record_would_supersede_stays_and_is_said_again(tmp_path):
+    with mnemon.open(tmp_path / "home") as memory:
+        seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        person = memory.seat(Actor.human("kim"), Scope(project="shop"))
+        import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb")))
+        for one in seat.decisions.active():
+            axis_of(person, one)
+        by = "Superseded by [3. cc](0003-c.md)"
+        folder = put(tmp_path / "adr", n1_a=nygard(1, "aa", by), n2_b=nygard(2, "bb", by), n3_c=nygard(3, "cc"))
+        for who in (seat, person):
+            assert "not done" in {one.name: one.note for one in import_folder(who, folder)}["0003-c.md"]
+            assert titles(seat) == ["aa", "bb"]
+        import_folder(person, folder, override="new law")
+        assert titles(seat) == ["cc"]
+        export_folder(seat, str(tmp_path / "out"))
+        assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+def test_an_import_that_was_stopped_is_taken_up_again(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    edited, new = nygard(1, "a1"), nygard(2, "bb")
+    for name, text in {"0001-a.md": edited, "0002-b.md": new}.items():
+        seat.decisions.add_evidence(text, tags=["adr", f"file:{name}"], level="project")
+    import_folder(seat, put(tmp_path / "adr", n1_a=edited, n2_b=new))
+    assert titles(seat) == ["a1", "bb"]
+    assert made(seat) == 3
+
+
+def test_what_a_task_keeps_as_a_file_is_no_file(tmp_path):
+    with mnemon.open(tmp_path / "home") as memory:
+        where = Scope(project="shop", worktree="w", task="T")
+        seat = memory.seat(Actor.orchestrator("lead"), where)
+        import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+        edited = nygard(1, "a1")
+        memory.seat(Actor.agent("coder"), where).decisions.add_evidence(
+            edited, tags=["adr", "file:0001-a.md", "after:"]
+        )
+        assert export_folder(seat, str(tmp_path / "out")) == ["0001-a.md"]
+        import_folder(seat, put(tmp_path / "adr", n1_a=edited))
+        assert titles(seat) == ["a1"]
+
+
+# Files that were renamed, or are gone
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("costs time", "costs money"), ("# 1. aa", "# 7. aa"), ("# 1. aa", "# 1. alpha"), ("Accepted", "Deprecated")],
+    ids=["a word", "the number", "the title", "the status"],
+)
+def test_a_file_that_was_renamed_and_edited_is_the_same_record(seat, tmp_path, old, new):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb")))
+    renamed = nygard(1, "aa").replace(old, new)
+    for _ in range(2):
+        outcomes = import_folder(seat, put(tmp_path / "adr", n7_alpha=renamed, n2_b=nygard(2, "bb")))
+        assert len(seat.decisions.active()) == (1 if new == "Deprecated" else 2)
+        assert {one.name for one in outcomes} == {"0007-alpha.md", "0002-b.md"}
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+    put(tmp_path / "adr", n7_alpha=renamed, n2_b=nygard(2, "bb"), n1_a=nygard(1, "quite another"))
+    import_folder(seat, str(tmp_path / "adr"))
+    assert "quite another" in titles(seat)
+    export_folder(seat, str(tmp_path / "again"))
+    assert read(tmp_path / "again") == read(tmp_path / "adr")
+
+
+def test_renumbered_files_are_the_same_records(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb"), n3_c=nygard(3, "cc")))
+    folder = put(
+        tmp_path / "adr", n1_a=nygard(1, "aa"), n2_n=nygard(2, "nn"), n3_b=nygard(3, "bb"), n4_c=nygard(4, "cc")
+    )
+    for _ in range(2):
+        import_folder(seat, folder)
+        assert titles(seat) == ["aa", "bb", "cc", "nn"]
+    assert made(seat) == 4
+    export_folder(seat, str(tmp_path / "out"))
+    assert read(tmp_path / "out") == read(tmp_path / "adr")
+
+
+def test_what_was_taken_back_here_does_not_return_with_another_number(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    seat.reject(seat.decisions.active()[0].id, "no more")
+    (outcome,) = import_folder(seat, put(tmp_path / "adr", n2_a=nygard(2, "aa")))
+    assert outcome.note == "unchanged, and decided otherwise since"
+    assert titles(seat) == []
+
+
+def test_a_record_whose_file_is_there_is_nobody_elses(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_a=nygard(2, "aa").replace("time", "money")))
+    assert titles(seat) == ["aa", "aa"]
+
+
+def test_a_file_that_is_gone_is_told_and_what_it_says_still_holds(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb"), n3_c=nygard(3, "cc")))
+    folder = put(tmp_path / "adr", n2_b=nygard(2, "bb"), n3_c="")
+    for _ in range(2):
+        notes = {one.name: one.note for one in import_folder(seat, folder)}
+        assert notes == {"0001-a.md": "no longer in the folder; still in force", "0002-b.md": "unchanged"}
+        assert titles(seat) == ["aa", "bb", "cc"]
+    assert [one.name for one in import_folder(seat, put(tmp_path / "other", n9_z=nygard(9, "zz")))] == ["0009-z.md"]
+
+
+@pytest.mark.parametrize("edited", ["It costs time", "It costs money"])
+def test_a_decision_whose_evidence_was_erased_is_known_again(seat, tmp_path, edited):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    (first,) = seat.decisions.active()
+    seat.erase(first.evidence[0], "private")
+    for _ in range(2):
+        import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa").replace("It costs time", edited)))
+        (decision,) = seat.decisions.active()
+        assert (decision.root_id, decision.reason.tradeoff) == (first.id, f"{edited}.")
+    export_folder(seat, str(tmp_path / "out"))
+    assert (tmp_path / "out" / "0001-a.md").read_bytes() == (tmp_path / "adr" / "0001-a.md").read_bytes()
+
+
+def test_what_holds_in_one_worktree_is_found_there_and_not_lifted_from_another(tmp_path):
+    with mnemon.open(tmp_path / "home") as memory:
+        here, other = (memory.seat(Actor.orchestrator("lead"), Scope(project="shop", worktree=each)) for each in "ab")
+        desk = here.decisions
+        desk.commit(desk.propose("aa\n\nWe will.", level="worktree", reason=Reason("risk", "r"), snapshots=["seen"]))
+        (name,) = export_folder(here, str(tmp_path / "out"))
+        (outcome,) = import_folder(other, str(tmp_path / "out"))
+        assert (outcome.decision_id, titles(here), titles(other)) == (None, ["aa"], [])
+        assert "worktree that is not seen from here" in outcome.note
+        path = tmp_path / "out" / name
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if "mnemon" not in line), encoding="utf-8")
+        for _ in range(2):
+            import_folder(here, str(tmp_path / "out"))
+            assert (titles(here), made(here)) == (["aa"], 1)
+
+
 # Who takes the place of whom
 
 
@@ -490,19 +747,81 @@ def test_what_the_guardian_holds_is_left_to_a_person_and_said(seat, tmp_path):
         assert [one.id for one in desk.active()] == [axis.id]
 
 
+# A folder that was exported before
+
+
+def test_an_exported_folder_can_be_brought_up_to_date(seat, folder, tmp_path):
+    import_folder(seat, str(folder))
+    out = str(tmp_path / "out")
+    native = decided(seat, "cache pages")
+    names = export_folder(seat, out)
+    known = {one.name: one.decision_id for one in import_folder(seat, out)}
+    decided(seat, "cache rows", revises=native.id)
+    seat.decisions.relate(known["0005-integers.md"], "DEPENDS_ON", known["0002-use-sqlite.md"])
+    assert export_folder(seat, out) == [*names, "0007-cache-rows.md"]
+    seat.reject(known["0005-integers.md"], "no more")
+    import_folder(seat, put(tmp_path / "more", n9_x=nygard(9, "xx")))
+    decided(seat, "newest")
+    assert export_folder(seat, out) == [*names, "0007-cache-rows.md", "0009-x.md", "0010-newest.md"]
+    there, count = titles(seat), made(seat)
+    import_folder(seat, out)
+    assert (titles(seat), made(seat)) == (there, count)
+    with mnemon.open(tmp_path / "elsewhere") as memory:
+        other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        import_folder(other, out)
+        assert titles(other) == there
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Accepted", "Withdrawn"),
+        ("Accepted", "Accepted by the board"),
+        ("Accepted", "Accepted\n\nDepends on [9. x](0009-x.md)"),
+        ("why", "it is there"),
+        ("cache pages\n", "cache pages\n\nA remark.\n"),
+    ],
+    ids=["status", "remark on the status", "link", "reason", "remark"],
+)
+@pytest.mark.parametrize("name", ["0001-a.md", "0002-cache-pages.md"])
+def test_what_somebody_changed_in_an_exported_folder_is_left_and_said(seat, tmp_path, name, old, new):
+    text = nygard(1, "cache pages").replace("We need", "why")
+    import_folder(seat, put(tmp_path / "adr", n1_a=text))
+    decided(seat, "cache pages\n\nof memory")
+    export_folder(seat, str(tmp_path / "out"))
+    path = tmp_path / "out" / name
+    changed = path.read_text(encoding="utf-8").replace(old, new, 1)
+    assert changed != path.read_text(encoding="utf-8")
+    path.write_text(changed, encoding="utf-8")
+    for one in seat.decisions.active():
+        seat.reject(one.id, "no more")
+    notes = {one.name: one.note for one in adr_bridge.export_folder(seat, str(tmp_path / "out"))}
+    assert [each for each, note in notes.items() if note != "written"] == [name]
+    assert path.read_text(encoding="utf-8") == changed
+    (other,) = {"0001-a.md", "0002-cache-pages.md"} - {name}
+    assert "Deprecated" in (tmp_path / "out" / other).read_text(encoding="utf-8"), "the rest goes on"
+
+
+def test_what_was_renamed_in_an_exported_folder_keeps_its_name(seat, tmp_path):
+    import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
+    native = decided(seat, "bb")
+    export_folder(seat, str(tmp_path / "out"))
+    for old, new in (("0001-a.md", "0001-alpha.md"), ("0002-bb.md", "0002-beta.md")):
+        (tmp_path / "out" / old).rename(tmp_path / "out" / new)
+    seat.reject(native.id, "no more")
+    assert export_folder(seat, str(tmp_path / "out")) == ["0001-alpha.md", "0002-beta.md"]
+    assert set(read(tmp_path / "out")) == {"0001-alpha.md", "0002-beta.md"}
+
+
 # Trouble
 
 
-def test_trouble_with_folders_is_told_and_nothing_is_overwritten(seat, folder, tmp_path):
+def test_trouble_with_folders_is_told(seat, tmp_path):
     with pytest.raises(InvalidInput, match="can't be read"):
         import_folder(seat, str(tmp_path / "nowhere"))
-    import_folder(seat, str(folder))
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "0001-use-files.md").write_text("mine")
-    with pytest.raises(InvalidInput, match="says something else"):
-        export_folder(seat, str(out))
-    assert [path.name for path in out.iterdir()] == ["0001-use-files.md"]
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(InvalidInput, match="can't be"):
+        export_folder(seat, str(tmp_path / "file"))
 
 
 def test_one_file_that_cannot_be_read_does_not_stop_the_others(seat, folder):
@@ -612,3 +931,34 @@ def test_any_folder_comes_out_as_it_went_in_and_is_no_news_again(tmp_path_factor
         other = elsewhere.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         import_folder(other, str(home / "changed"))
         assert titles(other) == before
+
+
+states = st.lists(
+    st.tuples(st.sampled_from(["Accepted", "Deprecated", "Proposed"]), st.sampled_from(["time", "money"])),
+    min_size=2,
+    max_size=2,
+)
+
+
+@given(st.lists(st.tuples(states, st.integers(0, 1)), min_size=2, max_size=4))
+@settings(max_examples=25)
+def test_whatever_a_folder_went_through_it_holds_what_it_says_now(tmp_path_factory, history):
+    """Edited, ended, put back and renumbered, the memory holds what another does that reads it for the first time."""
+    home = tmp_path_factory.mktemp("folder")
+    with mnemon.open(":memory:") as memory:
+        seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+        for turn, (folder, shift) in enumerate(history):
+            texts = {
+                f"n{number + shift}_r{number}": nygard(number + shift, f"r{number}", status).replace("time", cost)
+                for number, (status, cost) in enumerate(folder, start=1)
+            }
+            import_folder(seat, put(home / "adr", **texts))
+            with mnemon.open(":memory:") as fresh:
+                other = fresh.seat(Actor.orchestrator("lead"), Scope(project="shop"))
+                import_folder(other, str(home / "adr"))
+                assert titles(seat) == titles(other)
+            events = memory.stats().events
+            import_folder(seat, str(home / "adr"))
+            assert memory.stats().events == events
+            export_folder(seat, str(home / str(turn)))
+            assert read(home / "adr").items() <= read(home / str(turn)).items()

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -190,9 +191,74 @@ def test_on_a_terminal_nothing_is_stored_until_somebody_says_yes(cli, given, las
     before = cli.ok("stats")["events"]
     text, exit_code = told(["decide", *LEAD], [*answers, last], cli.home)
     assert exit_code == 1
-    assert text.rstrip().endswith("Nothing was committed.")
+    assert "Nothing was committed. To go on from here: mnemon decide --actor orchestrator:lead" in text
+    kept = "--type risk --reason 'one file' --snapshot 'a snapshot nobody wants' 'Use SQLite'"
+    assert text.rstrip().endswith(kept if given == 4 else "'Use SQLite'")
     assert "Traceback" not in text
     assert cli.ok("stats")["events"] == before
+
+
+def test_what_was_typed_makes_a_command_line_that_does_it(cli):
+    answers = [b"-x 'y'\n", b"risk\n", b"--so\n", b"seen\n", b"n\n"]
+    text, _ = told(["decide", *LEAD], answers, cli.home)
+    line = shlex.split(text[text.index("go on from here: ") :])[4:]
+    assert line[0] == "mnemon"
+    assert cli(*line[1:]).exit_code == 0
+    (made,) = cli.ok("decisions")
+    assert (made["text"], made["reason"]["summary"]) == ("-x 'y'", "--so")
+
+
+def test_on_a_terminal_what_can_not_be_committed_is_told_before_the_questions(cli):
+    axis = decided(cli, "No server", "--strength", "axis")
+    for argv, message in (
+        (["decide", "--actor", "agent:a"], "may not commit a decision at project scope"),
+        (["decide", "--actor", "agent:a", "--revises", axis["id"]], "may not commit a decision at project scope"),
+        (["decide", *LEAD, "--revises", axis["id"]], "The guardian blocks it: It revises an axis"),
+        (["decide", *LEAD, "--revises", "nothing"], "No decision 'nothing' here"),
+        (["decide", *LEAD, "--evidence", "nothing"], "Evidence 'nothing' is not here"),
+        (["decide", *LEAD, "--strength", "iron"], "'iron' is no strength"),
+    ):
+        text, exit_code = told(argv, [b"a\n"] * 5, cli.home)
+        assert exit_code in (1, 2)
+        assert message in text
+        assert "?" not in text
+        assert "from here" not in text
+    # Who may not commit may still propose.
+    answers = [b"A server\n", b"risk\n", b"sales\n", b"a customer asked\n"]
+    text, _ = told(["decide", "--actor", "agent:a", "--dry-run", "--revises", axis["id"]], answers, cli.home)
+    assert text.index("guardian: BLOCK") < text.index("What is decided?") < text.rindex("guardian: BLOCK")
+
+
+def test_on_a_terminal_a_person_is_asked_why_and_may_say_so(cli):
+    axis = decided(cli, "No server", "--strength", "axis")
+    argv = ["decide", "--revises", axis["id"], "--actor", "human:kim"]
+    answers = [b"A server\n", b"risk\n", b"sales\n", b"a customer asked\n"]
+    text, exit_code = told(argv, [*answers, b"\n"], cli.home)
+    assert (exit_code, "Nothing was committed. To go on from here" in text) == (1, True)
+    assert text.index("guardian: BLOCK") < text.index("What is decided?") < text.index("Why commit it all the same?")
+    assert cli.ok("decisions")[0]["text"] == "No server"
+    text, exit_code = told(argv, [*answers, b"the board said so\n"], cli.home)
+    assert (exit_code, "Commit it?" in text) == (0, False)
+    assert cli.ok("decisions")[0]["override"] == "the board said so"
+
+
+def test_what_goes_wrong_after_the_questions_loses_no_answer(cli):
+    text, exit_code = told(["decide", *LEAD], [b"Use SQLite\n", b"whim\n", b"one file\n", b"seen\n"], cli.home)
+    assert exit_code == 2
+    assert "--type whim --reason 'one file' --snapshot seen 'Use SQLite'" in text
+    assert "no type of reason" in text
+
+
+def test_below_project_scope_an_agent_drops_what_binds_with_a_reason(cli):
+    agent = ("--actor", "agent:a", "--level", "task")
+    axis, store = (
+        cli.ok("decide", text, *WHY, "--snapshot", "x", *agent, "--strength", strength)["id"]
+        for text, strength in (("No server", "axis"), ("Use files", "normal"))
+    )
+    cli.ok("decisions", "relate", axis, "CONSTRAINS", store, "--actor", "agent:a")
+    dropped = ("decisions", "relate", axis, "CONSTRAINS", store, "--drop", "--actor", "agent:a")
+    assert "--override WHY" in cli(*dropped).err
+    assert cli.ok(*dropped, "--override", "a slip") == []
 
 
 def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):

@@ -151,6 +151,20 @@ def test_another_status_changes_the_line_that_tells_it(head, ending, mark):
     assert read_adr(restated(text, "deprecated", [])).status == "deprecated"
 
 
+@pytest.mark.parametrize("head", [HEADS["korean"], HEADS["front"], HEADS["section"]])
+def test_a_status_told_in_korean_is_told_in_korean_again(head):
+    text = head.format(status="승인됨")
+    new = restated(text, "superseded", [AdrLink("superseded_by", "0002-b.md", "2. 둘")])
+    assert "[2. 둘](0002-b.md)에 의해 대체됨" in new
+    assert (read_adr(new).status, len(new.splitlines())) == ("superseded", len(text.splitlines()))
+    assert "폐기됨" in restated(text, "deprecated", [])
+
+
+@pytest.mark.parametrize("status", ["partially superseded", "to be deprecated"])
+def test_what_is_partly_or_not_yet_ended_is_in_force(status):
+    assert placed(record(1, status))["1.md"].force is Force.HOLDS
+
+
 def test_a_dated_status_stays_as_history():
     text = HEADS["section"].format(status="Accepted (2024-01-31)").replace("Date: 2024-01-31\n\n", "")
     new = restated(text, "deprecated", [])

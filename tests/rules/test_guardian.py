@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mnemon.model.decision import Decision, Strength
 from mnemon.model.unit import Kind
 from mnemon.model.verdict import Verdict
-from mnemon.policy.guardian import judged
+from mnemon.policy.guardian import judged, parting
 from mnemon.testing import made_unit
 
 AXIS, LOCK, NORMAL = Strength.AXIS, Strength.LOCK, Strength.NORMAL
@@ -65,6 +65,24 @@ def test_d11_the_verdict_follows_from_strength_and_relations(strength, base, con
     found = verdict(strength, base, constraining, reached)
     assert found.type == expected
     assert found.evidence == evidence
+    assert bool(found.reasons) is (expected != "ALLOW")
+
+
+@pytest.mark.parametrize(
+    ("base", "constraining", "expected", "evidence"),
+    [
+        (NORMAL, (), "ALLOW", ()),
+        (NORMAL, (LOCK, NORMAL), "WARN", ("c0",)),
+        (NORMAL, (AXIS,), "BLOCK", ("c0",)),
+        # What goes stands weaker than whatever could replace it.
+        (LOCK, (), "BLOCK", ("base",)),
+        (AXIS, (LOCK,), "BLOCK", ("base", "c0")),
+    ],
+)
+def test_d8_what_stands_firm_is_not_taken_out_of_force_in_passing(base, constraining, expected, evidence):
+    bonds = [decision(f"c{number}", each) for number, each in enumerate(constraining)]
+    found = parting(decision("base", base), bonds)
+    assert (found.type, found.evidence) == (expected, evidence)
     assert bool(found.reasons) is (expected != "ALLOW")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemon.decisions.adr import AdrLink, file_name, read_adr, write_adr
 from mnemon.decisions.adr_edit import restated
-from mnemon.decisions.adr_matter import marked, record_of
+from mnemon.decisions.adr_matter import mark_in, marked, record_of
 from mnemon.decisions.adr_succession import Bond, Force, bonds, places
 from mnemon.decisions.adr_words import is_in_force
 from mnemon.model.decision import RelationType
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mnemon.decisions.adr import AdrRecord
-    from mnemon.decisions.adr_book import Book
+    from mnemon.decisions.adr_book import AdrFile, Book
     from mnemon.model.decision import Decision, Relation
 
 
@@ -29,40 +29,85 @@ class _Draft:
     decision: Decision
 
 
-def folder_of(book: Book, relations: Iterable[Relation], form: str = "") -> dict[str, str]:
-    """The files, by name; in that form, if one is given."""
-    drafts = _drafts(book, form)
+@value
+class Sheet:
+    """A file of the folder, and the decision it tells. Where one of its name says what nobody knows, it `is_other`."""
+
+    name: str
+    text: str
+    decision: str | None
+    is_other: bool
+
+
+def folder_of(book: Book, relations: Iterable[Relation], form: str, there: Mapping[str, AdrFile]) -> list[Sheet]:
+    """The files, in that form, if one is given. `there` are those that the folder holds so far, by name."""
+    drafts = _drafts(book, form, there)
     named = {draft.name: draft for draft in drafts.values()}
     records = {name: draft.record for name, draft in named.items()}
     forces = {place.name: place.force for place in places(records)}
     links = _links_for({*_followed(book, drafts), *_related(book, drafts, relations)}, named, bonds(records))
-    folder = {
-        file.name: write_adr(file.record, form) if form else file.text
-        for file in book.seen
-        if not book.is_decided(file.name)
-    }
+    sheets = []
+    for file in book.undecided():
+        text = write_adr(file.record, form) if form else file.text
+        is_other = file.name in there and there[file.name].text not in {text, file.text}
+        sheets.append(Sheet(name=file.name, text=text, decision=None, is_other=is_other))
     for name, draft in named.items():
-        folder[name] = _written(draft, forces[name], links.get(name, ()), form)
-    return folder
+        told = links.get(name, ())
+        text = _written(draft, _status(draft, forces[name], told), told, form)
+        is_other = name in there and there[name].text != text and not _is_ours(there[name], draft, text)
+        sheets.append(Sheet(name=name, text=text, decision=draft.decision.id, is_other=is_other))
+    return sorted(sheets, key=lambda sheet: sheet.name)
 
 
-def _drafts(book: Book, form: str) -> dict[str, _Draft]:
-    """By decision: the latest that was made from each file, and all that were made here."""
+def _is_ours(file: AdrFile, draft: _Draft, new: str) -> bool:
+    """Whether a file is as it was imported or exported, and no word is lost when it is written anew.
+
+    It is, if it says of status and links what it said before or will say, and the rest to the letter as we would.
+    """
+    if file.text == draft.text:
+        return True
+    old, coming = file.record, read_adr(new, draft.name)
+    source = draft.record if draft.text else record_of(draft.decision, old.number, old.form)
+    if old.status not in {coming.status, source.status or "accepted"}:
+        return False
+    if not {*old.links} <= {*source.links, *coming.links}:
+        return False
+    added = [link for link in old.links if link not in source.links]
+    return _written(replace(draft, record=source), old.status, added, old.form) == file.text
+
+
+def _drafts(book: Book, form: str, there: Mapping[str, AdrFile]) -> dict[str, _Draft]:
+    """By decision: the latest that was made from each file, and all that were made here; each in its file, if it is
+    there by whatever name."""
     sources = {one.id: source for one in book.decisions if (source := book.source_of(one)) is not None}
     by_force = sorted(book.decisions, key=lambda one: (one.is_active, one.id))
     latest = {sources[one.id].name: one.id for one in by_force if one.id in sources}
-    numbers = [number for file in book.seen for number in (file.record.number, read_adr("", file.name).number)]
+    # A version before the file was renamed has no file of its own.
+    latest = {name: one for name, one in latest.items() if book.is_decided(name)}
+    files = {one.id: there[name] for name, one in book.known(there).items()}
+    followed = {one.unit.supersedes: sources[one.id].record for one in book.decisions if one.id in sources}
+    taken = [*book.seen, *there.values()]
+    numbers = [number for file in taken for number in (file.record.number, read_adr("", file.name).number)]
     number = max((each for each in numbers if each is not None), default=0)
     drafts = {}
     for one in book.decisions:
-        source = sources.get(one.id)
-        if source is not None and latest[source.name] == one.id:
-            drafts[one.id] = _Draft(name=source.name, record=source.record, text=source.text, decision=one)
-        elif source is None or one.is_active:
+        source, file = sources.get(one.id), files.get(one.id)
+        if source is not None and latest.get(source.name) == one.id:
+            name = source.name if file is None else file.name
+            drafts[one.id] = _Draft(name=name, record=source.record, text=source.text, decision=one)
+        elif file is not None:
+            record = record_of(one, file.record.number, form or "nygard")
+            drafts[one.id] = _Draft(name=file.name, record=record, text="", decision=one)
+        elif one.is_active or (source is None and not _is_edited(one, followed.get(one.id))):
             number += 1
             record = record_of(one, number, form or "nygard")
             drafts[one.id] = _Draft(name=file_name(record), record=record, text="", decision=one)
     return drafts
+
+
+def _is_edited(one: Decision, new: AdrRecord | None) -> bool:
+    """Whether the record of the next version is the same, edited, and no other that took its place."""
+    return new is not None and (mark_in(new) == one.id or new.title == one.text.partition("\n")[0])
 
 
 def _followed(book: Book, drafts: Mapping[str, _Draft]) -> Iterator[Bond]:
@@ -108,11 +153,10 @@ def _label(record: AdrRecord) -> str:
     return record.title if record.number is None else f"{record.number}. {record.title}"
 
 
-def _written(draft: _Draft, force: Force, links: Sequence[AdrLink], form: str) -> str:
-    status = _status(draft, force, links)
+def _written(draft: _Draft, status: str, links: Sequence[AdrLink], form: str) -> str:
     record = replace(draft.record, status=status, links=(*draft.record.links, *links))
     if not draft.text:
-        return marked(write_adr(record, form), draft.decision.id)
+        return marked(write_adr(record, form), draft.decision.id, draft.decision.unit.level)
     if form and form != draft.record.form:
         return write_adr(record, form)
     if not links and status == draft.record.status:

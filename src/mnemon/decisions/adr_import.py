@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mnemon.decisions.adr_matter import reason_of, text_of
+from mnemon.decisions.adr_matter import level_in, reason_of, text_of
 from mnemon.decisions.adr_succession import Bond, Force, bonds, places
 from mnemon.model.decision import RelationType
 from mnemon.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from mnemon.decisions.adr_book import AdrFile, Book
     from mnemon.decisions.adr_succession import Place
@@ -36,25 +36,35 @@ class End:
 
 @value
 class Step:
-    """What becomes of one file: the acts, in order, and the note on it. `known` is the decision made of it before."""
+    """What becomes of one file: the acts, in order, and the note on it. `known` is the decision made of it before.
+
+    When they and the steps of `newer` are done, the file is read; unless it `is_left` to others.
+    """
 
     name: str
-    known: str | None
+    known: Decision | None
     acts: tuple[Decide | Bond | End, ...]
     note: str
+    newer: tuple[str, ...]
+    is_left: bool = False
 
 
 @value
 class Plan:
-    """`standing` gives for each record the decision that stands for it before the first step."""
+    """`standing` gives for each record the decision that stands for it before the first step; `gone` are the names of
+    files that the folder lacks, and what is in force of them."""
 
     standing: dict[str, str]
     steps: tuple[Step, ...]
     bonds: tuple[Bond, ...]
+    gone: tuple[tuple[str, Decision], ...]
 
 
-def import_plan(files: Mapping[str, AdrFile], book: Book) -> Plan:
-    """How a memory comes to hold what a folder says. A file that says nothing new changes nothing that came later."""
+def import_plan(files: Mapping[str, AdrFile], book: Book, names: Collection[str]) -> Plan:
+    """How a memory comes to hold what a folder says, whose files are `names`, records or not.
+
+    A file that says nothing new changes nothing that came later.
+    """
     records = {name: file.record for name, file in files.items()}
     known = book.known(files)
     planning = _Planning(files, book, known, _held(known, book))
@@ -63,7 +73,9 @@ def import_plan(files: Mapping[str, AdrFile], book: Book) -> Plan:
     # Who supersedes whom is what the steps are about.
     stated = [bond for bond in bonds(records) if bond.type is not RelationType.SUPERSEDES]
     ordered = sorted(stated, key=lambda bond: (bond.source, bond.type, bond.target))
-    return Plan(standing=standing, steps=steps, bonds=tuple(ordered))
+    # A folder of which nothing is known is another one.
+    gone = book.gone(names, known.values()) if known else ()
+    return Plan(standing=standing, steps=steps, bonds=tuple(ordered), gone=tuple(gone))
 
 
 def _held(known: Mapping[str, Decision], book: Book) -> dict[str, Decision]:
@@ -115,7 +127,8 @@ class _Planning:
         # What took its place ends it in its own step: the next version does so by itself.
         if place.force is not Force.HOLDS and not place.newer and self._may_end(name):
             acts.append(self._end(name, place.why))
-        return Step(name=name, known=None if known is None else known.id, acts=tuple(acts), note=note)
+        is_left = known is None and decide is None and place.force is not Force.NEVER
+        return Step(name=name, known=known, acts=tuple(acts), note=note, newer=place.newer, is_left=is_left)
 
     def _decide(self, place: Place) -> tuple[Decide | None, str]:
         """Whether something is to be decided anew, and what there is to say of the file."""
@@ -124,13 +137,15 @@ class _Planning:
         if force is Force.NEVER:
             return None, f"{told}, kept as evidence"
         if name not in self._known:
+            if level := level_in(file.record):
+                return None, f"holds in a {level} that is not seen from here: not decided"
             base = place.base if place.base in self._in_force else None
             note = "decided" if base is None else f"the next version of {base}"
             return self._decided(file, base), note if force is Force.HOLDS else told
         if force is Force.ENDED:
             return None, told
         held = self.held.get(name)
-        if not self._is_news(file) or (held is not None and self._book.says(held, file)):
+        if not self._is_news(name) or (held is not None and self._book.says(held, file)):
             is_same = held is not None and held.id == self._known[name].id
             return None, "unchanged" if is_same else "unchanged, and decided otherwise since"
         return self._decided(file, None if held is None else name), "decided anew" if held is None else "revised"
@@ -139,19 +154,18 @@ class _Planning:
     def _decided(file: AdrFile, revises: str | None) -> Decide:
         return Decide(name=file.name, text=text_of(file.record), reason=reason_of(file.record), revises=revises)
 
-    def _is_news(self, file: AdrFile) -> bool:
-        """Whether a file says what it did not before; what was exported or renamed is compared with its decision."""
-        if self._book.is_seen(file.name):
-            return self._book.is_news(file)
-        return not self._book.says(self._known[file.name], file)
+    def _is_news(self, name: str) -> bool:
+        return self._book.is_news(self._files[name], self._known.get(name))
 
     def _may_end(self, name: str, by: str = "") -> bool:
         """Whether the folder has a say in what is in force of a record: not if that was decided here since."""
         if name not in self._in_force:
             return False
         known, held = self._known.get(name), self.held.get(name)
-        is_own = known is None or held is None or held.id == known.id
-        return is_own or any(self._book.is_news(self._files[each]) for each in (name, by) if each)
+        if known is None or held is None or held.id == known.id or self._is_news(name):
+            return True
+        # What takes its place may have been decided without ending it.
+        return bool(by) and (self._is_news(by) or held.id < self._book.read_at(self._files[by], self._known.get(by)))
 
     def _end(self, name: str, why: str) -> End:
         self._in_force.discard(name)

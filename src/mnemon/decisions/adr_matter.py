@@ -11,6 +11,7 @@ from mnemon.decisions.adr_words import plain_name
 from mnemon.decisions.adr_write import write_adr
 from mnemon.lazy import Lazy
 from mnemon.model.decision import SUMMARY_CHARS_MAX, Reason
+from mnemon.model.scope import Level
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ else:
     re = Lazy("re")
 
 _TITLE_CHARS_MAX = 120
+_SUCCESSION = frozenset({"supersedes", "superseded_by"})
 
 
 def text_of(record: AdrRecord) -> str:
@@ -71,15 +73,28 @@ def matter_of(record: AdrRecord) -> Matter:
     return (*fields, *own)
 
 
-def marked(text: str, decision_id: str) -> str:
-    """The text of a record with a remark below its title, by which the decision is known again."""
-    return _title_line().sub(lambda found: f"{found[0]}\n\n<!-- mnemon: {decision_id} -->", text, count=1)
+def said_in(record: AdrRecord) -> Matter:
+    """What a record decides, and whether it holds: what a reader of it would act upon."""
+    replaced = {(link.relation, link.target) for link in record.links if link.relation in _SUCCESSION}
+    return matter_of(record), record.status, frozenset(replaced)
+
+
+def marked(text: str, decision_id: str, level: Level = Level.PROJECT) -> str:
+    """The text of a record with a remark below its title, by which the decision is known again, and where it holds."""
+    mark = decision_id if level >= Level.PROJECT else f"{decision_id} {level}"
+    return _title_line().sub(lambda found: f"{found[0]}\n\n<!-- mnemon: {mark} -->", text, count=1)
 
 
 def mark_in(record: AdrRecord) -> str | None:
     """The id of the decision that a record was written from, if it tells."""
     found = _mark().search(record.preamble)
     return found[1] if found else None
+
+
+def level_in(record: AdrRecord) -> str:
+    """The level of the decision that a record was written from, if that was no project's."""
+    found = _mark().search(record.preamble)
+    return found[2] or "" if found else ""
 
 
 def _titled(line: str) -> str:
@@ -98,4 +113,4 @@ def _title_line() -> re.Pattern[str]:
 
 @cache
 def _mark() -> re.Pattern[str]:
-    return re.compile(r"<!-- mnemon: ([0-9A-Za-z-]{1,64}) -->")
+    return re.compile(r"<!-- mnemon: ([0-9A-Za-z-]{1,64})(?: (task|worktree))? -->")

@@ -80,9 +80,7 @@ _STATUSES = {
     "superseded in part, partially replaced, partly replaced, 일부 대체, 일부 대체됨, 부분 대체, 부분 대체됨",
     "to be deprecated": "deprecation pending, deprecation planned, pending deprecation, scheduled for deprecation",
     "deferred": "deferred, 보류",
-    **dict.fromkeys(
-        ["approved", "adopted", "rfc", "wip", "abandoned", "postponed", "declined"], ""
-    ),
+    **dict.fromkeys(["approved", "adopted", "rfc", "wip", "abandoned", "postponed", "declined"], ""),
     **dict.fromkeys(["obsolete", "retired", "expired", "archived", "provisional"], ""),
 }
 # Words that say no more beside a status, that may stand before it, and after which a line that began with it goes on.
@@ -96,8 +94,10 @@ _BESIDE_STATUS = {
 _ENDINGS = ("", "됨", "된", "함", "되었음", "되었다", "되었습니다", "됐음", "됐다", "하였음", "했음", " 완료")
 # What a status is said with that has not come yet: "to be deprecated" still holds, "승인 대기" does not hold so far.
 _TO_COME = ("to be", "soon to be", "about to be", "will be", "not yet")
-_KOREAN_TO_COME = ("대기", "대기중", "대기 중", "예정", "예정임", "전", "필요", "요청", "요청중", "요청 중")
-_KOREAN_TO_COME += ("검토", "검토중", "검토 중", "논의", "논의중", "논의 중", "진행중", "진행 중")
+_KOREAN_TO_COME = (
+    *("대기", "대기중", "대기 중", "예정", "예정임", "전", "필요", "요청", "요청중", "요청 중", "진행중", "진행 중"),
+    *("검토", "검토중", "검토 중", "논의", "논의중", "논의 중"),
+)
 # The record was decided: it holds, or it held once. Any other was never in force.
 _IN_FORCE = frozenset({"", "accepted", "approved", "adopted", "implemented", "active", "decided", "done", "final"})
 _IN_FORCE |= {"in effect", "partially superseded", "to be deprecated"}

@@ -179,23 +179,23 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
 
 def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
     """What this proposal, or what was given the same key, became already: the decision has the proposal's id."""
-    what, event = f"Proposal {proposal.id}", next(act.transaction.events_of_subject(proposal.id), None)
+    what = f"Proposal {proposal.id} was committed before"
+    event = next(act.transaction.events_of_subject(proposal.id), None)
     if event is None and proposal.key is not None:
-        what = f"Key {proposal.key!r}"
+        what = f"Key {proposal.key!r} was used before"
         event = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), proposal.key)
     if event is None:
         return None
     unit = act.transaction.unit(event.subject or "")
     if unit is None or standing_of(unit) is None or not _is_visible(unit, act.presence):
         raise Conflict(
-            f"{what} already stands for event {event.id}, and what came of it is gone, no decision, or not to be seen"
-            " from here.",
+            f"{what}, and what came of it is gone, no decision, or not to be seen from here.",
             hint="Propose again, with a new key; nothing was stored.",
         )
     if not _says(event, proposal):
         raise Conflict(
-            f"{what} already stands for decision {unit.id}, which says something else.",
-            hint="Use a new key for a new decision; nothing was stored.",
+            f"{what}, for decision {unit.id}, which says something else.",
+            hint="Propose again, with a new key; nothing was stored.",
             current=unit,
         )
     return Decision(unit)
@@ -205,9 +205,9 @@ def _says(event: Event, proposal: DecisionProposal) -> bool:
     """Whether the event that made a decision says what the proposal does; what it rests on may be worded anew."""
     born = (event.payload or {}).get("unit", {})
     told = born.get("attributes", {})
-    said = [born.get("content"), told.get("root"), {**told.get("reason", {}), "override": None}]
-    root = event.subject if proposal.revises is None else proposal.revises
-    given = [proposal.text, root, {**proposal.reason.to_json(), "override": None}]
+    revises = told.get("root") if born.get("supersedes") else None
+    said = [born.get("content"), revises, {**told.get("reason", {}), "override": None}]
+    given: list[Any] = [proposal.text, proposal.revises, {**proposal.reason.to_json(), "override": None}]
     if proposal.revises is None:
         # A revision takes these from what is in force, which may be another version by now.
         said += [born.get("domain"), born.get("scope"), told.get("strength")]

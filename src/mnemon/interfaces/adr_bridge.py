@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 
-from mnemon.decisions.adr import is_name_of_record, record_in
+from mnemon.decisions.adr import is_name_of_record, read_adr, record_in
 from mnemon.decisions.adr_book import AdrFile, Book, tags_for
 from mnemon.decisions.adr_export import folder_of
 from mnemon.decisions.adr_import import Decide, End, import_plan
 from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemon.model.scope import Level
 from mnemon.model.value import replace, value
+from mnemon.model.verdict import Verdict
 from mnemon.text.secrets import redacted
 
 TYPE_CHECKING = False
@@ -36,43 +37,48 @@ class AdrOutcome:
     note: str
 
 
-def import_folder(seat: Seat, folder: str, progress: Callable[[int], None] | None = None) -> list[AdrOutcome]:
-    """Take over every record of a folder. Who imports it again, from wherever, changes only what the files say anew."""
-    files, outcomes = _read(folder)
+def import_folder(
+    seat: Seat, folder: str, progress: Callable[[int], None] | None = None, *, override: str | None = None
+) -> list[AdrOutcome]:
+    """Take over every record of a folder. Who imports it again, from wherever, changes only what the files say anew.
+
+    What the guardian blocks is done if a person says why (`override`); what was not done is tried again next time.
+    """
+    names = _names_in(folder)
+    files, outcomes = _read(folder, names)
     book = Book(_units(seat, "evidence"), _units(seat, "decision"))
-    kept: dict[str, AdrFile] = {}
-    for name, file in files.items():
-        try:
-            evidence = book.evidence_of(name, file.text) or ("" if book.is_own(file) else _keep(seat, file))
-            kept[name] = replace(file, evidence=evidence)
-        except InvalidInput as error:
-            outcomes.append(AdrOutcome(name, None, f"not taken over: {error.message}"))
-    plan = import_plan(kept, book)
-    work = _Import(seat, kept, plan.standing)
+    plan = import_plan(files, book, names)
+    work = _Import(seat, files, book, plan.standing, override)
     for number, step in enumerate(plan.steps, start=1):
         outcomes.append(work.taken(step))
         if progress is not None:
             progress(number)
-    troubles = {bond.source: trouble for bond in plan.bonds if (trouble := work.related(bond))}
-    return [replace(one, note=f"{one.note}; {troubles[one.name]}") if one.name in troubles else one for one in outcomes]
+    troubles = {step.name: trouble for step in plan.steps if (trouble := work.read(step))}
+    troubles |= {bond.source: trouble for bond in plan.bonds if (trouble := work.related(bond))}
+    outcomes = [
+        replace(one, note=f"{one.note}; {troubles[one.name]}") if one.name in troubles else one for one in outcomes
+    ]
+    return outcomes + [AdrOutcome(name, one.id, "no longer in the folder; still in force") for name, one in plan.gone]
 
 
-def _read(folder: str) -> tuple[dict[str, AdrFile], list[AdrOutcome]]:
-    """The records of a folder, and what could not be read."""
+def _names_in(folder: str) -> list[str]:
     try:
-        names = sorted(os.listdir(folder))
+        return sorted(os.listdir(folder))
     except OSError as error:
         raise InvalidInput(
             f"{folder!r} can't be read: {error.strerror}.", hint="Give a folder of Markdown files."
         ) from None
+
+
+def _read(folder: str, names: list[str]) -> tuple[dict[str, AdrFile], list[AdrOutcome]]:
+    """The records of a folder, and what could not be read."""
     files: dict[str, AdrFile] = {}
     unread = []
     for name in names:
-        path = os.path.join(folder, name)
-        if not name.lower().endswith((".md", ".markdown")) or not is_name_of_record(name) or not os.path.isfile(path):
+        if not _may_be_record(folder, name):
             continue
         try:
-            text = _text(path)
+            text = _text(os.path.join(folder, name))
         except (OSError, ValueError) as error:
             unread.append(AdrOutcome(name, None, f"not read: {error}"))
             continue
@@ -82,16 +88,17 @@ def _read(folder: str) -> tuple[dict[str, AdrFile], list[AdrOutcome]]:
     return files, unread
 
 
+def _may_be_record(folder: str, name: str) -> bool:
+    is_markdown = name.lower().endswith((".md", ".markdown")) and is_name_of_record(name)
+    return is_markdown and os.path.isfile(os.path.join(folder, name))
+
+
 def _text(path: str) -> str:
     """The file as the memory would keep it, which keeps no secrets."""
     if os.path.getsize(path) > _FILE_BYTES_MAX:
         raise ValueError(f"it has more than {_FILE_BYTES_MAX} bytes")
     with open(path, encoding="utf-8", newline="") as file:
         return redacted(file.read())[0]
-
-
-def _keep(seat: Seat, file: AdrFile) -> str:
-    return seat.decisions.add_evidence(file.text, tags=tags_for(file.name), level=Level.PROJECT).id
 
 
 def _units(seat: Seat, kind: str) -> Iterator[Unit]:
@@ -104,35 +111,73 @@ def _units(seat: Seat, kind: str) -> Iterator[Unit]:
 class _Import:
     """An import at work: `standing` is the decision that stands for each record by now."""
 
-    def __init__(self, seat: Seat, files: dict[str, AdrFile], standing: dict[str, str]) -> None:
+    def __init__(
+        self, seat: Seat, files: dict[str, AdrFile], book: Book, standing: dict[str, str], override: str | None
+    ) -> None:
         self._seat = seat
         self._files = files
+        self._book = book
         self._standing = dict(standing)
+        self._override = override
+        self._decided: set[str] = set()
+        self._undone: set[str] = set()
 
     def taken(self, step: Step) -> AdrOutcome:
         """One step, as far as it is allowed: what somebody changed meanwhile, or guards, is left to them."""
-        made, note = step.known, step.note
+        made, note = None if step.known is None else step.known.id, step.note
+        try:
+            evidence = self._evidence(step)
+        except InvalidInput as error:
+            self._undone.add(step.name)
+            return AdrOutcome(step.name, made, f"not taken over: {error.message}")
         try:
             for act in step.acts:
                 if isinstance(act, Decide):
-                    made = self._standing[step.name] = self._decide(act)
+                    made = self._standing[step.name] = self._decide(act, evidence)
+                    self._decided.add(step.name)
                 elif isinstance(act, End):
                     self._seat.reject(self._standing[act.name], act.why)
                 else:
                     self.related(act)
         except (Conflict, InvalidInput, NotAllowed, NotFound) as error:
+            self._undone.add(step.name)
             note = f"{note}; not done: {error.message}"
         return AdrOutcome(step.name, made, note)
 
-    def _decide(self, act: Decide) -> str:
-        desk, file = self._seat.decisions, self._files[act.name]
-        proposal = desk.propose(
-            act.text,
-            reason=act.reason,
-            evidence=[file.evidence or _keep(self._seat, file)],
-            revises=None if act.revises is None else self._standing.get(act.revises),
-        )
-        return desk.commit(proposal).id
+    def _evidence(self, step: Step) -> str:
+        """What the file is kept in that something is to be decided from, and before that, that it was renamed."""
+        if not any(isinstance(act, Decide) for act in step.acts):
+            return ""
+        file, source = self._files[step.name], None if step.known is None else self._book.source_of(step.known)
+        if source is not None and source.name != file.name:
+            self._keep(file.name, source.text, self._book.read_at(file, step.known))
+        return self._book.evidence_of(file.name, file.text) or self._keep(file.name, file.text)
+
+    def _decide(self, act: Decide, evidence: str) -> str:
+        desk = self._seat.decisions
+        revises = None if act.revises is None else self._standing.get(act.revises)
+        proposal = desk.propose(act.text, reason=act.reason, evidence=[evidence], revises=revises)
+        is_blocked = proposal.guardian.type is Verdict.BLOCK
+        return desk.commit(proposal, override=self._override if is_blocked else None).id
+
+    def read(self, step: Step) -> str:
+        """Keep what a file says as what it said last, once all is done that it asks for; gives what forbids it.
+
+        What was decided from it tells that by itself.
+        """
+        file = self._files[step.name]
+        if step.is_left or step.name in self._decided or self._undone.intersection((step.name, *step.newer)):
+            return ""
+        if self._book.is_read(file) or (not step.acts and self._book.is_own(file)):
+            return ""
+        try:
+            self._keep(file.name, file.text, self._book.read_at(file, step.known))
+        except InvalidInput as error:
+            return f"not taken over: {error.message}"
+        return ""
+
+    def _keep(self, name: str, text: str, after: str | None = None) -> str:
+        return self._seat.decisions.add_evidence(text, tags=tags_for(name, after), level=Level.PROJECT).id
 
     def related(self, bond: Bond) -> str:
         """Relate two records, where something is in force of both and not the same; gives what forbids it."""
@@ -150,27 +195,30 @@ class _Import:
 # The other way
 
 
-def export_folder(seat: Seat, folder: str, form: str = "") -> list[str]:
-    """Write every decision that this seat sees as a record; what was imported keeps its text, but for its status."""
+def export_folder(seat: Seat, folder: str, form: str = "") -> list[AdrOutcome]:
+    """Write every decision that this seat sees as a record; what was imported keeps its text, but for its status.
+
+    A file that somebody changed since is left as it is.
+    """
     book = Book(_units(seat, "evidence"), _units(seat, "decision"))
-    files = {name: text.encode() for name, text in folder_of(book, _relations(seat, book), form).items()}
     try:
         os.makedirs(folder, exist_ok=True)
-        for name, content in files.items():
-            _refuse_other(os.path.join(folder, name), content)
-        for name, content in files.items():
-            with open(os.path.join(folder, name), "wb") as file:
-                file.write(content)
+        there = {name: _as_it_is(folder, name) for name in _names_in(folder) if _may_be_record(folder, name)}
+        sheets = folder_of(book, _relations(seat, book), form, there)
+        for sheet in sheets:
+            if not sheet.is_other:
+                with open(os.path.join(folder, sheet.name), "wb") as file:
+                    file.write(sheet.text.encode())
     except OSError as error:
         raise InvalidInput(f"{folder!r} can't be written: {error.strerror}.", hint="Choose another folder.") from None
-    return sorted(files)
+    left = "left as it is: it was changed there since; import it first"
+    return [AdrOutcome(one.name, one.decision, left if one.is_other else "written") for one in sheets]
 
 
-def _refuse_other(path: str, content: bytes) -> None:
-    if os.path.exists(path):
-        with open(path, "rb") as file:
-            if file.read() != content:
-                raise InvalidInput(f"{path!r} exists and says something else.", hint="Export to an empty folder.")
+def _as_it_is(folder: str, name: str) -> AdrFile:
+    with open(os.path.join(folder, name), encoding="utf-8", errors="replace", newline="") as file:
+        text = file.read()
+    return AdrFile(name=name, text=text, record=read_adr(text, name))
 
 
 def _relations(seat: Seat, book: Book) -> Iterator[Relation]:

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mnemon.model.decision import Decision, DecisionProposal, Impact, ImpactNode, Loaded, Relation
+    from mnemon.model.decision import Decision, DecisionProposal, GuardianVerdict, Impact, ImpactNode, Loaded, Relation
     from mnemon.model.unit import Unit
 
 FORMATS = ("tree", "mermaid", "dot", "json")
@@ -74,11 +74,14 @@ def proposal(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
         f"{'revises ' + given.base.id if given.base else 'new'}: {quoted(given.text)}",
         f"{given.strength} · {clean(given.domain)} · {given.level}",
         f"because {given.reason.type}: {clean(given.reason.summary)}",
-        f"guardian: {given.guardian.type}",
-        *(f"  {clean(reason)}" for reason in given.guardian.reasons),
+        guardian(given.guardian),
     ]
     reaches = tree_lines(given.blast_radius, known)
     return "\n".join([*lines, *(["reaches:", *reaches] if reaches else [])])
+
+
+def guardian(given: GuardianVerdict) -> str:
+    return "\n".join([f"guardian: {given.type}", *(f"  {clean(reason)}" for reason in given.reasons)])
 
 
 def tree(root: str, given: Impact, known: Mapping[str, Decision]) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mnemon.ledger.act import Act
     from mnemon.model.actor import Actor
     from mnemon.model.decision import GuardianVerdict
-    from mnemon.model.event import Event
     from mnemon.model.presence import Presence
     from mnemon.model.unit import Unit
     from mnemon.policy.permissions import Policy
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 RULE = "D11"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
+_RETURNING = frozenset({EventType.UNIT_APPROVED, EventType.UNIT_REVIVED})
 
 
 def held(reader: Reader, presence: Presence, roots: Iterable[str]) -> list[Decision]:
@@ -88,21 +88,26 @@ def let_leave(act: Act, unit: Unit) -> None:
 
 def let_return(act: Act, unit: Unit) -> None:
     """Refuse to put back what a person took out of force, where the guardian guards it: a person's no stands."""
-    left = departure(act.transaction, unit)
-    if left is None or left.actor.kind is not ActorKind.HUMAN or act.presence.actor.kind is ActorKind.HUMAN:
+    if standing_of(unit) is None or act.presence.actor.kind is ActorKind.HUMAN:
         return
-    if standing_of(unit) is None:
+    person = _who_took_out(act.transaction, unit)
+    if person is None:
         return
     base = Decision(unit)
     if parting(base, binding(act.transaction, act.presence, base)).type is Verdict.BLOCK:
         raise NotAllowed(
-            f"{act.presence.actor} may not put decision {unit.id} back in force: {left.actor} took it out (rule {RULE}).",
+            f"{act.presence.actor} may not put decision {unit.id} back in force: {person} took it out (rule {RULE}).",
             rule=RULE,
-            hint="A person can approve it.",
+            hint="A person can revive it.",
         )
 
 
-def departure(reader: Reader, unit: Unit) -> Event | None:
-    """The event that took a unit out of recall last."""
-    left = [event for event in reader.events_of_subject(unit.id) if event.type in _LEAVING]
-    return left[-1] if left else None
+def _who_took_out(reader: Reader, unit: Unit) -> Actor | None:
+    """The person who took a unit out of recall since it last came back, whoever did so once more after them."""
+    person = None
+    for event in reader.events_of_subject(unit.id):
+        if event.type in _RETURNING:
+            person = None
+        elif event.type in _LEAVING and event.actor.kind is ActorKind.HUMAN:
+            person = event.actor
+    return person

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemon.errors import InvalidInput, NotAllowed
-from mnemon.ledger.guarding import departure, let_leave, let_return
+from mnemon.ledger.guarding import let_leave, let_return
 from mnemon.ledger.standing import change, check_citations, credit, raise_by_evidence, signal
 from mnemon.model.actor import ActorKind
 from mnemon.model.citation import OF_CODE, Citation
@@ -102,8 +102,9 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 
 def _was_rejected(act: Act, unit: Unit) -> bool:
     """Whether it was a rejection that archived the unit."""
-    left = departure(act.transaction, unit)
-    return left is not None and left.type is EventType.UNIT_REJECTED
+    leaving = {EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED}
+    left = [event.type for event in act.transaction.events_of_subject(unit.id) if event.type in leaving]
+    return bool(left) and left[-1] is EventType.UNIT_REJECTED
 
 
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:

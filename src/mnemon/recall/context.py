@@ -85,23 +85,23 @@ def packed(found: Found, budget: int, count: Callable[[str], int], now: datetime
     left_out: list[Recalled] = []
     used = count(fenced([]))
     unasked_left = budget // _UNASKED_SHARE
-    reserved = 0
     for item in found.items:
         told = entry(head_of(item, now), item.unit.content)
         cost = count(told)
         is_spare = _is_spare(item)
-        if item.tier >= TIER_NORMAL and not reserved and (missing := _binding(left_out)):
-            reserved = count(_counted(missing))
-        if used + cost + reserved <= budget and (not is_spare or cost <= unasked_left):
+        if used + cost <= budget and (not is_spare or cost <= unasked_left):
             used += cost
             unasked_left -= cost if is_spare else 0
             chosen.append((item, told))
         else:
             left_out.append(item)
+    missing = [item.unit.id for item in left_out if _binds(item)]
     # Counts of parts need not add up to that of the whole, and the whole has to fit.
-    while chosen and count(fenced([told for _, told in chosen])) > budget:
-        left_out.append(chosen.pop()[0])
-    text = _text([told for _, told in chosen], _binding(left_out), lambda text: count(text) <= budget)
+    while chosen and count(_least(chosen, missing)) > budget:
+        item, _ = chosen.pop()
+        left_out.append(item)
+        missing += [item.unit.id] if _binds(item) else []
+    text = _text([told for _, told in chosen], missing, lambda text: count(text) <= budget)
     over = f"over the budget of {budget} tokens"
     return Pack(
         text=text,
@@ -116,8 +116,14 @@ def packed(found: Found, budget: int, count: Callable[[str], int], now: datetime
     )
 
 
-def _binding(items: Sequence[Recalled]) -> list[str]:
-    return [item.unit.id for item in items if item.tier < TIER_NORMAL]
+def _binds(item: Recalled) -> bool:
+    return item.tier < TIER_NORMAL
+
+
+def _least(chosen: Sequence[tuple[Recalled, str]], missing: Sequence[str]) -> str:
+    """What has to fit: what was chosen, and how many rules were not, unless a rule would have to go for that."""
+    entries = [told for _, told in chosen]
+    return fenced([*entries, _counted(missing)] if missing and not _binds(chosen[-1][0]) else entries)
 
 
 def _text(entries: list[str], missing: Sequence[str], fits: Callable[[str], bool]) -> str:

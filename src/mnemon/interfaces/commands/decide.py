@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mnemon.errors import InvalidInput, NotFound
+from mnemon.errors import InvalidInput, MnemonError, NotFound
 from mnemon.interfaces import decision_text
 from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
 from mnemon.interfaces.given import text_given
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mnemon.decisions import Decisions
+    from mnemon.interfaces.adr_bridge import AdrOutcome
     from mnemon.interfaces.command import Call
     from mnemon.memory import Seat
     from mnemon.model.decision import Decision, DecisionProposal, Impact
 
 _ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
-_NOT_COMMITTED = "Nothing was committed."
 _TYPES = "consistency, risk, security, performance, ux, maintainability, other"
 
 
@@ -37,7 +37,7 @@ def _decide_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--domain", help="what it is about (default: global; a revision keeps its own)")
     parser.add_argument("--level", help="project (default), task, worktree or org")
     parser.add_argument("--revises", metavar="ID", help="the decision of which this is the next version")
-    parser.add_argument("--override", metavar="WHY", help="commit although the guardian blocks it; for a person")
+    parser.add_argument("--override", metavar="WHY", help="commit although the guardian blocks it")
     parser.add_argument("--dry-run", action="store_true", help="show the proposal and commit nothing")
     parser.add_argument("--yes", action="store_true", help="commit without asking")
 
@@ -46,7 +46,32 @@ class _LeftError(Exception):
     """Whoever was asked went away."""
 
 
-def _asked(question: str) -> str:
+class _Questions:
+    """Asks whoever sits at the terminal, and keeps the answers: what was typed is not typed twice."""
+
+    def __init__(self) -> None:
+        self._flags: list[str] = []
+        self._text: list[str] = []
+
+    def asked(self, question: str, flag: str = "") -> str:
+        """The answer, kept as the value of an option, or as what is decided if no option is named."""
+        answer = _answered(question)
+        if answer and flag:
+            self._flags += [f"{flag}={answer}"] if answer.startswith("-") else [flag, answer]
+        elif answer:
+            self._text = ["--", answer] if answer.startswith("-") else [answer]
+        return answer
+
+    def again(self) -> str:
+        """The command line that says it all at once; nothing if nothing was typed."""
+        from shlex import join
+
+        if not self._flags and not self._text:
+            return ""
+        return f"\nTo go on from here: {join(['mnemon', *sys.argv[1:], *self._flags, *self._text])}"
+
+
+def _answered(question: str) -> str:
     try:
         return input(question).strip()
     except (EOFError, KeyboardInterrupt):
@@ -55,39 +80,71 @@ def _asked(question: str) -> str:
 
 
 def _decide(call: Call) -> Answer:
-    options = call.options
-    asking = at_terminal(sys.stdin) and at_terminal(sys.stdout) and not options.json
+    options, desk = call.options, call.seat.decisions
+    if not (at_terminal(sys.stdin) and at_terminal(sys.stdout)) or options.json:
+        return _settled(desk, options, _proposed(desk, options, None), None)
+    _check_first(desk, options)
+    questions = _Questions()
     try:
-        proposal = _proposed(call.seat.decisions, options, asking)
-        return _settled(call.seat.decisions, options, proposal, asking)
+        return _settled(desk, options, _proposed(desk, options, questions), questions)
     except _LeftError:
-        return Answer(data=None, text=lambda: _NOT_COMMITTED, exit_code=REFUSED)
+        return _let_go(None, questions)
+    except MnemonError:
+        if typed := questions.again():
+            print(typed, file=sys.stderr)
+        raise
 
 
-def _settled(desk: Decisions, options: Namespace, proposal: DecisionProposal, asking: bool) -> Answer:
+def _check_first(desk: Decisions, options: Namespace) -> None:
+    """Tell what is wrong with the options, and who may not commit it, before anybody is asked for the rest."""
+    snapshots = options.snapshot or ([] if options.evidence else ["?"])
+    draft = _proposal(desk, options, "?", options.type or "other", options.reason or "?", snapshots)
+    if not options.dry_run:
+        desk.check(draft)
+    if draft.guardian.type == "BLOCK":
+        print(decision_text.guardian(draft.guardian))
+
+
+def _settled(desk: Decisions, options: Namespace, proposal: DecisionProposal, questions: _Questions | None) -> Answer:
     """What becomes of a proposal: shown, committed, or let go of; until it is committed nothing is stored."""
     known = _known(desk, proposal.blast_radius)
     if options.dry_run:
         code = REFUSED if proposal.guardian.type == "BLOCK" else DONE
         return Answer(data=proposal, text=lambda: decision_text.proposal(proposal, known), exit_code=code)
-    if asking and not options.yes:
+    override = options.override
+    if questions is not None and not options.yes:
         print(decision_text.proposal(proposal, known))
-        if _asked("Commit it? [y/N] ").lower() not in {"y", "yes"}:
-            return Answer(data=proposal, text=lambda: _NOT_COMMITTED, exit_code=REFUSED)
-    decided = desk.commit(proposal, override=options.override)
+        if proposal.guardian.type == "BLOCK" and not override:
+            override = questions.asked("Why commit it all the same? (nothing: don't) ", "--override")
+            if not override:
+                return _let_go(proposal, questions)
+        elif _answered("Commit it? [y/N] ").lower() not in {"y", "yes"}:
+            return _let_go(proposal, questions)
+    decided = desk.commit(proposal, override=override)
     return Answer(data=decided, text=lambda: f"decided\n\n{decision_text.decision(decided)}")
 
 
-def _proposed(desk: Decisions, options: Namespace, asking: bool) -> DecisionProposal:
+def _let_go(proposal: DecisionProposal | None, questions: _Questions) -> Answer:
+    return Answer(data=proposal, text=lambda: f"Nothing was committed.{questions.again()}", exit_code=REFUSED)
+
+
+def _proposed(desk: Decisions, options: Namespace, questions: _Questions | None) -> DecisionProposal:
     """The proposal that the options, and the answers of whoever sits at the terminal, make."""
-    text = _asked("What is decided? ") if options.text is None and asking else text_given(options.text)
-    type = options.type or (_asked(f"Why? One of {_TYPES}: ") if asking else None)
-    reason = options.reason or (_asked("In a sentence: ") if asking else None)
+    ask = questions.asked if questions is not None else None
+    text = ask("What is decided? ") if options.text is None and ask else text_given(options.text)
+    type = options.type or (ask and ask(f"Why? One of {_TYPES}: ", "--type"))
+    reason = options.reason or (ask and ask("In a sentence: ", "--reason"))
     if not type or not reason:
         raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
     snapshots = list(options.snapshot)
-    if asking and not options.evidence and not snapshots:
-        snapshots = [_asked("What does it rest on? (quoted word for word) ")]
+    if ask and not options.evidence and not snapshots:
+        snapshots = [ask("What does it rest on? (quoted word for word) ", "--snapshot")]
+    return _proposal(desk, options, text, type, reason, snapshots)
+
+
+def _proposal(
+    desk: Decisions, options: Namespace, text: str, type: str, reason: str, snapshots: list[str]
+) -> DecisionProposal:
     return desk.propose(
         text,
         reason={"type": type, "summary": reason, "tradeoff": options.tradeoff},
@@ -155,6 +212,7 @@ def _decisions_arguments(parser: ArgumentParser) -> None:
         "--form", default="", metavar="FORM", help="export: nygard or madr (default: as imported, else nygard)"
     )
     parser.add_argument("--drop", action="store_true", help="relate: take the relation back")
+    parser.add_argument("--override", metavar="WHY", help="relate --drop, import: why, although the guardian blocks it")
 
 
 def _decisions(call: Call) -> Answer:
@@ -203,7 +261,10 @@ def _load(seat: Seat, options: Namespace) -> Answer:
 def _relate(seat: Seat, options: Namespace) -> Answer:
     desk = seat.decisions
     source, relation, target = options.arguments
-    (desk.unrelate if options.drop else desk.relate)(source, relation, target)
+    if options.drop:
+        desk.unrelate(source, relation, target, override=options.override)
+    else:
+        desk.relate(source, relation, target)
     found = desk.relations(source)
     return Answer(data=found, text=lambda: decision_text.relations(found))
 
@@ -238,18 +299,19 @@ def _import(seat: Seat, options: Namespace) -> Answer:
     from mnemon.interfaces.progress import counted
 
     with counted("importing", "records") as progress:
-        outcomes = adr_bridge.import_folder(seat, options.arguments[0], progress)
-    rows = [(one.name, one.decision_id or "", one.note) for one in outcomes]
-    return Answer(
-        data=outcomes, text=lambda: table(("file", "id", "what"), rows, "There are no decision records there.")
-    )
+        outcomes = adr_bridge.import_folder(seat, options.arguments[0], progress, override=options.override)
+    return _records(outcomes, "There are no decision records there.")
 
 
 def _export(seat: Seat, options: Namespace) -> Answer:
     from mnemon.interfaces import adr_bridge
 
-    names = adr_bridge.export_folder(seat, options.arguments[0], options.form)
-    return Answer(data=names, text=lambda: "\n".join(names) or "Nothing is decided here.")
+    return _records(adr_bridge.export_folder(seat, options.arguments[0], options.form), "Nothing is decided here.")
+
+
+def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
+    rows = [(one.name, one.decision_id or "", one.note) for one in outcomes]
+    return Answer(data=outcomes, text=lambda: table(("file", "id", "what"), rows, none))
 
 
 _ACTS: dict[str, tuple[tuple[str, ...], Callable[[Seat, Namespace], Answer]]] = {
@@ -271,7 +333,8 @@ COMMANDS = {
         description=(
             "Make a decision, or the next version of one (--revises): what, why, and what it rests on. On a terminal\n"
             "what is missing is asked for, and what it would reach is shown before it is committed. Agents propose\n"
-            "(--dry-run); an orchestrator or a person commits. What the guardian blocks takes a person and --override."
+            "(--dry-run); an orchestrator or a person commits. What the guardian blocks takes --override and a\n"
+            "person, or below project scope whoever may write there."
         ),
         examples=(
             'mnemon decide "Retry at most thrice" --type risk --reason "it hammers the bank" --snapshot "incident 12"',
