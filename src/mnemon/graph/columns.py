@@ -6,6 +6,8 @@ the inverted index and without it, and after a graph was saved and loaded.
 
 from __future__ import annotations
 
+from math import exp
+
 from mnemon.graph.node import NodeType
 from mnemon.graph.rows import MARGIN, ROOM_MIN, Rows, doubled
 from mnemon.graph.state import MICROS_PER_MIN
@@ -26,9 +28,11 @@ else:
 
 _GAPS_MIN = 64
 _LN2 = 0.6931471805599453
-# A rank is computed in double precision, apart from what is too small to matter.
-_RANK_MARGIN = 1e-12
-_OLDEST_E_FOLDS = 40.0
+_OF_RECENCY = 0.5
+# Ranks are computed in double precision; so many e-folds of time cost so many of its sixteen digits.
+_E_FOLDS_MAX = 7.0
+_OLDEST_E_FOLDS = -40.0
+_RANK_MARGIN = 1e-9
 
 
 class Columns:
@@ -45,7 +49,9 @@ class Columns:
         self._gaps = 0
         # An act changes some nodes several times: each is written down once, when it is next asked for.
         self._changed: dict[str, Vertex] = {}
-        self._last = np.zeros(ROOM_MIN)
+        # Recency as of a moment: later it is less by one factor for all, so that it need not be computed anew.
+        self._as_of = 0
+        self._warmth = np.zeros(ROOM_MIN)
         self._worth = np.zeros(ROOM_MIN)
         self._evictable = np.zeros(ROOM_MIN, bool)
         self._rows = Rows(indexed=self._config.enable_inverted_index)
@@ -72,15 +78,15 @@ class Columns:
             number = self._number.get(vertex.id)
             if number is None:
                 number = self._admit(vertex)
-            self._last[number] = vertex.last
+            self._warmth[number] = self._warmth_of(vertex.last)
             self._worth[number] = worth(vertex.repeat, vertex.feedback)
             self._evictable[number] = not vertex.pinned and vertex.degree < self._config.protect_min_degree
         self._changed.clear()
 
     def _admit(self, vertex: Vertex) -> int:
         number = len(self._vertices)
-        if number == len(self._last):
-            self._last, self._worth = doubled(self._last), doubled(self._worth)
+        if number == len(self._warmth):
+            self._warmth, self._worth = doubled(self._warmth), doubled(self._worth)
             self._evictable = doubled(self._evictable)
         self._vertices.append(vertex)
         self._number[vertex.id] = number
@@ -155,6 +161,18 @@ class Columns:
 
     def _ranks(self, numbers: Any, now: int) -> Any:
         """About the heat of these nodes; `Vertex.rank` is exact."""
-        e_folds = (now - self._last[numbers]) * (_LN2 / self._config.half_life_min / MICROS_PER_MIN)
-        # What is nearly 0 takes a hundred times as long.
-        return 0.5 * np.exp(-np.clip(e_folds, 0.0, _OLDEST_E_FOLDS)) + self._worth[numbers]
+        if not 0 <= self._e_folds(now) < _E_FOLDS_MAX:
+            self._as_of = now
+            there = [(number, vertex) for number, vertex in enumerate(self._vertices) if vertex is not None]
+            self._warmth[[number for number, _ in there]] = [self._warmth_of(vertex.last) for _, vertex in there]
+        faded = exp(-self._e_folds(now))
+        return np.minimum(_OF_RECENCY, self._warmth[numbers] * faded) + self._worth[numbers]
+
+    def _warmth_of(self, last: int) -> float:
+        # What is touched after that moment is warmer than warm then, and just warm when it is asked for.
+        e_folds = min(_E_FOLDS_MAX, self._e_folds(last))
+        return _OF_RECENCY * exp(e_folds) if e_folds > _OLDEST_E_FOLDS else 0.0
+
+    def _e_folds(self, at: int) -> float:
+        """How much less is left of recency at that moment, or how much more there was."""
+        return (at - self._as_of) * (_LN2 / self._config.half_life_min / MICROS_PER_MIN)

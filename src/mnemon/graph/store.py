@@ -134,7 +134,7 @@ class GraphStore:
 
     def search_similar_queries(self, text: str, k: int = 5) -> list[GraphHit]:
         """The questions most like this one, by `0.7 * similarity + 0.3 * rank`, best first. Nothing is changed."""
-        asked = fit_to_keep(text, "The question")
+        asked = checked_text(text, "The question", _TEXT_BYTES_MAX)
         checked_count(k, "k", _K_MAX)
         with self._reading() as now:
             return [_hit(score, sim, vertex) for score, sim, vertex in self._engine.best(asked, k, now)]
