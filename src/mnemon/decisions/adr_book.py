@@ -79,6 +79,9 @@ class Book:
                     self._made(turn, made_from)
             else:
                 self._last[turn.name] = (at, turn)
+                old = files.get(turn.after or "")
+                if old is not None and old.name != turn.name and old.name not in self._named:
+                    self._last.pop(old.name, None)
                 decision = about.get(turn.after or "")
                 if decision is not None:
                     about[at] = decision
@@ -132,7 +135,7 @@ class Book:
             return said_in(last.record) != said_in(file.record)
         return known is None or not self.says(known, file)
 
-    def read_at(self, file: AdrFile, known: Decision | None) -> str:
+    def read_at(self, file: AdrFile, known: Decision | None = None) -> str:
         """The id of what came last of a file: what was decided from it, or a reading."""
         return max(self._last_of(file, known)[0], known.id if known is not None else "")
 
@@ -188,6 +191,20 @@ class Book:
             if mark is not None:
                 marked[mark] = [one] if name not in files else []
         return marked
+
+    def former(self, files: Mapping[str, AdrFile], known: Mapping[str, Decision]) -> dict[str, AdrFile]:
+        """What the files were, decided or not, when they had another name."""
+        sources = {name: self.source_of(one) for name, one in known.items()}
+        found = {name: source for name, source in sources.items() if source is not None and source.name != name}
+        gone = [file for file in self.undecided() if file.name not in files]
+        new = [file for file in files.values() if file.name not in known and file.name not in self._last]
+        for common in (_matter, _title):
+            for file in new if gone else ():
+                old = next((each for each in gone if common(each) == common(file)), None)
+                if old is not None and file.name not in found:
+                    found[file.name] = old
+                    gone.remove(old)
+        return found
 
     def gone(self, names: Collection[str], known: Collection[Decision]) -> list[tuple[str, Decision]]:
         """What is in force of files that are no longer there under any name."""

@@ -38,11 +38,13 @@ class End:
 class Step:
     """What becomes of one file: the acts, in order, and the note on it. `known` is the decision made of it before.
 
-    When they and the steps of `newer` are done, the file is read; unless it `is_left` to others.
+    `former` is the file when it had another name. When the acts and the steps of `newer` are done, the file is read;
+    unless it `is_left` to others.
     """
 
     name: str
     known: Decision | None
+    former: AdrFile | None
     acts: tuple[Decide | Bond | End, ...]
     note: str
     newer: tuple[str, ...]
@@ -108,6 +110,7 @@ class _Planning:
         self._files = files
         self._book = book
         self._known = known
+        self._former = book.former(files, known)
         self.held = held
         self._in_force = set(held)
 
@@ -128,7 +131,15 @@ class _Planning:
         if place.force is not Force.HOLDS and not place.newer and self._may_end(name):
             acts.append(self._end(name, place.why))
         is_left = known is None and decide is None and place.force is not Force.NEVER
-        return Step(name=name, known=known, acts=tuple(acts), note=note, newer=place.newer, is_left=is_left)
+        return Step(
+            name=name,
+            known=known,
+            former=self._former.get(name),
+            acts=tuple(acts),
+            note=note,
+            newer=place.newer,
+            is_left=is_left,
+        )
 
     def _decide(self, place: Place) -> tuple[Decide | None, str]:
         """Whether something is to be decided anew, and what there is to say of the file."""

@@ -148,9 +148,9 @@ class _Import:
         """What the file is kept in that something is to be decided from, and before that, that it was renamed."""
         if not any(isinstance(act, Decide) for act in step.acts):
             return ""
-        file, source = self._files[step.name], None if step.known is None else self._book.source_of(step.known)
-        if source is not None and source.name != file.name:
-            self._keep(file.name, source.text, self._book.read_at(file, step.known))
+        file = self._files[step.name]
+        if step.former is not None:
+            self._keep(file.name, step.former.text, self._came_last(step))
         return self._book.evidence_of(file.name, file.text) or self._keep(file.name, file.text)
 
     def _decide(self, act: Decide, evidence: str) -> str:
@@ -171,10 +171,14 @@ class _Import:
         if self._book.is_read(file) or (not step.acts and self._book.is_own(file)):
             return ""
         try:
-            self._keep(file.name, file.text, self._book.read_at(file, step.known))
+            self._keep(file.name, file.text, self._came_last(step))
         except InvalidInput as error:
             return f"not taken over: {error.message}"
         return ""
+
+    def _came_last(self, step: Step) -> str:
+        before = "" if step.former is None else self._book.read_at(step.former)
+        return max(before, self._book.read_at(self._files[step.name], step.known))
 
     def _keep(self, name: str, text: str, after: str | None = None) -> str:
         return self._seat.decisions.add_evidence(text, tags=tags_for(name, after), level=Level.PROJECT).id
