@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,6 +21,19 @@ settings.register_profile(
     "mnemon", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("mnemon")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """What is marked `long` runs untraced: it shows that much is dealt with, and other tests run the same lines."""
+    if item.get_closest_marker("long") is None:
+        return (yield)
+    trace = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(trace)
 
 
 class FixedClock:

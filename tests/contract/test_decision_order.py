@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import suppress
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -310,6 +311,7 @@ def run(acts, target):
         world.memory.close()
 
 
+@pytest.mark.long
 @settings(max_examples=120, report_multiple_bugs=False)
 @given(acts)
 def test_d15_the_order_holds_whatever_the_memory_holds(acts):

@@ -287,6 +287,7 @@ def live(memory, story):
             assert error.hint, error  # noqa: PT017 - a refusal is a right answer here
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(steps)
 def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):

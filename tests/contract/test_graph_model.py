@@ -464,9 +464,11 @@ class Cramped(Machine):
 RUN = settings(derandomize=True, max_examples=80, stateful_step_count=30)
 
 
+@pytest.mark.long
 def test_a_small_graph_under_random_acts_is_the_plain_model():
     run_state_machine_as_test(Machine, settings=RUN)
 
 
+@pytest.mark.long
 def test_a_graph_with_hardly_any_room_is_the_plain_model_and_its_refusals_change_nothing():
     run_state_machine_as_test(Cramped, settings=settings(RUN, max_examples=60))

@@ -907,6 +907,7 @@ files = st.tuples(
 
 
 @given(st.lists(files, min_size=1, max_size=5))
+@pytest.mark.long
 @settings(max_examples=40)
 def test_any_folder_comes_out_as_it_went_in_and_is_no_news_again(tmp_path_factory, folder):
     home = tmp_path_factory.mktemp("folder")
@@ -941,6 +942,7 @@ states = st.lists(
 
 
 @given(st.lists(st.tuples(states, st.integers(0, 1)), min_size=2, max_size=4))
+@pytest.mark.long
 @settings(max_examples=25)
 def test_whatever_a_folder_went_through_it_holds_what_it_says_now(tmp_path_factory, history):
     """Edited, ended, put back and renumbered, the memory holds what another does that reads it for the first time."""

@@ -707,6 +707,7 @@ anything = st.text() | st.lists(st.sampled_from(MARKS)).map("".join)
 
 
 @given(anything, st.sampled_from(["", "0012-x.md", "\ud800", "README.md", "/"]))
+@pytest.mark.long
 @settings(max_examples=400)
 def test_any_text_is_read_and_comes_back(text, name):
     record = read_adr(text, name)
@@ -719,6 +720,7 @@ def test_any_text_is_read_and_comes_back(text, name):
 
 
 @given(anything, st.sampled_from(["nygard", "madr", "other"]))
+@pytest.mark.long
 @settings(max_examples=200)
 def test_any_text_is_converted_to_any_form(text, form):
     record = read_adr(text)
@@ -792,6 +794,7 @@ def said(record: AdrRecord) -> AdrRecord:
 
 
 @given(records())
+@pytest.mark.long
 @settings(max_examples=200)
 def test_fields_written_in_their_own_form_are_read_back(record):
     text = write_adr(record)
@@ -802,6 +805,7 @@ def test_fields_written_in_their_own_form_are_read_back(record):
 
 
 @given(records(), st.sampled_from(["nygard", "madr", "other"]))
+@pytest.mark.long
 @settings(max_examples=200)
 def test_another_form_says_the_same(record, form):
     read = read_adr(write_adr(record), file_name(record))
@@ -1073,6 +1077,7 @@ LONG += [
 STARTS = ["", "# 1. T\n\n## Status\n\n", '---\ndeciders: ["', "# T\n\n## Decision\n\nChosen option: ", "# "]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", LONG)
 def test_a_long_text_is_read_like_a_short_one(piece):
     """The work grows with the length: were it with its square, this would take hours."""

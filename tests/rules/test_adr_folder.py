@@ -81,6 +81,7 @@ graphs = st.lists(
 
 
 @given(graphs)
+@pytest.mark.long
 @settings(max_examples=300)
 def test_any_folder_has_one_order(graph):
     records = [
@@ -183,6 +184,7 @@ MARKS += ["# T\n", "```\n", "<!--", "-->", "\ufeff", "대체됨", "superseded by
 
 
 @given(st.lists(st.sampled_from(MARKS)).map("".join), st.sampled_from(["accepted", "superseded", "deprecated"]))
+@pytest.mark.long
 @settings(max_examples=300)
 def test_any_text_can_be_restated(text, status):
     link = AdrLink("superseded_by" if status == "superseded" else "amends", "0002-b.md", "2. b")

@@ -263,6 +263,7 @@ def test_ten_times_the_text_takes_about_ten_times_the_steps(unit):
     assert steps(long) <= 14 * steps(short) + 1000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", LONG)
 def test_a_text_of_a_hundred_kilobytes_is_read(unit):
     text = "".join(unit.format(at) for at in range(100_000))[:100_000]

@@ -1324,6 +1324,7 @@ def test_no_pattern_sees_more_than_the_head_of_a_line(piece: str) -> None:
     assert fingerprint(line) == fingerprint(line[: LINE_CHARS_MAX + 1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", [*LINES_OF_TOOLS, "\x1b[", "\x1b]", "\x1b[31m", "\r", "a\n\n"])
 def test_a_megabyte_of_lines_is_read(piece: str) -> None:
     assert fingerprint(piece * (1_000_000 // len(piece))).hash

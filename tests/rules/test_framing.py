@@ -89,6 +89,7 @@ def test_words_that_are_in_no_frame_are_never_lost(question):
         assert left.count(word) == question.split().count(word)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("frame", [frame for _, frame in _FRAMES], ids=range(len(_FRAMES)))
 @given(data=st.data())
 def test_every_way_to_say_a_frame_is_known_by_its_signs(frame, data):

@@ -295,6 +295,7 @@ def test_a_tree_knows_a_secret_by_the_name_of_its_entry() -> None:
     assert found == {"assigned-secret"}
 
 
+@pytest.mark.long
 def test_hostile_input_of_64_kib_is_read_in_linear_time() -> None:
     # A limit of 20 s for what takes about one, so that only a square or worse can miss it.
     program = """
