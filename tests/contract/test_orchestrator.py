@@ -807,6 +807,18 @@ def test_a12_feedback_on_what_the_agent_knew_goes_to_the_session_first(agent, sa
     assert [answer.text for answer in one.get_session_store("t").answers(hit.id)] == [said["answer"]]
 
 
+def test_a_wrong_word_about_what_the_agent_knew_begins_no_session(agent):
+    one = agent()
+    asked(one, "s", ENGLISH)
+    one.finalize_session("s")
+    known = one.search("t", ENGLISH["main"])[0].id
+    with pytest.raises(InvalidInput):
+        one.record_feedback("t", known, "great")
+    with pytest.raises(InvalidInput):
+        one.record_answer("t", known)
+    assert one.get_active_sessions() == []
+
+
 def test_a_question_to_a_session_that_ended_this_very_moment_begins_it_again(agent, monkeypatch):
     one = agent()
     one.upsert_query("s", ENGLISH["main"])

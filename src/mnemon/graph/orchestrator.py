@@ -9,7 +9,15 @@ from threading import RLock
 from mnemon.errors import InvalidInput, NotFound
 from mnemon.graph.keeping import Unkept
 from mnemon.graph.node import Finalized
-from mnemon.graph.store import Ended, GraphStore, checked_entity, default_embedder, fit_to_keep
+from mnemon.graph.store import (
+    Ended,
+    GraphStore,
+    checked_answer,
+    checked_entity,
+    checked_feedback,
+    default_embedder,
+    fit_to_keep,
+)
 from mnemon.lazy import Lazy
 from mnemon.model.value import replace
 from mnemon.policy.admission import checked_count, checked_name
@@ -110,8 +118,8 @@ class MemoryOrchestrator:
 
         def ask() -> str:
             store = self.get_session_store(session_id)
-            for entity in self._agent.entities_in(asked):
-                store.bring_entity(self._agent.node(entity))
+            for entity in self._agent.mentioned_in(asked):
+                store.bring_entity(entity)
             return store.upsert_query(asked)
 
         return _again_if_ended(ask)
@@ -120,6 +128,7 @@ class MemoryOrchestrator:
         self, session_id: str, query_id: str, text: str | None = None, *, unit_id: str | None = None
     ) -> str:
         """Note what a question was answered with: a text, or a unit of a memory."""
+        checked_answer(text, unit_id)
 
         def answer() -> str:
             store, query = self._asked(session_id, query_id)
@@ -129,6 +138,7 @@ class MemoryOrchestrator:
 
     def record_feedback(self, session_id: str, query_id: str, label: str, note: str | None = None) -> str:
         """Note whether what came of a question helped: up, down or retry."""
+        checked_feedback(label, note)
 
         def judge() -> str:
             store, query = self._asked(session_id, query_id)

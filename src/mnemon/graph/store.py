@@ -86,19 +86,13 @@ class GraphStore:
 
     def record_answer(self, query_id: str, text: str | None = None, *, unit_id: str | None = None) -> str:
         """Say what a question was answered with: a text, or a unit of a memory; gives the answer's node."""
-        if (text is None) is (unit_id is None):
-            raise InvalidInput("An answer is a text or a unit.", hint="Give text=... or unit_id=..., one of the two.")
-        told = None if text is None else fit_to_keep(text, "The answer")
-        unit = None if unit_id is None else checked_name(unit_id, "a unit's id")
-        return self._change("answered", lambda now: self._engine.answer(query_id, told, unit, now))
+        answer = checked_answer(text, unit_id)
+        return self._change("answered", lambda now: self._engine.answer(query_id, *answer, now))
 
     def record_feedback(self, query_id: str, label: str, note: str | None = None) -> str:
         """Say whether what came of a question helped: up, down or retry; questions like it learn from it (R15)."""
-        given: Any = label
-        if not isinstance(given, str) or label not in FEEDBACK:
-            raise InvalidInput(f"{label!r} is no feedback.", hint=f"Use one of: {', '.join(FEEDBACK)}.")
-        said = None if note is None else fit_to_keep(note, "The note")
-        return self._change("judged", lambda now: self._engine.judge(query_id, label, said, now))
+        feedback = checked_feedback(label, note)
+        return self._change("judged", lambda now: self._engine.judge(query_id, *feedback, now))
 
     def adjust_weights(self, id: str, *, feedback_delta: float = 0.0, repeat_delta: float = 0.0) -> None:
         """Add to a node's weights, as promotion does for what a session brings along."""
@@ -171,6 +165,11 @@ class GraphStore:
         asked = fit_to_keep(text, "The text")
         with self._reading():
             return self._engine.named_in(asked)
+
+    def mentioned_in(self, text: str) -> list[Node]:
+        """The entities that a text mentions, as they stand now."""
+        with self._reading() as now:
+            return [self._shown(self._state.nodes[id], now) for id in self._engine.named_in(text)]
 
     def nominated(self, text: str) -> dict[str, float]:
         """Units that answered questions like this one and were not found wanting, and how alike the questions are."""
@@ -421,6 +420,21 @@ def _together(stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) 
 def fit_to_keep(text: str, what: str) -> str:
     """A text that may be kept: it says something, and no secret (a graph is written to files)."""
     return redacted(checked_text(text, what, _TEXT_BYTES_MAX))[0]
+
+
+def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:
+    """An answer that may be kept: a text or a unit."""
+    if (text is None) is (unit_id is None):
+        raise InvalidInput("An answer is a text or a unit.", hint="Give text=... or unit_id=..., one of the two.")
+    told = None if text is None else fit_to_keep(text, "The answer")
+    return told, None if unit_id is None else checked_name(unit_id, "a unit's id")
+
+
+def checked_feedback(label: Any, note: str | None) -> tuple[str, str | None]:
+    """A label that is known, and a note that may be kept."""
+    if not isinstance(label, str) or label not in FEEDBACK:
+        raise InvalidInput(f"{label!r} is no feedback.", hint=f"Use one of: {', '.join(FEEDBACK)}.")
+    return label, None if note is None else fit_to_keep(note, "The note")
 
 
 def checked_entity(
