@@ -25,8 +25,8 @@ settings.load_profile("mnemon")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """What is marked `long` runs untraced: it shows that much is dealt with, and other tests run the same lines."""
-    if item.get_closest_marker("long") is None:
+    """Torture, and what is marked `long`, runs untraced: it takes long enough, and other tests run the same lines."""
+    if item.get_closest_marker("long") is None and "torture" not in item.path.parts:
         return (yield)
     trace = sys.gettrace()
     sys.settrace(None)

@@ -174,6 +174,7 @@ def test_a_batch_with_one_unstorable_claim_stores_none(memory, seats):
     assert memory.stats().events == before
 
 
+@pytest.mark.long
 class TestTheIndexIsDerived:
     def filled(self, folder, count=700):
         memory = mnemon.open(folder)

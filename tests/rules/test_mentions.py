@@ -472,6 +472,7 @@ def test_ten_times_the_text_takes_about_ten_times_the_steps(unit: str) -> None:
     assert large <= 12 * small + 1_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_text_of_100_kb_is_read_to_its_end(unit: str) -> None:
     known = held(a=["a"], pay=["결제", "결제" * 100], end=["the end"])
