@@ -211,6 +211,18 @@ def test_r1_a_small_limit_for_events_does_not_stop_a_graph(clock, monkeypatch):
         assert content(seat_of(read_anew(memory)).graph.get_session_store("s")) == before
 
 
+def test_r16_a_small_limit_for_events_does_not_stop_an_erasure(clock):
+    with mnemon.open(
+        ":memory:", clock=clock, config=config_from({**EASY, "limits": {"data_bytes_max": 4_096}})
+    ) as memory:
+        seat = seat_of(memory)
+        unit = seat.remember(SECRET, level="worktree").unit
+        seat.graph.upsert_query("s", f"Why is {SECRET}?")
+        kept = {seat.graph.upsert_query("s", f"{KOREAN['main']} #{number}") for number in range(40)}
+        seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
+        assert {node.id for node in seat.graph.get_session_store("s").nodes("query")} == kept
+
+
 @LANGUAGES
 def test_r1_rebuild_and_audit_hold_and_keep_the_graph(memory, said):
     seat = seat_of(memory)

@@ -6,7 +6,8 @@ import os
 
 from mnemon.errors import InvalidInput, MnemonError, StoreUnavailable
 from mnemon.graph import files
-from mnemon.graph.node import NodeType
+from mnemon.graph.node import EdgeType, NodeType
+from mnemon.graph.state import quotes
 from mnemon.model.json_text import json_needles
 
 TYPE_CHECKING = False
@@ -25,9 +26,7 @@ def checkpoint_of(store: GraphStore, agent_id: str, session_id: str, top_k: int)
     whole = store.to_snapshot()
     order = {node.id: place for place, node in enumerate(store.nodes(NodeType.QUERY)[:top_k])}
     hot = order.keys() & {node["id"] for node in whole["nodes"]}
-    near = {
-        edge["to"] for edge in whole["edges"] if edge["from"] in hot and not edge["to"].startswith(f"{NodeType.QUERY}:")
-    }
+    near = {edge["to"] for edge in whole["edges"] if edge["from"] in hot and edge["type"] != EdgeType.SIMILAR_TO}
     kept = hot | near
     nodes = whole.pop("nodes")
     return {
@@ -100,15 +99,10 @@ def _still_quotes(path: str, contents: Sequence[str]) -> bool:
 
 def _without(record: dict[str, Any], contents: Sequence[str]) -> dict[str, Any]:
     lists = [name for name in files.NODE_LISTS if name in record]
-    gone = {node["id"] for name in lists for node in record[name] if _quotes(node, contents)}
+    gone = {node["id"] for name in lists for node in record[name] if quotes(node["text"], node["about"], contents)}
     kept = {name: [node for node in record[name] if node["id"] not in gone] for name in lists}
     edges = [edge for edge in record["edges"] if edge["from"] not in gone and edge["to"] not in gone]
     return record | kept | {"edges": edges}
-
-
-def _quotes(node: dict[str, Any], contents: Sequence[str]) -> bool:
-    said = (node["text"] or "", *node["about"].get("names", ()))
-    return any(content in text for content in contents for text in said)
 
 
 def checked_name(name: Any) -> str:

@@ -5,6 +5,7 @@ So several processes share an agent's graph and none loses what another wrote; n
 
 from __future__ import annotations
 
+from mnemon.graph.state import GraphState, quotes
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.json_text import to_json
@@ -74,7 +75,7 @@ class LogKeeper:
         steps = store.take_steps()
         if not steps:
             return
-        chars_max = min(_BATCH_CHARS_MAX, max(1, act.config.limits.data_bytes_max - _ENVELOPE_CHARS_MAX))
+        chars_max = _chars_max(act)
         for batch in _batches(steps, chars_max):
             self._append(act, EventType.GRAPH_CHANGED, name, batch)
         if self._since_retold >= max(_RETOLD_EVERY, store.size):
@@ -119,10 +120,8 @@ class LogKeeper:
             last *= 4
 
 
-def without(reader: Reader, subject: str, contents: Sequence[str]) -> list[list[Step]]:
-    """A graph of the log told anew, in batches, without the nodes that quote any of these texts (R16)."""
-    from mnemon.graph.state import GraphState
-
+def without(reader: Reader, subject: str, contents: Sequence[str]) -> list[Step]:
+    """A graph of the log told anew without the nodes that quote any of these texts (R16)."""
     state = GraphState()
     for event in reader.events_of_subject(subject):
         if _is_whole(event):
@@ -130,15 +129,14 @@ def without(reader: Reader, subject: str, contents: Sequence[str]) -> list[list[
         for step in (event.payload or {"steps": []})["steps"]:
             state.take(step)
     for vertex in list(state.nodes.values()):
-        said = [vertex.text or "", *vertex.about.get("names", ())]
-        if any(content in text for content in contents for text in said):
+        if quotes(vertex.text, vertex.about, contents):
             state.drop(vertex.id)
-    return _batches(state.retold(), _BATCH_CHARS_MAX)
+    return state.retold()
 
 
-def restate(act: Act, event: Event, told: Mapping[str, Any], batches: Sequence[Sequence[Step]]) -> None:
+def restate(act: Act, event: Event, told: Mapping[str, Any], steps: Sequence[Step]) -> None:
     """Record a graph anew, in place of events of it that were emptied; `told` is what one of them said."""
-    for at, batch in enumerate(batches or [[]]):
+    for at, batch in enumerate(_batches(steps, _chars_max(act)) or [[]]):
         type = EventType.GRAPH_CHANGED if at else EventType.GRAPH_RESTATED
         payload = {"agent": told.get("agent"), "session": told.get("session"), "act": "erased", "steps": list(batch)}
         act.record(type, payload, subject=event.subject)
@@ -151,6 +149,11 @@ def _is_whole(event: Event) -> bool:
 def _of_log(keeper: Keeper) -> LogKeeper:
     assert isinstance(keeper, LogKeeper), "graphs that change together are kept together"
     return keeper
+
+
+def _chars_max(act: Act) -> int:
+    """How much fits into one event."""
+    return min(_BATCH_CHARS_MAX, max(1, act.config.limits.data_bytes_max - _ENVELOPE_CHARS_MAX))
 
 
 def _batches(steps: Sequence[Step], chars_max: int) -> list[list[Step]]:

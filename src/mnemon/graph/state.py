@@ -13,7 +13,7 @@ from mnemon.policy.heat import rank, recency
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     Step = list[Any]
@@ -77,6 +77,12 @@ class Arc:
 def _bounded(weight: float) -> float:
     """A weight that stays a number, however often somebody adds to it."""
     return max(-_WEIGHT_MAX, min(_WEIGHT_MAX, weight))
+
+
+def quotes(text: str | None, about: Mapping[str, Any], contents: Sequence[str]) -> bool:
+    """Whether a node says one of these texts, or has a name that does."""
+    said = (text or "", *about.get("names", ()))
+    return any(content in part for content in contents for part in said)
 
 
 def edge_id(from_: str, type: str, to: str) -> str:

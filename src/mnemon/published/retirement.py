@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         """Those who can tell a graph of the log anew (`graph.log_keeper`)."""
 
         def without(self, reader: Reader, subject: str, contents: Sequence[str]) -> Sequence[Any]: ...
-        def restate(self, act: Act, event: Event, told: Mapping[str, Any], batches: Sequence[Any]) -> None: ...
+        def restate(self, act: Act, event: Event, told: Mapping[str, Any], steps: Sequence[Any]) -> None: ...
 
 
 _VERBATIM_CHARS_MIN = 8
@@ -126,8 +126,8 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, gra
     for event in doomed.values():
         _restate_outcome(act, event, told[event.id], set(payload["links"]), contents)
     _restate_relations(act, [told[event.id] for event in doomed.values() if event.type in _OF_RELATIONS])
-    for event, batches in quoting:
-        graphs.restate(act, event, told[event.id], batches)
+    for event, steps in quoting:
+        graphs.restate(act, event, told[event.id], steps)
     return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents), texts=texts)
 
 

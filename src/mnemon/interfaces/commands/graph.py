@@ -222,9 +222,8 @@ def _form(view: GraphView, limit: int | None) -> dict[str, Any]:
     nodes: Sequence[Node] = view.nodes
     if limit is not None:
         kept = {query.id for query in view.queries[:limit]}
-        kept |= {
-            other for id, near in view.around().items() if id in kept for _, other in near if other[:6] != "query:"
-        }
+        around = view.around()
+        kept |= {other for id in kept for edge, other in around[id] if edge.type != "similar_to"}
         nodes = [node for node in nodes if node.id in kept]
     ids = {node.id for node in nodes}
     return {
