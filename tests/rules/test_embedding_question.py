@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from mnemon.embedding import NgramHashEmbedder, QuestionEmbedder, Snapshot, cosine, ngram, question
 from mnemon.errors import InvalidInput
 from mnemon.text.canonical import canonical
+from mnemon.text.kept import forget_texts
 
 ENGLISH = "Which service retries a failed checkout, and how often?"
 KOREAN = "결제가 실패하면 어떤 서비스가 API를 다시 호출하나요?"
 TEXTS = [ENGLISH, KOREAN, "ab", "👍🏽 日本語 café ½ 10²", "lone \ud800 surrogate", "ᄀ ㄱㅏ 각", "how is it", "", "..."]
 GOLDEN = {
-    ENGLISH: "05b4e474b500fa72c52d4456e2943ea874b6f12baa7d58792be0fa7515c03c6d",
-    KOREAN: "8daf45a2001d6039ab96a17ebaef76b6e4f7fb77cc922340f0c2b1642f84b7f1",
+    ENGLISH: "8ca6e5012a961ebdc2e5f677717c09a4af3da7a5aee2c8b5a3d7c8100344ff78",
+    KOREAN: "6ae029a2d624215f00ef33273a453b5246f779f559607c244c93ab6a5104bc2a",
 }
 mixed = st.text(max_size=80) | st.text(alphabet="aB1_ .'가나다를까OS하했ㄱ\u1100\u11a8\ud800日", max_size=60)
 
@@ -40,6 +41,25 @@ def alike(left: str, right: str) -> float:
 @pytest.mark.parametrize("text", [ENGLISH, KOREAN])
 def test_the_vectors_are_these_bit_for_bit(text):
     assert digest(QuestionEmbedder().embed(text)) == GOLDEN[text]
+
+
+def test_what_was_worked_out_of_words_is_kept_within_bounds_and_changes_nothing(monkeypatch):
+    forget_texts()
+    fresh = QuestionEmbedder().embed(ENGLISH)
+    monkeypatch.setattr(question, "_KNOWN_MAX", 4)
+    forget_texts()
+    embedder = QuestionEmbedder()
+    assert [embedder.embed(text) for text in TEXTS] == [QuestionEmbedder().embed(text) for text in TEXTS]
+    assert embedder.embed(ENGLISH) == fresh
+    assert 0 < len(question._known_words(embedder.seed, *embedder.ngram_range)) <= 4
+
+
+def test_r16_what_was_worked_out_of_words_is_forgotten_with_an_erased_text():
+    embedder = QuestionEmbedder()
+    embedder.embed("zanzibar")
+    assert "zanzibar" in question._known_words(embedder.seed, *embedder.ngram_range)
+    forget_texts()
+    assert not question._known_words(embedder.seed, *embedder.ngram_range)
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])

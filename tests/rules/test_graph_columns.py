@@ -5,13 +5,20 @@ from __future__ import annotations
 import random
 from math import exp, fsum, log, sqrt, tanh
 
+import numpy as np
 import pytest
 
 from mnemon.errors import InvalidInput
-from mnemon.graph import GraphConfig, GraphStore, columns, rows
+from mnemon.graph import GraphConfig, GraphStore, columns, entries, rows
 from mnemon.model.instant import micros
 
 HALF_LIFE_MIN = 60
+
+
+@pytest.fixture(autouse=True)
+def few_entries_are_ordered(monkeypatch):
+    """What is small is scanned with the index too, which would leave nothing to compare."""
+    monkeypatch.setattr(rows, "_ORDERED_MIN", 1)
 
 
 class Table:
@@ -109,9 +116,11 @@ def lived(clock, randomly, *, rounds, features=40, size=6, **config):
     return both
 
 
-def ordered_entries(store):
-    """How much of a graph's index is ordered by feature."""
-    return store._engine.columns()._rows._ordered_entries
+def laid_out(store):
+    """How many entries of a graph are in lines, ordered by feature, and scanned."""
+    kept = store._engine.columns()._rows
+    ordered = 0 if kept._by_feature is None else len(kept._by_feature._numbers)
+    return np.count_nonzero(kept._lines._spread), ordered, kept._scanned.count
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -120,20 +129,25 @@ def test_a8_with_the_index_and_without_it_the_same_bits_as_by_hand(clock, seed):
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-@pytest.mark.parametrize("frequent_share", [0.0, 1 / 8, 1.0], ids=["all frequent", "some frequent", "none frequent"])
+@pytest.mark.parametrize("lines", [0, 9, 1_000], ids=["none frequent", "some frequent", "all frequent"])
 @pytest.mark.parametrize("short_line", [0, 1 << 14], ids=["long lines", "short lines"])
-def test_a8_the_same_bits_when_the_index_is_really_ordered(clock, seed, frequent_share, short_line, monkeypatch):
-    monkeypatch.setattr(rows, "_TAIL_MIN", 16)
-    monkeypatch.setattr(rows, "_FREQUENT_SHARE", frequent_share)
-    monkeypatch.setattr(rows, "_SHORT_LINE", short_line)
-    plain, indexed = lived(clock, random.Random(seed), rounds=100, max_nodes=40).kinds
-    assert ordered_entries(indexed) > 0
-    assert ordered_entries(plain) == 0
+def test_a8_the_same_bits_however_the_entries_are_laid_out(clock, seed, lines, short_line, monkeypatch):
+    monkeypatch.setattr(rows, "_SCANNED_MIN", 16)
+    monkeypatch.setattr(entries, "_LINES_MIN", lines)
+    monkeypatch.setattr(entries, "_LINES_MAX", lines)
+    monkeypatch.setattr(entries, "_FREQUENT_SHARE", 0.0)
+    monkeypatch.setattr(entries, "_SHORT_LINE", short_line)
+    plain, indexed = (laid_out(store) for store in lived(clock, random.Random(seed), rounds=100, max_nodes=40).kinds)
+    assert plain[0] == indexed[0]
+    assert bool(plain[0]) == bool(lines)
+    assert plain[1] == 0
+    assert bool(indexed[1]) == (lines < 1_000)
+    assert indexed[1] + indexed[2] == plain[2]
 
 
 @pytest.mark.parametrize("seed", [5, 6])
 def test_a8_the_same_bits_after_gaps_were_closed(clock, seed, monkeypatch):
-    monkeypatch.setattr(rows, "_TAIL_MIN", 16)
+    monkeypatch.setattr(rows, "_SCANNED_MIN", 16)
     monkeypatch.setattr(columns, "_GAPS_MIN", 4)
     both = lived(clock, random.Random(seed), rounds=120, max_nodes=12, protect_min_degree=2)
     assert len(both.queries()) <= 12 < both.asked
@@ -146,7 +160,7 @@ def test_a8_the_same_bits_beyond_the_first_eight_thousand_entries(clock):
     for _ in range(690):
         both.ask(some_vector(randomly, 300, 16))
     both.compared(some_vector(randomly, 300, 16))
-    assert ordered_entries(both.kinds[1]) > 8_192, "the ordered part is in use"
+    assert laid_out(both.kinds[1])[0] > 8_192, "the lines are in use"
     clock.advance(minutes=5)
     for _ in range(60):
         both.ask(some_vector(randomly, 350, 16))
@@ -160,13 +174,15 @@ def test_a8_the_same_bits_when_few_features_are_in_every_question(clock):
     for _ in range(300):
         both.ask(some_vector(randomly, 12, 9))
     both.compared(some_vector(randomly, 12, 9))
-    assert ordered_entries(both.kinds[1]) > 0
+    assert laid_out(both.kinds[0])[0] > 0
     both.compared(some_vector(randomly, 12, 2))
 
 
 def test_a8_the_same_bits_with_more_features_than_two_bytes_can_number(clock, monkeypatch):
-    monkeypatch.setattr(rows, "_SHORT_MAX", 8)
-    monkeypatch.setattr(rows, "_TAIL_MIN", 16)
+    monkeypatch.setattr(entries, "_SHORT_MAX", 8)
+    monkeypatch.setattr(entries, "_LINES_MIN", 0)
+    monkeypatch.setattr(entries, "_LINES_MAX", 0)
+    monkeypatch.setattr(rows, "_SCANNED_MIN", 16)
     lived(clock, random.Random(10), rounds=60, max_nodes=40)
 
 
@@ -174,7 +190,7 @@ def test_a8_the_same_bits_with_more_features_than_two_bytes_can_number(clock, mo
 @pytest.mark.parametrize("tail_min", [8, 8_192])
 def test_vectors_that_cancel_each_other_out_are_the_same_bits_too(clock, seed, tail_min, monkeypatch):
     """Dense vectors have weights below 0: what adds up to nothing is nothing in whatever order it is added."""
-    monkeypatch.setattr(rows, "_TAIL_MIN", tail_min)
+    monkeypatch.setattr(rows, "_SCANNED_MIN", tail_min)
     randomly = random.Random(seed)
     both = Both(clock)
     for _ in range(30):
@@ -186,7 +202,7 @@ def test_vectors_that_cancel_each_other_out_are_the_same_bits_too(clock, seed, t
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_barely_alike_is_found_or_not_found_by_both(clock, seed, monkeypatch):
     """The index may be coarse; who is told must not depend on it."""
-    monkeypatch.setattr(rows, "_TAIL_MIN", 8)
+    monkeypatch.setattr(rows, "_SCANNED_MIN", 8)
     randomly = random.Random(seed)
     both = Both(clock)
     for place in range(30):

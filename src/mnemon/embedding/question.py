@@ -2,7 +2,9 @@
 
 A text is read in its canonical form, in which Korean has no spaces, as a row of units: each syllable, and each stem of
 a word that is written in letters. A unit and each run of two or three units is a feature, so that the order of words
-still counts; so is each n-gram of the letters. A run that holds nothing but grammar weighs little.
+still counts; so is each n-gram of the letters of a word. A syllable that may be grammar weighs little; a word that is
+grammar has no n-grams. A feature is a number: that of a unit or an n-gram is hashed from its text, that of a run is
+worked out from those of its units.
 """
 
 from __future__ import annotations
@@ -30,23 +32,31 @@ if TYPE_CHECKING:
 
     from mnemon.embedding.sparse import SparseVector
 
+    # Numbers and weights: the units of a word, and its other features.
+    _Word = tuple[list[tuple[int, float]], dict[int, float]]
+
 # Other features or weights make other vectors: a change of meaning raises the version.
-FEATURES_VERSION = 1
+FEATURES_VERSION = 2
 
 # A word has two or three syllables: so an English question weighs its words as a Korean one does.
 _OF_WORD, _OF_SYLLABLE, _OF_LETTERS = 2.0, 1.0, 0.7
 _OF_PAIR, _OF_TRIPLE = 0.5, 0.4
-# What particles, endings and stop words weigh of that.
-_OF_GRAMMAR = 0.3
+# What a particle or an ending weighs, and a stop word: about as much as if it had n-grams.
+_OF_ENDING, _OF_STOP_WORD = 0.3, 1.4
 
-# When is not why: of the stop words, these stay in the runs, where the others are passed over.
+# When is not why: of the stop words, these stay in the row, where the others are passed over.
 _QUESTION_WORDS = frozenset({"how", "what", "when", "where", "which", "who", "whom", "whose", "why"})
 _PASSED_OVER = frozenset({word for word in STOP_WORDS if word.removesuffix("'s") not in _QUESTION_WORDS})
 # What an ending may follow: the syllable 까 is one only in forms such as 할까.
 _BEFORE_ENDINGS = ("", "하", "한", "할", "합")
-_EDGE = ("", 0.0)
 _STATE = ("featuresVersion", "tokensVersion")
-_PLACES_MAX = 16_384
+# So many bits of a hash number a text: numbers of this size are multiplied in one step. Odd factors keep apart what
+# differs in the lowest bits.
+_BITS = 30
+_OF_FIRST, _OF_FIRST_OF_THREE, _OF_SECOND_OF_THREE = 0x2545F491, 0x1B873593, 0x3C6EF373
+# What comes before the first unit and after the last.
+_EDGE = (1, 0.0)
+_KNOWN_MAX = 8_192
 
 
 class QuestionEmbedder:
@@ -59,7 +69,6 @@ class QuestionEmbedder:
         self._hashing = hashing
         self.ngram_range, self.dim, self.seed = hashing.ngram_range, hashing.dim, hashing.seed
         self._id = id_of(self.export_state())
-        self._places: dict[str, int] = {}
 
     @property
     def id(self) -> str:
@@ -69,22 +78,15 @@ class QuestionEmbedder:
     def embed(self, text: str) -> SparseVector[int]:
         """The unit vector of `text`; empty for text that holds nothing."""
         # Sums, products, a root and a quotient of fixed weights: machines agree to the last bit.
-        known = self._places
-        weights: dict[int, float] = {}
-        for feature, weight in features_of(text, *self.ngram_range).items():
-            place = known.get(feature)
-            if place is None:
-                place = self._place(feature)
-            weights[place] = weights.get(place, 0.0) + weight
+        features = features_of(text, self.seed, *self.ngram_range)
+        dim = self.dim
+        places = [feature % dim for feature in features]
+        weights = dict(zip(places, features.values(), strict=True))
+        if len(weights) < len(places):  # Features that share a place add up.
+            weights = dict.fromkeys(places, 0.0)
+            for place, weight in zip(places, features.values(), strict=True):
+                weights[place] += weight
         return unit_vector(weights, self._id)
-
-    def _place(self, feature: str) -> int:
-        """Where a feature goes. Questions share most of theirs, and looking one up takes a sixth of hashing it."""
-        if len(self._places) >= _PLACES_MAX:
-            self._places.clear()
-        place: int = xxh3_128_intdigest(feature.encode("utf-8", "surrogatepass"), self.seed) % self.dim
-        self._places[feature] = place
-        return place
 
     def export_state(self) -> dict[str, Any]:
         """All that is needed to make the same vectors elsewhere (A11)."""
@@ -105,31 +107,59 @@ class QuestionEmbedder:
         self._become(hashing)
 
 
-def features_of(text: str, low: int = 3, high: int = 3) -> dict[str, float]:
-    """Each feature of a text once, with its weight: units and runs of them, and n-grams of `low` to `high` letters."""
-    known = canonical(text)
-    found: dict[str, float] = {}
-    if not known:
-        return found
-    units = [_EDGE]
-    for piece in _pieces().findall(known):
-        if piece in _PASSED_OVER:
-            found[piece] = _OF_WORD * _OF_GRAMMAR
-        else:
-            units += _units_of(piece)
-    units.append(_EDGE)
-    # A run weighs as its weightiest unit. Canonical text has no line break and no tab: features of two kinds differ.
-    found.update(units[1:-1])
-    for (a, v), (b, w) in pairwise(units):
-        found[f"{a}\n{b}"] = _OF_PAIR * (v if v > w else w)
-    for (a, u), (b, v), (c, w) in zip(units, units[1:], units[2:], strict=False):
-        found[f"{a}\n{b}\n{c}"] = _OF_TRIPLE * max(u, v, w)
-    for run in _letters().findall(known):
-        padded = f" {run.strip()} "
-        for size in range(low, high + 1):
-            for at in range(len(padded) - size + 1):
-                found["\t" + padded[at : at + size]] = _OF_LETTERS
+# An act compares one question with several graphs.
+@kept(16)
+def features_of(text: str, seed: int, low: int = 3, high: int = 3) -> dict[int, float]:
+    """Each feature of a text once, with its weight: units, runs of them, and n-grams of `low` to `high` letters."""
+    asked = canonical(text)
+    if not asked:
+        return {}
+    found: dict[int, float] = {}
+    known = _known_words(seed, low, high)
+    row = [_EDGE]
+    for piece in _pieces().findall(asked):
+        word = known.get(piece)
+        if word is None:
+            if len(known) >= _KNOWN_MAX:
+                known.clear()
+            word = known[piece] = _read(piece, seed, low, high)
+        row += word[0]
+        found.update(word[1])
+    found.update(row[1:])
+    row.append(_EDGE)
+    # A run weighs as its weightiest unit.
+    for (a, v), (b, w) in pairwise(row):
+        found[a * _OF_FIRST + b] = _OF_PAIR * (v if v > w else w)
+    for (a, u), (b, v), (c, w) in zip(row, row[1:], row[2:], strict=False):
+        found[a * _OF_FIRST_OF_THREE + b * _OF_SECOND_OF_THREE + c] = _OF_TRIPLE * max(u, v, w)
     return found
+
+
+# Questions share most of their words, and looking one up takes far less than reading it.
+@kept(8)
+def _known_words(_seed: int, _low: int, _high: int) -> dict[str, _Word]:
+    return {}
+
+
+def _read(piece: str, seed: int, low: int, high: int) -> _Word:
+    """What a syllable or a word adds to the row of units, and its features beside the row."""
+    if _syllables().match(piece):
+        return [(_number(piece, seed), _OF_SYLLABLE * (_OF_ENDING if _is_ending(piece) else 1.0))], {}
+    asked = piece.removesuffix("'s")
+    if asked in _QUESTION_WORDS:
+        return [(_number(asked, seed), _OF_STOP_WORD)], {}
+    if piece in _PASSED_OVER:
+        return [], {_number(piece, seed): _OF_STOP_WORD}
+    padded = f" {piece} "
+    # Canonical text has no tab: an n-gram is no unit.
+    grams = ["\t" + padded[at : at + size] for size in range(low, high + 1) for at in range(len(padded) - size + 1)]
+    units = [(_number(token, seed), _OF_WORD) for token in telling_tokens(piece) or [piece]]
+    return units, {_number(gram, seed): _OF_LETTERS for gram in grams}
+
+
+def _number(text: str, seed: int) -> int:
+    digest: int = xxh3_128_intdigest(text.encode("utf-8", "surrogatepass"), seed)
+    return digest >> (128 - _BITS)
 
 
 def id_of(state: Mapping[str, Any]) -> str:
@@ -142,18 +172,7 @@ def id_of(state: Mapping[str, Any]) -> str:
     return "/".join(["question", *(str(state[name]) for name in _STATE), ngram.id_of(state)])
 
 
-@kept(16_384)
-def _units_of(piece: str) -> tuple[tuple[str, float], ...]:
-    """What a syllable or a word is in the runs, with its weight."""
-    if _syllables().match(piece):
-        return ((piece, _OF_SYLLABLE * (_OF_GRAMMAR if _is_grammar(piece) else 1.0)),)
-    asked = piece.removesuffix("'s")
-    if asked in _QUESTION_WORDS:
-        return ((asked, _OF_WORD * _OF_GRAMMAR),)
-    return tuple([(token, _OF_WORD) for token in telling_tokens(piece) or [piece]])
-
-
-def _is_grammar(syllable: str) -> bool:
+def _is_ending(syllable: str) -> bool:
     """Whether it may be a particle or the end of an ending: in some words it is neither, and is still shared there."""
     return any(hangul.is_suffix(before + syllable) for before in _BEFORE_ENDINGS)
 
@@ -170,9 +189,3 @@ def _syllables() -> re.Pattern[str]:
 @cache
 def _pieces() -> re.Pattern[str]:
     return re.compile(f"[{_SYLLABLE}]|[^ {_SYLLABLE}]+")
-
-
-@cache
-def _letters() -> re.Pattern[str]:
-    """A stretch of words with no syllable in it, from its first letter on."""
-    return re.compile(f"[^ {_SYLLABLE}][^{_SYLLABLE}]*")

@@ -27,9 +27,8 @@ def unit_vector(weights: Mapping[K, float], embedder_id: str) -> SparseVector[K]
     """The weights scaled to length 1, in the order of their features; weights of 0 are left out."""
     # fsum: the length must not depend on the order in which a text names its features.
     length = sqrt(fsum([weight * weight for weight in weights.values()]))
-    vector: SparseVector[K] = SparseVector()
-    if length:
-        vector.update([(feature, weight / length) for feature, weight in sorted(weights.items()) if weight])
+    scaled = {feature: weight / length for feature in sorted(weights) if (weight := weights[feature])} if length else {}
+    vector: SparseVector[K] = SparseVector(scaled)
     vector.embedder_id = embedder_id
     return vector
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from math import exp
 
+from mnemon.graph.entries import ROOM_MIN, doubled
 from mnemon.graph.node import NodeType
-from mnemon.graph.rows import MARGIN, ROOM_MIN, Rows, doubled
+from mnemon.graph.rows import MARGIN, Rows
 from mnemon.graph.state import MICROS_PER_MIN
 from mnemon.lazy import Lazy
 from mnemon.policy.heat import score, worth
@@ -33,6 +34,8 @@ _OF_RECENCY = 0.5
 _E_FOLDS_MAX = 7.0
 _OLDEST_E_FOLDS = -40.0
 _RANK_MARGIN = 1e-9
+# A score is between -1 and 1: what is lowered by 2 is out.
+_SCORE_MIN = -1.0
 
 
 class Columns:
@@ -111,9 +114,10 @@ class Columns:
         """The questions whose similarity is at least so high, the most alike first."""
         self._catch_up()
         with self._rows.asked(vector) as asked:
-            numbers, similarities = asked.all()
-            near = numbers[similarities >= least - MARGIN].tolist()
-            found = [(asked.exact(number), self._at(number)) for number in near]
+            similarities = asked.all()
+            near = ((similarities > 0) & (similarities >= least - MARGIN)).nonzero()[0].tolist()
+            exact = asked.exact(near)
+        found = zip(exact, map(self._at, near), strict=True)
         alike = [(sim, vertex) for sim, vertex in found if sim > MARGIN and sim >= least]
         return sorted(alike, key=lambda one: (-one[0], one[1].id))
 
@@ -123,18 +127,19 @@ class Columns:
         if k <= 0:
             return []
         with self._rows.asked(vector) as asked:
-            numbers, similarities = asked.all()
-            if len(numbers) > k:
-                scores: Any = score(similarities, self._ranks(numbers, now))
-                least = np.partition(scores, len(scores) - k)[len(scores) - k]
-                numbers = numbers[scores >= least - 2 * MARGIN]
-            found = [(asked.exact(number), self._at(number)) for number in numbers.tolist()]
-        exact = [
-            (score(sim, vertex.rank(now, self._config.half_life_min)), sim, vertex)
-            for sim, vertex in found
+            similarities = asked.all()
+            scores: Any = score(similarities, self._ranks(len(similarities), now))
+            scores -= (similarities <= 0) * 2.0
+            least = np.partition(scores, -k)[-k] if k < len(scores) else _SCORE_MIN
+            near = (scores >= max(least - 2 * MARGIN, _SCORE_MIN)).nonzero()[0].tolist()
+            exact = asked.exact(near)
+        half_life = self._config.half_life_min
+        found = [
+            (score(sim, vertex.rank(now, half_life)), sim, vertex)
+            for sim, vertex in zip(exact, map(self._at, near), strict=True)
             if sim > MARGIN
         ]
-        return sorted(exact, key=lambda one: (-one[0], -one[1], one[2].id))[:k]
+        return sorted(found, key=lambda one: (-one[0], -one[1], one[2].id))[:k]
 
     def coldest(self, now: int, kept: frozenset[str]) -> Vertex | None:
         """The node to give up: the lowest rank among those that may go, of equals the one longest untouched (A23)."""
@@ -144,7 +149,7 @@ class Columns:
             free = free[free != self._number.get(id, -1)]
         if not len(free):
             return None
-        ranks = self._ranks(free, now)
+        ranks = self._ranks(len(self._vertices), now)[free]
         near = [self._at(number) for number in free[ranks <= ranks.min() + _RANK_MARGIN].tolist()]
         half_life = self._config.half_life_min
         return min(near, key=lambda vertex: (vertex.rank(now, half_life), vertex.last, vertex.id))
@@ -159,14 +164,14 @@ class Columns:
         assert vertex is not None, "what went is in no row"
         return vertex
 
-    def _ranks(self, numbers: Any, now: int) -> Any:
-        """About the heat of these nodes; `Vertex.rank` is exact."""
+    def _ranks(self, count: int, now: int) -> Any:
+        """About the heat of the first so many nodes; `Vertex.rank` is exact."""
         if not 0 <= self._e_folds(now) < _E_FOLDS_MAX:
             self._as_of = now
             there = [(number, vertex) for number, vertex in enumerate(self._vertices) if vertex is not None]
             self._warmth[[number for number, _ in there]] = [self._warmth_of(vertex.last) for _, vertex in there]
         faded = exp(-self._e_folds(now))
-        return np.minimum(_OF_RECENCY, self._warmth[numbers] * faded) + self._worth[numbers]
+        return np.minimum(_OF_RECENCY, self._warmth[:count] * faded) + self._worth[:count]
 
     def _warmth_of(self, last: int) -> float:
         # What is touched after that moment is warmer than warm then, and just warm when it is asked for.

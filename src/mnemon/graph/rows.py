@@ -5,15 +5,17 @@ What is found here is nominated: single precision, added in whatever order is fa
 
 from __future__ import annotations
 
+from itertools import islice, repeat
 from math import fsum, sqrt
 
 from mnemon.embedding.sparse import SparseVector
 from mnemon.errors import InvalidInput
+from mnemon.graph.entries import ROOM_MIN, ByFeature, Lines, Scanned, doubled
 from mnemon.lazy import Lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     import numpy as np
@@ -23,23 +25,16 @@ else:
 # How far a similarity may be off that was not computed exactly; single precision is good for some seven digits. What
 # is less similar than that has nothing in common.
 MARGIN = 1e-5
-ROOM_MIN = 64
-# Of the newest vectors so many entries are scanned before they are worth ordering by feature.
-_TAIL_MIN = 2_048
-# A feature that more than this share of the questions have is spread out over all of them: adding up a whole column
-# costs less than looking up a thirtieth of it. The most frequent so many, at most.
-_FREQUENT_SHARE = 1 / 32
-_FREQUENT_MAX = 128
-_SHORT_MAX = 1 << 16
-# What is shorter is dealt with at one go, however often it has to be copied for that.
-_SHORT_LINE = 1 << 14
+# So many new entries are scanned before they are worth laying out, and so many in all before they are worth ordering.
+_SCANNED_MIN = 2_048
+_ORDERED_MIN = 1 << 15
 
 
 class Rows:
-    """Vectors by number, one after the other; a question is compared with each (A25's linear scan).
+    """Vectors by number; a question is compared with each.
 
-    If they are `indexed`, all but the newest are also ordered by feature, so that a question is compared only with
-    those that share one with it (A8). What came after that is scanned, until it is worth ordering anew.
+    Frequent features are spread out in lines, of which a question needs few. The other entries are scanned (A25); if
+    the rows are `indexed` and there are many, they are ordered by feature (A8), and only what came since is scanned.
     """
 
     def __init__(self, *, indexed: bool) -> None:
@@ -47,37 +42,32 @@ class Rows:
         self._columns: dict[Any, int] = {}
         self._features: list[Any] = []
         self._spans: dict[int, tuple[int, int]] = {}
-        self._starts = np.zeros(ROOM_MIN, np.intp)
-        self._numbers = np.zeros(ROOM_MIN, np.intp)
-        self._there = np.zeros(ROOM_MIN, bool)
-        self._count = self._filled = self._top = 0
-        # As wide as an index is, so that looking up takes no conversion; the weights once more, short, to be scanned.
-        self._places = np.zeros(ROOM_MIN, np.intp)
+        self._there = np.zeros(ROOM_MIN, np.float32)
+        self._places = np.zeros(ROOM_MIN, np.int32)
         self._weights = np.zeros(ROOM_MIN)
-        self._short = np.zeros(ROOM_MIN, np.float32)
-        self._products = np.zeros(ROOM_MIN, np.float32)
-        self._dense = np.zeros(ROOM_MIN)
-        self._ordered_rows = self._ordered_entries = 0
-        self._by_column: _ByColumn | None = None
+        self._filled = self._top = 0
+        # What is asked, by column; the one after the last column is for whatever no row has.
+        self._asked = np.zeros(ROOM_MIN)
+        self._lines = Lines(np.zeros(0, np.intp), 0)
+        self._by_feature: ByFeature | None = None
+        self._scanned = Scanned()
+        self._laid_out = 0
 
     def add(self, number: int, vector: Mapping[Any, float]) -> None:
         if not vector:
             return
-        places = [self._column(feature) for feature in vector]
-        end = self._filled + len(places)
+        end = self._filled + len(vector)
         while end > len(self._places):
             self._places, self._weights = doubled(self._places), doubled(self._weights)
-            self._short, self._products = doubled(self._short), doubled(self._products)
-        self._places[self._filled : end] = places
-        self._weights[self._filled : end] = self._short[self._filled : end] = list(vector.values())
-        if self._count == len(self._starts):
-            self._starts, self._numbers = doubled(self._starts), doubled(self._numbers)
-        self._starts[self._count], self._numbers[self._count] = self._filled, number
         while number >= len(self._there):
             self._there = doubled(self._there)
-        self._there[number] = True
+        places, weights = self._places[self._filled : end], self._weights[self._filled : end]
+        places[:] = [self._column(feature) for feature in vector]
+        weights[:] = list(vector.values())
+        rest = self._lines.add(number, places, weights)
+        self._scanned.add(number, places[rest], weights[rest])
+        self._there[number] = 1.0
         self._spans[number] = self._filled, end
-        self._count += 1
         self._filled = end
         self._top = max(self._top, number + 1)
 
@@ -86,13 +76,13 @@ class Rows:
         if column is None:
             column = self._columns[feature] = len(self._features)
             self._features.append(feature)
-            if column == len(self._dense):
-                self._dense = doubled(self._dense)
+            if len(self._features) == len(self._asked):
+                self._asked = doubled(self._asked)
         return column
 
     def remove(self, number: int) -> None:
         if self._spans.pop(number, None) is not None:
-            self._there[number] = False
+            self._there[number] = 0.0
 
     def vector(self, number: int) -> Mapping[Any, float]:
         """A vector as it was given."""
@@ -102,107 +92,52 @@ class Rows:
 
     def asked(self, vector: Mapping[Any, float]) -> Asked:
         """What is needed to compare a vector; to be used with `with`."""
-        get = self._columns.get
-        columns = np.array([get(feature, -1) for feature in vector], np.intp)
-        weights = np.array(list(vector.values()))
-        known = columns >= 0
-        return Asked(self, columns[known], weights[known])
+        columns = np.array(list(map(self._columns.get, vector, repeat(len(self._features)))), np.intp)
+        return Asked(self, columns, np.array(list(vector.values())))
 
-    def similarities(self, columns: Any, weights: Any) -> tuple[Any, Any]:
-        """The number of every row that has anything in common with this, and about how similar it is."""
-        if self._indexed and self._filled - self._ordered_entries > max(_TAIL_MIN, self._ordered_entries // 16):
-            self._order()
-        sums = np.zeros(self._top) if self._by_column is None else self._by_column.sums(columns, weights, self._top)
-        first, begin = self._ordered_rows, self._ordered_entries
-        if self._count > first:
-            products = self._products[begin : self._filled]
-            dense = self._dense.astype(np.float32)
-            np.take(dense, self._places[begin : self._filled], out=products, mode="clip")
-            np.multiply(products, self._short[begin : self._filled], out=products)
-            starts = self._starts[first : self._count] - begin
-            sums[self._numbers[first : self._count]] = np.add.reduceat(products, starts)
-        found = np.flatnonzero((sums > 0) & self._there[: self._top])
-        return found, sums[found]
-
-    def _order(self) -> None:
-        """Order all entries by feature."""
-        ends = np.append(self._starts[1 : self._count], self._filled)
-        numbers = np.repeat(self._numbers[: self._count], ends - self._starts[: self._count])
-        there = np.flatnonzero(self._there[numbers])
-        places, numbers, weights = self._places[there], numbers[there].astype(np.int32), self._short[there]
-        # A short type is sorted by its digits, which is much faster.
-        short = places.astype(np.uint16) if len(self._features) <= _SHORT_MAX else places
-        order = np.argsort(short, kind="stable")
-        counts = np.bincount(places, minlength=len(self._features))
-        self._by_column = _ByColumn(counts, numbers[order], weights[order], self._top)
-        self._ordered_rows, self._ordered_entries = self._count, self._filled
-
-    def exact(self, number: int) -> float:
-        """The similarity to what was asked, to the last bit: `fsum` does not depend on the order."""
-        start, end = self._spans[number]
-        shared = fsum((self._weights[start:end] * self._dense[self._places[start:end]]).tolist())
-        return max(-1.0, min(1.0, shared))
-
-
-class _ByColumn:
-    """Entries in the order of their features; the frequent ones with a number for every row."""
-
-    def __init__(self, counts: Any, numbers: Any, weights: Any, rows: int) -> None:
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
-        self._numbers = numbers
-        self._weights = weights
-        self._rows = rows
-        frequent = np.flatnonzero(counts > rows * _FREQUENT_SHARE)
-        frequent = frequent[np.argsort(-counts[frequent], kind="stable")][:_FREQUENT_MAX]
-        self._line = np.full(len(counts), -1)
-        self._line[frequent] = np.arange(len(frequent))
-        self._spread = np.zeros((len(frequent), rows), np.float32)
-        self._product = np.zeros(rows, np.float32)
-        for line, column in enumerate(frequent.tolist()):
-            span = slice(self._starts[column], self._starts[column + 1])
-            self._spread[line, numbers[span]] = weights[span]
-
-    def sums(self, columns: Any, weights: Any, size: int) -> Any:
-        """What each row has in common with a question, by the row's number."""
-        known = columns < len(self._line)
-        columns, weights = columns[known], weights[known].astype(np.float32)
-        lines = self._line[columns]
-        sums = self._of_rare(columns[lines < 0], weights[lines < 0], size)
-        frequent = lines >= 0
-        if frequent.any():
-            sums[: self._rows] += self._of_frequent(lines[frequent], weights[frequent])
+    def similarities(self, columns: Any, weights: Any) -> Any:
+        """About how similar each row is, by its number; 0 if they have nothing in common, or there is none."""
+        if self._scanned.count - self._laid_out > max(_SCANNED_MIN, self._filled // 16):
+            self._lay_out()
+        weights = weights.astype(np.float32)
+        sums = self._lines.sums(columns, weights, self._top)
+        if self._by_feature is not None:
+            self._by_feature.add_to(sums, columns, weights)
+        self._scanned.add_to(sums, self._asked)
+        sums *= self._there[: self._top]
         return sums
 
-    def _of_frequent(self, lines: Any, weights: Any) -> Any:
-        if self._rows <= _SHORT_LINE:
-            return weights @ self._spread[lines]
-        # Of long lines a copy would cost more than all the rest.
-        shared = np.zeros(self._rows, np.float32)
-        for line, weight in zip(lines, weights, strict=True):
-            np.multiply(self._spread[line], weight, out=self._product)
-            shared += self._product
-        return shared
-
-    def _of_rare(self, columns: Any, weights: Any, size: int) -> Any:
-        begins, ends = self._starts[columns], self._starts[columns + 1]
-        counts = ends - begins
-        last = np.cumsum(counts)
-        total = int(last[-1]) if len(last) else 0
-        if not total:
-            return np.zeros(size)
-        if total <= _SHORT_LINE:
-            at = np.repeat(begins - last + counts, counts) + np.arange(total)
-            numbers, shared = self._numbers[at], self._weights[at]
+    def _lay_out(self) -> None:
+        """Find anew which features are frequent, and a place for the entries of the others."""
+        spans = np.array(list(self._spans.values()), np.intp).reshape(-1, 2)
+        counts = spans[:, 1] - spans[:, 0]
+        at = np.repeat(spans[:, 1] - np.cumsum(counts), counts) + np.arange(counts.sum())
+        numbers = np.repeat(np.array(list(self._spans), np.intp), counts)
+        places, weights = self._places[at], self._weights[at]
+        self._lines = Lines(np.bincount(places, minlength=len(self._features)), self._top)
+        rest = self._lines.add(numbers, places, weights)
+        numbers, places, weights = numbers[rest], places[rest], weights[rest]
+        self._scanned = Scanned()
+        self._by_feature = None
+        if self._indexed and len(places) >= _ORDERED_MIN:
+            self._by_feature = ByFeature(len(self._features), numbers, places, weights)
         else:
-            # Of long runs it is faster to copy each than to look up every entry.
-            spans = [slice(*span) for span in zip(begins.tolist(), ends.tolist(), strict=True)]
-            numbers = np.concatenate([self._numbers[span] for span in spans])
-            shared = np.concatenate([self._weights[span] for span in spans])
-        return np.bincount(numbers, weights=shared * np.repeat(weights, counts), minlength=size)
+            self._scanned.add(numbers, places, weights)
+        self._laid_out = self._scanned.count
+
+    def exact(self, numbers: Sequence[int]) -> list[float]:
+        """How similar these rows are to what was asked, to the last bit: `fsum` does not depend on the order."""
+        if not numbers:
+            return []
+        spans = [slice(*self._spans[number]) for number in numbers]
+        places = np.concatenate([self._places[span] for span in spans])
+        weights = np.concatenate([self._weights[span] for span in spans])
+        shared = iter((weights * self._asked.take(places)).tolist())
+        return [max(-1.0, min(1.0, fsum(islice(shared, span.stop - span.start)))) for span in spans]
 
 
 class Asked:
-    """One question under way: its vector spread out, so that the weight of a feature is found by its number."""
+    """One question under way: its vector spread out, so that the weight of a feature is found by its column."""
 
     def __init__(self, rows: Rows, columns: Any, weights: Any) -> None:
         self._rows = rows
@@ -210,22 +145,18 @@ class Asked:
         self._weights = weights
 
     def __enter__(self) -> Asked:
-        self._rows._dense[self._columns] = self._weights
+        self._rows._asked[self._columns] = self._weights
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._rows._dense[self._columns] = 0.0
+        self._rows._asked[self._columns] = 0.0
 
-    def all(self) -> tuple[Any, Any]:
-        """The number of every row that has anything in common with this, and about how similar it is."""
+    def all(self) -> Any:
+        """About how similar each row is, by its number; 0 if they have nothing in common, or there is none."""
         return self._rows.similarities(self._columns, self._weights)
 
-    def exact(self, number: int) -> float:
-        return self._rows.exact(number)
-
-
-def doubled(column: Any) -> Any:
-    return np.concatenate([column, np.zeros(len(column), column.dtype)])
+    def exact(self, numbers: Sequence[int]) -> list[float]:
+        return self._rows.exact(numbers)
 
 
 def as_unit_vector(given: Any) -> Mapping[Any, float]:
