@@ -112,12 +112,15 @@ GUARDED = [
     ("결제가 되나요?", "결제가 되지 않나요?"),
     ("foo_a 설정은 어디에 있나요?", "foo_b 설정은 어디에 있나요?"),
     ("'초안' 상태는 무엇인가요?", "'최종' 상태는 무엇인가요?"),
+    ("How do I move from the old API to the new one?", "How do I move to the old API from the new one?"),
+    ("Does the stock service call the orders service?", "Does the orders service call the stock service?"),
+    ("주문 서비스가 재고 서비스를 호출하나요?", "재고 서비스가 주문 서비스를 호출하나요?"),
 ]
 
 
 @pytest.mark.parametrize(("one", "other"), GUARDED)
 @pytest.mark.parametrize("tau_dup", [0.96, 0.5, 0.0])
-def test_r6_a_number_a_negation_or_an_identifier_is_never_merged_away(made, one, other, tau_dup):
+def test_r6_a_number_a_negation_an_identifier_or_the_order_is_never_merged_away(made, one, other, tau_dup):
     store = made(tau_dup=tau_dup, tau_sim=0.0)
     first, second = store.upsert_query(one), store.upsert_query(other)
     assert first != second

@@ -26,7 +26,7 @@ from mnemon.text.canonical import canonical_key
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUESTION = "how does checkout retry?"
-LIKE_IT = "how does the checkout retry?"
+LIKE_IT = "how can the checkout retry?"
 KOREAN = "결제 재시도는 몇 번 하나요?"
 HOSTILE = 'Why <b>&amp; "x\\" fails\x1b[2J \x07\u202e?'
 SESSION = ("--session", "s-1")

@@ -22,7 +22,7 @@ ENGLISH = "Which service retries a failed checkout, and how often?"
 KOREAN = "결제가 실패하면 어떤 서비스가 API를 다시 호출하나요?"
 TEXTS = [ENGLISH, KOREAN, "ab", "👍🏽 日本語 café ½ 10²", "lone \ud800 surrogate", "ᄀ ㄱㅏ 각", "how is it", "", "..."]
 GOLDEN = {
-    ENGLISH: "8ca6e5012a961ebdc2e5f677717c09a4af3da7a5aee2c8b5a3d7c8100344ff78",
+    ENGLISH: "850664d2a91699eadf9e5291536bad226e2586dc3aea3a74a97128199dcf9059",
     KOREAN: "6ae029a2d624215f00ef33273a453b5246f779f559607c244c93ab6a5104bc2a",
 }
 mixed = st.text(max_size=80) | st.text(alphabet="aB1_ .'가나다를까OS하했ㄱ\u1100\u11a8\ud800日", max_size=60)
@@ -126,6 +126,28 @@ def test_who_does_it_to_whom_still_counts():
         ("스테이징에서 운영으로 데이터를 옮기려면?", "운영에서 스테이징으로 데이터를 옮기려면?"),
     ]:
         assert 0.5 < alike(left, right) < 0.96
+
+
+def test_whether_it_may_be_how_much_and_whence_still_count():
+    for left, right in [
+        ("Who can see the report of the billing team?", "Who can only see the report of the billing team?"),
+        ("Who can see the report of the billing team?", "Who should see the report of the billing team?"),
+        (
+            "What happens if all tests pass on the release branch?",
+            "What happens if any tests pass on the release branch?",
+        ),
+        ("How do I deploy the checkout service to staging?", "How do I deploy the checkout service to staging again?"),
+        ("How do I move from the old API to the new one?", "How do I move to the old API from the new one?"),
+    ]:
+        assert 0.75 < alike(left, right) < 0.96
+
+
+def test_articles_and_auxiliaries_count_little():
+    for left, right in [
+        ("How does checkout retry?", "How does the checkout retry?"),
+        ("Where's the gateway of the checkout?", "Where is the gateway of the checkout?"),
+    ]:
+        assert alike(left, right) > 0.94
 
 
 def test_what_is_asked_still_counts():

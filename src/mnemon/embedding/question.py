@@ -3,8 +3,8 @@
 A text is read in its canonical form, in which Korean has no spaces, as a row of units: each syllable, and each stem of
 a word that is written in letters. A unit and each run of two or three units is a feature, so that the order of words
 still counts; so is each n-gram of the letters of a word. A syllable that may be grammar weighs little; a word that is
-grammar has no n-grams. A feature is a number: that of a unit or an n-gram is hashed from its text, that of a run is
-worked out from those of its units.
+grammar has no n-grams, and no place in the row if it tells nothing. A feature is a number: that of a unit or an n-gram
+is hashed from its text, that of a run is worked out from those of its units.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mnemon.embedding.sparse import unit_vector
 from mnemon.errors import InvalidInput
 from mnemon.text import hangul
 from mnemon.text.canonical import canonical
-from mnemon.text.english_forms import STOP_WORDS
+from mnemon.text.english_forms import EMPTY_WORDS, STOP_WORDS
 from mnemon.text.kept import kept
 from mnemon.text.tokens import TOKENS_VERSION, telling_tokens
 
@@ -44,9 +44,6 @@ _OF_PAIR, _OF_TRIPLE = 0.5, 0.4
 # What a particle or an ending weighs, and a stop word: about as much as if it had n-grams.
 _OF_ENDING, _OF_STOP_WORD = 0.3, 1.4
 
-# When is not why: of the stop words, these stay in the row, where the others are passed over.
-_QUESTION_WORDS = frozenset({"how", "what", "when", "where", "which", "who", "whom", "whose", "why"})
-_PASSED_OVER = frozenset({word for word in STOP_WORDS if word.removesuffix("'s") not in _QUESTION_WORDS})
 # What an ending may follow: the syllable 까 is one only in forms such as 할까.
 _BEFORE_ENDINGS = ("", "하", "한", "할", "합")
 _STATE = ("featuresVersion", "tokensVersion")
@@ -145,11 +142,11 @@ def _read(piece: str, seed: int, low: int, high: int) -> _Word:
     """What a syllable or a word adds to the row of units, and its features beside the row."""
     if _syllables().match(piece):
         return [(_number(piece, seed), _OF_SYLLABLE * (_OF_ENDING if _is_ending(piece) else 1.0))], {}
-    asked = piece.removesuffix("'s")
-    if asked in _QUESTION_WORDS:
-        return [(_number(asked, seed), _OF_STOP_WORD)], {}
-    if piece in _PASSED_OVER:
-        return [], {_number(piece, seed): _OF_STOP_WORD}
+    word = bare if (bare := piece.removesuffix("'s")) in STOP_WORDS else piece
+    if word in EMPTY_WORDS:
+        return [], {_number(word, seed): _OF_STOP_WORD}
+    if word in STOP_WORDS:  # When is not why, and from is not to.
+        return [(_number(word, seed), _OF_STOP_WORD)], {}
     padded = f" {piece} "
     # Canonical text has no tab: an n-gram is no unit.
     grams = ["\t" + padded[at : at + size] for size in range(low, high + 1) for at in range(len(padded) - size + 1)]

@@ -9,7 +9,7 @@ from mnemon.errors import InvalidInput
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     K = TypeVar("K")
 else:
@@ -27,8 +27,10 @@ def unit_vector(weights: Mapping[K, float], embedder_id: str) -> SparseVector[K]
     """The weights scaled to length 1, in the order of their features; weights of 0 are left out."""
     # fsum: the length must not depend on the order in which a text names its features.
     length = sqrt(fsum([weight * weight for weight in weights.values()]))
-    scaled = {feature: weight / length for feature in sorted(weights) if (weight := weights[feature])} if length else {}
-    vector: SparseVector[K] = SparseVector(scaled)
+    vector: SparseVector[K] = SparseVector()
+    if length:
+        features: list[Any] = sorted(weights)
+        vector.update({feature: weight / length for feature in features if (weight := weights[feature])})
     vector.embedder_id = embedder_id
     return vector
 

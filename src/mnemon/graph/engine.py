@@ -16,7 +16,7 @@ from mnemon.graph.node import EdgeType, NodeType
 from mnemon.graph.state import MICROS_PER_MIN, GraphState, edge_id
 from mnemon.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK, spread
 from mnemon.text.canonical import canonical, canonical_key
-from mnemon.text.difference import differences
+from mnemon.text.difference import differences, is_reordering
 from mnemon.text.mentions import NAME_CHARS_MAX, Mentions
 
 TYPE_CHECKING = False
@@ -122,11 +122,15 @@ class Engine:
         return self.columns().alike(vector, self._config.tau_sim)
 
     def _duplicate(self, text: str, near: Sequence[tuple[float, Vertex]]) -> str | None:
-        """The question that is the same in other words; never one in which something guarded differs (R6)."""
+        """The question that is the same in other words; never one in which something guarded differs (R6).
+
+        Nor one of the same words in another order: from here to there is not there to here.
+        """
         for sim, vertex in near:
             if sim < self._config.tau_dup:
                 break
-            if not differences(text, vertex.text or ""):
+            other = vertex.text or ""
+            if not differences(text, other) and not is_reordering(text, other):
                 return vertex.id
         return None
 
