@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self, TypeVar
 
+    from mnemon.graph.held import Held
     from mnemon.graph.store import GraphStore
 
     T = TypeVar("T")
@@ -67,7 +68,7 @@ class FileKeeper(Unkept):
         """Fill a graph from the file, if there is one, and keep it from now on."""
         if self._store is not None or self._closed:
             raise InvalidInput(f"{self.file} was opened already.", hint="Use one FileKeeper for each graph.")
-        if store.keeper is not self:
+        if store.held.keeper is not self:
             raise InvalidInput("This graph has another keeper.", hint="GraphStore(config, embedder, keeper=keeper)")
         self._store = store
         try:
@@ -79,7 +80,7 @@ class FileKeeper(Unkept):
         atexit.register(_flush_at_exit, weakref.ref(self))
         return store
 
-    def change(self, stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) -> T:
+    def change(self, graphs: Sequence[Held], act: str, work: Callable[[int], T]) -> T:
         if self._store is None or self._pid != os.getpid():
             raise StoreUnavailable(
                 f"{self.file} does not keep this graph: it is closed, was never opened, or belongs to the process "
@@ -87,7 +88,7 @@ class FileKeeper(Unkept):
                 hint="keeper.open(store) first; after a fork, make another keeper.",
             )
         try:
-            return super().change(stores, act, work)
+            return super().change(graphs, act, work)
         finally:
             self._due()
 

@@ -123,7 +123,7 @@ class Files:
         with held_folder(path):
             known = self._known.get(path)
             found = _mark(path)
-            if known is not None and found == known[0] and only_if_dirty and store.revision == known[1]:
+            if known is not None and found == known[0] and only_if_dirty and store.held.revision == known[1]:
                 return False
             if known is not None and found is not None and found != known[0]:
                 raise Conflict(
@@ -132,7 +132,9 @@ class Files:
                 )
             if known is None and found is not None:
                 read(path)  # What is no graph, or a later version's, is not overwritten.
-            revision, record = store.revised_snapshot()
+            with store.held.reading():
+                record = store.to_snapshot()
+                revision = store.held.revision
             write(path, record)
             mark = _mark(path)
             assert mark is not None
@@ -142,7 +144,7 @@ class Files:
     def load(self, store: GraphStore, path: str, record: Mapping[str, Any], mark: Mark | None) -> None:
         store.from_snapshot(record)
         if mark is not None:
-            self._known[path] = mark, store.revision
+            self._known[path] = mark, store.held.revision
 
 
 def load(made: type[GraphStore], file: str | os.PathLike[str], store: GraphStore | None) -> GraphStore:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Protocol, TypeVar
 
-    from mnemon.graph.store import GraphStore
+    from mnemon.graph.held import Held
 
     T = TypeVar("T")
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         """Where graphs live."""
 
         def now(self) -> int: ...
-        def change(self, stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) -> T:
+        def change(self, graphs: Sequence[Held], act: str, work: Callable[[int], T]) -> T:
             """Run `work` at one moment; what it changes in these graphs is kept as one act, or nothing is."""
 
-        def catch_up(self, store: GraphStore) -> None:
+        def catch_up(self, graph: Held) -> None:
             """Bring a graph up to what others made of it."""
 
 
@@ -34,20 +34,20 @@ class Unkept:
     def now(self) -> int:
         return instant.micros(self._clock())
 
-    def change(self, stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
+    def change(self, graphs: Sequence[Held], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
         # An act on one graph is refused before it changes anything; one on two may fail after it changed the first.
-        before = [store.retold() for store in stores] if len(stores) > 1 else []
+        before = [graph.retold() for graph in graphs] if len(graphs) > 1 else []
         try:
             return work(self.now())
         except BaseException:
-            for store, steps in zip(stores, before, strict=False):
-                if store.has_steps:
-                    store.forget()
-                    store.take(steps)
+            for graph, steps in zip(graphs, before, strict=False):
+                if graph.has_steps:
+                    graph.forget()
+                    graph.take(steps)
             raise
         finally:
-            for store in stores:
-                store.take_steps()
+            for graph in graphs:
+                graph.take_steps()
 
-    def catch_up(self, store: GraphStore) -> None:
+    def catch_up(self, graph: Held) -> None:
         """There are no others."""

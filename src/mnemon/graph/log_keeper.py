@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
+    from mnemon.graph.held import Held
     from mnemon.graph.keeping import Keeper
     from mnemon.graph.state import Step
-    from mnemon.graph.store import GraphStore
     from mnemon.ledger.act import Act, Ledger
     from mnemon.model.event import Event
     from mnemon.model.presence import Presence
@@ -46,40 +46,40 @@ class LogKeeper:
     def now(self) -> int:
         return micros(self._ledger.clock())
 
-    def catch_up(self, store: GraphStore) -> None:
-        self._ledger.store.read(lambda reader: self._read_up(reader, store))
+    def catch_up(self, graph: Held) -> None:
+        self._ledger.store.read(lambda reader: self._read_up(reader, graph))
 
-    def change(self, stores: Sequence[GraphStore], act: str, work: Callable[[int], T]) -> T:
-        kept = [(store, _of_log(store.keeper)) for store in stores]
+    def change(self, graphs: Sequence[Held], act: str, work: Callable[[int], T]) -> T:
+        kept = [(graph, _of_log(graph.keeper)) for graph in graphs]
         written = False
 
         def run(under_way: Act) -> T:
             nonlocal written
-            for store, keeper in kept:
-                keeper._read_up(under_way.transaction, store)
+            for graph, keeper in kept:
+                keeper._read_up(under_way.transaction, graph)
             done = work(micros(under_way.now))
-            written = any(store.has_steps for store in stores)
-            for store, keeper in kept:
-                keeper._record(under_way, store, act)
+            written = any(graph.has_steps for graph in graphs)
+            for graph, keeper in kept:
+                keeper._record(under_way, graph, act)
             return done
 
         try:
             return self._ledger.act(self._presence, run)
         except BaseException:
-            for store, keeper in kept:
-                if written or store.has_steps:
-                    keeper._start_over(store)
+            for graph, keeper in kept:
+                if written or graph.has_steps:
+                    keeper._start_over(graph)
             raise
 
-    def _record(self, act: Act, store: GraphStore, name: str) -> None:
-        steps = store.take_steps()
+    def _record(self, act: Act, graph: Held, name: str) -> None:
+        steps = graph.take_steps()
         if not steps:
             return
         chars_max = _chars_max(act)
         for batch in _batches(steps, chars_max):
             self._append(act, EventType.GRAPH_CHANGED, name, batch)
-        if self._since_retold >= max(_RETOLD_EVERY, store.size):
-            first, *others = _batches(store.retold(), chars_max) or [[]]
+        if self._since_retold >= max(_RETOLD_EVERY, graph.size):
+            first, *others = _batches(graph.retold(), chars_max) or [[]]
             self._append(act, EventType.GRAPH_RESTATED, "retold", first)
             for batch in others:
                 self._append(act, EventType.GRAPH_CHANGED, "retold", batch)
@@ -91,12 +91,12 @@ class LogKeeper:
         self._position = event.position
         self._since_retold = 0 if type is EventType.GRAPH_RESTATED else self._since_retold + 1
 
-    def _start_over(self, store: GraphStore) -> None:
+    def _start_over(self, graph: Held) -> None:
         """Forget what was read: part of it was not kept."""
-        store.forget()
+        graph.forget()
         self._position = self._since_retold = 0
 
-    def _read_up(self, reader: Reader, store: GraphStore) -> None:
+    def _read_up(self, reader: Reader, graph: Held) -> None:
         if self._position:
             events = list(reader.events_of_subject(self._subject, after=self._position))
         else:
@@ -104,10 +104,10 @@ class LogKeeper:
         for event in events:
             self._position = event.position
             if event.type is EventType.GRAPH_RESTATED and not event.erased:
-                store.forget()
+                graph.forget()
                 self._since_retold = 0
             self._since_retold += 1
-            store.take((event.payload or {"steps": []})["steps"])
+            graph.take((event.payload or {"steps": []})["steps"])
 
     def _from_the_last_whole(self, reader: Reader) -> list[Event]:
         """The events that make the graph: from where it was last told as a whole, or all."""

@@ -7,10 +7,10 @@ from contextlib import suppress
 from threading import RLock
 
 from mnemon.errors import InvalidInput, NotFound
+from mnemon.graph.held import Ended
 from mnemon.graph.keeping import Unkept
 from mnemon.graph.node import Finalized
 from mnemon.graph.store import (
-    Ended,
     GraphStore,
     checked_answer,
     checked_entity,
@@ -81,14 +81,14 @@ class MemoryOrchestrator:
         """The graph of a session, which begins with the first call."""
         session = checked_name(session_id, "a session")
         with self._lock:
-            if session not in self._agent.sessions():
+            if session not in self._agent.held.sessions():
                 self._sessions.pop(session, None)
-                self._agent.begin_session(session, self._opened(session))
+                self._agent.held.begin_session(session, self._opened(session).held)
             return self._opened(session)
 
     def get_active_sessions(self) -> list[str]:
         """The sessions that were begun and not ended, the oldest first."""
-        found = self._agent.sessions()
+        found = self._agent.held.sessions()
         return sorted(found, key=lambda session: (found[session], session))
 
     def _opened(self, session: str) -> GraphStore:
@@ -101,7 +101,7 @@ class MemoryOrchestrator:
         """The graph of a session that is under way; no other is begun."""
         session = checked_name(session_id, "a session")
         with self._lock:
-            active = self._agent.sessions()
+            active = self._agent.held.sessions()
             if session not in active:
                 self._sessions.pop(session, None)
                 raise NotFound(
@@ -118,8 +118,8 @@ class MemoryOrchestrator:
 
         def ask() -> str:
             store = self.get_session_store(session_id)
-            for entity in self._agent.mentioned_in(asked):
-                store.bring_entity(entity)
+            for entity in self._agent.held.entities_in(asked):
+                store.held.bring_entity(*entity)
             return store.upsert_query(asked)
 
         return _again_if_ended(ask)
@@ -149,8 +149,8 @@ class MemoryOrchestrator:
     def _asked(self, session_id: str, query_id: str) -> tuple[GraphStore, str]:
         """A question in the session's graph; one that was found in the agent's is asked there first (A12)."""
         session = checked_name(session_id, "a session")
-        is_here = session in self._agent.sessions() and self._opened(session).has(query_id)
-        found = None if is_here else self._agent.query_text(query_id)
+        is_here = session in self._agent.held.sessions() and self._opened(session).held.has(query_id)
+        found = None if is_here else self._agent.held.query_text(query_id)
         if found is None:
             return self.running_session(session), query_id
         return self.get_session_store(session), self.upsert_query(session, found)
@@ -171,10 +171,10 @@ class MemoryOrchestrator:
         entity = self._agent.upsert_entity(user_id, canonical_id, text, aliases)
         known = self._agent.node(entity)
         for session in self.get_active_sessions():
-            store = self._opened(session)
-            if store.mentions_any(known.about["names"]):
+            held = self._opened(session).held
+            if held.mentions_any(known.about["names"]):
                 with suppress(Ended):
-                    store.bring_entity(known)
+                    held.bring_entity(known.about, known.text)
         return entity
 
     def search(self, session_id: str, text: str, k: int = 5) -> list[GraphHit]:
@@ -186,7 +186,7 @@ class MemoryOrchestrator:
         session = checked_name(session_id, "a session")
         bias = self.config.search_bias_session_first
         hits: list[GraphHit] = []
-        if session in self._agent.sessions():
+        if session in self._agent.held.sessions():
             found = self._opened(session).search_similar_queries(text, k)
             hits = [replace(hit, score=hit.score + bias, from_="session") for hit in found]
         # As many more as the session may turn out to have too.
@@ -204,7 +204,7 @@ class MemoryOrchestrator:
         Heat only nominates: whether a unit may be told, and how far it is to be believed, is decided elsewhere (R2).
         """
         stores = [self._agent]
-        if session_id is not None and session_id in self._agent.sessions():
+        if session_id is not None and session_id in self._agent.held.sessions():
             stores.append(self._opened(session_id))
         found: dict[str, float] = {}
         for store in stores:
@@ -241,7 +241,7 @@ class MemoryOrchestrator:
                 half_life = self.config.session_graph.half_life_min
                 return promotion.Promotion(session, agent, self.config.promotion, now).outcome(half_life)
 
-            outcome = self._agent.end_session(session_id, store, work)
+            outcome = self._agent.held.end_session(session_id, store.held, work)
             self._sessions.pop(session_id, None)
         return Finalized(
             session_id=session_id,
@@ -260,7 +260,7 @@ class MemoryOrchestrator:
         """Begin a session with what a checkpoint of one holds."""
         session = checked_name(session_id, "a session")
         with self._lock:
-            if session in self._agent.sessions():
+            if session in self._agent.held.sessions():
                 raise InvalidInput(
                     f"Session {session!r} is under way.", hint="Finalize it first, or restore under another name."
                 )
@@ -281,9 +281,9 @@ class MemoryOrchestrator:
             )
         ended: list[str] = []
         with self._lock:
-            for session, began in self._agent.sessions().items():
-                last = self._opened(session).last_access() or began
-                if self._agent.now() - last > given * _MICROS_PER_MS:
+            for session, began in self._agent.held.sessions().items():
+                last = self._opened(session).held.last_access() or began
+                if self._agent.held.keeper.now() - last > given * _MICROS_PER_MS:
                     with suppress(NotFound):  # Another process ended it meanwhile.
                         self.finalize_session(session, promote=promote, checkpoint=False)
                         ended.append(session)

@@ -21,8 +21,8 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 _EMPTY_WORDS = """
 a an the this that these those there here of so very just also i me my mine myself we us our ours ourselves you your
 yours yourself he him his himself she her hers herself it its itself they them their theirs themselves am is are was
-were be been being do does did doing done have has had having will would i'm i've i'll i'd you're you've you'll you'd we're
-we've we'll they're they've they'll let's s t re ve ll d m
+were be been being do does did doing done have has had having will would i'm i've i'll i'd you're you've you'll you'd
+we're we've we'll they're they've they'll let's s t re ve ll d m
 """
 EMPTY_WORDS = frozenset(_EMPTY_WORDS.split())
 

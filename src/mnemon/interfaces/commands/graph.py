@@ -165,7 +165,7 @@ def _view(call: Call) -> GraphView:
         edges=edges,
         whole=GraphStats(nodes=len(nodes), edges=len(edges)),
         contents=_contents(call, nodes),
-        at=instant(graph.get_agent_store().now()),
+        at=instant(graph.get_agent_store().held.keeper.now()),
     )
 
 
@@ -265,7 +265,7 @@ def _sessions(call: Call) -> Answer:
     from mnemon.model.instant import instant
 
     graph = call.seat.graph
-    begun = graph.get_agent_store().sessions()
+    begun = graph.get_agent_store().held.sessions()
     rows = [
         (session, instant(begun[session]), graph.get_session_store(session).stats())
         for session in graph.get_active_sessions()
