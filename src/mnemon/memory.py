@@ -217,6 +217,7 @@ class Memory:
                 self.config.graph,
                 keeper_of=lambda session: log_keeper.LogKeeper(self._ledger, presence, session),
                 root=self._root,
+                keeps_files=self._root is not None,
             )
         return found
 

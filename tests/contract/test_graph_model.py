@@ -89,10 +89,6 @@ class Model:
         one, other = self.embed(text), self.embed(self.nodes[id]["text"])
         return max(-1.0, min(1.0, fsum(one[word] * other[word] for word in one if word in other)))
 
-    def is_the_same(self, text, other):
-        in_another_order = words_in(text) != words_in(other) and sorted(words_in(text)) == sorted(words_in(other))
-        return not in_another_order and not differences(text, other)
-
     def is_protected(self, id):
         return self.nodes[id]["pinned"] or len(self.edges_of(id)) >= self.config.protect_min_degree
 
@@ -181,7 +177,7 @@ class Model:
             (
                 other
                 for sim, other in near
-                if sim >= self.config.tau_dup and self.is_the_same(text, self.nodes[other]["text"])
+                if sim >= self.config.tau_dup and not differences(text, self.nodes[other]["text"])
             ),
             None,
         )

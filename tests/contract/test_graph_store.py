@@ -112,21 +112,93 @@ GUARDED = [
     ("결제가 되나요?", "결제가 되지 않나요?"),
     ("foo_a 설정은 어디에 있나요?", "foo_b 설정은 어디에 있나요?"),
     ("'초안' 상태는 무엇인가요?", "'최종' 상태는 무엇인가요?"),
-    ("How do I move from the old API to the new one?", "How do I move to the old API from the new one?"),
-    ("Does the stock service call the orders service?", "Does the orders service call the stock service?"),
-    ("주문 서비스가 재고 서비스를 호출하나요?", "재고 서비스가 주문 서비스를 호출하나요?"),
 ]
 
 
 @pytest.mark.parametrize(("one", "other"), GUARDED)
 @pytest.mark.parametrize("tau_dup", [0.96, 0.5, 0.0])
-def test_r6_a_number_a_negation_an_identifier_or_the_order_is_never_merged_away(made, one, other, tau_dup):
+def test_r6_a_number_a_negation_or_an_identifier_is_never_merged_away(made, one, other, tau_dup):
     store = made(tau_dup=tau_dup, tau_sim=0.0)
     first, second = store.upsert_query(one), store.upsert_query(other)
     assert first != second
     assert store.known_query(one) == first
     assert store.known_query(other) == second
     assert store.held.engine.are_linked(first, EdgeType.SIMILAR_TO, second)
+
+
+TRACEBACK = "\n".join(
+    f'  File "/srv/app/checkout/{name}.py", line {line}, in {name}_handler\n    return self.{name}(order, provider)'
+    for line, name in enumerate(["retry", "charge", "refund", "settle", "notify"], 40)
+)
+LONG = (
+    "When the payment provider answers slowly and the pool is exhausted, and the queue of pending orders grows because "
+    "workers wait for a free connection, which component should be changed so that customers keep every order while a "
+    "deployment runs on the cluster, and is it {} in the report of the release team?"
+)
+NEARLY = [
+    ("How do I move from the old API to the new one?", "How do I move to the old API from the new one?"),
+    ("Does the stock service call the orders service?", "Does the orders service call the stock service?"),
+    (f"Summarize it.\n{TRACEBACK}", f"Delete it.\n{TRACEBACK}"),
+    (f"이 오류를 고쳐 줘\n{TRACEBACK}", f"이 오류를 무시해 줘\n{TRACEBACK}"),
+    (LONG.format("legal"), LONG.format("illegal")),
+    (LONG.format("staging"), LONG.format("production")),
+    (
+        "Can my service account read the secrets of the billing service?",
+        "Can your service account read the secrets of the billing service?",
+    ),
+    (
+        "관리자만 결제 서비스의 운영 비밀을 볼트에서 읽을 수 있나요?",
+        "관리자도 결제 서비스의 운영 비밀을 볼트에서 읽을 수 있나요?",
+    ),
+    (
+        "백업 서버에서 운영 데이터베이스의 로그 파일을 복사하는 방법은 무엇인가요?",
+        "백업 서버로 운영 데이터베이스의 로그 파일을 복사하는 방법은 무엇인가요?",
+    ),
+    (
+        "작업자가 재시작할 때 체크아웃 서비스의 연결 풀을 비워야 하나요?",
+        "작업자가 재시작할 때 체크아웃 서비스의 연결 풀을 비워도 되나요?",
+    ),
+    ("친구한테 들었나요?", "친구한테서 들었나요?"),
+    (
+        "야간 내보내기가 실패할 때 주문 서비스가 재고 서비스를 먼저 호출하고 백업이 끝나지 않았다면 어떤 경보를 먼저 받게 되나요?",
+        "야간 내보내기가 실패할 때 재고 서비스가 주문 서비스를 먼저 호출하고 백업이 끝나지 않았다면 어떤 경보를 먼저 받게 되나요?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), NEARLY)
+def test_questions_that_differ_in_one_telling_word_are_alike_and_not_one(made, one, other):
+    store = made()
+    first, second = store.upsert_query(one), store.upsert_query(other)
+    assert first != second
+    assert store.held.engine.are_linked(first, EdgeType.SIMILAR_TO, second)
+    assert store.known_query(other) == second
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How does checkout retry after a failed payment?", "how does the checkout retry after a failed payment"),
+        (LONG.format("named"), LONG.format("named").replace("a deployment", "the deployment")),
+        (
+            "Which of the services restarts after the migration of the database?",
+            "Which of the services restart after the migration of the database?",
+        ),
+    ],
+)
+def test_an_article_or_an_ending_makes_no_other_question(made, one, other):
+    store = made()
+    assert store.upsert_query(one) == store.upsert_query(other)
+
+
+def test_an_embedder_that_does_not_know_better_is_believed(clock):
+    store = GraphStore({"tau_dup": 0.9, "tau_sim": 0.5}, Words(), clock=clock)
+    assert store.upsert_query("now deploy the app") == store.upsert_query("deploy the app now")
+
+
+def test_merging_may_ask_for_less_than_linking(clock):
+    store = GraphStore({"tau_dup": 0.5}, Words(), clock=clock)
+    assert store.upsert_query("deploy the app") == store.upsert_query("deploy the server")
 
 
 def test_r6_past_a_nearer_one_that_differs_a_question_is_merged_with_the_one_that_does_not(clock):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.text import english
-from mnemon.text.difference import Difference, differences, is_reordering, skeleton
+from mnemon.text.difference import Difference, differences, skeleton
 from mnemon.text.guarded import _Scan
 
 WORDS = (
@@ -219,20 +219,3 @@ def test_the_short_way_for_plain_words_reads_them_as_the_long_way_does(word: str
     short.read_chunk(word, 0, len(word))
     long.read_part(word, 0)
     assert short.found == long.found
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("The stock service calls the orders service", "The orders service calls the stock service", True),
-        ("주문 서비스가 재고 서비스를 호출한다", "재고 서비스가 주문 서비스를 호출한다", True),
-        ("Log in, then deploy!", "log  in then deploy", False),
-        ("log in", "login", False),
-        ("주문서비스가 호출한다", "주문 서비스가 호출한다.", False),
-        ("The stock service calls", "The orders service calls", False),
-        ("", "", False),
-    ],
-)
-def test_the_same_letters_in_another_order_are_a_reordering(one, other, expected):
-    assert is_reordering(one, other) is expected
-    assert is_reordering(other, one) is expected

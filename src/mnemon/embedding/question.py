@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import pairwise
+from math import fsum, sqrt
 
 from xxhash import xxh3_128_intdigest
 
@@ -22,6 +23,7 @@ from mnemon.errors import InvalidInput
 from mnemon.text import hangul
 from mnemon.text.canonical import canonical
 from mnemon.text.english_forms import EMPTY_WORDS, STOP_WORDS
+from mnemon.text.hangul_changes import is_other_grammar
 from mnemon.text.kept import kept
 from mnemon.text.tokens import TOKENS_VERSION, telling_tokens
 
@@ -54,6 +56,10 @@ _OF_FIRST, _OF_FIRST_OF_THREE, _OF_SECOND_OF_THREE = 0x2545F491, 0x1B873593, 0x3
 # What comes before the first unit and after the last.
 _EDGE = (1, 0.0)
 _KNOWN_MAX = 8_192
+# The square of the length of a question of some seven words.
+_USUAL_SIZE = 45.0
+# A particle or an ending more or another one changes the sense, however little of the text it is.
+_IN_OTHER_GRAMMAR = 0.95
 
 
 class QuestionEmbedder:
@@ -84,6 +90,18 @@ class QuestionEmbedder:
             for place, weight in zip(places, features.values(), strict=True):
                 weights[place] += weight
         return unit_vector(weights, self._id)
+
+    def sameness(self, text: str, other: str) -> float:
+        """How far two texts ask the same: like their cosine, but what differs weighs in a long text as in a usual one.
+
+        With a page of the same log below it, "fix this" would else be the same as "ignore this".
+        """
+        ours, theirs = (features_of(each, self.seed, *self.ngram_range) for each in (text, other))
+        apart = fsum((ours.get(each, 0.0) - theirs.get(each, 0.0)) ** 2 for each in ours.keys() | theirs.keys())
+        sizes = [fsum(weight * weight for weight in features.values()) for features in (ours, theirs)]
+        size = min(sqrt(sizes[0] * sizes[1]), _USUAL_SIZE)
+        found = 1.0 - apart / (2.0 * size) if size else 0.0
+        return min(found, _IN_OTHER_GRAMMAR) if is_other_grammar(canonical(text), canonical(other)) else found
 
     def export_state(self) -> dict[str, Any]:
         """All that is needed to make the same vectors elsewhere (A11)."""

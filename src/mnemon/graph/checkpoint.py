@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mnemon.errors import InvalidInput, MnemonError, StoreUnavailable
-from mnemon.graph import files
+from mnemon.graph import files, snapshot
 from mnemon.graph.node import EdgeType, NodeType
 from mnemon.graph.state import quotes
 from mnemon.model.json_text import json_needles
@@ -15,24 +15,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemon.graph.store import GraphStore
-    from mnemon.policy.heat import CheckpointConfig
+    from mnemon.graph.engine import Engine
+    from mnemon.graph.provider import EmbeddingProvider
+    from mnemon.policy.heat import CheckpointConfig, GraphConfig
 
 _NAME_CHARS_MAX = 120
 
 
-def checkpoint_of(store: GraphStore, agent_id: str, session_id: str, top_k: int) -> dict[str, Any]:
+def checkpoint_of(
+    session: Engine, embedder: EmbeddingProvider, config: GraphConfig, top_k: int, now: int
+) -> dict[str, Any]:
     """The hottest questions of a session, what belongs to them, and the edges among all these."""
-    whole = store.to_snapshot()
-    order = {node.id: place for place, node in enumerate(store.nodes(NodeType.QUERY)[:top_k])}
-    hot = order.keys() & {node["id"] for node in whole["nodes"]}
+    state = session.state
+    whole = snapshot.record_of(state, session.vector_of, embedder, config, now)
+    ranks = {query.id: query.rank(now, config.half_life_min) for query in state.of_type(NodeType.QUERY)}
+    hottest = sorted(ranks, key=lambda id: (-ranks[id], id))[:top_k]
+    order = {id: place for place, id in enumerate(hottest)}
+    hot = order.keys()
     near = {edge["to"] for edge in whole["edges"] if edge["from"] in hot and edge["type"] != EdgeType.SIMILAR_TO}
     kept = hot | near
     nodes = whole.pop("nodes")
     return {
         **whole,
-        "agentId": agent_id,
-        "sessionId": session_id,
         "topQueries": sorted((node for node in nodes if node["id"] in hot), key=lambda node: order[node["id"]]),
         "around": [node for node in nodes if node["id"] in near],
         "edges": [edge for edge in whole["edges"] if edge["from"] in kept and edge["to"] in kept],

@@ -16,14 +16,15 @@ from mnemon.graph.node import EdgeType, NodeType
 from mnemon.graph.state import MICROS_PER_MIN, GraphState, edge_id
 from mnemon.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK, spread
 from mnemon.text.canonical import canonical, canonical_key
-from mnemon.text.difference import differences, is_reordering
+from mnemon.text.difference import differences
 from mnemon.text.mentions import NAME_CHARS_MAX, Mentions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from mnemon.graph.measure import Measure
     from mnemon.graph.state import Arc, Vertex
     from mnemon.policy.heat import GraphConfig
 
@@ -50,14 +51,12 @@ class Engine:
     def __init__(
         self,
         config: GraphConfig,
-        embed: Callable[[str], Mapping[Any, float]],
-        maker: Callable[[], object],
+        measure: Measure,
         state: GraphState,
     ) -> None:
         self._config = config
-        self._embed = embed
-        self._maker = maker
-        self._made_by = maker()
+        self._measure = measure
+        self._made_by = measure.maker()
         self._columns: Columns | None = None
         self._mentions = Mentions()
         self.state = state
@@ -87,7 +86,7 @@ class Engine:
         if known is not None:
             self.state.weigh(known, 1.0, 0.0, now)
             return known
-        vector = self._embed(text)
+        vector = self._measure.vector(text)
         near = self._alike(vector)
         known = self._duplicate(text, near)
         if known is not None:
@@ -95,7 +94,11 @@ class Engine:
             self.state.alias(known, key)
             return known
         id = self._new(NodeType.QUERY, key, text, now, {}, vector=vector, keep=keep)
-        linked = [(sim, other.id) for sim, other in near[: self._config.similar_max] if other.id in self.state.nodes]
+        linked = [
+            (sim, other.id)
+            for sim, other in near[: self._config.similar_max]
+            if sim >= self._config.tau_sim and other.id in self.state.nodes
+        ]
         # The nearest last: if there is room for few edges, those to the nearest stay.
         for sim, other in reversed(linked):
             self._link_if_there_is_room(id, EdgeType.SIMILAR_TO, other, sim, now)
@@ -106,7 +109,7 @@ class Engine:
     def known(self, text: str) -> str | None:
         """The node that a question would be taken for, without asking it."""
         same = self._same(NodeType.QUERY, canonical_key(text), text)
-        return same or self._duplicate(text, self._alike(self._embed(text)))
+        return same or self._duplicate(text, self._alike(self._measure.vector(text)))
 
     def _same(self, type: NodeType, key: str, text: str | None) -> str | None:
         """The node with this key; equal keys are confirmed by equal texts, unless another wording led here (R6)."""
@@ -119,24 +122,21 @@ class Engine:
         return id
 
     def _alike(self, vector: Mapping[Any, float]) -> list[tuple[float, Vertex]]:
-        return self.columns().alike(vector, self._config.tau_sim)
+        return self.columns().alike(vector, min(self._config.tau_sim, self._config.tau_dup))
 
     def _duplicate(self, text: str, near: Sequence[tuple[float, Vertex]]) -> str | None:
-        """The question that is the same in other words; never one in which something guarded differs (R6).
-
-        Nor one of the same words in another order: from here to there is not there to here.
-        """
+        """The question that is the same in other words; never one in which something guarded differs (R6)."""
         for sim, vertex in near:
             if sim < self._config.tau_dup:
                 break
             other = vertex.text or ""
-            if not differences(text, other) and not is_reordering(text, other):
+            if self._measure.sameness(text, other, sim) >= self._config.tau_dup and not differences(text, other):
                 return vertex.id
         return None
 
     def best(self, text: str, k: int, now: int) -> list[tuple[float, float, Vertex]]:
         """Score, similarity and node of the `k` questions most like this one."""
-        return self.columns().best(self._embed(text), k, now)
+        return self.columns().best(self._measure.vector(text), k, now)
 
     # Answers, feedback, entities, edges
 
@@ -312,7 +312,11 @@ class Engine:
         If all are, the weakest edges go, until one is not.
         """
         self._require_room_for_a_node(keep)
-        while len(self.state.nodes) >= self._config.max_nodes:
+        self._drop_coldest(self._config.max_nodes - 1, now, keep)
+
+    def _drop_coldest(self, count: int, now: int, keep: frozenset[str]) -> None:
+        """Give up nodes until there are no more than so many."""
+        while len(self.state.nodes) > count:
             coldest = self.columns().coldest(now, keep)
             if coldest is not None:
                 self.state.drop(coldest.id)
@@ -342,8 +346,9 @@ class Engine:
             weakest = self.state.weakest_arc(lambda _: True)
             assert weakest is not None, "there are edges"
             self.state.cut(weakest.id)
-        while len(self.state.nodes) > self._config.max_nodes:
-            self._make_room_for_a_node(now, frozenset())
+        if len(self.state.nodes) > self._config.max_nodes:
+            self._require_room_for_a_node(frozenset())
+            self._drop_coldest(self._config.max_nodes, now, frozenset())
 
     # Looking
 
@@ -362,15 +367,15 @@ class Engine:
     def columns(self) -> Columns:
         self._check_maker()
         if self._columns is None:
-            self._columns = Columns(self._config, self._embed)
+            self._columns = Columns(self._config, self._measure.vector)
             for vertex in self.state.nodes.values():
                 self._columns.note(vertex, True)
         return self._columns
 
     def _check_maker(self) -> None:
         """An embedder that learnt something is another one: its older vectors are not compared with new ones (R18)."""
-        if self._maker() != self._made_by:
-            self._made_by = self._maker()
+        if self._measure.maker() != self._made_by:
+            self._made_by = self._measure.maker()
             self._columns = None
             for vertex in self.state.nodes.values():
                 vertex.vector = None
@@ -381,7 +386,7 @@ class Engine:
         if self._columns is not None:
             return self._columns.vector(vertex)
         if vertex.vector is None:
-            vertex.vector = self._embed(vertex.text or "")
+            vertex.vector = self._measure.vector(vertex.text or "")
         found: Mapping[Any, float] = vertex.vector
         return found
 
@@ -403,7 +408,7 @@ class Engine:
         }
         ranks = {id: self.state.nodes[id].rank(now, self._config.half_life_min) for id in answered}
         hottest = sorted(answered, key=lambda id: (-ranks[id], id))[:_NOMINATING_MAX]
-        vector = self._embed(text) if hottest else {}
+        vector = self._measure.vector(text) if hottest else {}
         found: dict[str, float] = {}
         for id in hottest:
             similarity = cosine(vector, self.vector_of(self.state.nodes[id]))

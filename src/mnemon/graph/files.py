@@ -40,7 +40,7 @@ Mark = tuple[int, int, int]
 def read(path: str) -> dict[str, Any]:
     """What a file of a graph holds, checked to be whole."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     except FileNotFoundError:
         raise NotFound(f"There is no file {path}.", hint="Check the name.") from None
@@ -63,7 +63,11 @@ def read(path: str) -> dict[str, Any]:
     except Incompatible as error:
         raise Incompatible(f"{path}: {error.message}", hint=error.hint) from None
     digest = record.pop("digest", None)
-    if digest != _digest(record):
+    try:
+        is_whole = digest == _digest(record)
+    except InvalidInput:  # A number that JSON does not know.
+        is_whole = False
+    if not is_whole:
         raise _damaged(path, "its digest does not match")
     found: dict[str, Any] = record
     return found

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemon.graph.keeping import Keeper
+    from mnemon.graph.measure import Measure
     from mnemon.graph.state import Step
     from mnemon.policy.heat import GraphConfig
 
@@ -33,16 +34,9 @@ class Ended(NotFound):
 class Held:
     """An engine that threads share, with its keeper. `revision` grows with every change."""
 
-    def __init__(
-        self,
-        config: GraphConfig,
-        embed: Callable[[str], Mapping[Any, float]],
-        maker: Callable[[], object],
-        keeper: Keeper,
-    ) -> None:
+    def __init__(self, config: GraphConfig, measure: Measure, keeper: Keeper) -> None:
         self._config = config
-        self._embed = embed
-        self._maker = maker
+        self._measure = measure
         self._lock = RLock()
         # When the act that is under way happens.
         self._moment: int | None = None
@@ -51,7 +45,7 @@ class Held:
         self.engine = self._empty()
 
     def _empty(self) -> Engine:
-        return Engine(self._config, self._embed, self._maker, GraphState())
+        return Engine(self._config, self._measure, GraphState())
 
     @property
     def _state(self) -> GraphState:

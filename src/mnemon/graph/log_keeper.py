@@ -51,14 +51,18 @@ class LogKeeper:
 
     def change(self, graphs: Sequence[Held], act: str, work: Callable[[int], T]) -> T:
         kept = [(graph, _of_log(graph.keeper)) for graph in graphs]
-        written = False
+        known = [keeper._position for _, keeper in kept]
+
+        def forget_what_was_undone() -> None:
+            for (graph, keeper), position in zip(kept, known, strict=True):
+                if graph.has_steps or keeper._position != position:
+                    keeper._start_over(graph)
 
         def run(under_way: Act) -> T:
-            nonlocal written
+            forget_what_was_undone()  # If it has run before, that came to nothing.
             for graph, keeper in kept:
                 keeper._read_up(under_way.transaction, graph)
             done = work(micros(under_way.now))
-            written = any(graph.has_steps for graph in graphs)
             for graph, keeper in kept:
                 keeper._record(under_way, graph, act)
             return done
@@ -66,9 +70,7 @@ class LogKeeper:
         try:
             return self._ledger.act(self._presence, run)
         except BaseException:
-            for graph, keeper in kept:
-                if written or graph.has_steps:
-                    keeper._start_over(graph)
+            forget_what_was_undone()
             raise
 
     def _record(self, act: Act, graph: Held, name: str) -> None:

@@ -58,12 +58,14 @@ class MemoryOrchestrator:
         clock: Callable[[], datetime] | None = None,
         keeper_of: Callable[[str | None], Keeper] | None = None,
         root: str | None = None,
+        keeps_files: bool = True,
     ) -> None:
         self.agent_id = checked_name(agent_id, "an agent's id")
         self.config = _config(config)
         self._embedder = default_embedder() if embedder is None else embedder
         self._keeper_of = keeper_of or (lambda _: Unkept(clock))
         self._root = root
+        self._keeps_files = keeps_files
         self._lock = RLock()
         self._agent = self._store(self.config.agent_graph, None)
         self._sessions: dict[str, GraphStore] = {}
@@ -160,7 +162,7 @@ class MemoryOrchestrator:
         user_id: str,
         canonical_id: str,
         text: str | None = None,
-        aliases: Sequence[str] = (),
+        aliases: Sequence[str] | None = None,
         *,
         session_id: str | None = None,
     ) -> str:
@@ -219,13 +221,15 @@ class MemoryOrchestrator:
         session_id: str,
         *,
         promote: bool = True,
-        checkpoint: bool = True,
+        checkpoint: bool | None = None,
         checkpoint_name: str | None = None,
     ) -> Finalized:
         """End a session: write a checkpoint of it, and take what was hot over to the agent's graph.
 
-        If the checkpoint can't be written the session goes on, and nothing is lost.
+        If the checkpoint can't be written the session goes on, and nothing is lost. If nothing is said, there is one,
+        except in a memory that has nothing on disk.
         """
+        is_written = self._keeps_files or checkpoint_name is not None if checkpoint is None else checkpoint
         if checkpoint_name is not None:
             checkpoints.checked_name(checkpoint_name)
         with self._lock:
@@ -235,7 +239,7 @@ class MemoryOrchestrator:
             def work(session: Engine, agent: Engine, now: int) -> promotion.Outcome:
                 nonlocal path
                 # In the same act, so that nothing is asked between the two.
-                path = self._checkpointed(store, session_id, checkpoint_name) if checkpoint else None
+                path = self._checkpointed(session, session_id, checkpoint_name, now) if is_written else None
                 if not promote:
                     return promotion.Outcome()
                 half_life = self.config.session_graph.half_life_min
@@ -251,10 +255,11 @@ class MemoryOrchestrator:
             checkpoint=path,
         )
 
-    def _checkpointed(self, store: GraphStore, session_id: str, name: str | None) -> str:
+    def _checkpointed(self, session: Engine, session_id: str, name: str | None, now: int) -> str:
         rules = self.config.checkpoint
-        record = checkpoints.checkpoint_of(store, self.agent_id, session_id, rules.top_k)
-        return checkpoints.write(record, rules, checkpoint_folder(self.config, self._root), name)
+        record = checkpoints.checkpoint_of(session, self._embedder, self.config.session_graph, rules.top_k, now)
+        named = {"agentId": self.agent_id, "sessionId": session_id} | record
+        return checkpoints.write(named, rules, checkpoint_folder(self.config, self._root), name)
 
     def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
         """Begin a session with what a checkpoint of one holds."""

@@ -6,10 +6,8 @@ What is found here is nominated: single precision, added in whatever order is fa
 from __future__ import annotations
 
 from itertools import islice, repeat
-from math import fsum, sqrt
+from math import fsum
 
-from mnemon.embedding.sparse import SparseVector
-from mnemon.errors import InvalidInput
 from mnemon.graph.entries import ROOM_MIN, ByFeature, Lines, Scanned, doubled
 from mnemon.lazy import Lazy
 
@@ -157,36 +155,3 @@ class Asked:
 
     def exact(self, numbers: Sequence[int]) -> list[float]:
         return self._rows.exact(numbers)
-
-
-def as_unit_vector(given: Any) -> Mapping[Any, float]:
-    """What an embedder gave, as a sparse vector of length 1 (or empty)."""
-    if isinstance(given, SparseVector):
-        return given
-    try:
-        weights = {_feature(feature): float(weight) for feature, weight in _items(given)}
-        largest = max(map(abs, weights.values()), default=0.0)
-        if largest and not 1e-100 < largest < 1e100:  # Their squares would be lost.
-            weights = {feature: weight / largest for feature, weight in weights.items()}
-        length = sqrt(fsum([weight * weight for weight in weights.values()]))
-    except (TypeError, ValueError, OverflowError):
-        weights, length = {}, float("nan")
-    if not length < float("inf"):
-        raise InvalidInput(
-            f"The embedder gave {type(given).__name__} with something that is no finite number, or no feature.",
-            hint="embed(text) gives a list of numbers, or a mapping from whole numbers or texts to numbers.",
-        )
-    return {feature: weight / length for feature, weight in weights.items() if weight}
-
-
-def _items(given: Any) -> Any:
-    return given.items() if hasattr(given, "items") else enumerate(given)
-
-
-def _feature(given: Any) -> int | str:
-    """A feature that a file can give back."""
-    if type(given) is str or type(given) is int:
-        return given
-    if isinstance(given, str | bool) or not hasattr(given, "__index__"):
-        raise ValueError(f"{given!r} is no feature")
-    return int(given)

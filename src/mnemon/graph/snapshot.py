@@ -108,12 +108,12 @@ def edge_record(arc: Arc) -> dict[str, Any]:
     }
 
 
-def restored(record: Mapping[str, Any], maker: str) -> GraphState:
+def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphState:
     """The graph of a record. Vectors by another maker are left out, to be made again from their texts (R18)."""
     check_head(record)
     try:
         nodes = record["nodes"] if "nodes" in record else [*record["topQueries"], *record["around"]]
-        return _restored(record, nodes, maker)
+        return _restored(record, nodes, maker_of(embedder), canonical_json(_state_of(embedder)))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise StoreCorrupt(
             f"The graph is damaged: {type(error).__name__} {error}.", hint="Take another copy; nothing was changed."
@@ -131,9 +131,9 @@ def check_head(record: Any) -> None:
         )
 
 
-def _restored(record: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]], maker: str) -> GraphState:
+def _restored(record: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]], maker: str, made_with: str) -> GraphState:
     state = GraphState()
-    is_comparable = record["embedderId"] == maker
+    is_comparable = record.get("embedderId") == maker and canonical_json(record.get("embedderState")) == made_with
     for node in nodes:
         vector = _vector(node["embedding"]) if is_comparable and "embedding" in node else None
         _restore_node(state, node, vector)
@@ -151,7 +151,7 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any) -> No
     named = (id, *node["aliases"], *(part for part in (text, key) if part is not None))
     if not all(isinstance(part, str) for part in named) or id in state.nodes:
         raise ValueError(f"node {id!r}")
-    if node["type"] == NodeType.QUERY and (text is None or key is None):
+    if node["type"] == NodeType.QUERY and (not text or key is None):
         raise ValueError(f"question {id!r} without its text")
     clean = None if text is None else redacted(text)[0]
     if clean is not None and clean != text:  # Written by somebody who did not mind.
@@ -172,6 +172,8 @@ def _restore_edge(state: GraphState, edge: Mapping[str, Any]) -> None:
     if edge["from"] not in state.nodes or edge["to"] not in state.nodes or edge["from"] == edge["to"]:
         raise ValueError(f"edge {edge['id']!r}")
     ends = edge["from"], EdgeType(edge["type"]), edge["to"]
+    if _finite(edge["weight"]) < 0:
+        raise ValueError(f"weight of edge {edge['id']!r}")
     state.join(*ends, _finite(edge["weight"]), _time(edge["createdAt"]))
     state.join(*ends, 0.0, _time(edge["lastAccess"]))
 

@@ -7,8 +7,8 @@ from copy import deepcopy
 from mnemon.errors import InvalidInput
 from mnemon.graph.held import Held
 from mnemon.graph.keeping import Unkept
+from mnemon.graph.measure import Measure
 from mnemon.graph.node import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights, parsed
-from mnemon.graph.rows import as_unit_vector
 from mnemon.lazy import Lazy
 from mnemon.model.instant import instant
 from mnemon.model.value import replace
@@ -50,17 +50,9 @@ class GraphStore:
     ) -> None:
         self.config = _config(config)
         self.embedder: EmbeddingProvider = default_embedder() if embedder is None else embedder
-        if not callable(getattr(self.embedder, "embed", None)):
-            raise InvalidInput(f"{embedder!r} can't embed.", hint="Give an object with embed(text), or nothing.")
         self._files: files.Files | None = None
-        self.held = Held(self.config, self._embed, self._maker, keeper or Unkept(clock))
+        self.held = Held(self.config, Measure(self.embedder), keeper or Unkept(clock))
         """The graph itself, for whoever keeps or orchestrates it."""
-
-    def _embed(self, text: str) -> Mapping[Any, float]:
-        return as_unit_vector(self.embedder.embed(text))
-
-    def _maker(self) -> object:
-        return getattr(self.embedder, "id", None)
 
     # Writing
 
@@ -95,7 +87,7 @@ class GraphStore:
         return self.held.change("linked", lambda now: self._engine.link(from_id, kind, to_id, float(weight), now))
 
     def upsert_entity(
-        self, user_id: str, canonical_id: str, text: str | None = None, aliases: Sequence[str] = ()
+        self, user_id: str, canonical_id: str, text: str | None = None, aliases: Sequence[str] | None = None
     ) -> str:
         """Name a thing that questions are about; those that mention it, before or after, are linked to it (A30).
 
@@ -179,7 +171,7 @@ class GraphStore:
 
     def from_snapshot(self, record: Mapping[str, Any]) -> None:
         """Become the graph of a snapshot; vectors of another embedder are made anew from their texts (R18)."""
-        state = snapshot.restored(record, snapshot.maker_of(self.embedder))
+        state = snapshot.restored(record, self.embedder)
         self.held.change("restored", lambda now: self.held.become(state, now))
 
     def save_to_file(self, file: str | os.PathLike[str], *, only_if_dirty: bool = False) -> bool:
@@ -243,12 +235,12 @@ def checked_feedback(label: Any, note: str | None) -> tuple[str, str | None]:
 
 
 def checked_entity(
-    user_id: str, canonical_id: str, text: str | None, aliases: Sequence[str]
+    user_id: str, canonical_id: str, text: str | None, aliases: Sequence[str] | None
 ) -> tuple[list[str], str, str | None, list[str]]:
     """Who names it, its id, its text and its other names, each fit to be kept."""
     user, thing = checked_name(user_id, "a user's id"), checked_name(canonical_id, "an entity's id")
     told = None if text is None else fit_to_keep(text, "The entity's text")
-    return [user], thing, told, [fit_to_keep(name, "An alias") for name in checked_list(aliases, "aliases")]
+    return [user], thing, told, [fit_to_keep(name, "An alias") for name in checked_list(aliases or (), "aliases")]
 
 
 def _hit(score: float, sim: float, vertex: Vertex) -> GraphHit:

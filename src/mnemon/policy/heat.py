@@ -12,6 +12,7 @@ from mnemon.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
@@ -55,6 +56,11 @@ def _truth(given: Any) -> bool:
     return isinstance(given, bool)
 
 
+def _folder(given: Any) -> bool:
+    path = given.__fspath__() if hasattr(given, "__fspath__") else given
+    return isinstance(path, str) and bool(path.strip())
+
+
 @value
 class GraphConfig:
     """The bounds and thresholds of one graph; the defaults are those of a session (A31)."""
@@ -77,10 +83,7 @@ class GraphConfig:
             ("max_edges must be at least 1", not _whole(self.max_edges, 1)),
             ("half_life_min must be above 0", not _number(self.half_life_min) or self.half_life_min <= 0),
             ("tau_dup must be from 0 to 1", not _share(self.tau_dup)),
-            (
-                "tau_sim must be from 0 to tau_dup",
-                not _share(self.tau_sim) or (_share(self.tau_dup) and self.tau_sim > self.tau_dup),
-            ),
+            ("tau_sim must be from 0 to 1", not _share(self.tau_sim)),
             ("protect_min_degree must be at least 1", not _whole(self.protect_min_degree, 1)),
             ("enable_inverted_index must be true or false", not _truth(self.enable_inverted_index)),
             ("similar_max must be a whole number", not _whole(self.similar_max, 0)),
@@ -110,14 +113,13 @@ class PromotionConfig:
 class CheckpointConfig:
     """Where checkpoints are written, and how much of a session is in one (A27)."""
 
-    out_dir: str = "./.agentos/checkpoints"
+    out_dir: str | os.PathLike[str] = "./.agentos/checkpoints"
     top_k: int = 30
     pretty: bool = True
 
     def __check__(self) -> None:
-        folder: Any = self.out_dir
         _refuse(
-            ("checkpoint.out_dir must name a folder", not isinstance(folder, str) or not folder.strip()),
+            ("checkpoint.out_dir must name a folder", not _folder(self.out_dir)),
             ("checkpoint.top_k must be at least 1", not _whole(self.top_k, 1)),
             ("checkpoint.pretty must be true or false", not _truth(self.pretty)),
         )
@@ -148,7 +150,10 @@ class OrchestratorConfig:
         ]
         _refuse(
             ("search_bias_session_first must not be negative", not _number(bias) or bias < 0),
-            *((f"{name} must be a {kind.__name__}", not isinstance(item, kind)) for name, item, kind in given),
+            *(
+                (f"{name} must be a {kind.__name__}; or give it all as a mapping", not isinstance(item, kind))
+                for name, item, kind in given
+            ),
         )
 
 
@@ -174,7 +179,7 @@ def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
             raise InvalidInput(f"graph.{name} must be a table, not {setting!r}.", hint=f"Write [graph.{name}].")
         else:
             raise InvalidInput(
-                f"mnemon.toml has no setting graph.{name}.",
+                f"There is no setting graph.{name}.",
                 hint=f"[graph] knows: {', '.join(tables)}, search_bias_session_first.",
             )
     return OrchestratorConfig(**changes)
@@ -183,9 +188,7 @@ def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
 def _changed(section: Any, changes: Mapping[str, Any], name: str) -> Any:
     fields = type(section).__match_args__
     if unknown := [field for field in changes if field not in fields]:
-        raise InvalidInput(
-            f"mnemon.toml has no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}."
-        )
+        raise InvalidInput(f"There is no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}.")
     return type(section)(**{field: changes.get(field, getattr(section, field)) for field in fields})
 
 

@@ -34,12 +34,6 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
     return found
 
 
-def is_reordering(a: str, b: str) -> bool:
-    """Whether two texts are made of the same letters in another order, which may say who does what to whom."""
-    ours, theirs = (canonical(text).replace(" ", "") for text in (a, b))
-    return ours != theirs and sorted(ours) == sorted(theirs)
-
-
 @kept(256)
 def skeleton(text: str) -> str:
     """The canonical text with `#` for numbers, `@` for identifiers, `"` for quotes, `±` for opposites, no negations.
