@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -653,8 +656,68 @@ def test_r16_a_checkpoint_is_rid_of_it_though_another_project_says_the_same(memo
     seat = seat_of(memory)
     unit = seat.remember(SECRET, level="worktree").unit
     quoting(seat)
-    path = Path(seat.graph.finalize_session("s").checkpoint)
+    path = Path(seat.graph.finalize_session("s", checkpoint=True).checkpoint)
     seat_of(memory, project="shop-2").log("note", SECRET)
     seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
     assert "turquoise" not in str(seat.graph.get_agent_store().to_snapshot())
     assert "turquoise" not in path.read_text(encoding="utf-8")
+
+
+def test_a_memory_with_nothing_on_disk_writes_a_checkpoint_only_if_told(tmp_path, clock):
+    with mnemon.open(":memory:", clock=clock) as memory:
+        graph = seat_of(memory).graph
+        graph.upsert_query("s", ENGLISH["main"])
+        assert graph.finalize_session("s").checkpoint is None
+        assert list(tmp_path.iterdir()) == []
+        graph.upsert_query("s", ENGLISH["main"])
+        assert graph.finalize_session("s", checkpoint=True).checkpoint is not None
+
+
+def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
+    """Acts that wait together are committed together; one that only looked must not keep what was undone."""
+    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+        writing, looking = (
+            graph.get_agent_store()
+            for graph in (
+                memory.seat(CODER, HOME).graph,
+                memory.seat(CODER, Scope(org="acme", project="shop", worktree="main", task="T-2")).graph,
+            )
+        )
+        writing.upsert_entity("ada", "base")
+        assert looking.stats().nodes == 1
+        entered, leave = threading.Event(), threading.Event()
+
+        def hold(_):
+            entered.set()
+            assert leave.wait(20)
+
+        def fail(_):
+            raise StoreUnavailable("The disk is gone.")
+
+        def attempt(work):
+            with suppress(StoreUnavailable, NotFound):
+                work()
+
+        holding = threading.Thread(target=memory._store.write, args=(hold,))
+        holding.start()
+        assert entered.wait(20)
+        waiting = [
+            threading.Thread(target=attempt, args=(work,))
+            for work in (
+                lambda: writing.upsert_entity("ada", "undone"),
+                lambda: looking.pin("query:nobody"),
+                lambda: memory._store.write(fail),
+            )
+        ]
+        for thread in waiting:
+            thread.start()
+            time.sleep(0.1)  # They queue in this order.
+        leave.set()
+        for thread in (holding, *waiting):
+            thread.join(20)
+        writing.upsert_entity("ada", "kept")
+        with mnemon.open(tmp_path / "home", clock=clock) as other:
+            fresh = seat_of(other).graph.get_agent_store()
+            assert {node.about["entity"] for node in looking.nodes()} == {
+                node.about["entity"] for node in fresh.nodes()
+            }

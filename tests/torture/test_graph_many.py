@@ -221,6 +221,28 @@ def test_sessions_that_end_while_others_write_lose_no_feedback(orchestrator):
     assert heard == next(told)
 
 
+def test_sessions_end_with_a_checkpoint_while_others_write(tmp_path):
+    """An act may be run by the thread of another: it must not wait for what its own thread holds."""
+    with mnemon.open(tmp_path / "home") as memory:
+        done = threading.Event()
+
+        def work(number):
+            seat = memory.seat(Actor.agent(f"coder-{number}"), SCOPE)
+            if number > 1:
+                while not done.is_set():
+                    seat.log("thought", "Still looking")
+                return
+            for session in range(20):
+                seat.graph.upsert_query(f"s-{session}", QUESTIONS[session % 4])
+                assert seat.graph.finalize_session(f"s-{session}").checkpoint
+            if next(finished) == 2:
+                done.set()
+
+        finished = count(1)
+        together(work, 6)
+        assert len(list((tmp_path / "home").rglob("s-*.json"))) == 40
+
+
 @pytest.mark.parametrize("processes", [2, 4])
 def test_processes_on_one_session_lose_no_feedback(start, tmp_path, processes):
     folder, each = tmp_path / "home", 50

@@ -56,8 +56,8 @@ _OF_FIRST, _OF_FIRST_OF_THREE, _OF_SECOND_OF_THREE = 0x2545F491, 0x1B873593, 0x3
 # What comes before the first unit and after the last.
 _EDGE = (1, 0.0)
 _KNOWN_MAX = 8_192
-# The square of the length of a question of some seven words.
-_USUAL_SIZE = 45.0
+# How much a question of some twelve words says.
+_USUAL_SIZE = 90.0
 # A particle or an ending more or another one changes the sense, however little of the text it is.
 _IN_OTHER_GRAMMAR = 0.95
 
@@ -91,17 +91,18 @@ class QuestionEmbedder:
                 weights[place] += weight
         return unit_vector(weights, self._id)
 
-    def sameness(self, text: str, other: str) -> float:
-        """How far two texts ask the same: like their cosine, but what differs weighs in a long text as in a usual one.
+    def sameness(self, text: str, other: str, cosine: float) -> float:
+        """How far two texts of this cosine ask the same: what differs weighs in a long text as in a usual one.
 
         With a page of the same log below it, "fix this" would else be the same as "ignore this".
         """
-        ours, theirs = (features_of(each, self.seed, *self.ngram_range) for each in (text, other))
-        apart = fsum((ours.get(each, 0.0) - theirs.get(each, 0.0)) ** 2 for each in ours.keys() | theirs.keys())
-        sizes = [fsum(weight * weight for weight in features.values()) for features in (ours, theirs)]
-        size = min(sqrt(sizes[0] * sizes[1]), _USUAL_SIZE)
-        found = 1.0 - apart / (2.0 * size) if size else 0.0
+        ours, theirs = (self._size(each) for each in (text, other))
+        found = 1.0 - (1.0 - cosine) * max(1.0, sqrt(ours * theirs) / _USUAL_SIZE)
         return min(found, _IN_OTHER_GRAMMAR) if is_other_grammar(canonical(text), canonical(other)) else found
+
+    def _size(self, text: str) -> float:
+        """How much a text says: the square of the length that its vector had."""
+        return fsum(weight * weight for weight in features_of(text, self.seed, *self.ngram_range).values())
 
     def export_state(self) -> dict[str, Any]:
         """All that is needed to make the same vectors elsewhere (A11)."""

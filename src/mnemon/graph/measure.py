@@ -34,7 +34,7 @@ class Measure:
     def sameness(self, text: str, other: str, cosine: float) -> float:
         """How far two texts are the same question: as alike as their vectors, unless the embedder knows better."""
         told = getattr(self._embedder, "sameness", None)
-        return cosine if told is None else min(cosine, float(told(text, other)))
+        return cosine if told is None else min(cosine, float(told(text, other, cosine)))
 
 
 def as_unit_vector(given: Any) -> Mapping[Any, float]:

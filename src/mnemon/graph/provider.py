@@ -13,7 +13,7 @@ class EmbeddingProvider(Protocol):
     """Turns a text into a dense list or a sparse map of numbers (A19).
 
     With `id` or `export_state` vectors of different makers are told apart; without either the class is the maker. With
-    `sameness(text, other)` it may say of texts whose vectors are alike that they are less so, and not one question.
+    `sameness(text, other, cosine)` it may say of texts whose vectors are alike that they are hardly one question.
     """
 
     def embed(self, text: str) -> Mapping[Any, float] | Sequence[float]: ...

@@ -17,12 +17,11 @@ haven't hadn't won't wouldn't can't couldn't shouldn't s t re ve ll d m
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
-# Of these, what tells nothing of who, when, where, how much or whether it may be.
+# Of these, what tells nothing of whose, when, where, how much or whether it may be.
 _EMPTY_WORDS = """
-a an the this that these those there here of so very just also i me my mine myself we us our ours ourselves you your
-yours yourself he him his himself she her hers herself it its itself they them their theirs themselves am is are was
-were be been being do does did doing done have has had having will would i'm i've i'll i'd you're you've you'll you'd
-we're we've we'll they're they've they'll let's s t re ve ll d m
+a an the this that these those there here of so very just also i me myself we us ourselves you yourself he him himself
+she herself it its itself they them themselves am is are be been being do does doing done have has having i'm i've
+you're you've we're we've they're they've let's s t re ve ll d m
 """
 EMPTY_WORDS = frozenset(_EMPTY_WORDS.split())
 
