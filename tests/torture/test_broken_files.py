@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import stat
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -57,6 +58,48 @@ def test_a_truncated_file_is_corrupt_and_left_alone(worker, folder, cut):
     assert files(path.parent)["memory.db"] == before["memory.db"]
     path.write_bytes(whole)
     assert worker("open_only", folder).done()[0]["ok"]
+
+
+def killed(folder):
+    """A memory as a kill leaves it: most of it only in the write-ahead log."""
+    script = (
+        "import mnemon, os, sys\nm = mnemon.open(sys.argv[1])\n"
+        "m.seat(mnemon.Actor.agent('a'), mnemon.Scope(project='p', task='t')).log('note', 'x')\nos._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(folder)], check=True)
+    return folder / ".mnemon" / "memory.db"
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("gone", [True, False])
+def test_an_emptied_file_beside_its_log_is_a_loss_and_nothing_is_deleted(worker, folder, marked, gone):
+    path = killed(folder)
+    assert path.with_name("memory.db-wal").stat().st_size
+    whole = path.read_bytes()
+    path.unlink() if gone else path.write_bytes(b"")
+    if not marked:
+        path.with_name("memory.db-made").unlink()
+    before = files(path.parent)
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] == "StoreCorrupt"
+    assert "-wal" in told["hint"]
+    assert files(path.parent) == before
+    path.write_bytes(whole)
+    with mnemon.open(folder) as memory:
+        assert memory.stats().events == 1
+
+
+def test_a_memory_without_its_mark_gets_it_when_it_is_next_opened(worker, folder):
+    """As one is that was killed while it was made, or restored from a backup."""
+    path = filled(folder, count=1)
+    mark = path.with_name("memory.db-made")
+    mark.unlink()
+    assert worker("open_only", folder).done()[0]["ok"]
+    assert mark.exists()
+    path.write_bytes(b"")
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] == "StoreCorrupt"
+    assert path.read_bytes() == b""
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"\x00" * 5000, b"SQLite format 3\x00", os.urandom(8192), b"{}"])

@@ -153,10 +153,12 @@ def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(tmp_path):
         holder = sqlite3.connect(folder / ".mnemon" / "memory.db", isolation_level=None)
         holder.execute("BEGIN")
         holder.execute("SELECT count(*) FROM events").fetchone()
-        with pytest.raises(mnemon.StoreUnavailable) as caught:
-            erase(memory, unit.id)
-        assert caught.value.hint
-        assert seat.get(unit.id).content == ""
+        for _ in range(3):  # However often: the text is known only the first time, and still there each time.
+            with pytest.raises(mnemon.StoreUnavailable) as caught:
+                erase(memory, unit.id)
+            assert caught.value.hint
+            assert seat.get(unit.id).content == ""
+            assert SECRET.encode() in (folder / ".mnemon" / "memory.db-wal").read_bytes()
         holder.execute("ROLLBACK")
         holder.close()
         erase(memory, unit.id)
