@@ -6,7 +6,7 @@ import operator
 
 import pytest
 
-from mnemon import Actor, Citation, Conflict, InvalidInput, NotAllowed, Scope
+from mnemon import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Scope
 from mnemon.model.decision import Reason, Strength
 from mnemon.model.value import replace
 
@@ -83,6 +83,11 @@ def test_what_was_taken_back_or_moved_is_stale(seats, lead):
         lead.decisions.commit(late)
     with pytest.raises(Conflict, match="holds at project scope by now"):
         lead.decisions.commit(wide)
+
+
+def test_r4_a_committed_decision_needs_no_other_evidence_to_be_promoted(seats, lead):
+    narrow = decided(seats.agent(), "Use tabs", level="task")
+    assert lead.promote(narrow.id, "project").unit.level is Level.PROJECT
 
 
 # Commit asks again what R12 wants (a proposal can be copied and changed)

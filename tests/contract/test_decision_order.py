@@ -190,6 +190,8 @@ class World:
     def tier_of(self, unit, domain):
         """Where recall must put a unit."""
         one = next((one for one in self.decisions if one["id"] == unit.id), None)
+        if unit.kind == "policy":
+            return 1
         if one is None:
             return 8 if unit.status == "hypothesis" else 7
         if one["domain"] not in (domain, "global"):
@@ -345,6 +347,21 @@ def test_d15_a_policy_that_was_also_found_stays_first():
     decide("The log keeps all data", strength="axis")
     items = world.lead.context("who keeps the data, never to lose it?").items
     assert (items[0].tier, items[0].unit.id) == (1, principle.unit.id)
+
+
+@pytest.mark.parametrize("query", ["the data", ""])
+def test_d15_recall_loading_and_context_put_a_policy_first(query):
+    world, decide = settled()
+    vouched = [Citation.human("human-1")]
+    person = world.seat("human", HOME)
+    rule = person.remember("The data stays", kind="policy", level="org", domain="ui", citations=vouched).unit.id
+    decide("The data is in the log", strength="axis")
+    person.remember("The data, the data, the data", level="project", citations=vouched)
+    recalled = world.lead.recall(query).items
+    assert (recalled[0].tier, recalled[0].unit.id) == (1, rule), "whatever domain it names"
+    assert [item.tier for item in recalled] == sorted(item.tier for item in recalled)
+    assert (world.desk.load()[0].tier, world.desk.load()[0].unit.id) == (1, rule)
+    assert (world.lead.context("the data").items[0].tier, world.lead.context("the data").items[0].unit.id) == (1, rule)
 
 
 def test_r10_what_says_the_same_again_does_not_break_the_order_of_tiers():

@@ -118,6 +118,42 @@ def test_d5_a_stale_base_is_refused_with_both_versions(lead):
     assert [decision.version for decision in lead.decisions.history(first.id)] == [1, 2]
 
 
+def test_r5_a_revision_of_a_version_that_was_replaced_is_refused_with_both(lead, memory):
+    first = decided(lead, "Cap 3")
+    second = decided(lead, "Cap 4", revises=first.id)
+    third = decided(lead, "Cap 5", revises=second.id)
+    before = memory.stats().events
+    with pytest.raises(Conflict, match="is at version 3; the proposal was made against version 2") as refused:
+        lead.decisions.propose("Cap 6", reason=WHY, snapshots=["seen"], revises=second.id)
+    assert (refused.value.expected_version, refused.value.actual_version) == (2, 3)
+    assert (refused.value.current.id, refused.value.proposed.id) == (third.id, second.id)
+    assert memory.stats().events == before
+    assert lead.decisions.in_force(first.id).id == third.id
+
+
+def test_the_root_names_whichever_version_holds(lead):
+    first = decided(lead, "Cap 3")
+    second = decided(lead, "Cap 4", revises=first.id)
+    assert lead.decisions.propose("Cap 5", reason=WHY, snapshots=["seen"], revises=first.root_id).base.id == second.id
+    assert decided(lead, "Cap 5", revises=second.id).version == 3
+
+
+def test_a_revision_with_a_key_can_be_made_again_after_it_was_committed(lead):
+    second = decided(lead, "Cap 4", revises=decided(lead, "Cap 3").id)
+
+    def made(text="Cap 5", key="k-1"):
+        desk = lead.decisions
+        return desk.commit(desk.propose(text, reason=WHY, snapshots=["seen"], revises=second.id, key=key))
+
+    third = made()
+    assert made().id == third.id
+    with pytest.raises(Conflict):
+        made(text="Cap 6")
+    with pytest.raises(Conflict):
+        made(key="k-2")
+    assert lead.decisions.in_force(second.id).id == third.id
+
+
 def test_a_proposal_committed_again_gives_the_same_decision(lead, memory):
     proposal = lead.decisions.propose("Use SQLite", reason=WHY, evidence=[evidence(lead)])
     first = lead.decisions.commit(proposal)

@@ -121,11 +121,44 @@ def test_r1_an_event_put_in_twice_or_forged_at_the_end_is_found():
     assert not checked_chain([*events, forged], heads).ok
 
 
+def emptied(places, vouched):
+    """A log in which these places are empty, and an erasure at its end that says so of the vouched ones."""
+    store = InMemoryStore()
+    store.write(lambda tx: [recorded(tx, scope=SCOPES[n % 3], payload={"n": n}) for n in range(9)])
+    ids = [event.id for event in store.read(lambda reader: list(reader.events()))]
+    erasure = {"links": [], "units": [], "events": [ids[place] for place in vouched]}
+    last = store.write(lambda tx: recorded(tx, scope=SCOPES[0], type=EventType.UNIT_ERASED, payload=erasure))
+    ids.append(last.id)
+    store.write(lambda tx: [tx.erase_payload(ids[place]) for place in places])
+    return store.read(lambda reader: checked_chain(reader.events(), reader.heads())), ids
+
+
 @given(st.sets(st.integers(0, 8)))
-def test_r16_the_chain_holds_when_payloads_are_erased(erased):
+def test_r16_the_chain_holds_when_an_erasure_emptied_payloads(erased):
+    assert emptied(erased, erased)[0].ok
+
+
+@given(st.sets(st.integers(0, 8), min_size=1), st.sets(st.integers(0, 8)))
+def test_r1_an_emptied_payload_that_no_erasure_vouches_for_is_found_and_named(erased, vouched):
+    found, ids = emptied(erased, vouched)
+    unvouched = sorted(erased - vouched)
+    assert found.ok is (not unvouched)
+    assert found.first_broken == (ids[unvouched[0]] if unvouched else None)
+
+
+def test_r1_an_erasure_can_not_be_emptied_and_then_vouches_for_nothing():
+    found, ids = emptied({2, 9}, {2})
+    assert (found.ok, found.first_broken) == (False, ids[2])
+    found, ids = emptied({9}, {2})
+    assert (found.ok, found.first_broken) == (False, ids[9])
+
+
+def test_r1_a_stream_without_a_head_is_found():
     events, heads = log()
-    left = [replace(event, body=None, salt=None) if place in erased else event for place, event in enumerate(events)]
-    assert checked_chain(left, heads).ok
+    del heads[events[1].stream]
+    found = checked_chain(events, heads)
+    assert not found.ok
+    assert found.first_broken == [event.id for event in events if event.stream == events[1].stream][-1]
 
 
 def test_r16_an_erased_payload_can_not_be_put_back_changed():

@@ -72,7 +72,7 @@ def test_s9_only_a_passing_test_can_be_cited(outcome):
         Citation.test("test_a", outcome=outcome)
 
 
-@pytest.mark.parametrize("span", [(0, 1), (2, 1), (-1, 1)])
+@pytest.mark.parametrize("span", [(0, 1), (2, 1), (-1, 1), "4-5", 4, (4,), (), (1, 2, 3), ("1", "2"), (1.0, 2)])
 def test_lines_must_be_a_range(span):
     with pytest.raises(InvalidInput):
         Citation.file("a.py", span)

@@ -7,7 +7,10 @@ import math
 import pytest
 
 from mnemon import InvalidInput
-from mnemon.config import Config, config_from, load
+from mnemon.config import Config, GateRules, RecallRules, config_from, load
+from mnemon.model.value import replace
+from mnemon.policy.retention import RetentionRules
+from mnemon.policy.trust import TrustRules
 
 BAD = [
     {"limit": {}},
@@ -46,6 +49,101 @@ BAD = [
     {"retention": []},
 ]
 
+# Well formed, and still without sense: the setting, what is wrong, and what is allowed.
+SENSELESS = [
+    ({"limits": {"text_bytes_max": 0}}, "limits.text_bytes_max", 0, "a whole number from 1"),
+    ({"limits": {"data_bytes_max": 10**12}}, "limits.data_bytes_max", 10**12, "to 1000000000"),
+    ({"limits": {"batch_max": 0}}, "limits.batch_max", 0, "a whole number from 1"),
+    ({"gate": {"reuse_min": 0}}, "gate.reuse_min", 0, "a whole number from 1"),
+    ({"gate": {"tau_dup": 7.0}}, "gate.tau_dup", 7.0, "from 0 to 1"),
+    ({"gate": {"tau_sim": -0.1}}, "gate.tau_sim", -0.1, "from 0 to 1"),
+    ({"gate": {"tau_sim": 0.97}}, "gate.tau_sim", 0.97, "at most gate.tau_dup (0.96)"),
+    ({"gate": {"tau_dup": 0.5}}, "gate.tau_sim", 0.78, "at most gate.tau_dup (0.5)"),
+    ({"gate": {"neighbours_max": -1}}, "gate.neighbours_max", -1, "a whole number from 0"),
+    ({"trust": {"initial_draft": 5.0}}, "trust.initial_draft", 5.0, "from 0 to 1"),
+    ({"trust": {"initial_verified": 5.0}}, "trust.initial_verified", 5.0, "from 0 to 1"),
+    ({"trust": {"minimum": 0.4}}, "trust.initial_draft", 0.3, "from trust.minimum (0.4) to trust.maximum (1.0)"),
+    ({"trust": {"maximum": 0.5}}, "trust.initial_verified", 0.6, "from trust.minimum (0.1) to trust.maximum (0.5)"),
+    ({"trust": {"maximum": 1.5}}, "trust.maximum", 1.5, "from 0 to 1"),
+    ({"trust": {"minimum": 0.9, "maximum": 0.2}}, "trust.minimum", 0.9, "at most trust.maximum (0.2)"),
+    ({"trust": {"boosts": {"tests_passed": -0.2}}}, "trust.boosts.tests_passed", -0.2, "from 0 to 1"),
+    ({"trust": {"boosts": {"tests_failed": 0.2}}}, "trust.boosts.tests_failed", 0.2, "from -1 to 0"),
+    ({"trust": {"decay_per_month": {"stable": 1.5}}}, "trust.decay_per_month.stable", 1.5, "from 0 to 1"),
+    ({"retention": {"age_days_max": -1}}, "retention.age_days_max", -1, "a whole number from 0"),
+    ({"retention": {"reward_min": 2}}, "retention.reward_min", 2, "from 0 to 1"),
+    ({"retention": {"success_rate_min": 1.1}}, "retention.success_rate_min", 1.1, "from 0 to 1"),
+    ({"recall": {"weight_recency": -1}}, "recall.weight_recency", -1, "a number from 0"),
+    (
+        {"recall": {"weight_similarity": 0, "weight_recency": 0.0, "weight_importance": 0}},
+        "recall.weight_importance",
+        (0, 0.0, 0),
+        "above 0 for one of them",
+    ),
+    ({"recall": {"half_life_hours": 0}}, "recall.half_life_hours", 0, "above 0"),
+    ({"recall": {"k_max": 0}}, "recall.k_max", 0, "a whole number from 1"),
+    ({"recall": {"candidates_per_item": 0}}, "recall.candidates_per_item", 0, "a whole number from 1"),
+    ({"recall": {"candidates_min": -1}}, "recall.candidates_min", -1, "a whole number from 0"),
+    ({"recall": {"expanded_max": -1}}, "recall.expanded_max", -1, "a whole number from 0"),
+    ({"recall": {"spelling": 1}}, "recall.spelling", 1, "true or false"),
+    ({"recall": {"fusion": "borda"}}, "recall.fusion", "borda", '"weighted" or "rrf"'),
+    ({"recall": {"semantic": "sentense"}}, "recall.semantic", "sentense", '"sentence", "onnx:FOLDER"'),
+    ({"recall": {"semantic": "onnx:"}}, "recall.semantic", "onnx:", '"sentence", "onnx:FOLDER"'),
+    ({"recall": {"semantic": True}}, "recall.semantic", True, '"sentence", "onnx:FOLDER"'),
+    ({"loops": {"threshold": 1}}, "loops.threshold", 1, "a whole number from 2"),
+    ({"decisions": {"impact_depth_max": 0}}, "decisions.impact_depth_max", 0, "a whole number from 1"),
+    ({"decisions": {"impact_nodes_max": 0}}, "decisions.impact_nodes_max", 0, "a whole number from 1"),
+    ({"store": {"durability": "never"}}, "store.durability", "never", '"process" or "power"'),
+    ({"store": {"lock_wait_s_max": -1}}, "store.lock_wait_s_max", -1, "a number from 0"),
+    ({"store": {"index_tail_max": -1}}, "store.index_tail_max", -1, "a whole number from 0"),
+    ({"store": {"index_at_close_min": 0.5}}, "store.index_at_close_min", 0.5, "a whole number from 0"),
+    ({"project": " "}, "project", " ", "a name"),
+]
+
+
+@pytest.mark.parametrize(("settings", "name", "given", "allowed"), SENSELESS, ids=lambda each: str(each)[:60])
+def test_what_makes_no_sense_is_refused_with_its_name_and_what_is_allowed(settings, name, given, allowed):
+    with pytest.raises(InvalidInput) as caught:
+        config_from(settings)
+    for part in (name, allowed, f"not {given!r}"):
+        assert part in caught.value.message
+    assert "configuration.md" in caught.value.hint
+
+
+def test_every_number_and_choice_has_a_check():
+    for section in ("limits", "gate", "trust", "retention", "recall", "loops", "decisions", "store"):
+        for field in type(getattr(Config(), section)).__match_args__:
+            with pytest.raises(InvalidInput, match=f"{section}.{field}"):
+                config_from({section: {field: object()}})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GateRules(tau_dup=7),
+        lambda: RecallRules(k_max=0),
+        lambda: Config(trust=TrustRules(initial_draft=5.0)),
+        lambda: Config(retention=RetentionRules(keep_per_task_min=-1)),
+        lambda: Config(gate={"tau_dup": 0.9}),
+        lambda: replace(Config(), recall=None),
+    ],
+)
+def test_what_is_made_in_python_is_held_to_the_same(make):
+    with pytest.raises(InvalidInput, match="must be"):
+        make()
+
+
+def test_the_ends_of_every_range_are_allowed():
+    config = config_from(
+        {
+            "gate": {"tau_dup": 0.78, "neighbours_max": 0},
+            "trust": {"minimum": 0, "maximum": 1, "initial_draft": 0, "initial_verified": 1.0},
+            "recall": {"weight_similarity": 0, "weight_recency": 0, "semantic": "onnx:models/small"},
+            "store": {"lock_wait_s_max": 0, "index_tail_max": 0, "index_at_close_min": 0},
+        }
+    )
+    assert config.gate.tau_dup == config.gate.tau_sim
+    assert config.recall.semantic == "onnx:models/small"
+
 
 @pytest.mark.parametrize("settings", BAD, ids=str)
 def test_what_is_wrong_is_refused_in_words(settings):
@@ -64,14 +162,14 @@ def test_what_is_set_holds_and_the_rest_stays():
         {
             "project": "shop",
             "limits": {"text_bytes_max": 100},
-            "gate": {"tau_sim": 1},
+            "gate": {"tau_sim": 0},
             "trust": {"boosts": {"tests_passed": 0.5}, "decay_per_month": {"stable": 0}, "initial_draft": 0.2},
         }
     )
     assert config.project == "shop"
     assert config.limits.text_bytes_max == 100
     assert config.limits.data_bytes_max == Config().limits.data_bytes_max
-    assert config.gate.tau_sim == 1
+    assert config.gate.tau_sim == 0
     assert config.trust.boosts["tests_passed"] == 0.5
     assert config.trust.boosts["pr_merged"] == 0.3
     assert config.trust.initial_draft == 0.2

@@ -7,13 +7,14 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon.text.secrets import redacted, redacted_tree
 
 A = "a"
 MIXED = "Ab3dE5gH7j"
+HEX = "9f86d081884c7d659a2f" + "eaa0c55ad015"
 
 # Split where a scanner of this repository would look, so that none takes them for live ones.
 SECRETS = {
@@ -79,6 +80,43 @@ NAMED = [
     ("비밀번호: ", "abcd1234!!", " 입니다"),
     ("암호=", "qwer1234", ""),
     ("토큰: ", MIXED, ""),
+    ("API 키: ", HEX, ""),
+    ("api키=", HEX, ""),
+    ("비밀 키: ", MIXED, " 이다"),
+    ("비번: ", "qwer1234", ""),
+]
+
+TOLD = [
+    ("my password is ", "qwer9878zz", ""),
+    ("My password is: ", "qwer9878zz", "."),
+    ("the password for the staging db was `", "qwer9878zz", "`, I think"),
+    ("the password is set to ", "hunter2hunter2", ""),
+    ("we changed the db password to ", "hunter2-swordfish-9", ""),
+    ("the wifi password is ", "12345678", ""),
+    ("the password is ", "P@ssw!rd", ""),
+    ("password's ", "p4ssword", ""),
+    ("password -> ", "qwer9878zz", ""),
+    ("password (staging): ", "qwer9878zz", ""),
+    ("the token is ", HEX, ""),
+    ("the token for CI is “", MIXED, "”"),
+    ("the token is ", "abcdefghijklmnopqrstuvwxyzab", ""),
+    ("The API key was ", HEX, " until May"),
+    ("API key we use in prod is ", MIXED, "."),
+    ("비밀번호는 ", "abcd1234!", ""),
+    ("비밀번호가 ", "abcd1234!", "입니다"),
+    ("DB 비밀번호는 현재 ", "qwer9878zz", " 이다"),
+    ("비밀번호를 ", "qwer1234!", "로 바꿨다"),
+    ("비밀번호(관리자)는 ", "qwer9878zz", ""),
+    ("비밀번호：", "qwer9878zz", ""),
+    ("비번은 ", "sunshine12", ""),
+    ("암호는 ", "qwer9878zz", ""),
+    ("암호는 '", "qwer9878zz", "'예요"),
+    ("토큰은 ", MIXED, "이다"),
+    ("토큰 값이 ", MIXED, ""),
+    ("토큰 → ", MIXED, ""),
+    ("API 키는 ", HEX, ""),
+    ("액세스 키가 ", MIXED, ""),
+    ("token은 ", MIXED, ""),
 ]
 
 ORDINARY = [
@@ -161,6 +199,46 @@ ORDINARY = [
     "sig = compute_signature(body)",
     "x = {'a': 1, 'b': 2}; y = x['a']",
     "결제 서비스의 재시도 정책은 세 번이고, 토큰은 30분 동안 유지된다.",
+    "비밀번호는 어디에 저장하나요?",
+    "비밀번호는 8~16자여야 합니다",
+    "비밀번호는 bcrypt12로 해시한다",
+    "비밀번호를 server01:8080에 보낸다",
+    "암호는 안전합니다",
+    "암호화는 AES256-GCM을 쓴다",
+    "토큰은 만료됩니다",
+    "토큰은 session-token-2에 있다",
+    "토큰을 cluster2024eu로 보낸다",
+    "쿠키: abcd1234efgh",
+    "쿠키는 abcd1234efgh",
+    "API 키는 .env.local2에 있다",
+    "API 키가 OPENAI_API_KEY_2024에 있다",
+    "the password is hashed with bcrypt",
+    "the password is sha256-hashed, then argon2id-hashed",
+    "the password is **hashed**",
+    "the password is 8-character at least",
+    "the password is changeme",
+    "the password is $DB_PASSWORD1",
+    "my password is wrong!!!",
+    "the API key is missing",
+    "the primary key is abcd1234efgh",
+    "the token is base64url encoded",
+    "the token is RS256-signed",
+    "the token is 2048-bit",
+    "the token is 3rd-party",
+    "the token is 3600seconds old",
+    "the token is 2024-01-31T10:00:00Z",
+    "the token is read+write",
+    "the token is invalid:401",
+    "the token is user_token_v2",
+    "the token is cl100k_base",
+    "the token is PROJ-12345",
+    "the token is alice99@example.com",
+    "the token is https://example.com/a1b2c3d4",
+    "the token is AbstractAuthenticationToken",
+    "the token for prod is stored in vault2024x",
+    "no token -> 401",
+    "send the password to coworker42",
+    "add the secret to cluster2024eu",
 ]
 
 
@@ -175,6 +253,19 @@ def test_a_known_kind_of_secret_is_replaced_by_its_kind(kind: str, secret: str, 
 @pytest.mark.parametrize(("before", "secret", "after"), NAMED)
 def test_what_is_assigned_to_the_name_of_a_secret_goes_and_the_name_stays(before: str, secret: str, after: str) -> None:
     assert redacted(before + secret + after) == (f"{before}[REDACTED:assigned-secret]{after}", ("assigned-secret",))
+
+
+@pytest.mark.parametrize(("before", "secret", "after"), TOLD)
+def test_what_a_sentence_tells_as_a_secret_goes_and_the_sentence_stays(before: str, secret: str, after: str) -> None:
+    assert redacted(before + secret + after) == (f"{before}[REDACTED:assigned-secret]{after}", ("assigned-secret",))
+
+
+@pytest.mark.parametrize("name", ["비밀번호", "비번", "암호", "패스워드", "password", "passphrase", "passcode", "pw"])
+@pytest.mark.parametrize("link", ["는 ", "은 ", "이 ", "가 ", ": ", "=", " -> ", " is ", " was "])
+@settings(max_examples=15)
+@given(letters=st.from_regex(r"[A-Za-z]{4,9}", fullmatch=True), digits=st.from_regex(r"[0-9]{4,9}", fullmatch=True))
+def test_a_password_goes_by_whatever_name_it_is_told(name: str, link: str, letters: str, digits: str) -> None:
+    assert letters + digits not in redacted(f"{name}{link}{letters}{digits}")[0]
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -226,9 +317,10 @@ def test_the_kinds_are_sorted_and_each_comes_once() -> None:
 PARTS = st.sampled_from(
     [
         *SECRETS.values(),
-        *(before + secret + after for before, secret, after in NAMED),
+        *(before + secret + after for before, secret, after in (*NAMED, *TOLD)),
         *ORDINARY,
         *("password=", "token: ", '"', "'", "://", "a:", "@", "=", "[REDACTED:jwt]", "Bearer ", "[", "]", "=="),
+        *("password is ", "비밀번호는 ", "비밀번호를 ", "로", "API 키", "token -> ", "(a): ", " was ", "’s "),
         "-----BEGIN PRIV" + "ATE KEY-----",
     ]
 )
@@ -305,7 +397,8 @@ from mnemon.text.secrets import redacted
 from mnemon.text.tokens import tokens
 runs = ["a", "eyJ", "sk-", "sk-proj-", "://", "://u:", "password=", "password=a.", "password:", "pwd:a", ":", "@"]
 runs += ["-----BEGIN", "-----BEGIN PRIVATE KEY-----", "eyJaaaaaa.", "bearer a", "가", "가 ", ".", "a.", "1,", "1 - "]
-runs += ['"', "-"]
+runs += ['"', "-", "password is ", "password for a ", "token(a):", "token->", "비밀번호는", "비밀번호는 a1"]
+runs += ["api key is a", "passwords to ", "set a password to a1"]
 for run in runs:
     text = (run * 65536)[:65536]
     redacted(text), canonical(text), tokens(text), differences(text, text + " 1")

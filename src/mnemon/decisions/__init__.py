@@ -1,4 +1,4 @@
-"""Decisions. Takes: proposals with reason and evidence. Gives: versions, order, impact. Never: compares texts."""
+"""Decisions. Takes: proposals with reason and evidence. Gives: versions, order, impact. Never: judges by texts."""
 
 from mnemon.decisions.decisions import Decisions
 from mnemon.model.decision import (

@@ -58,6 +58,22 @@ def in_force(reader: Reader, presence: Presence, decision_id: str) -> Decision:
     return holds
 
 
+def revised(reader: Reader, presence: Presence, decision_id: str, key: str | None) -> Decision:
+    """What a proposal that names this id is made against: by its root what holds, by another id that very version.
+
+    Who names a version has read that one, and may not have read what replaced it (R5). With a key that was used before
+    the proposal is made once more, and stands for what came of it then.
+    """
+    holds = in_force(reader, presence, decision_id)
+    if decision_id in (holds.id, holds.root_id) or (key is not None and _is_spent(reader, presence, key)):
+        return holds
+    raise _stale(found(reader, presence, decision_id), holds)
+
+
+def _is_spent(reader: Reader, presence: Presence, key: str) -> bool:
+    return reader.event_for_key(presence.scope_key, str(presence.actor), key) is not None
+
+
 def root_of(reader: Reader, presence: Presence, decision_id: str) -> str:
     """The root of the decision that this id names."""
     root, _ = _named(reader, presence, decision_id)
@@ -277,19 +293,23 @@ def _unchanged(act: Act, base: Decision) -> Decision:
     current = act.transaction.decision_in_force(base.root_id)
     if current is not None and (current.id, current.scope) == (base.id, base.unit.scope):
         return Decision(current)
-    now = None if current is None else Decision(current)
+    raise _stale(base, None if current is None else Decision(current))
+
+
+def _stale(base: Decision, now: Decision | None) -> Conflict:
+    """The refusal to replace what the proposal did not see, with both versions."""
     if now is None:
         stands = "is no longer in force"
     elif now.id != base.id:
         stands = f"is at version {now.version}"
     else:
         stands = f"holds at {now.unit.level} scope by now"
-    raise Conflict(
+    return Conflict(
         f"Decision {base.root_id} {stands}; the proposal was made against version {base.version}.",
         hint="Read what is in force, decide anew, and propose again.",
         expected_version=base.version,
         actual_version=None if now is None else now.version,
-        current=current,
+        current=None if now is None else now.unit,
         proposed=base.unit,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mnemon.decisions import chain, loading
+from mnemon.decisions import chain, loading, opposition
 from mnemon.errors import InvalidInput, NotAllowed
 from mnemon.model.actor import checked_id
 from mnemon.model.claim import Claim
@@ -125,8 +125,9 @@ class Decisions:
     ) -> DecisionProposal:
         """What a decision would be and break, before anybody commits it. Nothing is stored (D2).
 
-        It rests on `evidence` that is there, or on `snapshots`, texts that `commit` keeps as evidence. A revision keeps
-        the strength, domain and level of what it revises. With a `key`, it is committed once however often it is made.
+        It rests on `evidence` that is there, or on `snapshots`, texts that `commit` keeps as evidence. `revises` is the
+        version that it was made against, or the decision's root for whichever holds now. A revision keeps the strength,
+        domain and level of what it revises. With a `key`, it is committed once however often it is made.
         """
         given = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
         chosen = {"strength": strength, "domain": domain, "level": level}
@@ -137,7 +138,7 @@ class Decisions:
         self, reader: Reader, given: dict[str, Any], chosen: dict[str, Any], revises: str | None
     ) -> DecisionProposal:
         presence = self._presence
-        base = None if revises is None else chain.in_force(reader, presence, revises)
+        base = None if revises is None else chain.revised(reader, presence, revises, _key(given["key"]))
         usual = _USUAL if base is None else {"strength": base.strength, "domain": base.domain, "level": base.unit.level}
         checked = self._checked(
             **given, **{name: usual[name] if each is None else each for name, each in chosen.items()}
@@ -147,13 +148,15 @@ class Decisions:
         standing = {name: checked[name] for name in chosen}
         radius, reached = (Impact(nodes=()), []) if base is None else self._radius(reader, base.root_id)
         verdict, conflicts = chain.guarded(reader, presence, base, reached, **standing)
+        where = {"domain": checked["domain"], "level": checked["level"], "base": base}
+        opposed = opposition.opposed(reader, presence, checked["text"], **where)
         return DecisionProposal(
             id=new_id(),
             scope=presence.scope.at(checked["level"]),
             revises=None if base is None else base.root_id,
             base=base,
             blast_radius=radius,
-            conflicts=conflicts,
+            conflicts=(*conflicts, *(one for one in opposed if one not in conflicts)),
             guardian=verdict,
             **checked,
         )
@@ -174,7 +177,7 @@ class Decisions:
             "strength": Strength.parse(strength),
             "domain": _domain(domain),
             "level": Level.parse(level),
-            "key": None if key is None else checked_key(key),
+            "key": _key(key),
         }
 
     def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision:
@@ -315,6 +318,10 @@ def _sides(source_id: str, relation: RelationType | str, target_id: str) -> tupl
 
 def _override(given: str | None) -> str | None:
     return None if given is None else checked_text(given, "The override", _REASON_BYTES_MAX)
+
+
+def _key(given: Any) -> str | None:
+    return None if given is None else checked_key(given)
 
 
 def _domain(given: Any) -> str:

@@ -6,6 +6,15 @@ from heapq import merge
 
 from mnemon.model.decision import Loaded, Strength, target_of
 from mnemon.model.unit import Kind
+from mnemon.policy.tiers import (
+    TIER_AXIS,
+    TIER_FOUND,
+    TIER_GLOBAL_AXIS,
+    TIER_LOCK,
+    TIER_NORMAL,
+    TIER_POLICY,
+    TIER_STRUCTURE,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +25,6 @@ if TYPE_CHECKING:
     from mnemon.ports import Reader
 
 GLOBAL = "global"
-TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL, TIER_ANCHOR = range(1, 8)
 _PAGE = 50
 
 
@@ -51,7 +59,7 @@ def _in_order(
     yield from _tier(reader, presence, TIER_LOCK, domains, Strength.LOCK)
     yield from _tier(reader, presence, TIER_NORMAL, domains, Strength.NORMAL)
     for unit in reader.anchored(presence.visible_keys, domains, limit=limit):
-        yield TIER_ANCHOR, unit
+        yield TIER_FOUND, unit
 
 
 def _tier(

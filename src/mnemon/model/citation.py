@@ -67,9 +67,13 @@ class Citation:
     @classmethod
     def file(cls, path: str, lines: tuple[int, int] | None = None) -> Citation:
         """Rests on a file of the working tree, or on some lines of it (first, last)."""
-        if lines is not None and not 1 <= lines[0] <= lines[1]:
+        if lines is None:
+            return cls(CitationKind.FILE, path)
+        given: Any = lines
+        is_pair = isinstance(given, tuple | list) and len(given) == 2 and all(type(end) is int for end in given)
+        if not is_pair or not 1 <= lines[0] <= lines[1]:
             raise InvalidInput(f"Lines {lines!r} are no range.", hint="Give (first, last), counted from 1.")
-        return cls(CitationKind.FILE, path, () if lines is None else (("lines", f"{lines[0]}-{lines[1]}"),))
+        return cls(CitationKind.FILE, path, (("lines", f"{lines[0]}-{lines[1]}"),))
 
     @classmethod
     def symbol(cls, path: str, name: str) -> Citation:

@@ -259,7 +259,8 @@ class Loaded:
 class DecisionProposal:
     """A decision that somebody might commit (D2). It lives in memory only, bound to the version it was made against.
 
-    `conflicts` are the axis and lock decisions it revises or is constrained by; `guardian` is what they make of it.
+    `conflicts` are the axis and lock decisions it revises, is constrained by, or says the opposite of; `guardian` is
+    what the first two make of it.
     It rests on `evidence`, by id, and on `snapshots`, which become evidence when it is committed. `scope` is where it
     would hold. The decision that it becomes has its `id`. With a `key`, another proposal with the same key becomes the
     same one.

@@ -22,7 +22,10 @@ class LinkType(Names):
 
 @value
 class Link:
-    """`source type target`. `open` says whether somebody still has to decide it; `winner` is what was decided."""
+    """`source type target`. `open` says whether somebody still has to decide it; `winner` is what was decided.
+
+    Decided without a winner, both sides hold.
+    """
 
     id: str
     type: LinkType

@@ -53,9 +53,12 @@ class Refused:
 
 @value
 class Promotion:
-    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals."""
+    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
 
-    episode_id: str
+    A success of which nothing is known but itself leaves no episode.
+    """
+
+    episode_id: str | None
     skill_id: str | None
     units: tuple[Unit, ...]
     refused: tuple[Refused, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemon.model.actor import ActorKind
 from mnemon.model.citation import CitationKind
 from mnemon.model.scope import Level, can_promote
 from mnemon.model.unit import TRUSTED, Status
@@ -61,11 +62,7 @@ def publishable(status: Status, reuses: int, reuse_min: int) -> bool:
 def refusal_to_write(actor: Actor, level: Level, status: Status, policy: Policy) -> Refusal | None:
     """Why this actor may not place content of this status at this level, or None (G23, R4)."""
     if not policy.allows(actor.kind, Deed.WRITE, level):
-        return Refusal(
-            "G23",
-            f"{actor} may not write at {level} scope.",
-            "Write at a narrower level, or have an actor that may promote it.",
-        )
+        return Refusal("G23", f"{actor} may not write at {level} scope.", _who_may_write(level, policy))
     if policy.requires_validation(level) and status not in TRUSTED:
         return Refusal(
             "G23.validation",
@@ -73,6 +70,13 @@ def refusal_to_write(actor: Actor, level: Level, status: Status, policy: Policy)
             "Cite a test that a verification recorded as passed, or a human's approval.",
         )
     return None
+
+
+def _who_may_write(level: Level, policy: Policy) -> str:
+    if level is Level.TASK:
+        kinds = [str(kind) for kind in ActorKind if policy.allows(kind, Deed.WRITE, level)]
+        return f"At {level} scope that is for: {', '.join(kinds)}. Write at a wider level, or as one of these."
+    return "Write at a narrower level, or have an actor that may promote it."
 
 
 def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) -> Refusal | None:

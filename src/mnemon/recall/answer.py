@@ -7,8 +7,10 @@ from mnemon.lazy import Lazy
 from mnemon.model.found import Found, Recalled, Withheld
 from mnemon.model.instant import micros
 from mnemon.model.json_text import canonical_json
+from mnemon.model.scope import Level
 from mnemon.model.unit import (
     DRAFT_STATE,
+    LIVE,
     LIVE_STATES,
     PAST_STATE,
     REPLACED_STATE,
@@ -16,7 +18,6 @@ from mnemon.model.unit import (
     Kind,
     Status,
     search_kinds,
-    search_state,
 )
 from mnemon.model.value import replace
 from mnemon.recall.question import Question
@@ -113,9 +114,13 @@ class Recall:
         weights = {word: term.given for term in terms for word in term.words}
         # Each on its own: however many hypotheses match, they can't crowd out what is trusted (R2).
         found = self._best(weights, TRUSTED_STATE, limit) + self._best(weights, DRAFT_STATE, limit)
-        past = self._best(weights, PAST_STATE, limit if self._as_of else _WITHHELD_MAX)
+        drafts = self._replaced_drafts(limit)
+        past = self._best(weights, PAST_STATE, limit if self._as_of or drafts else _WITHHELD_MAX)
         # What a commit replaced may still hold where this reader is.
         replaced = self._best(weights, REPLACED_STATE, limit if self._as_of or self._code else _WITHHELD_MAX)
+        if drafts:
+            replaced += [sketch for sketch in past if sketch.id in drafts]
+            past = [sketch for sketch in past if sketch.id not in drafts][:_WITHHELD_MAX]
         if self._as_of:
             found += past
         if self._as_of or self._code:
@@ -141,6 +146,15 @@ class Recall:
         return ranked(relevances, micros(self._now), self._rules, in_domain=self._in_domain), [
             sketch.id for sketch in past
         ]
+
+    def _replaced_drafts(self, limit: int) -> frozenset[str]:
+        """The hypotheses that a commit replaced. Search has them among what is past; there are few of them, and only
+        where hypotheses are told (R2)."""
+        scopes = [scope.key for scope in self._presence.scope.visible if scope.level < Level.PROJECT]
+        if not self._code or self._as_of or not scopes or not limit:
+            return frozenset()
+        found = self._store.read(lambda reader: reader.units_replaced(scopes, kind=None, domain=None, limit=limit))
+        return frozenset(unit.id for unit in found if unit.superseded_from is Status.HYPOTHESIS)
 
     def _best(self, weights: dict[str, float], state: str, limit: int) -> list[Sketch]:
         found = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
@@ -326,8 +340,8 @@ class Recall:
 
 
 def _is_replaced(unit: Unit) -> bool:
-    """Whether it may still hold where the commit that replaced it is not."""
-    return search_state(unit.status, unit.superseded_from, unit.valid_to_commit) == REPLACED_STATE
+    """Whether it may still hold where the commit that replaced it is not: it is known as what it stood before."""
+    return unit.superseded_from in LIVE
 
 
 def _says_the_same(told: Recalled, item: Recalled) -> bool:

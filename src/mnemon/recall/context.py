@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.model.found import Pack, Recalled, Withheld
 from mnemon.model.value import replace
+from mnemon.policy.tiers import TIER_LOCK, TIER_NORMAL
 from mnemon.recall.anchors import NO_DECISION, weakness
 from mnemon.recall.scores import label
 from mnemon.text.fence import entry, fenced
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]
 
-TIER_LOCK, TIER_NORMAL = 5, 6
 # Where a domain's own decisions stand with those for every domain.
 _TIERS_OF_BOTH = frozenset({TIER_LOCK, TIER_NORMAL})
 # Of the budget, one part in so many.

@@ -59,6 +59,7 @@ class Finder:
         self._index = index
         self._meanings = meanings
         self._followed = 0
+        self._questions = 0
         self._rules = rules
         self._tail = Tail()
         self._lock = RLock()
@@ -128,12 +129,17 @@ class Finder:
         return found
 
     def nearest(self, text: str, scope_keys: Sequence[str], **within: Any) -> dict[str, float]:
-        """The units nearest in meaning, if there are vectors to tell by; else their making begins."""
+        """The units nearest in meaning, if there are vectors to tell by; else their making begins.
+
+        Not at the first question: a process that asks only one is gone before a model is loaded.
+        """
         meanings = self._meanings
         if meanings is None:
             return {}
+        self._questions += 1
         if not meanings.ready():
-            meanings.follow(*self._log())
+            if self._questions > 1:
+                meanings.follow(*self._log())
             return {}
         if self._store.read(lambda reader: reader.position()) - self._followed > _FOLLOWED_EVERY:
             self._followed = self._store.read(lambda reader: reader.position())
@@ -250,10 +256,17 @@ class Finder:
             if self._index.position() >= self._tail.position:
                 self._forget_tail()
             elif self._indexing is None and self._store.writable:
-                from threading import Thread
+                self._begin_indexing()
 
-                self._indexing = Thread(target=self._index_in_background, name="mnemon-index", daemon=True)
-                self._indexing.start()
+    def _begin_indexing(self) -> None:
+        from threading import Thread
+
+        self._indexing = Thread(target=self._index_in_background, name="mnemon-index", daemon=True)
+        try:
+            self._indexing.start()
+        except RuntimeError:
+            # No thread is to be had, as at the end of the process: the tail answers, and the next question tries again.
+            self._indexing = None
 
     def _begin(self) -> None:
         """Start a tail where the index ends. An index that was lost is made first: a tail of everything costs more."""
@@ -281,9 +294,16 @@ class Finder:
 
     def _index_in_background(self) -> None:
         try:
-            self.index_now()
+            self._index_if_possible()
         finally:
             self._indexing = None
+
+    def _index_if_possible(self) -> None:
+        """What can't be indexed now stays in the tail, where it is found; `reindex` says what is wrong."""
+        try:
+            self.index_now()
+        except StoreUnavailable:
+            return
 
     def documents(self) -> int:
         """How many units are indexed."""
@@ -352,7 +372,8 @@ class Finder:
 
     def wait(self) -> None:
         """Let a background indexing end."""
-        thread = self._indexing
+        with self._lock:
+            thread = self._indexing
         if thread is not None:
             thread.join()
 
@@ -361,7 +382,7 @@ class Finder:
         self.wait()
         has_index = self._index is not None
         if has_index and self._store.writable and self.pending() > self._rules.index_at_close_min:
-            self.index_now()
+            self._index_if_possible()
         if self._index is not None:
             self._index.close()
         if self._meanings is not None:

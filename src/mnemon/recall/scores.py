@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from mnemon.model.found import Recalled
 from mnemon.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Status, search_kind
+from mnemon.policy.tiers import (
+    TIER_AXIS,
+    TIER_FOUND,
+    TIER_GLOBAL_AXIS,
+    TIER_HYPOTHESIS,
+    TIER_LOCK,
+    TIER_NORMAL,
+    TIER_POLICY,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,16 +23,15 @@ if TYPE_CHECKING:
     from mnemon.model.unit import Unit
     from mnemon.recall.relevance import Relevance
 
-_TIER_OF_DECISION = {
-    "decision.axis.global": 3,
-    "decision.axis": 4,
-    "decision.lock": 5,
-    "decision.lock.global": 5,
-    "decision.normal": 6,
-    "decision.normal.global": 6,
+_TIERS = {
+    "policy": TIER_POLICY,
+    "decision.axis.global": TIER_GLOBAL_AXIS,
+    "decision.axis": TIER_AXIS,
+    "decision.lock": TIER_LOCK,
+    "decision.lock.global": TIER_LOCK,
+    "decision.normal": TIER_NORMAL,
+    "decision.normal.global": TIER_NORMAL,
 }
-TIER_KNOWLEDGE = 7
-TIER_HYPOTHESIS = 8
 # Only what was fit to stand somewhere is replaced there; where it still holds it ranks as it did.
 _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
 _AXES = ("similarity", "recency", "importance")
@@ -63,14 +71,18 @@ class Ranked:
 
 
 def tier_of(kind: str, state: str, in_domain: bool) -> int:
-    """Where D15 puts a unit: decisions by their strength, those of a domain only where it was asked for (R10)."""
+    """Where D15 puts a unit: policies first, whatever domain they name, then decisions by their strength.
+
+    A domain's decisions stand so only where it was asked for (R10).
+    """
     if state not in _KNOWN_STATES:
         return TIER_HYPOTHESIS
-    return _TIER_OF_DECISION.get(kind, TIER_KNOWLEDGE) if in_domain or kind.endswith(".global") else TIER_KNOWLEDGE
+    holds_here = in_domain or kind == "policy" or kind.endswith(".global")
+    return _TIERS.get(kind, TIER_FOUND) if holds_here else TIER_FOUND
 
 
 def ranked(found: Sequence[Relevance], now_micros: int, rules: RecallRules, *, in_domain: bool = False) -> list[Ranked]:
-    """Decisions by strength, then trusted knowledge, then hypotheses (D15, R2); by score inside each; ties by id."""
+    """Policies, decisions by strength, trusted knowledge, hypotheses (D15, R2); by score inside each; ties by id."""
     best = max((relevance.total for relevance in found), default=0.0) or 1.0
     weight = rules.weight_similarity / best
     half_life_micros = rules.half_life_hours * _MICROS_AN_HOUR

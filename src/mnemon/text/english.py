@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 _ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_ORDINALS = "third fourth fifth sixth seventh eighth ninth tenth"
+_ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth"
 
 NUMBERS: dict[str, int] = {
     **{word: number for number, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())},
@@ -16,7 +17,9 @@ NUMBERS: dict[str, int] = {
     "thrice": 3,
 }
 SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-ORDINALS: dict[str, int] = {word: number for number, word in enumerate(_ORDINALS.split(), start=3)}
+# Said of how many there are, or how often; by what they are compared.
+MULTIPLES = {"single": "1", "double": "2", "triple": "3", "half": "1/2", "quarter": "1/4"}
+ORDINALS: dict[str, int] = {word: number for number, word in enumerate(_ORDINALS.split(), start=2)}
 
 # "times" says nothing that the number before it does not.
 UNITS: dict[str, str] = {
@@ -48,7 +51,7 @@ UNITS: dict[str, str] = {
     for spelling in spellings.split()
 }
 
-_NEGATIONS = "not no none neither nor nothing nobody nowhere unable"
+_NEGATIONS = "not no non none neither nor nothing nobody nowhere unable lack lacks lacked lacking"
 NEGATIONS = frozenset(_NEGATIONS.split())
 _AUXILIARIES = "do does did is are was were has have had ca wo sha must should would could might need ought dare ai may"
 _FULL = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}
@@ -58,6 +61,16 @@ CONTRACTIONS: dict[str, str] = {
     for spelling in (f"{word}n't", f"{word}nt")
     if spelling not in {"want", "dant"}
 } | {"cannot": "can"}
+
+# Words that carry grammar alone: a skeleton goes without them.
+_LIGHT = (
+    "a an the this that these those am is are was were be been being do does did has have had will would of in into"
+    " from at for by as"
+)
+LIGHT = frozenset(_LIGHT.split())
+
+# A second is an ordinal but after these, or after a number.
+BEFORE_A_UNIT = frozenset({"per", "a", "every", "each", "one"})
 
 # Words in capitals that stress rather than name.
 _SHOUTED = (
@@ -113,14 +126,62 @@ possible: possible | !impossible
 available: available | !unavailable
 correct: correct | !incorrect
 mutable: mutable | !immutable
+everybody: everybody everyone everything everywhere | !nobody !nothing !nowhere
 """
+# Groups that say how far a statement goes and not what it is about: a skeleton goes without them.
+EXTENTS = frozenset({"always", "everybody", "must", "sum"})
+
+# What turns a word into its opposite, and before which letters; then those of other words (under, illustrate, import).
+_PREFIXES = (
+    r"un(?!der|til|less|to|i(?!m|n)|ary|cle|anim)"
+    r"|il(?=l)(?!lus|lum|lne)"
+    r"|ir(?=r)(?!rit|rig)"
+    r"|im(?=[mp])(?!me[dnr]|mi|mun|pact|pair|part(?!i)|pass(?!a)|ped|pel|pend|per[ai]|pet|pl[eyio]|port|pos[et]|pound"
+    r"|press|print|prov|puls)"
+    r"|non(?!ce|e|sen)"
+)
+# Before these "in" and "dis" negate; in most words they don't (index, insert, distinct, discover).
+_DENIED = {
+    "in": "accessible accurate active adequate applicable appropriate capable compatible complete consistent constant"
+    " convenient decisive dependent deterministic direct divisible effective efficient eligible exact expensive finite"
+    " flexible formal frequent sensitive significant sufficient tolerant variable visible",
+    "dis": "agree agrees agreed connect connects connected continue continued honest joint ordered prove proved regard"
+    " regarded satisfied similar trust trusted",
+}
+_BEGINNINGS = frozenset({"un", "il", "ir", "im", "in", "no", "di"})
+_PREFIXED_MIN = 5
 
 
 @cache
 def guarded() -> frozenset[str]:
     """Every word that the guard reads as more than a word."""
-    tables = (NUMBERS, SCALES, ORDINALS, UNITS, NEGATIONS, CONTRACTIONS, opposites())
+    tables = (NUMBERS, SCALES, MULTIPLES, ORDINALS, UNITS, NEGATIONS, CONTRACTIONS, opposites())
     return frozenset(word for table in tables for word in table)
+
+
+@cache
+def contradictory() -> frozenset[str]:
+    """The groups in which what is not the one is the other: not allowed is forbidden, but not before is not after."""
+    groups = frozenset(line.partition(":")[0] for line in _OPPOSITES.strip().splitlines() if "!" in line)
+    return groups - {"always", "all", "everybody"}  # Not always is not never.
+
+
+def unprefixed(word: str) -> str | None:
+    """What a word denies, if a prefix makes it deny something: legal for illegal; None of most words."""
+    if word[:2] not in _BEGINNINGS or len(word) < _PREFIXED_MIN:
+        return None
+    match = _prefixes().match(word)
+    return _denials().get(word) if match is None else word[match.end() :]
+
+
+@cache
+def _prefixes() -> re.Pattern[str]:
+    return re.compile(_PREFIXES)
+
+
+@cache
+def _denials() -> dict[str, str]:
+    return {prefix + word: word for prefix, words in _DENIED.items() for word in words.split()}
 
 
 @cache

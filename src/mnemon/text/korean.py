@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from unicodedata import normalize
+
+from mnemon.text import hangul
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _PARTICLES = (
     "은 는 이 가 을 를 에 의 와 과 로 도 만 들 나 랑 야 께 에서 에게 한테 으로 까지 부터 처럼 보다 라고 이라고"
@@ -76,7 +79,7 @@ UNITS: dict[str, str] = {
 # One group a line, as in English and under the same names, so that the two languages are compared with each other.
 _OPPOSITES = """
 allow: 허용 허가 | !금지 차단 !불허
-enable: 활성 | !비활성
+enable: 활성 활성화 | !비활성 !비활성화
 has: 있 | !없
 possible: 가능 | !불가능 !불가
 need: 필수 | 선택
@@ -102,6 +105,7 @@ direction: 오름차순 | 내림차순
 safe: 안전 | 위험 !불안전
 lock: 잠금 | 해제
 read: 읽기 | 쓰기
+known: 알려진 | !모르 !모른 !모를 !모름 !모릅 !몰라 !몰랐
 """
 # Short stems that mean something else inside other words.
 _WORD_OPPOSITES = """
@@ -110,7 +114,16 @@ order: 전 전에 전까지 | 후 후에 뒤 뒤에
 than: 더 | 덜
 up: 위 위로 위에 | 아래 아래로 아래에
 open: 열고 열어 엽니다 연다 열린 열림 | 닫
+known: 아는 안다 알고 압니다 |
 """
+# 지 않는다, 않다, 아니다: other negations come before what they deny.
+DENYING_WHAT_IS_BEFORE = "지않아"
+# Whether what is said before it is so.
+THERE_IS = {"있": True, "없": False}
+_MARKERS = "은는이가을를"
+_TELLING = ("에", "에서", "에게", "로", "만", "도", "까지", "부터", "보다", "마다", "밖에", "의", "와", "과")
+_FINAL = ("다", "요", "죠", "까", "십시오", "시오")
+_RIEUL = "\u11af"
 _AFTER_COUNTERS = "씩 째 이상 이하 정도 쯤 미만 초과 당 동안 후 전 뒤 안 내 이내 간 다 재"
 _SINO_UNITS = "초|분|회|개월|년|퍼센트|프로|배|번|개|명|일"
 _OPEN_STEMS = "켜켠켭켬켰끄꺼껐끕끔닫"
@@ -121,10 +134,20 @@ _UNDONE = (
 
 # The patterns are for phrases of nothing but Hangul and spaces, where \S means Hangul: a class of it would cost a third
 # of a millisecond to compile at each place.
+
+# 아 and 어 forms end so (해 남겨 써 먹어): what 야, 도 and 서 are joined to.
+_JOINING = "".join(normalize("NFC", chr(consonant) + vowel) for consonant in range(0x1100, 0x1113) for vowel in "ᅡᅥᅢᅧᅪᅯᅫ")
+# Must and must not; need not, may, and what will do, which says no more than the verb before it. 되돌린다 is no 된다.
+_MUST = (
+    rf"(?:(?<=[{_JOINING}])(?P<obliged>야[만지]?)|지[는도를]? ?(?P<barred_from>[않말]아야만?))"
+    r" ?[하한합해할했함되된됩돼될됐됨]\S*"
+    rf"|(?:(?<=[{_JOINING}])(?:(?P<barred>(?:서[는도]?|선) ?안)|(?P<free>도))|으?면(?:(?P<barred_if> ?안)|(?= ))"
+    r"|지[는도를]? ?(?:(?P<spared>않아도)|(?P<obliged_to>않으면 ?안))) ?(?:괜찮|무방|(?!되[돌살새])[되된됩돼될됐됨])\S*"
+)
 _NEGATION = (
     r"지(?:는|도|를|가)? ?(?:않|못)\S*"
     r"|지(?:는|도|를)? ?(?:마(?:세요|십시오|시오|시고|시길|라|요)?(?!\S)|말(?!씀)\S*)(?: 것)?"
-    r"|(?<!\S)(?:마세요|마십시오|마시오|말아야|말아라|말 ?것)"
+    r"|(?<!\S)(?:마세요|마십시오|마시오|말아야|말아라|말 ?것|말고(?!\S))"
     r"|(?<!\S)안 (?=\S)"
     r"|(?<!\S)안(?=돼|되|된|됨|됩|될|됐|함|해|하|한|합|할|했|씀|써|쓰|쓴|나오|나와|보이|보여|맞|돌아)"
     r"|(?<![잘연])못 ?|않\S*|아니\S*|아닌|아님|아닙니다|아닐"
@@ -146,8 +169,15 @@ def opposites() -> dict[str, tuple[tuple[str, ...], bool]]:
 
 
 @cache
+def contradictory() -> frozenset[str]:
+    """The groups in which what is not the one is the other: not 허용 is 금지, but not 이전 is not 이후."""
+    lines = (_OPPOSITES.strip() + _WORD_OPPOSITES.rstrip()).splitlines()
+    return frozenset(line.partition(":")[0] for line in lines if "!" in line)
+
+
+@cache
 def guarded_pattern() -> re.Pattern[str]:
-    """Numbers, negations and opposites in a phrase of Hangul words, as the groups of those names."""
+    """Numbers, what must be, negations and opposites in a phrase of Hangul words, as the groups of those names."""
     whole = [stem for stem in _WORD_OPPOSITES.split() if stem >= "가"]
     inside = [stem for stem in opposites() if stem not in whole]
     sino = f"[{_SINO_DIGITS}{''.join(_SINO_SCALES)}]"
@@ -159,7 +189,7 @@ def guarded_pattern() -> re.Pattern[str]:
     )
     short = "|".join(stem if stem in _OPEN_STEMS else stem + r"(?!\S)" for stem in _longest_first(whole))
     return re.compile(
-        rf"(?<!\S)(?:{number})(?=(?P<tail>\S*))|(?P<negation>{_NEGATION})"
+        rf"(?<!\S)(?:{number})(?=(?P<tail>\S*))|(?P<must>{_MUST})|(?P<negation>{_NEGATION})"
         rf"|(?P<opposite>{_either(inside)}|(?<!\S)(?:{short}))"
     )
 
@@ -204,14 +234,73 @@ def _tails() -> frozenset[str]:
     return suffixes() | frozenset(_AFTER_COUNTERS.split())
 
 
+def bare(word: str) -> str:
+    """The word without what changes from one wording to another: the markers of topic, subject and object, the endings
+    of a predicate, and the verbs 하다 and 되다, which only carry them.
+
+    Other particles (에서, 로, 까지, 만) tell where from and how far, and stay.
+    """
+    carried = _carrier().sub("", word)
+    if carried != word:
+        return carried
+    noun = _copula().sub("", word)
+    if noun != word:
+        return noun
+    if word.endswith(_FINAL):
+        return bare_stem(hangul.stem(word))
+    return _carrier().sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
+
+
+def bare_joined(word: str) -> str:
+    """The same of an 아 or 어 form, as it stands before 야, 도 and 서: 남겨 is 남기."""
+    carried = _carrier().sub("", word)
+    return carried if carried != word else bare_stem(hangul.stem(word))
+
+
+def bare_stem(word: str) -> str:
+    """The same of a stem, as it stands before 지 and 면; its last ㄹ, which 만든다 drops and 만들지 keeps, goes."""
+    letters = normalize("NFD", _carrier().sub("", word))
+    return normalize("NFC", letters[:-1] if letters.endswith(_RIEUL) else letters)
+
+
+def is_obliged(match: re.Match[str]) -> bool:
+    """Whether a match of the guarded pattern says that what comes before it must be, or must not be."""
+    return bool(match["obliged"] or match["obliged_to"]) or is_barred(match)
+
+
+def is_barred(match: re.Match[str]) -> bool:
+    return bool(match["barred"] or match["barred_if"] or match["barred_from"])
+
+
+def reduction_before(match: re.Match[str]) -> Callable[[str], str]:
+    """How the word is made bare that goes on in a match of the guarded pattern."""
+    begin = match[0][0]
+    if match["negation"] or match["must"]:
+        if begin in "지면으":
+            return bare_stem
+        if begin in "야도서선":
+            return bare_joined
+    return bare
+
+
+def is_ending(tail: str) -> bool:
+    """Whether what is glued to a stem is nothing but endings and markers."""
+    return hangul.is_suffix(tail) and not tail.endswith(_TELLING)
+
+
 @cache
-def predicate_pattern() -> re.Pattern[str]:
+def _copula() -> re.Pattern[str]:
+    return re.compile(r"(?<=\S)(?:이다|입니다|이에요|이었다|이었습니다|였다|였습니다|예요)(?!\S)")
+
+
+@cache
+def _carrier() -> re.Pattern[str]:
     """하다 and 되다 in any ending, so that a negated predicate and a plain one come to the same stem."""
     endings = (
         "다|니다|야만|야|요|세요|라|고|며|면|는|여|서|도록|기|십시오|자|지만|지|던|려면|려|게|습니다|었다|였다"
         "|었습니다|음"
     )
-    return re.compile(rf"(?:(하|한|합|해|할|했|함)|되|된|됩|돼|될|됐|됨)(?:{endings}){{0,4}}+(?!\S)")
+    return re.compile(rf"(?:하|한|합|해|할|했|함|되|된|됩|돼|될|됐|됨)(?:{endings}){{0,4}}+(?!\S)")
 
 
 @cache

@@ -14,16 +14,23 @@ if TYPE_CHECKING:
 else:
     re = Lazy("re")
 
+# What makes a key a secret: what it is the key to.
+_KEYS = ("api", "access", "private", "secret", "encryption", "signing", "master", "auth", "account", "shared")
+_KOREAN_KEYS = ("액세스", "엑세스", "접근", "비밀", "시크릿", "개인", "인증", "암호화", "서명", "마스터", "서비스")
+_SECRET_KEYS = (*_KEYS, *_KOREAN_KEYS)
 # A keyword, and what must come before it for it to be a secret's name; nothing if it is one by itself.
 _KEYWORDS: dict[str, tuple[str, ...]] = {
     "pass": (),
-    "pwd": (),
+    "pw": (),
     "secret": (),
     "token": (),
     "auth": (),
-    "key": ("api", "access", "private", "secret", "encryption", "signing", "master", "auth", "account", "shared"),
+    "key": _SECRET_KEYS,
 }
-_KOREAN_KEYWORDS: dict[str, tuple[str, ...]] = {"비밀번호": (), "패스워드": (), "암호": (), "토큰": ()}
+_KOREAN_KEYWORDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(["비밀번호", "비번", "패스워드", "암호", "토큰", "시크릿"], ()),
+    "키": _SECRET_KEYS,
+}
 _CHARS_MIN = 8
 # `auth` names methods and modes as often as secrets.
 _AUTH_CHARS_MIN = 16
@@ -40,12 +47,21 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             end = at + len(keyword)
             # In prose the next word follows; that is most of what a keyword in an ordinary text costs.
             is_prose = lowered[end : end + 1] == " " and lowered[end + 1 : end + 2] not in "=: \t" and not has_flags
-            if not is_prose and (not before or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(before)):
+            if not is_prose and (not before or _follows(lowered, at, before)):
                 span = _value_after(text, lowered, at)
                 if span:
                     yield span
                     end = span[1]
             at = lowered.find(keyword, end)
+
+
+def is_secret_key(lowered: str, at: int) -> bool:
+    """Whether the word `key` there stands after what makes it a secret."""
+    return _follows(lowered, at, _SECRET_KEYS)
+
+
+def _follows(lowered: str, at: int, before: tuple[str, ...]) -> bool:
+    return lowered[max(0, at - 12) : at].rstrip("_- ").endswith(before)
 
 
 def is_secret_of(name: str, content: str) -> bool:
@@ -78,7 +94,7 @@ def _value_after(text: str, lowered: str, at: int) -> tuple[int, int, str] | Non
     found = _value().match(text, name.end())
     if found is None:
         return None
-    is_password = lowered.startswith(("pass", "pwd", "비밀", "패스", "암호"), at)
+    is_password = lowered.startswith(("pass", "pw", "비밀번호", "비번", "패스", "암호"), at)
     chars_min = _AUTH_CHARS_MIN if lowered.startswith("auth", at) and name.end() - at < 8 else _CHARS_MIN
     start, end = found.span(found.lastgroup or 0)
     if found.lastgroup != "bare":
@@ -101,14 +117,14 @@ def _kind(lowered: str, at: int, content: str) -> str:
 
 
 def _is_quoted_secret(content: str, is_password: bool) -> bool:
-    if is_placeholder(content) or _is_reference(content) or not content.isascii():
+    if is_placeholder(content) or is_reference(content) or not content.isascii():
         return False
     # In quotes a password may be a plain word; a token of words ("session-token") is a name.
     return is_password or (looks_random(content) and not _words().fullmatch(content))
 
 
 def _is_bare_secret(content: str, is_password: bool, is_setting: bool, *, shouted: bool) -> bool:
-    if is_placeholder(content) or _is_reference(content) or _is_code(content, is_setting and shouted):
+    if is_placeholder(content) or is_reference(content) or is_code(content, is_setting and shouted):
         return False
     if is_password:
         # Outside quotes a plain word is a secret only where nothing but a setting is written so: DB_PASSWORD=word.
@@ -117,12 +133,12 @@ def _is_bare_secret(content: str, is_password: bool, is_setting: bool, *, shoute
     return _mixed().match(content) is not None and not named
 
 
-def _is_reference(content: str) -> bool:
+def is_reference(content: str) -> bool:
     """Whether it says where the secret is: a path, an address, an environment variable."""
     return _reference().match(content) is not None or _file().fullmatch(content) is not None
 
 
-def _is_code(content: str, is_setting: bool) -> bool:
+def is_code(content: str, is_setting: bool) -> bool:
     if _call().match(content) or _dotted().fullmatch(content):
         return True
     return not is_setting and "_" in content and _words().fullmatch(content) is not None
@@ -132,7 +148,7 @@ def _is_code(content: str, is_setting: bool) -> bool:
 def _name() -> re.Pattern[str]:
     # The rest of the name, its closing quote, and the sign of assignment; or a space, after a flag. In lower case.
     return re.compile(
-        r"(?:pass(?:w(?:or)?d|phrase)|pwd|secret|token|key|auth|비밀번호|패스워드|암호|토큰)"
+        r"(?:pass(?:w(?:or)?d|phrase|code)|pwd|(?<![a-z])pw|secret|token|key|auth|비밀번호|비번|패스워드|암호|토큰|시크릿|키)"
         r"(?:[_-]?(?:access|key|token|secret|base|value|string|hash|admin|root|user|db|b64|hex|[0-9]{1,2})){0,3}+s?"
         r"""(?:\\{0,3}["'`])?(?:(?P<assigned>[ \t]{0,8}(?:=>|:=|=(?!=)|:(?!:))[ \t]{0,8})|[ ](?=\S))"""
     )

@@ -7,6 +7,7 @@ from functools import cache
 from mnemon.lazy import Lazy
 from mnemon.text.secret_names import assigned_secrets, is_secret_of
 from mnemon.text.secret_shapes import is_placeholder, looks_random, shapes_in
+from mnemon.text.secret_told import told_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,10 +97,11 @@ def _spans(text: str) -> list[Span]:
         spans += _private_keys(text)
     if "://" in text and "@" in text:
         spans += _url_passwords(text)
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = text.translate(_ascii_lower())
+    spans += told_secrets(text, lowered)
     if "=" in text or ":" in text or "--" in text or "earer " in text:
-        lowered = text.lower()
-        if len(lowered) != len(text):
-            lowered = text.translate(_ascii_lower())
         spans += _authorizations(text, lowered)
         spans += assigned_secrets(text, lowered)
     return spans
