@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from math import isfinite
 
 from mnemon.errors import InvalidInput
 from mnemon.model.value import replace, value
@@ -13,12 +12,44 @@ from mnemon.policy.trust import TrustRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from mnemon.policy.heat import OrchestratorConfig
 
 FILE_NAME = "mnemon.toml"
+# More than any machine can use, and still a number that every part can count with.
+_NUMBER_MAX = 1_000_000_000
+
+# A setting, what was given, what is allowed, and whether it holds.
+Rule = tuple[str, "Any", str, bool]
+
+
+def _require(*rules: Rule) -> None:
+    for name, given, allowed, holds in rules:
+        if not holds:
+            raise InvalidInput(
+                f"{name} must be {allowed}, not {given!r}.",
+                hint="Correct the configuration; docs/reference/configuration.md has all settings.",
+            )
+
+
+def _whole(name: str, given: Any, least: int) -> Rule:
+    holds = type(given) is int and least <= given <= _NUMBER_MAX
+    return name, given, f"a whole number from {least} to {_NUMBER_MAX}", holds
+
+
+def _between(name: str, given: Any, least: float, most: float) -> Rule:
+    holds = type(given) in (int, float) and least <= given <= most
+    return name, given, f"a number from {least:g} to {most:g}", holds
+
+
+def _one_of(name: str, given: Any, *choices: str) -> Rule:
+    return name, given, " or ".join(f'"{choice}"' for choice in choices), given in choices
+
+
+def _truth(name: str, given: Any) -> Rule:
+    return name, given, "true or false", isinstance(given, bool)
 
 
 @value
@@ -29,6 +60,13 @@ class Limits:
     data_bytes_max: int = 1_048_576
     batch_max: int = 500
 
+    def __check__(self) -> None:
+        _require(
+            _whole("limits.text_bytes_max", self.text_bytes_max, 1),
+            _whole("limits.data_bytes_max", self.data_bytes_max, 1),
+            _whole("limits.batch_max", self.batch_max, 1),
+        )
+
 
 @value
 class GateRules:
@@ -38,6 +76,15 @@ class GateRules:
     tau_dup: float = 0.96
     tau_sim: float = 0.78
     neighbours_max: int = 5
+
+    def __check__(self) -> None:
+        _require(
+            _whole("gate.reuse_min", self.reuse_min, 1),
+            _between("gate.tau_dup", self.tau_dup, 0, 1),
+            _between("gate.tau_sim", self.tau_sim, 0, 1),
+            _whole("gate.neighbours_max", self.neighbours_max, 0),
+        )
+        _require(("gate.tau_sim", self.tau_sim, f"at most gate.tau_dup ({self.tau_dup})", self.tau_sim <= self.tau_dup))
 
 
 @value
@@ -64,12 +111,55 @@ class RecallRules:
     fusion: str = "weighted"
     semantic: str = ""
 
+    def __check__(self) -> None:
+        weights = (self.weight_similarity, self.weight_recency, self.weight_importance)
+        _require(
+            *(_between(f"recall.{name}", getattr(self, name), 0, _NUMBER_MAX) for name in _WEIGHTS),
+            _between("recall.half_life_hours", self.half_life_hours, 0, _NUMBER_MAX),
+            _whole("recall.k_max", self.k_max, 1),
+            _whole("recall.candidates_per_item", self.candidates_per_item, 1),
+            _whole("recall.candidates_min", self.candidates_min, 0),
+            _whole("recall.expanded_max", self.expanded_max, 0),
+            *(_truth(f"recall.{name}", getattr(self, name)) for name in _SWITCHES),
+            _one_of("recall.fusion", self.fusion, "weighted", "rrf"),
+            ("recall.semantic", self.semantic, _EMBEDDERS, _is_embedder(self.semantic)),
+        )
+        _require(
+            ("recall.half_life_hours", self.half_life_hours, "above 0", self.half_life_hours > 0),
+            (", ".join(f"recall.{name}" for name in _WEIGHTS), weights, "above 0 for one of them", any(weights)),
+        )
+
+
+_WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
+_SWITCHES = (
+    "neighbours",
+    "sessions",
+    "speakers",
+    "dates",
+    "frame",
+    "spelling",
+    "intent",
+    "own_session",
+    "distinct",
+)
+_EMBEDDERS = '"sentence", "onnx:FOLDER", "https://host/v1#model", or "" for none'
+
+
+def _is_embedder(name: Any) -> bool:
+    if not isinstance(name, str):
+        return False
+    kind, separator, place = name.partition(":")
+    return name in {"", "sentence"} or (bool(separator and place) and kind in {"onnx", "http", "https"})
+
 
 @value
 class LoopRules:
     """How often the same error or approach may fail in a task before it is blocked (S3)."""
 
     threshold: int = 3
+
+    def __check__(self) -> None:
+        _require(_whole("loops.threshold", self.threshold, 2))
 
 
 @value
@@ -78,6 +168,12 @@ class DecisionRules:
 
     impact_depth_max: int = 16
     impact_nodes_max: int = 1_000
+
+    def __check__(self) -> None:
+        _require(
+            _whole("decisions.impact_depth_max", self.impact_depth_max, 1),
+            _whole("decisions.impact_nodes_max", self.impact_nodes_max, 1),
+        )
 
 
 @value
@@ -88,6 +184,14 @@ class StoreRules:
     lock_wait_s_max: float = 30.0
     index_tail_max: int = 512
     index_at_close_min: int = 64
+
+    def __check__(self) -> None:
+        _require(
+            _one_of("store.durability", self.durability, "process", "power"),
+            _between("store.lock_wait_s_max", self.lock_wait_s_max, 0, _NUMBER_MAX),
+            _whole("store.index_tail_max", self.index_tail_max, 0),
+            _whole("store.index_at_close_min", self.index_at_close_min, 0),
+        )
 
 
 @value
@@ -106,6 +210,59 @@ class Config:
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
+
+    def __check__(self) -> None:
+        name: Any = self.project
+        _require(
+            ("project", name, "a name", name is None or (isinstance(name, str) and bool(name.strip()))),
+            *(
+                (part, getattr(self, part), kind.__name__, isinstance(getattr(self, part), kind))
+                for part, kind in _PARTS
+            ),
+        )
+        _require(*_rules_of_retention(self.retention))
+        for rule in _rules_of_trust(self.trust):
+            _require(rule)
+
+
+_PARTS = (
+    ("policy", Policy),
+    ("limits", Limits),
+    ("gate", GateRules),
+    ("trust", TrustRules),
+    ("retention", RetentionRules),
+    ("recall", RecallRules),
+    ("loops", LoopRules),
+    ("decisions", DecisionRules),
+    ("store", StoreRules),
+)
+
+
+def _rules_of_retention(rules: RetentionRules) -> tuple[Rule, ...]:
+    return (
+        _whole("retention.age_days_max", rules.age_days_max, 0),
+        _between("retention.reward_min", rules.reward_min, 0, 1),
+        _between("retention.success_rate_min", rules.success_rate_min, 0, 1),
+        _whole("retention.keep_per_task_min", rules.keep_per_task_min, 0),
+    )
+
+
+def _rules_of_trust(rules: TrustRules) -> Iterator[Rule]:
+    """One after the other: the bounds must hold before anything can lie between them."""
+    least, most = rules.minimum, rules.maximum
+    yield _between("trust.minimum", least, 0, 1)
+    yield _between("trust.maximum", most, 0, 1)
+    yield "trust.minimum", least, f"at most trust.maximum ({most})", least <= most
+    begins = (("trust.initial_draft", rules.initial_draft), ("trust.initial_verified", rules.initial_verified))
+    for name, given in begins:
+        yield _between(name, given, 0, 1)
+        yield name, given, f"from trust.minimum ({least}) to trust.maximum ({most})", least <= given <= most
+    # What raises trust can't lower it, nor the reverse.
+    for name, usual in TrustRules().boosts.items():
+        bounds = (0, 1) if usual > 0 else (-1, 0)
+        yield _between(f"trust.boosts.{name}", rules.boosts.get(name), *bounds)
+    for name in TrustRules().decay_per_month:
+        yield _between(f"trust.decay_per_month.{name}", rules.decay_per_month.get(name), 0, 1)
 
 
 _SECTIONS = ("limits", "gate", "retention", "recall", "loops", "decisions", "store")
@@ -138,7 +295,7 @@ def config_from(settings: Mapping[str, Any]) -> Config:
         if name in {*_SECTIONS, "policy", "trust", "graph"} and not isinstance(setting, dict):
             raise InvalidInput(f"{name} must be a table, not {setting!r}.", hint=f"Write [{name}] in mnemon.toml.")
         if name == "project":
-            changes[name] = _typed(name, setting, "")
+            changes[name] = setting
         elif name == "policy":
             changes[name] = policy_from(setting)
         elif name == "graph":
@@ -148,72 +305,35 @@ def config_from(settings: Mapping[str, Any]) -> Config:
         elif name == "trust":
             changes[name] = _trust_from(setting, config.trust)
         elif name in _SECTIONS:
-            section = getattr(config, name)
-            fields = {
-                field: _typed(f"{name}.{field}", item, _default(section, name, field))
-                for field, item in setting.items()
-            }
-            changes[name] = replace(section, **fields)
+            changes[name] = _changed(getattr(config, name), name, setting)
         else:
             raise InvalidInput(
                 f"mnemon.toml has no setting {name!r}.",
                 hint=f"Use project, policy, trust, graph, {', '.join(_SECTIONS)}.",
             )
-    config = replace(config, **changes)
-    _refuse_nonsense(config)
-    return config
+    return replace(config, **changes)
 
 
 def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
-    tables = {"boosts": dict(default.boosts), "decay_per_month": dict(default.decay_per_month)}
-    plain: dict[str, Any] = {}
-    for name, setting in settings.items():
-        if name not in tables:
-            plain[name] = _typed(f"trust.{name}", setting, _default(default, "trust", name))
-            continue
-        if not isinstance(setting, dict):
-            raise InvalidInput(f"trust.{name} must be a table, not {setting!r}.", hint=f"Write [trust.{name}].")
-        for entry, number in setting.items():
-            if entry not in tables[name]:
-                known = ", ".join(tables[name])
-                raise InvalidInput(f"mnemon.toml has no setting trust.{name}.{entry}.", hint=f"It knows: {known}.")
-            tables[name][entry] = _typed(f"trust.{name}.{entry}", number, 0.0)
-    return replace(default, **tables, **plain)
+    changes = dict(settings)
+    for name in ("boosts", "decay_per_month"):
+        given = settings.get(name, {})
+        known = getattr(default, name)
+        if not isinstance(given, dict):
+            raise InvalidInput(f"trust.{name} must be a table, not {given!r}.", hint=f"Write [trust.{name}].")
+        if unknown := [entry for entry in given if entry not in known]:
+            raise InvalidInput(
+                f"mnemon.toml has no setting trust.{name}.{unknown[0]}.", hint=f"It knows: {', '.join(known)}."
+            )
+        changes[name] = known | given
+    trust: TrustRules = _changed(default, "trust", changes)
+    return trust
 
 
-def _default(section: Any, name: str, field: str) -> Any:
-    if field not in type(section).__match_args__:
-        known = ", ".join(type(section).__match_args__)
-        raise InvalidInput(f"mnemon.toml has no setting {name}.{field}.", hint=f"[{name}] knows: {known}.")
-    return getattr(section, field)
-
-
-def _typed(name: str, given: Any, default: Any) -> Any:
-    wanted = (int, float) if isinstance(default, float) else type(default)
-    if not isinstance(given, wanted) or isinstance(given, bool) is not isinstance(default, bool):
-        raise InvalidInput(f"{name} must be like {default!r}, not {given!r}.", hint="Correct it in mnemon.toml.")
-    if isinstance(given, int | float) and not isfinite(given):
-        raise InvalidInput(f"{name} must be a finite number, not {given!r}.", hint="Correct it in mnemon.toml.")
-    if isinstance(given, int | float) and given < 0 and not name.startswith("trust.boosts"):
-        raise InvalidInput(f"{name} must not be negative: {given!r}.", hint="Correct it in mnemon.toml.")
-    return given
-
-
-def _refuse_nonsense(config: Config) -> None:
-    """Settings that are well formed and still make no sense together."""
-    if config.recall.fusion not in {"weighted", "rrf"}:
+def _changed(section: Any, name: str, changes: Mapping[str, Any]) -> Any:
+    fields = type(section).__match_args__
+    if unknown := [field for field in changes if field not in fields]:
         raise InvalidInput(
-            f"recall.fusion must be weighted or rrf, not {config.recall.fusion!r}.", hint="Correct it in mnemon.toml."
+            f"mnemon.toml has no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}."
         )
-    trust, decays = config.trust, config.trust.decay_per_month.values()
-    wrong = {
-        'store.durability must be "process" or "power"': config.store.durability not in {"process", "power"},
-        "loops.threshold must be at least 2": config.loops.threshold < 2,
-        "recall.half_life_hours must be above 0": config.recall.half_life_hours <= 0,
-        "trust.decay_per_month must be at most 1": any(rate > 1 for rate in decays),
-        "trust.minimum must be at most trust.maximum": not trust.minimum <= trust.maximum,
-        "project must have a name": config.project is not None and not config.project.strip(),
-    }
-    for rule, broken in wrong.items():
-        if broken:
-            raise InvalidInput(f"{rule}.", hint="Correct it in mnemon.toml.")
+    return replace(section, **changes)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mnemon.decisions.decisions import Decisions
     from mnemon.gate import promote as promotion
     from mnemon.gate import verify as verification
-    from mnemon.graph import checkpoint, log_keeper, orchestrator
+    from mnemon.graph import log_keeper, orchestrator
     from mnemon.graph.orchestrator import MemoryOrchestrator
     from mnemon.ledger import audit, replay, standing, transfer
     from mnemon.ledger.act import Act
@@ -83,7 +83,6 @@ else:
     admission = Lazy("mnemon.policy.claims")
     answer = Lazy("mnemon.recall.answer")
     audit = Lazy("mnemon.ledger.audit")
-    checkpoint = Lazy("mnemon.graph.checkpoint")
     citations_model = Lazy("mnemon.model.citation")
     context = Lazy("mnemon.recall.context")
     fence = Lazy("mnemon.text.fence")
@@ -360,17 +359,16 @@ class Memory:
     def _import_chunk(self, lines: list[tuple[int, str]]) -> tuple[Imported, list[str]]:
         return self._store.write(lambda transaction: transfer.import_batch(transaction, lines))
 
-    def _forget_for_good(self, unit_ids: Sequence[str], contents: Sequence[str] = (), texts: Sequence[str] = ()) -> int:
+    def _erasing(self) -> log_keeper.Erasing:
+        return log_keeper.Erasing(orchestrator.checkpoint_folder(self.config.graph, self._root))
+
+    def _forget_for_good(self, unit_ids: Sequence[str], contents: Sequence[str] = ()) -> int:
         """Leave nothing of what was erased in the index, the files or this process; gives the files searched (R16)."""
+        self._graphs.clear()  # They are read anew from the log.
+        kept.forget_texts()
         self._finder.forget_all(unit_ids)
         self._finder.index_patiently(self.config.store.lock_wait_s_max)
-        kept.forget_texts()
-        return self._store.scrub(contents) + self._forget_in_checkpoints(texts)
-
-    def _forget_in_checkpoints(self, texts: Sequence[str]) -> int:
-        """Graphs in this process are read anew from the log; files of theirs are rid of what was erased."""
-        self._graphs.clear()
-        return checkpoint.forget(orchestrator.checkpoint_folder(self.config.graph, self._root), texts)
+        return self._store.scrub(contents)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""
@@ -698,7 +696,7 @@ class Seat:
         """Through the gate, and then among its new neighbours: whom it contradicts there is said at once (R5)."""
         answered = promotion.promote(act, unit_id, level, expected_version)
         if isinstance(answered, outcome.Stored) and not answered.merged:
-            remembering.dispute(act, answered.unit)
+            return remembering.disputed(act, answered)
         return answered
 
     # 3. Published: the life of a unit
@@ -777,11 +775,17 @@ class Seat:
         why = self._reason(reason)
         return self._aged(self._act(lambda act: retirement.revive(act, unit_id, why, expected_version)))
 
-    def erase(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Erased:
-        """Delete a unit's content for good, from the log, the projections, the index and the files (R16)."""
+    def erase(self, unit_id: str, reason: str, *, quoting: bool = False, expected_version: int | None = None) -> Erased:
+        """Delete the content of a unit, or of an entry of the log, for good: from the log to the last file (R16).
+
+        Units that say it within statements of their own are named, and nothing is erased, unless they are meant too.
+        """
         why = self._reason(reason)
-        removal = self._act(lambda act: retirement.erase(act, unit_id, why, expected_version, log_keeper), durable=True)
-        searched = self._memory._forget_for_good(removal.units, removal.contents, removal.texts)
+        graphs = self._memory._erasing()
+        removal = self._act(
+            lambda act: retirement.erase(act, unit_id, why, expected_version, graphs, quoting=quoting), durable=True
+        )
+        searched = removal.files + self._memory._forget_for_good(removal.units, removal.contents)
         return outcome.Erased(units=removal.units, events=removal.events, files_searched=searched)
 
     def conflicts(self) -> list[Dispute]:
@@ -792,9 +796,27 @@ class Seat:
         """Near-duplicates that wait for somebody to merge them (resolve) or let them be."""
         return self._read(lambda reader: succession.open_disputes(reader, self.presence.visible_keys, "duplicates"))
 
-    def resolve(self, conflict_id: str, *, winner: str, reason: str, expected_version: int | None = None) -> Dispute:
-        """Decide a conflict or a merge proposal: the winner replaces the other side, seen at `expected_version`."""
+    def resolve(
+        self,
+        conflict_id: str,
+        *,
+        winner: str | None = None,
+        both: bool = False,
+        reason: str,
+        expected_version: int | None = None,
+    ) -> Dispute:
+        """Decide a conflict or a merge proposal: the winner replaces the other side, seen at `expected_version`.
+
+        With `both` there is no winner: the two do not exclude each other, and stay as they are.
+        """
         why = self._reason(reason)
+        if (winner is None) != bool(both) or (both and expected_version is not None):
+            raise InvalidInput(
+                "A dispute is resolved for a winner, or for both sides as they are.",
+                hint="Pass winner='unit id', or both=True and no version.",
+            )
+        if winner is None:
+            return self._act(lambda act: succession.let_both_hold(act, conflict_id, why), durable=True)
         commit = self._head()
         return self._act(
             lambda act: succession.resolve(act, conflict_id, winner, why, commit, expected_version), durable=True

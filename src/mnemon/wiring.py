@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 
 from mnemon import config as configuration
@@ -15,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+    from threading import Event
 
     from mnemon.config import Config
     from mnemon.embedding import dense_search, endpoint, onnx, sentence
@@ -29,6 +29,7 @@ else:
     onnx = Lazy("mnemon.embedding.onnx")
     sentence = Lazy("mnemon.embedding.sentence")
 
+_DATABASE, _IGNORE = "memory.db", ".gitignore"
 _LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
 
 
@@ -68,7 +69,7 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
     place = os.path.join(folder, ".mnemon")
     _make_place(place)
     store = sqlite.SqliteStore(
-        os.path.join(place, "memory.db"),
+        os.path.join(place, _DATABASE),
         durability=config.store.durability,
         lock_wait_s_max=config.store.lock_wait_s_max,
     )
@@ -81,27 +82,33 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
 
 def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:
     """Vectors by the embedder that the configuration names; the model itself is loaded when it is first needed."""
+    from threading import Event  # a millisecond to load
+
+    stop = Event()
     return dense_search.DenseSearch(
         folder,
-        _embedder(config.recall.semantic),
+        _embedder(config.recall.semantic, stop),
         store_id=store.id,
         event_at=lambda position: _event_at(store, position),
         lock_wait_s_max=config.store.lock_wait_s_max,
+        stop=stop,
     )
 
 
-def _embedder(name: str) -> DenseEmbedder:
+def _embedder(name: str, stop: Event) -> DenseEmbedder:
     if name == "sentence":
         return sentence.SentenceEncoder()
     if name.startswith("onnx:"):
         return onnx.OnnxEmbedder(name.removeprefix("onnx:"))
-    if name.startswith(("http://", "https://")):
-        url, _, model = name.partition("#")
-        return endpoint.EndpointEmbedder(url, model, api_key=os.environ.get("MNEMON_EMBEDDING_KEY"))
-    raise InvalidInput(
-        f"recall.semantic names no embedder: {name!r}.",
-        hint='Use "sentence", "onnx:FOLDER", "https://host/v1#model", or "" for none.',
-    )
+    url, _, model = name.partition("#")
+    key = os.environ.get("MNEMON_EMBEDDING_KEY")
+    return endpoint.EndpointEmbedder(url, model, api_key=key, sleep=lambda wait_s: _wait(stop, wait_s))
+
+
+def _wait(stop: Event, wait_s: float) -> None:
+    """Before the next attempt; there is none once the memory is being closed."""
+    if stop.wait(wait_s):
+        raise StoreUnavailable("The memory is being closed.", hint="Open it again.")
 
 
 def _event_at(store: Store, position: int) -> str:
@@ -111,19 +118,27 @@ def _event_at(store: Store, position: int) -> str:
 
 
 def _make_place(place: str) -> None:
-    """The folder of the memory, which git should never pick up."""
-    if os.path.isdir(place):
+    """The folder of the memory, which git should never pick up: also not when its making was cut short."""
+    if os.path.exists(os.path.join(place, _IGNORE)):
         return
+    from mnemon.files import write_whole
+
     try:
         os.makedirs(place, exist_ok=True)
-        ignore = os.path.join(place, ".gitignore")
-        if not os.path.exists(ignore):
-            with builtins.open(ignore, "w", encoding="utf-8") as file:
-                file.write("*\n")
+        if _is_ours(place):
+            write_whole(os.path.join(place, _IGNORE), "*\n")
     except OSError as error:
-        raise StoreUnavailable(
-            f"{place} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
-        ) from None
+        # One that may only be read is opened; another process may have been faster.
+        if not os.path.isdir(place):
+            raise StoreUnavailable(
+                f"{place} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
+            ) from None
+
+
+def _is_ours(place: str) -> bool:
+    """Whether the folder is a memory's, or nobody's yet. Another's is left as it is."""
+    names = os.listdir(place)
+    return _DATABASE in names or all(name.startswith(_IGNORE) for name in names)
 
 
 def _refuse_unknown(address: str) -> None:

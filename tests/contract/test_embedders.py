@@ -1001,9 +1001,6 @@ class Log:
             (each for each in self.units.values() if each.changed_at > position), key=lambda each: each.changed_at
         )
 
-    def count_after(self, position: int) -> int:
-        return sum(each.changed_at > position for each in self.units.values())
-
 
 class Interrupting(FoldedEmbedder):
     """Runs something when it has been asked so often."""
@@ -1020,7 +1017,7 @@ class Interrupting(FoldedEmbedder):
 
 
 def caught_up(search: DenseSearch, log: Log):
-    return search.catch_up(log.after, log.head, count_after=log.count_after)
+    return search.catch_up(log.after, log.head)
 
 
 @pytest.fixture
@@ -1040,7 +1037,7 @@ def test_units_are_found_once_the_log_was_followed(search, model, folder):
     assert search.nearest(unit(5).content, None, limit=3) == []
     assert not search.ready()
     progress = caught_up(search, log)
-    assert (progress.state, progress.embedded, progress.looked_at, progress.total) == ("done", 199, 199, 199)
+    assert (progress.state, progress.embedded, progress.looked_at) == ("done", 199, 199)
     assert search.position() == progress.position == 199
     assert search.nearest(unit(5).content, ["here"], states=["trusted"], limit=3)[0][0] == unit(5).id
     assert search.similarities(unit(5).content, [unit(5).id, "x"]) == {unit(5).id: pytest.approx(1, abs=2e-3)}
@@ -1159,7 +1156,7 @@ def test_files_lost_in_the_midst_are_made_from_the_beginning(folder, monkeypatch
 
 def test_the_background_follows_and_reports(search):
     log = Log(*map(unit, range(1, 100)))
-    search.follow(log.after, log.head, count_after=log.count_after)
+    search.follow(log.after, log.head)
     search.wait()
     assert search.progress().state == "done"
     assert search.ready()
@@ -1186,6 +1183,53 @@ def test_the_background_runs_once_and_ends_when_it_is_closed(folder):
     search.close()
     assert search.progress().state == "interrupted"
     assert search.position() == 64
+
+
+def test_closing_leaves_a_model_behind_that_does_not_answer(folder, monkeypatch):
+    monkeypatch.setattr(dense_search, "_LEAVE_S_MAX", 0.01)
+    entered, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        entered.set()
+        go_on.wait(10)
+
+    log = Log(*map(unit, range(1, 200)))
+    search = DenseSearch(folder, Interrupting(2, hold))
+    search.follow(log.after, log.head)
+    entered.wait(10)
+    search.close()
+    assert search._thread.is_alive()
+    go_on.set()
+    search.wait()
+    assert search.progress().state == "interrupted"
+    assert DenseSearch(folder, FoldedEmbedder()).position() == 64
+
+
+def test_closing_while_the_model_is_loaded_embeds_nothing(folder):
+    log = Log(*map(unit, range(1, 200)))
+    model = Interrupting(1, lambda: search.interrupt())
+    search = DenseSearch(folder, model)
+    search.follow(log.after, log.head)
+    search.wait()
+    assert (search.progress().state, model.texts, log.read) == ("interrupted", ["ready"], [])
+    search.close()
+
+
+def test_where_no_thread_is_to_be_had_nothing_is_followed_and_nothing_fails(folder, monkeypatch):
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    log = Log(unit(1))
+    search = DenseSearch(folder, FoldedEmbedder())
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        search.follow(log.after, log.head)
+        search.wait()
+    assert (search.progress().state, search.progress().error) == ("failed", "can't start new thread")
+    search.follow(log.after, log.head)
+    search.wait()
+    assert search.progress().state == "done"
+    search.close()
 
 
 def caught_up_elsewhere(folder: str, log: Log):

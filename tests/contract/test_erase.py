@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemon
-from mnemon import Actor, Citation, EventType, InvalidInput, NotAllowed, Scope, Status
+from mnemon import Actor, Citation, EventType, InvalidInput, NotAllowed, NotFound, Scope, Status
 from mnemon.text.guarded import pieces
 
 SECRET = "The seaside house has a turquoise door"
@@ -71,7 +70,7 @@ def test_r16_an_episode_that_quotes_the_content_goes_too(memory, seats, tmp_path
     agent.log("plan", SECRET)
     agent.log("error", f"Failed: {SECRET}")
     episode = agent.verify(False).episode_id
-    innocent = seats.agent(task="T-2").verify(True).episode_id
+    innocent = seats.agent(task="T-2").verify(False).episode_id
     erased = seats.human().erase(unit.id, "privacy")
     assert set(erased.units) == {unit.id, episode}
     assert agent.get(episode).content == ""
@@ -191,9 +190,12 @@ def test_r4_an_orchestrator_does_not_reach_an_org_unit_by_erasing_a_narrower_one
         .unit
     )
     narrow = seats.agent().remember(SECRET, level="task").unit
-    with suppress(NotAllowed):
+    with pytest.raises(InvalidInput, match=wide.id):
         seats.orchestrator().erase(narrow.id, "tidy")
+    with pytest.raises(NotAllowed):
+        seats.orchestrator().erase(narrow.id, "tidy", quoting=True)
     assert seats.human().get(wide.id) == wide
+    assert seats.agent().get(narrow.id) == narrow
 
 
 def test_r16_a_reason_must_not_quote_what_it_erases(memory, seats):
@@ -313,3 +315,61 @@ def test_what_was_worked_out_of_an_erased_text_is_forgotten(memory, seats):
     assert pieces.cache_info().currsize > 0
     seats.human().erase(unit.id, "private")
     assert pieces.cache_info().currsize == 0
+
+
+def test_r16_what_others_say_in_their_own_words_is_erased_only_if_it_is_meant(memory, seats, tmp_path):
+    unit = seats.agent().remember("The door is turquoise", level="worktree").unit
+    own = seats.agent("coder-2").remember("The door is turquoise, the roof is not", level="worktree").unit
+    elsewhere = seats.agent(task="T-2").remember("Note to self: The door is turquoise")
+    with pytest.raises(InvalidInput, match=own.id) as refused:
+        seats.human().erase(unit.id, "privacy")
+    assert "2 other unit(s)" in refused.value.message
+    assert elsewhere.unit.id not in refused.value.message, "what this seat does not see is counted, not named"
+    assert "quoting" in refused.value.hint
+    assert seats.agent().get(unit.id) == unit
+    erased = seats.human().erase(unit.id, "privacy", quoting=True)
+    assert set(erased.units) == {unit.id, own.id, elsewhere.unit.id}
+    assert WORD not in everything_said(memory, seats, tmp_path)
+    assert memory.rebuild().same
+    assert memory.audit().ok
+
+
+def test_r16_the_same_statement_of_others_is_the_content(memory, seats, tmp_path):
+    unit = seats.agent().remember(SECRET, level="task").unit
+    wider = seats.agent().remember(SECRET.upper() + "!", level="worktree").unit
+    erased = seats.human().erase(unit.id, "privacy")
+    assert unit.id in erased.units
+    if wider.id not in erased.units:  # Other letters are other bytes; it can be erased by itself.
+        seats.human().erase(wider.id, "privacy")
+    assert WORD not in everything_said(memory, seats, tmp_path).lower()
+
+
+def test_r16_an_entry_of_the_log_is_erased_with_what_was_made_of_it(memory, seats, tmp_path):
+    agent = seats.agent()
+    entry = agent.log("thought", f"My word is {SECRET}").event_id
+    agent.log("note", f"He said: My word is {SECRET}.")
+    kept = agent.log("note", "Innocent entry").event_id
+    agent.verify(False)
+    erased = seats.human(task="T-1").erase(entry, "privacy")
+    assert erased.events >= 2
+    assert WORD not in everything_said(memory, seats, tmp_path)
+    assert next(event for event in log_of(memory) if event.id == kept).payload["text"] == "Innocent entry"
+    assert memory.audit().ok
+    assert memory.rebuild().same
+    with pytest.raises(InvalidInput, match="erased already"):
+        seats.human(task="T-1").erase(entry, "privacy")
+
+
+def test_r16_only_who_may_erase_there_erases_an_entry_of_the_log(memory, seats):
+    entry = seats.agent().log("thought", SECRET).event_id
+    with pytest.raises(NotAllowed):
+        seats.agent().erase(entry, "tidy")
+    for stranger in (seats.human(task="T-2"), seats.human(project="bank", task="T-1")):
+        with pytest.raises(NotFound):
+            stranger.erase(entry, "tidy")
+    verified = seats.agent().verify(True)
+    other = next(event.id for event in log_of(memory) if event.type is EventType.TASK_VERIFIED)
+    assert verified
+    with pytest.raises(InvalidInput, match="not an entry of the log"):
+        seats.human(task="T-1").erase(other, "tidy")
+    assert any((event.payload or {}).get("text") == SECRET for event in log_of(memory))

@@ -53,6 +53,33 @@ def test_each_branch_contains_its_own_until_they_are_merged(shop):
     assert contains(shop, head(shop), base, side, main) == [True, True, True]
 
 
+def test_the_contents_of_a_file_at_many_commits_are_asked_at_once(shop, processes):
+    one = commit(shop, "one", **{"src/a b.py": "1"})
+    two = commit(shop, "two", **{"src/a b.py": "2"})
+    first = git(shop, "rev-list", "--max-parents=0", "HEAD")
+    processes.clear()
+    found = History(str(shop)).contents("src/a b.py", [first, one, two, NOWHERE])
+    assert len(processes) == 1
+    assert found == {each: git(shop, "rev-parse", f"{each}:src/a b.py") for each in (one, two)}
+    assert History(str(shop / "src")).contents("a b.py", [one]) == {one: found[one]}
+    assert History(str(shop)).contents("src", [one]) == {}
+    assert History(str(shop)).contents("../x", [one]) == History(str(shop)).contents("a\nb", [one]) == {}
+
+
+def test_where_two_branches_parted(shop):
+    base = head(shop)
+    git(shop, "checkout", "--quiet", "-b", "side")
+    side = commit(shop, "side", a="1")
+    git(shop, "checkout", "--quiet", "main")
+    main = commit(shop, "main", b="1")
+    history = History(str(shop))
+    assert history.fork(main, side) == base
+    assert history.fork(main, base) == base
+    assert history.fork(main, NOWHERE) is None
+    git(shop, "checkout", "--quiet", "--orphan", "apart")
+    assert history.fork(main, commit(shop, "apart", c="1")) is None
+
+
 def test_worktrees_see_their_own_branch(shop, tmp_path):
     login = worktree(shop, tmp_path / "login")
     new = commit(login, "login")
@@ -69,9 +96,11 @@ def test_a_commit_that_was_rebased_is_beside_until_it_is_collected(shop):
     git(shop, "rebase", "--quiet", "main")
     history, new = History(str(shop)), head(shop)
     assert history.contains(new, [old]) == {old: False}
+    assert history.left([old, new]) == {old}
     git(shop, "reflog", "expire", "--expire=now", "--all")
     git(shop, "gc", "--quiet", "--prune=now")
     assert contains(shop, new, old) == [None]
+    assert history.left([old, new]) == {old}
 
 
 def test_a_squashed_branch_is_beside(shop):
@@ -80,6 +109,93 @@ def test_a_squashed_branch_is_beside(shop):
     git(shop, "checkout", "--quiet", "main")
     git(shop, "merge", "--quiet", "--squash", "side")
     assert contains(shop, commit(shop, "squashed"), side) == [False]
+
+
+# What was left behind
+
+
+def amended(folder) -> str:
+    """The commit that was in the place of the one that is checked out now."""
+    old = commit(folder, "work", a="1")
+    git(folder, "commit", "--quiet", "--amend", "--allow-empty", "-m", "work, said better")
+    return old
+
+
+def test_an_amended_commit_is_left_behind_and_one_that_a_branch_has_is_not(shop):
+    first, old = head(shop), amended(shop)
+    git(shop, "checkout", "--quiet", "-b", "side", first)
+    side = commit(shop, "side", b="1")
+    git(shop, "checkout", "--quiet", "main")
+    assert History(str(shop)).left([first, old, head(shop), side]) == {old}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        ["branch", "team/kept"],
+        ["tag", "kept"],
+        ["tag", "-a", "-m", "said", "kept"],
+        ["update-ref", "refs/remotes/origin/kept"],
+        ["worktree", "add", "--quiet", "--detach", "../kept"],
+    ],
+    ids=["branch", "tag", "annotated tag", "remote branch", "worktree"],
+)
+def test_whatever_leads_to_a_commit_keeps_it_until_it_goes(shop, kept):
+    old, history = amended(shop), History(str(shop))
+    git(shop, *kept, old)
+    assert history.left([old]) == set()
+    git(shop, "pack-refs", "--all")
+    assert history.left([old]) == set()
+    if kept[0] == "worktree":
+        git(shop, "worktree", "remove", "../kept")
+    else:
+        git(shop, "update-ref", "-d", {"branch": "refs/heads/team/kept", "tag": "refs/tags/kept"}.get(kept[0], kept[1]))
+    assert history.left([old]) == {old}
+
+
+def test_a_stash_keeps_nothing(shop):
+    old = commit(shop, "work", a="1")
+    (shop / "a").write_text("2")
+    git(shop, "stash", "--quiet")
+    git(shop, "reset", "--quiet", "--hard", "HEAD~1")
+    assert History(str(shop)).left([old]) == {old}
+
+
+def test_what_a_detached_head_stands_on_is_left_when_it_goes_on(shop, tmp_path):
+    aside = worktree(shop, tmp_path / "aside", "--detach")
+    work, histories_of_both = commit(aside, "work", a="1"), [History(str(shop)), History(str(aside))]
+    assert [history.left([work]) for history in histories_of_both] == [set(), set()]
+    git(aside, "checkout", "--quiet", "--detach", "main")
+    assert [history.left([work]) for history in histories_of_both] == [{work}, {work}]
+
+
+def test_what_is_left_is_asked_at_once_and_again_only_when_something_moved(shop, processes):
+    old = [amended(shop) for _ in range(3)]
+    history = History(str(shop))
+    processes.clear()
+    for _ in range(3):
+        assert history.left(old) == set(old)
+    assert len(processes) == 2
+    git(shop, "branch", "again", old[0])
+    processes.clear()
+    assert history.left(old) == set(old[1:])
+    assert len(processes) == 2
+
+
+def test_where_a_branch_has_no_commit_yet_the_others_still_count(shop, tmp_path):
+    old = amended(shop)
+    git(worktree(shop, tmp_path / "new", "--detach"), "checkout", "--quiet", "--orphan", "unborn")
+    assert History(str(shop)).left([old, head(shop)]) == {old}
+
+
+def test_where_git_gives_no_answer_nothing_is_left_behind(shop, tmp_path, monkeypatch):
+    old, history = amended(shop), History(str(shop))
+    assert History(str(tmp_path)).left([old]) == set()
+    assert history.left([]) == history.left(["HEAD", "-x", "a\n"]) == set()
+    with monkeypatch.context() as without_git:
+        without_git.setenv("PATH", str(tmp_path))
+        assert history.left([old]) == set()
+    assert history.left([old, NOWHERE]) == {old, NOWHERE}, "no answer is not kept"
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 
 import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
-from mnemon import Scope
+import mnemon
+from mnemon import Scope, wiring
 from mnemon.code.home import Home, home_of
 
 __all__ = ["processes"]
@@ -435,3 +437,44 @@ def test_settings_that_cannot_be_read_leave_the_folder_its_name(tmp_path):
     shop = repository(tmp_path / "shop")
     (shop / ".git" / "config").write_bytes(b'\xff[remote "origin\nurl = [[[\n\\')
     assert named(shop) == ("shop", "main")
+
+
+def test_git_never_picks_up_a_memory_whose_making_was_cut_short(tmp_path):
+    place = tmp_path / ".mnemon"
+    place.mkdir()
+    mnemon.open(tmp_path).close()
+    assert (place / ".gitignore").read_text() == "*\n"
+    (place / ".gitignore").unlink()
+    mnemon.open(tmp_path).close()
+    assert (place / ".gitignore").read_text() == "*\n"
+    assert not list(place.glob("*.partial"))
+
+
+def test_what_a_person_says_to_git_is_left_as_it_is(tmp_path):
+    place = tmp_path / ".mnemon"
+    place.mkdir()
+    (place / ".gitignore").write_text("index\n")
+    mnemon.open(tmp_path).close()
+    assert (place / ".gitignore").read_text() == "index\n"
+
+
+def test_a_folder_that_somebody_else_has_there_gets_no_file_of_ours_for_git(tmp_path):
+    (tmp_path / ".mnemon").mkdir()
+    (tmp_path / ".mnemon" / "letters.txt").touch()
+    wiring._make_place(str(tmp_path / ".mnemon"))
+    assert not (tmp_path / ".mnemon" / ".gitignore").exists()
+
+
+def test_a_place_without_room_for_it_is_still_opened(tmp_path, monkeypatch):
+    mnemon.open(tmp_path).close()
+    (tmp_path / ".mnemon" / ".gitignore").unlink()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refuse)
+        mnemon.open(tmp_path).close()
+    (tmp_path / "file").touch()
+    with pytest.raises(mnemon.StoreUnavailable, match="can't be made"):
+        wiring._make_place(str(tmp_path / "file" / ".mnemon"))

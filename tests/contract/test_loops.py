@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mnemon
-from mnemon import Actor, InvalidInput, NotAllowed, Scope
+from mnemon import Actor, Conflict, InvalidInput, NotAllowed, Scope
 from mnemon.loops import CircularFixDetector
 
 POOL = "sqlalchemy.exc.TimeoutError: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00"
@@ -144,9 +144,30 @@ def test_a_retry_with_the_same_key_counts_once_and_gives_the_same_verdict(seats)
     assert again.receipt.duplicate
     assert (again.type, again.reason, again.details) == (second.type, second.reason, second.details)
     assert seat.fail(POOL).details["count"] == 3
-    seat.log("thought", "other", key="run-3")
-    with pytest.raises(InvalidInput, match="no failure"):
-        seat.fail(POOL, key="run-3")
+
+
+def test_a_key_for_another_failure_is_a_conflict_and_nothing_is_lost_unsaid(seats, memory):
+    seat = seats.agent()
+    seat.fail(POOL, approach="raise the pool size", key="run-1")
+    seat.log("thought", "other", key="run-2")
+    before = memory.stats().events
+    for error, approach, key in [
+        (OTHER, "raise the pool size", "run-1"),
+        (POOL, "rename the field", "run-1"),
+        (POOL, None, "run-1"),
+        (POOL, "raise the pool size", "run-2"),
+    ]:
+        with pytest.raises(Conflict, match=key):
+            seat.fail(error, approach=approach, key=key)
+    assert memory.stats().events == before
+    assert seat.fail(POOL, approach="raise the pool size", key="run-1").receipt.duplicate
+
+
+def test_a_failure_with_a_secret_or_a_long_output_is_known_again(seats):
+    seat = seats.agent()
+    for key, error in (("secret", "password=Zx81kQpL92mmaa refused"), ("long", "KeyError: 'total'\n" * 5_000)):
+        assert not seat.fail(error, approach="ask with password=Zx81kQpL92mmaa", key=key).receipt.duplicate
+        assert seat.fail(error, approach="ask with password=Zx81kQpL92mmaa", key=key).receipt.duplicate
 
 
 def test_the_verdict_is_the_same_after_a_restart(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon import InvalidInput
+from mnemon import Conflict, InvalidInput
 from mnemon.loops import attempts
 from mnemon.policy.loops import quoted
 from mnemon.text import approach as approaches
@@ -60,7 +60,7 @@ def test_a_verdict_lists_the_newest_only(seats):
 def test_a_key_of_another_tasks_failure_is_refused(seats):
     boss = seats.orchestrator(scope=seats.HOME.at("project"))
     boss.loops.check(POOL, task_id="T-8", key="run-1")
-    with pytest.raises(InvalidInput, match="no failure of this task"):
+    with pytest.raises(Conflict, match="none of this task"):
         boss.loops.check(POOL, task_id="T-9", key="run-1")
     assert boss.loops.check(POOL, task_id="T-8", key="run-1").receipt.duplicate
 

@@ -721,3 +721,22 @@ def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
             assert {node.about["entity"] for node in looking.nodes()} == {
                 node.about["entity"] for node in fresh.nodes()
             }
+
+
+def test_r16_an_erasure_that_was_interrupted_leaves_nothing_in_checkpoints(tmp_path, clock, monkeypatch):
+    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+        seat = seat_of(memory)
+        unit = seat.remember(SECRET, level="worktree").unit
+        quoting(seat)
+        path = Path(seat.graph.finalize_session("s").checkpoint)
+
+        def busy(*_):
+            raise StoreUnavailable("Another process is indexing.")
+
+        human = seat_of(memory, Actor.human("alice"))
+        with monkeypatch.context() as patched:
+            patched.setattr(memory._finder, "index_patiently", busy)
+            with pytest.raises(StoreUnavailable):
+                human.erase(unit.id, "privacy")
+        human.erase(unit.id, "privacy")
+        assert "turquoise" not in path.read_text(encoding="utf-8")

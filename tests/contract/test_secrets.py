@@ -15,7 +15,15 @@ from mnemon.config import config_from
 AWS = "AKIA" + "IOSFODNN7" + "ZQXWVUT"
 GITHUB = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 URL = "postgresql://admin:" + "s3cr3tPassw0rd" + "@db.example.com/shop"
-SECRETS = {"aws": (AWS, AWS), "github": (GITHUB, GITHUB), "url": (URL, "s3cr3tPassw0rd")}
+TOLD = "my password is " + "qwer9878zz"
+KOREAN = "API 키: " + "9f86d081884c7d659a2f"
+SECRETS = {
+    "aws": (AWS, AWS),
+    "github": (GITHUB, GITHUB),
+    "url": (URL, "s3cr3tPassw0rd"),
+    "told": (TOLD, "qwer9878zz"),
+    "korean": (KOREAN, "9f86d081884c7d659a2f"),
+}
 
 
 def bytes_on_disk(folder):
@@ -40,7 +48,9 @@ WAYS = {
     "log data key": lambda seat, text: seat.log("tool", "ran", data={text: 1}),
     "log data tuple": lambda seat, text: seat.log("tool", "ran", data={"args": ("run", text)}),
     "log data deep tuple": lambda seat, text: seat.log("tool", "ran", data={"args": [({"x": (text,)},)]}),
-    "log data json": lambda seat, text: seat.log("tool", "ran", data={"raw": json.dumps({"out": text})}),
+    "log data json": lambda seat, text: seat.log(
+        "tool", "ran", data={"raw": json.dumps({"out": text}, ensure_ascii=False)}
+    ),
     "log_many": lambda seat, text: seat.log_many([Entry("tool", "x"), Entry("tool", f"y {text}")]),
     "log key": lambda seat, text: seat.log("tool", "ran", key=f"run-{text}"),
     "log session": lambda seat, text: seat.log("tool", "ran", session=f"s-{text}"),

@@ -72,9 +72,9 @@ def test_without_the_setting_no_model_is_loaded(tmp_path, clock):
 
 
 def test_an_unknown_embedder_is_refused_with_what_there_is(tmp_path):
-    with pytest.raises(InvalidInput, match="names no embedder") as refused:
-        mnemon.open(tmp_path, config=config_from({"recall": {"semantic": "word2vec"}}))
-    assert "sentence" in refused.value.hint
+    (tmp_path / "mnemon.toml").write_text('[recall]\nsemantic = "word2vec"\n')
+    with pytest.raises(InvalidInput, match=r"recall\.semantic must be .*sentence.* not 'word2vec'"):
+        mnemon.open(tmp_path)
 
 
 def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp_path, clock):

@@ -214,7 +214,7 @@ def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path
     ]
     database = sqlite3.connect(tmp_path / "home" / ".mnemon" / "memory.db")
     database.executescript(
-        "DROP INDEX units_live; DROP INDEX units_guiding; DROP INDEX units_replaced;"
+        "DROP INDEX units_gone; DROP INDEX units_live; DROP INDEX units_guiding; DROP INDEX units_replaced;"
         "DROP INDEX units_in_force; DROP INDEX units_versions; DROP INDEX units_decided; DROP TABLE relations;"
         "ALTER TABLE units DROP COLUMN root; ALTER TABLE units DROP COLUMN place;"
         "ALTER TABLE units DROP COLUMN strength; DROP INDEX units_session; ALTER TABLE units DROP COLUMN session;"

@@ -134,3 +134,30 @@ def test_r1_a_projection_edited_by_hand_is_made_right_by_a_rebuild(tmp_path):
         assert not rebuilt.same
         assert seat.get(unit.id) == unit
         assert memory.rebuild().same
+
+
+def test_r1_an_emptied_rejection_is_found_and_named(tmp_path):
+    home = tmp_path / "home"
+    with mnemon.open(home) as memory:
+        scope = Scope(project="p", task="t")
+        unit = memory.seat(Actor.agent("a"), scope).remember("Admins may skip the second factor").unit
+        human = memory.seat(Actor.human("h"), scope)
+        human.reject(unit.id, "never")
+        rejection = human.history(unit.id)[-1]
+    connection = sqlite3.connect(home / ".mnemon" / "memory.db")
+    with connection:
+        connection.execute("UPDATE events SET body = NULL, salt = NULL WHERE type = 'unit.rejected'")
+    connection.close()
+    with mnemon.open(home) as memory:
+        check = memory.audit()
+        assert (check.ok, check.first_broken) == (False, rejection.id)
+        assert "payload was removed" in check.problem
+
+
+def test_r1_a_project_whose_stream_was_taken_away_is_found_and_not_passed_over(tampered):
+    home, receipts, change = tampered
+    change("DELETE FROM streams")
+    with mnemon.open(home) as memory:
+        assert memory.audit().first_broken == receipts[0].event_id
+        with pytest.raises(mnemon.StoreCorrupt):
+            memory.rebuild()

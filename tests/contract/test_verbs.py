@@ -802,6 +802,45 @@ def test_g4_verify_judges_what_the_task_staged_and_says_which_rule_keeps_the_res
     assert agent.explain(bare.id).status_reason.endswith("(S10.1)")
 
 
+def test_what_keeps_a_unit_down_is_recorded_when_it_changes_and_told_each_time(memory, seats):
+    agent = seats.agent()
+    bare = agent.remember("Bare fact about pears").unit
+
+    def held():
+        return [event.id for event in log_of(memory) if event.type is EventType.UNIT_HELD]
+
+    (first,) = agent.verify(True).refused
+    (again,) = seats.agent("coder-2").verify(True).refused
+    assert held() == [first.receipt.event_id] == [again.receipt.event_id]
+    assert (again.rule, again.reason, again.unit_id) == (first.rule, first.reason, first.unit_id)
+    assert (first.receipt.duplicate, again.receipt.duplicate) == (False, True)
+    agent.cite(bare.id, Citation.test("never-ran"))
+    (other,) = agent.verify(True).refused
+    assert (other.rule, other.receipt.duplicate) == ("S10.2", False)
+    assert agent.verify(True).refused[0].receipt.event_id == other.receipt.event_id
+    assert held() == [first.receipt.event_id, other.receipt.event_id]
+    assert agent.explain(bare.id).status_reason.endswith("(S10.2)")
+
+
+def test_verify_reads_only_what_it_judges_and_tells(memory, seats, monkeypatch):
+    agent = seats.agent()
+    agent.log("thought", "Try the pears first")
+    agent.remember("Bare fact about pears")
+    agent.recall("pears")
+    read = []
+    kind = memory._store.write(type)
+    seen = kind.events_of_scope
+
+    def watched(self, scope_key, types=()):
+        found = list(seen(self, scope_key, types))
+        read.extend(event.type for event in found)
+        return iter(found)
+
+    monkeypatch.setattr(kind, "events_of_scope", watched)
+    agent.verify(True)
+    assert read == [EventType.LOGGED, EventType.UNIT_REMEMBERED]
+
+
 def test_r2_a_visible_unit_that_waits_for_a_test_rises_when_it_passes(seats):
     waiting = seats.agent(task="T-2").remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit
     promotion = seats.agent(task="T-1").verify(True, tests=[TEST])
@@ -839,9 +878,53 @@ def test_every_verification_keeps_an_episode_of_its_own(seats):
     assert {unit.id for unit in agent.units(kind="episode")} == ids
 
 
-def test_a_task_that_logged_nothing_can_be_verified(seats):
-    promotion = seats.agent().verify(True)
-    assert "T-1" in seats.agent().get(promotion.episode_id).content
+def test_a_success_of_which_nothing_is_known_leaves_no_episode(memory, seats):
+    agent = seats.agent()
+    assert agent.verify(True).episode_id is None
+    assert agent.units(kind="episode") == []
+    assert memory.rebuild().same
+    failed, tested = agent.verify(False), agent.verify(True, tests=[TEST])
+    assert agent.get(failed.episode_id).content == "Task T-1 failed."
+    assert agent.get(tested.episode_id).content == "Task T-1 succeeded.\n1 test passed."
+
+
+def test_what_was_only_thought_is_told_as_that_in_an_episode(seats):
+    agent = seats.agent()
+    guess = "The pool is exhausted before the retry"
+    agent.log("thought", guess)
+    agent.fail("TimeoutError: no answer", approach="raise the pool size")
+    episode = agent.get(agent.verify(True, tests=[TEST]).episode_id)
+    assert episode.status is Status.VERIFIED
+    assert episode.attributes["task"] == "Task T-1"
+    assert episode.content.splitlines() == [
+        "Task T-1 succeeded.",
+        f"Passed: {TEST}.",
+        "Tried, and failed: “raise the pool size”.",
+        f"Logged first, as thought and not verified: “{guess}”.",
+    ]
+
+
+def test_no_skill_is_named_after_a_thought(seats):
+    for task in ("T-1", "T-2"):
+        agent = seats.agent(task=task)
+        agent.log("thought", "The pool is exhausted before the retry", data={"code": "retry(3)"})
+        assert agent.verify(True, tests=[TEST]).skill_id is None
+
+
+def test_an_episode_tells_the_task_by_what_the_log_says_it_is(seats):
+    agent = seats.agent()
+    agent.log("thought", "The pool may be too small")
+    agent.log("goal", "Make checkout retry")
+    agent.log("error", "pool timed out")
+    episode = agent.get(agent.verify(False, tests=[TEST]).episode_id)
+    assert episode.attributes["task"] == "Make checkout retry"
+    assert episode.content.splitlines() == [
+        "Task T-1 (“Make checkout retry”) failed.",
+        f"Failed: {TEST}.",
+        "Failed with 1 logged error(s); the last was: pool timed out",
+    ]
+    own = agent.get(agent.verify(True, analysis={"critique": "wrong layer"}).episode_id)
+    assert own.content.endswith("Its own critique, not verified: wrong layer")
 
 
 def test_a_task_with_big_log_entries_can_be_verified(seats):
@@ -1205,6 +1288,64 @@ def test_a_conflict_is_resolved_once(seats):
         boss.resolve(conflict.id, winner=first.id, reason="no, mine")
     assert caught.value.hint
     assert seats.agent().get(second.id).live
+
+
+def test_a_false_contradiction_is_closed_and_both_sides_hold(memory, seats):
+    first, second, conflict = opposed(seats)
+    agent = seats.agent()
+    assert all("[CONTESTED]" in item.label for item in agent.recall("how often does checkout retry").items)
+    decided = seats.human().resolve(conflict.id, both=True, reason="two services")
+    assert (decided.id, decided.open, decided.winner) == (conflict.id, False, None)
+    assert [agent.get(unit.id) for unit in (first, second)] == [first, second]
+    assert agent.conflicts() == []
+    items = agent.recall("how often does checkout retry").items
+    assert {item.unit.id for item in items} == {first.id, second.id}
+    assert not any("[CONTESTED]" in item.label for item in items)
+    for unit in (first, second):
+        (told,) = agent.explain(unit.id).disputes
+        assert (told.id, told.open, told.winner) == (conflict.id, False, None)
+        last = agent.history(unit.id)[-1]
+        assert (last.type, last.payload["reason"]) == (EventType.LINK_RESOLVED, "two services")
+    assert memory.rebuild().same
+    assert agent.conflicts() == []
+
+
+def test_a_dispute_of_two_that_both_hold_is_not_opened_again(seats):
+    first, second, conflict = opposed(seats)
+    boss = seats.orchestrator()
+    boss.resolve(conflict.id, both=True, reason="two services")
+    boss.verify(True, tests=[TEST])
+    for unit in (first, second):
+        boss.remember(unit.content, level="worktree", citations=[Citation.test(TEST)])
+        boss.promote(unit.id)
+    assert seats.agent().conflicts() == []
+    with pytest.raises(Conflict, match="both hold"):
+        boss.resolve(conflict.id, winner=first.id, reason="no, mine")
+    with pytest.raises(Conflict, match="both hold"):
+        boss.resolve(conflict.id, both=True, reason="again")
+
+
+def test_both_hold_is_said_by_whoever_may_resolve_and_names_no_winner(seats):
+    first, second, conflict = opposed(seats)
+    with pytest.raises(NotAllowed):
+        seats.agent().resolve(conflict.id, both=True, reason="why")
+    with pytest.raises(NotFound):
+        seats.human(project="bank").resolve(conflict.id, both=True, reason="why")
+    boss = seats.orchestrator()
+    for wrong in ({}, {"winner": first.id, "both": True}, {"both": True, "expected_version": second.version}):
+        with pytest.raises(InvalidInput) as caught:
+            boss.resolve(conflict.id, reason="why", **wrong)
+        assert caught.value.hint
+    assert [each.id for each in boss.conflicts()] == [conflict.id]
+
+
+def test_two_near_duplicates_can_be_let_be(seats):
+    seats.agent("a").remember("The checkout service retries failed payments with exponential backoff")
+    seats.agent("b").remember("The checkout service will retry failed payments with exponential backoff")
+    (proposal,) = seats.agent().proposals()
+    seats.orchestrator().resolve(proposal.id, both=True, reason="one is the plan")
+    assert seats.agent().proposals() == []
+    assert all(unit.live for unit in seats.agent().units())
 
 
 def test_a_conflict_is_resolved_for_one_of_its_sides(seats):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mnemon.analysis.episode import task_described
 from mnemon.errors import AnalystFailed
 from mnemon.model.outcome import Analysis
 from mnemon.model.value import value
@@ -43,7 +44,7 @@ def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) 
         key_decisions=choices,
         result=(results[-1].data or results[-1].text) if results else (steps[-1].text if steps else None),
         is_repeatable=passed and similar_successes > 0 and code is not None,
-        suggested_skill_name=_slug(steps[0].text) if steps else None,
+        suggested_skill_name=_slug(task_described(steps) or steps[0].text) if steps else None,
         extracted_code=code,
     )
 

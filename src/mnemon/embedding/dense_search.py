@@ -29,6 +29,8 @@ _LOOKED_AT_MAX = 2_048
 # A save writes every vector again, so it comes after this share of them is new; within these bounds.
 _SAVED_SHARE = 4
 _SAVED_MIN, _SAVED_MAX = 2_048, 32_768
+# A batch of a model on this machine is done by then, and so is the loading of one.
+_LEAVE_S_MAX = 5.0
 
 IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
 INTERRUPTED, ELSEWHERE, REPLACED = "interrupted", "elsewhere", "replaced"
@@ -45,7 +47,6 @@ class Progress:
     state: str = IDLE
     looked_at: int = 0
     embedded: int = 0
-    total: int | None = None
     position: int = 0
     error: str = ""
 
@@ -54,7 +55,7 @@ class DenseSearch:
     """The vectors of one store by one embedder, in one folder. Safe to share between threads.
 
     Until the vectors of a new embedder are all there, those of the one before it answer, if it is given as
-    `previous`; else nothing does, and `ready` says so.
+    `previous`; else nothing does, and `ready` says so. An embedder that waits between attempts can watch `stop`.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class DenseSearch:
         event_at: Callable[[int], str] | None = None,
         previous: DenseEmbedder | None = None,
         lock_wait_s_max: float = 30.0,
+        stop: threading.Event | None = None,
     ) -> None:
         self._folder = folder
         self._settings: dict[str, Any] = {
@@ -77,7 +79,7 @@ class DenseSearch:
         self._index = self._index_of(embedder.id)
         self._previous = None if previous is None else (self._index_of(previous.id), previous)
         self._progress = Progress()
-        self._stop = threading.Event()
+        self._stop = stop or threading.Event()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._took_charge = False
@@ -92,6 +94,8 @@ class DenseSearch:
 
     def ready(self) -> bool:
         """Whether a question would be answered at once: all vectors are there and the model is loaded."""
+        if not self._warm:
+            return False  # Without a look at the files, which takes a while.
         answering = self._answering()
         return answering is not None and answering[1].id in self._warm
 
@@ -159,13 +163,7 @@ class DenseSearch:
     def progress(self) -> Progress:
         return self._progress
 
-    def catch_up(
-        self,
-        changes_after: Callable[[int], Iterable[Searchable]],
-        head: Callable[[], int],
-        *,
-        count_after: Callable[[int], int] | None = None,
-    ) -> Progress:
+    def catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> Progress:
         """Embed what changed after `position()`, here and now; gives how it went.
 
         `changes_after` gives what search must learn after a position, in order, `head` the position of the log's
@@ -173,38 +171,35 @@ class DenseSearch:
         raised, both with everything so far saved.
         """
         self._stop.clear()
-        return self._catch_up(changes_after, head, count_after)
+        return self._catch_up(changes_after, head)
 
-    def follow(
-        self,
-        changes_after: Callable[[int], Iterable[Searchable]],
-        head: Callable[[], int],
-        *,
-        count_after: Callable[[int], int] | None = None,
-    ) -> None:
+    def follow(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> None:
         """Load the model and catch up in the background, unless that is going on already; see `progress`."""
         with self._starting:
             if self._thread is not None and self._thread.is_alive():
                 return
             self._stop.clear()
-            self._thread = threading.Thread(
-                target=self._follow, args=(changes_after, head, count_after), name="mnemon-vectors", daemon=True
+            thread = threading.Thread(
+                target=self._follow, args=(changes_after, head), name="mnemon-vectors", daemon=True
             )
-            self._thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                self._note(state=FAILED, error=str(error))  # No thread is to be had: words alone answer.
+            else:
+                self._thread = thread
 
-    def _follow(self, *how: Any) -> None:
+    def _follow(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> None:
         try:
             self.warm()
-            self._catch_up(*how)
+            if self._stop.is_set():
+                self._note(state=INTERRUPTED)
+            else:
+                self._catch_up(changes_after, head)
         except MnemonError as error:
             self._note(state=FAILED, error=str(error))
 
-    def _catch_up(
-        self,
-        changes_after: Callable[[int], Iterable[Searchable]],
-        head: Callable[[], int],
-        count_after: Callable[[int], int] | None,
-    ) -> Progress:
+    def _catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> Progress:
         with files.locked_if_free(os.path.join(self._folder, _FOLLOWING_LOCK)) as is_free:
             if not is_free:
                 elsewhere = Progress(state=ELSEWHERE, position=self.position())
@@ -212,22 +207,17 @@ class DenseSearch:
                 return elsewhere
             try:
                 self._progress = Progress(state=RUNNING)
-                state = self._followed(changes_after, head, count_after) if self._is_in_charge() else REPLACED
+                state = self._followed(changes_after, head) if self._is_in_charge() else REPLACED
             except BaseException as error:
                 self._note(state=FAILED, error=str(error) or type(error).__name__)
                 raise
             self._note(state=state, position=self.position())
             return self._progress
 
-    def _followed(
-        self,
-        changes_after: Callable[[int], Iterable[Searchable]],
-        head: Callable[[], int],
-        count_after: Callable[[int], int] | None,
-    ) -> str:
+    def _followed(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> str:
         self._index.refresh()
         run = _Run(self._index, self._embedder, self._note)
-        self._note(total=count_after(run.position) if count_after else None, position=run.position)
+        self._note(position=run.position)
         # The head first: what is committed after it may or may not be among the changes.
         upto = head()
         try:
@@ -258,9 +248,11 @@ class DenseSearch:
             thread.join()
 
     def close(self) -> None:
-        """End the background work and let the files go."""
+        """End the background work and let the files go. A model that does not answer is left behind: whatever it
+        answers later, files are only ever replaced whole."""
         self.interrupt()
-        self.wait()
+        if self._thread is not None:
+            self._thread.join(_LEAVE_S_MAX)
         for index in (self._index, *(self._previous or ())[:1]):
             index.close()
 

@@ -8,23 +8,42 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from xxhash import xxh3_64
 
-from mnemon.errors import StoreUnavailable
+from mnemon.files import CHUNK_BYTES, PARTIAL_END, holds_any, locked, locked_if_free, synced, write_whole
 from mnemon.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+
+__all__ = [
+    "CURRENT",
+    "FIELDS",
+    "FORMAT",
+    "PARTIAL_END",
+    "ROWS_END",
+    "VECTORS_END",
+    "Generation",
+    "checksum",
+    "drop_folder",
+    "drop_unnamed",
+    "generation_from",
+    "holds_any",
+    "locked",
+    "locked_if_free",
+    "naming",
+    "new_name",
+    "sealed",
+    "write_generation",
+    "write_whole",
+]
 
 FORMAT = 1
 CURRENT = "current.json"
-VECTORS_END, ROWS_END, PARTIAL_END = ".vectors", ".rows.npy", ".partial"
-_NAP_S = 0.01
-_CHUNK_BYTES = 1 << 20
+VECTORS_END, ROWS_END = ".vectors", ".rows.npy"
 
 
 @value
@@ -92,15 +111,6 @@ def write_generation(folder: str, generation: Generation) -> None:
     write_whole(os.path.join(folder, CURRENT), json.dumps({"format": FORMAT, **record}))
 
 
-def write_whole(path: str, text: str) -> None:
-    with open(path + PARTIAL_END, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + PARTIAL_END, path)
-    _sync(os.path.dirname(path))
-
-
 def drop_unnamed(folder: str, generation: Generation) -> None:
     """Remove what an earlier generation, or a crash, left behind."""
     for name in os.listdir(folder):
@@ -112,37 +122,16 @@ def drop_unnamed(folder: str, generation: Generation) -> None:
 
 def sealed(path: str) -> str:
     """Bring a file to the disk and give its checksum."""
-    _sync(path)
+    synced(path)
     return checksum(path)
 
 
 def checksum(path: str) -> str:
     digest = xxh3_64()
     with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
+        while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def holds_any(path: str, needles: list[bytes]) -> bool:
-    """Whether the file has one of these byte strings anywhere."""
-    overlap = max(map(len, needles), default=1) - 1
-    with open(path, "rb") as file:
-        end = b""
-        while chunk := file.read(_CHUNK_BYTES):
-            window = end + chunk
-            if any(needle in window for needle in needles):
-                return True
-            end = window[-overlap:] if overlap else b""
-    return False
-
-
-def _sync(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def drop_folder(folder: str) -> None:
@@ -150,38 +139,3 @@ def drop_folder(folder: str) -> None:
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def locked(path: str, wait_s_max: float) -> Iterator[None]:
-    """Hold the lock file alone among all threads and processes; a holder that dies lets go of it."""
-    give_up_at = time.monotonic() + wait_s_max
-    while True:
-        with locked_if_free(path) as is_held:
-            if is_held:
-                yield
-                return
-        if time.monotonic() > give_up_at:
-            raise StoreUnavailable(f"{path} is held by another process.", hint="Wait for it, then call again.")
-        time.sleep(_NAP_S)
-
-
-@contextmanager
-def locked_if_free(path: str) -> Iterator[bool]:
-    """Hold the lock file if nobody else does; tells whether."""
-    import fcntl
-
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise StoreUnavailable(f"{path} can't be made: {error.strerror}.", hint="Check the folder's rights.") from None
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)

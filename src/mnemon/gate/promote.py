@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from mnemon.ledger.act import receipt_for
+from mnemon.ledger.rejections import refusal_to_repeat
 from mnemon.ledger.standing import change, inherit, passed_tests, publish_if_reused
 from mnemon.ledger.twins import twin_of
+from mnemon.model.actor import ActorKind
+from mnemon.model.decision import standing_of
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.outcome import Refused, Stored
@@ -18,22 +21,20 @@ if TYPE_CHECKING:
     from mnemon.ledger.act import Act
     from mnemon.model.scope import Level
     from mnemon.model.unit import Unit
+    from mnemon.policy.promotion import Refusal
 
 
 def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:
     """Move a unit to a wider level; where its twin already lives there, the twin gains it and takes its place."""
     unit = act.changeable_unit(unit_id, expected_version)
-    refusal = refusal_to_promote(unit, target, act.presence.actor, act.config.policy)
-    if refusal is None and act.config.policy.requires_validation(target):
-        # What was verified by a test that has failed since is not verified knowledge any more.
-        refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
+    scope = act.presence.scope.at(target)
+    twin = twin_of(act.transaction, unit, scope.key)
+    refusal = _refusal(act, unit, target, twin)
     if refusal is not None:
         payload: dict[str, Any] = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
         event, _ = act.record(EventType.UNIT_HELD, payload, subject=unit_id)
         reason = f"{refusal.reason} {refusal.hint}"
         return Refused(rule=refusal.rule, reason=reason, receipt=receipt_for(event), unit_id=unit_id)
-    scope = act.presence.scope.at(target)
-    twin = twin_of(act.transaction, unit, scope.key)
     if twin is not None:
         return _folded(act, unit, twin)
     payload = {"from": unit.scope.segments, "set": {"scope": scope.segments}}
@@ -41,6 +42,20 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
     after = act.transaction.unit(unit_id)
     assert after is not None
     return Stored(unit=after, receipt=receipt_for(event))
+
+
+def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal | None:
+    """Why the unit may not move, or None. What joins its twin brings nothing there that was rejected."""
+    actor = act.presence.actor
+    refusal = refusal_to_promote(unit, target, actor, act.config.policy)
+    if refusal is not None or standing_of(unit) is not None:
+        return refusal  # A decision is validated by its commit (R4).
+    if act.config.policy.requires_validation(target):
+        # What was verified by a test that has failed since is not verified knowledge any more.
+        refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
+    if refusal is None and twin is None and actor.kind is not ActorKind.HUMAN:
+        refusal = refusal_to_repeat(act, unit, unit.id)
+    return refusal
 
 
 def _folded(act: Act, unit: Unit, twin: Unit) -> Stored:

@@ -3,9 +3,11 @@ is kept for success and for failure alike (G7-G10, R2)."""
 
 from __future__ import annotations
 
+from mnemon.analysis.episode import Account, cut, task_described, told
 from mnemon.analysis.rules import LoggedStep, analysed, analysis_from
 from mnemon.errors import InvalidInput
 from mnemon.ledger.act import Act, receipt_for
+from mnemon.ledger.rejections import refusal_to_repeat
 from mnemon.ledger.standing import blame, credit, passed_tests, practise, raise_by_evidence, signal
 from mnemon.ledger.twins import said_alike
 from mnemon.model.citation import Citation, CitationKind
@@ -30,9 +32,12 @@ if TYPE_CHECKING:
     from mnemon.model.outcome import Analysis
     from mnemon.model.unit import Unit
 
+# What the gate judges and what an episode tells; a task's graphs and recalls can be many times as much.
+_STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
+# So far back it is looked whether a unit is held for the same reason still.
+_STEPS_BACK_MAX = 100
 _CITED_LOGS_MAX = 20
 _DECISIONS_MAX = 50
-_CHARS_MAX = 4_000
 
 
 class Hands:
@@ -65,14 +70,14 @@ def verify(
             hint="Take a seat with Scope(..., task=...).",
         )
     given = None if analysis is None else analysis_from(analysis, passed)
-    staged = list(act.transaction.events_of_scope(act.presence.scope_key))
+    staged = list(act.transaction.events_of_scope(act.presence.scope_key, _STAGED))
     payload = {"passed": passed, "tests": list(tests), "commit": commit}
     event, _ = act.record(EventType.TASK_VERIFIED, payload)
     _settle_reliance(act, passed)
     units, refused = _judged(act, staged, tests, hands) if passed else ([], [])
     episode, skill_id = _episode(act, staged, passed, tests, commit, given, hands)
     return Promotion(
-        episode_id=episode.id,
+        episode_id=None if episode is None else episode.id,
         skill_id=skill_id,
         units=tuple(units),
         refused=tuple(refused),
@@ -105,12 +110,7 @@ def _judged(act: Act, staged: Sequence[Event], tests: Sequence[str], hands: Hand
             if after.status is not Status.HYPOTHESIS:
                 raised.append(after)
                 continue
-            refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
-            assert refusal is not None
-            held = {"rule": refusal.rule, "reason": refusal.reason}
-            event, _ = act.record(EventType.UNIT_HELD, held, subject=unit.id)
-            reason = f"{refusal.reason} {refusal.hint}"
-            refused.append(Refused(rule=refusal.rule, reason=reason, receipt=receipt_for(event), unit_id=unit.id))
+            refused.append(_held(act, unit))
         elif _cites_one_of(unit, tests):
             signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
     for claim, author in _waiting_claims(act, staged):
@@ -120,6 +120,25 @@ def _judged(act: Act, staged: Sequence[Event], tests: Sequence[str], hands: Hand
         elif not outcome.merged:
             raised.append(outcome.unit)
     return raised, refused
+
+
+def _held(act: Act, unit: Unit) -> Refused:
+    """What keeps a hypothesis down. It is recorded when it changes: a task that verifies often says it once."""
+    refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
+    refusal = refusal or refusal_to_repeat(act, unit, unit.id)
+    assert refusal is not None
+    held = {"rule": refusal.rule, "reason": refusal.reason}
+    known = _last_held(act, unit)
+    if known is not None and (known.payload or {}).items() >= held.items():
+        receipt = receipt_for(known, duplicate=True)
+    else:
+        receipt = receipt_for(act.record(EventType.UNIT_HELD, held, subject=unit.id)[0])
+    return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt, unit_id=unit.id)
+
+
+def _last_held(act: Act, unit: Unit) -> Event | None:
+    history = list(act.transaction.events_of_subject(unit.id, last=_STEPS_BACK_MAX))
+    return next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)
 
 
 def _candidates(act: Act, staged: Sequence[Event], tests: Sequence[str]) -> list[Unit]:
@@ -141,8 +160,8 @@ def _waiting_claims(act: Act, staged: Sequence[Event]) -> list[tuple[Claim, Act]
     """Claims of this task that only lacked validation when they were made, each with its own author's rights."""
     waiting = []
     for event in staged:
-        payload = event.payload
-        if event.type is EventType.CLAIM_REFUSED and payload is not None and payload["rule"] == "G23.validation":
+        payload = event.payload if event.type is EventType.CLAIM_REFUSED else None
+        if payload is not None and payload["rule"] == "G23.validation":
             # The key keeps a claim that went through from being made again by the next verification.
             key = waiting_key(event.id)
             if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
@@ -162,31 +181,47 @@ def _episode(
     commit: str | None,
     given: Analysis | None,
     hands: Hands,
-) -> tuple[Unit, str | None]:
-    """Keep what happened (G9), linked to episodes like it (G11), and a skill if it works repeatedly (G10)."""
+) -> tuple[Unit | None, str | None]:
+    """Keep what happened (G9), linked to episodes like it (G11), and a skill if it works repeatedly (G10).
+
+    A success of which nothing else is known is no episode: it would only fill recall.
+    """
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = [_step(event) for event in logged]
-    task = _task_description(steps, act)
     level = Level.WORKTREE if act.presence.scope.worktree is not None else Level.TASK
     draft = given or analysed(steps, passed, 0)
+    account = Account(
+        name=_name(act),
+        passed=passed,
+        success=draft.success,
+        steps=steps,
+        failed_approaches=_failed_approaches(staged),
+        tests=tests,
+        commit=commit,
+        # That no error was logged says little.
+        critique=cut(draft.critique) if given or (steps and draft.score < 1) else "",
+        is_own_critique=given is not None,
+    )
+    if account.is_empty:
+        return None, None
+    task = cut(task_described(steps) or "")
     cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
     if passed:
         cited += [Citation.test(name) for name in tests]
     attributes = {
-        "task": task,
+        "task": task or account.name,
         "task_key": act.presence.scope_key,
-        "critique": _cut(draft.critique),
+        "critique": cut(draft.critique),
         "reward": draft.score,
         "success": draft.success,
-        "input": _cut(canonical_json(steps[0].data.get("context", dict(steps[0].data)) if steps else {})),
-        "output": _cut(canonical_json(draft.result)),
-        "key_decisions": [_cut(decision) for decision in draft.key_decisions[:_DECISIONS_MAX]],
+        "input": cut(canonical_json(steps[0].data.get("context", dict(steps[0].data)) if steps else {})),
+        "output": cut(canonical_json(draft.result)),
+        "key_decisions": [cut(decision) for decision in draft.key_decisions[:_DECISIONS_MAX]],
         "tests": list(tests),
         "commit": commit,
     }
-    outcome = "succeeded" if draft.success else "failed"
     claim = Claim(
-        content=f"{task}\n{outcome}: {_cut(draft.critique)}",
+        content=told(account),
         kind=Kind.EPISODE,
         level=level,
         citations=tuple(cited),
@@ -194,19 +229,26 @@ def _episode(
         attributes=attributes,
     )
     episode = _written(act, claim, hands)
-    similar_successes = hands.relate(act, episode)
-    analysis = given or analysed(steps, passed, similar_successes)
+    # Tasks that nothing describes are alike only in that.
+    similar_successes = hands.relate(act, episode) if task else 0
+    # Without one like it the analysis is what it was; a long log is not read again for that.
+    analysis = draft if given or not similar_successes else analysed(steps, passed, similar_successes)
     if not (analysis.success and analysis.is_repeatable):
         return episode, None
     return episode, _skill(act, analysis, task, level, episode, similar_successes, hands)
 
 
-def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit, successes: int, hands: Hands) -> str:
-    """The gate's own record too, one for what is the same: a further success of it counts for the one there is."""
-    name = _cut(analysis.suggested_skill_name or "skill")
-    code = _cut(analysis.extracted_code or "")
+def _skill(
+    act: Act, analysis: Analysis, task: str, level: Level, episode: Unit, successes: int, hands: Hands
+) -> str | None:
+    """The gate's own record too, one for what is the same: a further success of it counts for the one there is.
+
+    One that was rejected is not made again.
+    """
+    name = cut(analysis.suggested_skill_name or "skill")
+    code = cut(analysis.extracted_code or "")
     claim = Claim(
-        content=f"{name}: {task}\n{code}".strip(),
+        content=f"{name}: {task}\n{code}".strip() if task else f"{name}\n{code}".strip(),
         kind=Kind.SKILL,
         level=level,
         citations=tuple(item for item in episode.citations if item.kind is CitationKind.TEST),
@@ -222,7 +264,7 @@ def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit,
     )
     known = [unit for unit in said_alike(act.transaction, act.presence.visible_keys, claim.content) if _is_skill(unit)]
     if not known:
-        return _written(act, claim, hands).id
+        return _written(act, claim, hands).id if refusal_to_repeat(act, claim) is None else None
     use = act.transaction.use(known[0].id, act.presence.scope_key)
     if use is None or not use.credited:
         practise(act, known[0])
@@ -249,14 +291,11 @@ def _step(event: Event) -> LoggedStep:
     return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
 
 
-def _task_description(steps: Sequence[LoggedStep], act: Act) -> str:
-    """What the first log entry says the task is (G9), else its first text, else its id."""
-    if steps:
-        described = steps[0].data.get("task_description") or steps[0].data.get("taskDescription")
-        return _cut(str(described or steps[0].text))
-    return f"Task {act.presence.scope.task or act.presence.scope.worktree}"
+def _failed_approaches(staged: Sequence[Event]) -> list[str]:
+    payloads = [event.payload for event in staged if event.type is EventType.ATTEMPT_FAILED and event.payload]
+    return [cut(payload["approach"]) for payload in reversed(payloads) if payload["approach"]]
 
 
-def _cut(text: str) -> str:
-    """What an episode keeps of a long text; the whole stands in the log that it cites."""
-    return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]} … ({len(text)} characters in all)"
+def _name(act: Act) -> str:
+    scope = act.presence.scope
+    return f"Task {scope.task}" if scope.task is not None else f"Worktree {scope.worktree}"

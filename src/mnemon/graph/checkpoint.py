@@ -91,8 +91,8 @@ def forget(folder: str, contents: Sequence[str]) -> int:
                 files.write(path, kept)
     if unclean:
         raise StoreUnavailable(
-            f"These can't be read as checkpoints, and still quote what was erased: {', '.join(unclean)}.",
-            hint="Remove them: the text is gone from everything else.",
+            f"These can't be read as checkpoints, and quote what is to be erased: {', '.join(unclean)}.",
+            hint="Remove them and erase again; nothing was erased yet.",
         )
     return len(paths)
 

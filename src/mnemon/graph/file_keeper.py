@@ -8,8 +8,8 @@ import weakref
 from contextlib import ExitStack
 from threading import Lock, Timer
 
-from mnemon.embedding.vector_files import locked_if_free
 from mnemon.errors import InvalidInput, MnemonError, StoreUnavailable
+from mnemon.files import locked_if_free
 from mnemon.graph.keeping import Unkept
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ import os
 
 from xxhash import xxh3_128_hexdigest
 
-from mnemon.embedding.vector_files import PARTIAL_END, holds_any, locked, write_whole
 from mnemon.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
+from mnemon.files import holds_any, locked, write_whole
 from mnemon.graph import snapshot as snapshots
 from mnemon.lazy import Lazy
 from mnemon.model.json_text import canonical_json
@@ -86,8 +86,6 @@ def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
     try:
         write_whole(path, _text({**record, "digest": _digest(record)}, pretty=pretty))
     except OSError as error:
-        if os.path.exists(path + PARTIAL_END):
-            os.remove(path + PARTIAL_END)
         raise StoreUnavailable(
             f"{path} can't be written: {error.strerror}.", hint="Check the disk and the folder's rights."
         ) from None

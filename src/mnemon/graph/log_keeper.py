@@ -6,6 +6,7 @@ So several processes share an agent's graph and none loses what another wrote; n
 from __future__ import annotations
 
 from mnemon.graph.state import GraphState, quotes
+from mnemon.lazy import Lazy
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.json_text import to_json
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeVar
 
+    from mnemon.graph import checkpoint
     from mnemon.graph.held import Held
     from mnemon.graph.keeping import Keeper
     from mnemon.graph.state import Step
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from mnemon.ports import Reader
 
     T = TypeVar("T")
+else:
+    checkpoint = Lazy("mnemon.graph.checkpoint")
 
 # After so many events, and as many as it has nodes, a graph is told as a whole, so that no more need be read back.
 _RETOLD_EVERY = 200
@@ -122,26 +126,40 @@ class LogKeeper:
             last *= 4
 
 
-def without(reader: Reader, subject: str, contents: Sequence[str]) -> list[Step]:
-    """A graph of the log told anew without the nodes that quote any of these texts (R16)."""
-    state = GraphState()
-    for event in reader.events_of_subject(subject):
-        if _is_whole(event):
-            state = GraphState()
-        for step in (event.payload or {"steps": []})["steps"]:
-            state.take(step)
-    for vertex in list(state.nodes.values()):
-        if quotes(vertex.text, vertex.about, contents):
-            state.drop(vertex.id)
-    return state.retold()
+class Erasing:
+    """The graphs of a memory as an erasure needs them; their files are in a folder (R16)."""
 
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
 
-def restate(act: Act, event: Event, told: Mapping[str, Any], steps: Sequence[Step]) -> None:
-    """Record a graph anew, in place of events of it that were emptied; `told` is what one of them said."""
-    for at, batch in enumerate(_batches(steps, _chars_max(act)) or [[]]):
-        type = EventType.GRAPH_CHANGED if at else EventType.GRAPH_RESTATED
-        payload = {"agent": told.get("agent"), "session": told.get("session"), "act": "erased", "steps": list(batch)}
-        act.record(type, payload, subject=event.subject)
+    def without(self, reader: Reader, subject: str, contents: Sequence[str]) -> list[Step]:
+        """A graph of the log told anew without the nodes that quote any of these texts."""
+        state = GraphState()
+        for event in reader.events_of_subject(subject):
+            if _is_whole(event):
+                state = GraphState()
+            for step in (event.payload or {"steps": []})["steps"]:
+                state.take(step)
+        for vertex in list(state.nodes.values()):
+            if quotes(vertex.text, vertex.about, contents):
+                state.drop(vertex.id)
+        return state.retold()
+
+    def restate(self, act: Act, event: Event, told: Mapping[str, Any], steps: Sequence[Step]) -> None:
+        """Record a graph anew, in place of events of it that were emptied; `told` is what one of them said."""
+        for at, batch in enumerate(_batches(steps, _chars_max(act)) or [[]]):
+            type = EventType.GRAPH_CHANGED if at else EventType.GRAPH_RESTATED
+            payload = {
+                "agent": told.get("agent"),
+                "session": told.get("session"),
+                "act": "erased",
+                "steps": list(batch),
+            }
+            act.record(type, payload, subject=event.subject)
+
+    def forget_in_files(self, contents: Sequence[str]) -> int:
+        """Rid the files of these texts; gives how many there are."""
+        return checkpoint.forget(self._folder, contents)
 
 
 def _is_whole(event: Event) -> bool:

@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 
 from mnemon.graph.node import EdgeType, NodeType
 from mnemon.policy.heat import rank, recency
+from mnemon.text.canonical import canonical
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def _bounded(weight: float) -> float:
 
 def quotes(text: str | None, about: Mapping[str, Any], contents: Sequence[str]) -> bool:
     """Whether a node says one of these texts, or has a name that does."""
-    said = (text or "", *about.get("names", ()))
-    return any(content in part for content in contents for part in said)
+    said = [canonical(part) for part in (text or "", *about.get("names", ()))]
+    return any(canonical(content) in part for content in contents for part in said)
 
 
 def edge_id(from_: str, type: str, to: str) -> str:

@@ -116,6 +116,10 @@ class Act:
     @staticmethod
     def check_version(unit: Unit, expected_version: int | None, *, proposed: Unit | None = None) -> None:
         """Refuse a change that was decided on another version of the unit."""
+        if expected_version is not None and type(expected_version) is not int:
+            raise InvalidInput(
+                f"expected_version is a number, not {expected_version!r}.", hint="Pass the unit.version you saw."
+            )
         if expected_version is not None and unit.version != expected_version:
             raise Conflict(
                 f"Unit {unit.id} is at version {unit.version}, not {expected_version}.",

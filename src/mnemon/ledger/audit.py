@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mnemon.errors import StoreCorrupt
 from mnemon.ledger.chain import entry_hash, payload_hash
+from mnemon.model.event import EventType
 from mnemon.model.outcome import LogCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mnemon.model.event import Event, Stream
 
@@ -18,8 +19,9 @@ def checked_chain(
     heads: Mapping[Stream, tuple[int, bytes]],
     progress: Callable[[int], None] | None = None,
 ) -> LogCheck:
-    """Walk every stream; name the first entry that was changed, removed, moved or added by hand."""
+    """Walk every stream; name the first entry that was changed, emptied, removed, moved or added by hand."""
     ends: dict[Stream, tuple[int, bytes, str]] = {}
+    emptied: dict[str, str] = {}
     walked = 0
     try:
         for event in events:
@@ -29,17 +31,31 @@ def checked_chain(
                 problem = f"{event.stream} #{event.seq}: {problem}"
                 return LogCheck(ok=False, events=walked, first_broken=event.id, problem=problem)
             ends[event.stream] = (event.seq, event.hash, event.id)
+            if event.erased:
+                emptied[event.id] = f"{event.stream} #{event.seq}"
+            for event_id in _vouched_for(event):
+                emptied.pop(event_id, None)
             walked += 1
             if progress and walked % 1000 == 0:
                 progress(walked)
     except StoreCorrupt as error:
         return LogCheck(ok=False, events=walked, first_broken=error.event_id, problem=error.message)
-    for stream, head in heads.items():
+    for stream in dict.fromkeys((*heads, *ends)):
         seq, hash, last_id = ends.get(stream, (0, b"", ""))
+        head = heads.get(stream, (0, b""))
         if head != (seq, hash):
-            problem = f"{stream} ends at #{seq}, but its head says #{head[0]}: entries were cut off"
+            problem = f"{stream} ends at #{seq}, but its head says #{head[0]}: entries were cut off or put in"
             return LogCheck(ok=False, events=walked, first_broken=last_id or f"{stream} #1", problem=problem)
+    for event_id, place in emptied.items():
+        problem = f"{place}: its payload was removed, and no erasure says so"
+        return LogCheck(ok=False, events=walked, first_broken=event_id, problem=problem)
     return LogCheck(ok=True, events=walked)
+
+
+def _vouched_for(event: Event) -> Sequence[str]:
+    """The entries before it that an erasure says it emptied (R16). Nobody else may: what it undid would come back."""
+    payload = event.payload if event.type is EventType.UNIT_ERASED else None
+    return () if payload is None else payload.get("events", ())
 
 
 def _problem(event: Event, seq: int, previous: bytes) -> str | None:

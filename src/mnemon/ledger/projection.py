@@ -126,9 +126,7 @@ def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> 
     transaction.put_unit(
         unit,
         canonical_key=canonical.canonical_key(unit.content) if keyed else None,
-        skeleton_key=canonical.canonical_key(difference.skeleton(unit.content))
-        if keyed and unit.kind is not Kind.EPISODE
-        else None,
+        skeleton_key=canonical.canonical_key(difference.skeleton(unit.content)) if keyed else None,
         searchable_at=searchable_at,
         standing=decisions.standing_of(unit) if unit.kind is Kind.DECISION else None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemon.errors import InvalidInput
+from mnemon.ledger.rejections import refusal_to_repeat
 from mnemon.model.citation import CitationKind
 from mnemon.model.event import EventType
 from mnemon.model.trust import Signal
@@ -67,6 +68,8 @@ def raise_by_evidence(act: Act, unit: Unit, given: Signal | None = None) -> Unit
     tests = passed_tests(act, unit.citations)
     if unit.status is not Status.HYPOTHESIS or warranted(unit.citations, tests) is not Status.VERIFIED:
         return unit
+    if refusal_to_repeat(act, unit, unit.id) is not None:
+        return unit  # The same was rejected: until a person speaks for it, evidence alone does not raise it.
     because = [str(citation) for citation in unit.citations if counts(citation, tests)]
     trust = unit.trust if given is None else signalled(unit.trust, given, act.now, act.config.trust)
     trust = verified(trust, act.now, act.config.trust)

@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
 def said_alike(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Live units of these scopes with this canonical text, oldest first; a key that hits by chance does not count."""
+    return _alike(reader.units_with_text(scope_keys, canonical_key(content)), content)
+
+
+def once_said_alike(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
+    """The same of units that were rejected, replaced or archived: what they said does not come back as if new."""
+    return _alike(reader.units_gone_with_text(scope_keys, canonical_key(content)), content)
+
+
+def _alike(found: Sequence[Unit], content: str) -> list[Unit]:
     text = canonical(content)
-    found = reader.units_with_text(scope_keys, canonical_key(content))
     return [unit for unit in found if canonical(unit.content) == text]
 
 

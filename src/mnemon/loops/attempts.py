@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.errors import InvalidInput
+from mnemon.errors import Conflict
 from mnemon.lazy import Lazy
 from mnemon.ledger.act import receipt_for
 from mnemon.model.actor import ActorKind
@@ -14,6 +14,7 @@ from mnemon.model.verdict import ApproachValidation, LoopVerdict, Verdict
 from mnemon.policy.admission import checked_key
 from mnemon.policy.loops import Attempt, failed_approaches, judged, quoted
 from mnemon.policy.permissions import Deed
+from mnemon.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     if key is not None:
         earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
         if earlier is not None:
-            return _again(earlier, subject)
+            return _again(earlier, subject, given)
     before = ledger(act.transaction, subject)
     fault = given.fault
     new = Attempt(
@@ -184,13 +185,22 @@ def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -
     )
 
 
-def _again(earlier: Event, subject: str) -> LoopVerdict:
-    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or earlier.erased:
-        raise InvalidInput(
-            f"Key {earlier.key!r} already stands for event {earlier.id}, which is no failure of this task.",
-            hint="Use a new key; nothing was stored.",
+def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
+    """The first verdict, if this is the same failure told again; another one must not go uncounted."""
+    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not _tells(earlier, given):
+        raise Conflict(
+            f"Key {earlier.key!r} already stands for event {earlier.id}, which is another failure, none of this task, "
+            "or was erased.",
+            hint="Use a new key for a new failure; nothing was stored.",
         )
     return _verdict(earlier, duplicate=True)
+
+
+def _tells(earlier: Event, given: Failure) -> bool:
+    """Whether the event says what was given, as the log keeps it: without secrets."""
+    payload = earlier.payload or {}
+    said = redacted_tree({"error": given.error, "approach": given.approach}, set())
+    return all(name in payload and payload[name] == item for name, item in said.items())
 
 
 def validated(known: Ledger, approach: str) -> ApproachValidation:

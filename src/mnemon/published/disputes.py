@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mnemon.config import GateRules
+    from mnemon.embedding.sparse import SparseVector
     from mnemon.model.link import Link
     from mnemon.model.unit import Unit
     from mnemon.text.difference import Difference
@@ -55,7 +56,7 @@ class _Shape:
     korean: bool
 
 
-def meetings(content: str, others: Iterable[Unit], rules: GateRules) -> list[Meeting]:
+def meetings(content: str, others: Iterable[Unit], rules: GateRules, *, opposed_max: int = _FOUND_MAX) -> list[Meeting]:
     """The known units that this content opposes, repeats in other words, or resembles; the closest few of each."""
     found: dict[LinkType, list[Meeting]] = {}
     for other in others:
@@ -63,7 +64,17 @@ def meetings(content: str, others: Iterable[Unit], rules: GateRules) -> list[Mee
         if meeting is not None:
             found.setdefault(meeting.type, []).append(meeting)
     ranked = (sorted(group, key=lambda meeting: (-meeting.similarity, meeting.other.id)) for group in found.values())
-    return [meeting for group in ranked for meeting in group[:_FOUND_MAX]]
+    return [meeting for group in ranked for meeting in group[: _found_max(group, opposed_max)]]
+
+
+def _found_max(group: Sequence[Meeting], opposed_max: int) -> int:
+    return opposed_max if group[0].type is LinkType.CONTRADICTS else _FOUND_MAX
+
+
+def repetition(content: str, replaced: Unit, successor: Unit) -> Meeting:
+    """How what was superseded stands to its successor when it is said again: one of the two can't hold (R8)."""
+    note = f"says again what unit {replaced.id} said before unit {successor.id} took its place"
+    return Meeting(LinkType.CONTRADICTS, successor, _similarity(content, successor.content), note)
 
 
 def _meeting(content: str, other: Unit, rules: GateRules) -> Meeting | None:
@@ -101,7 +112,12 @@ def _shape(content: str) -> _Shape:
 
 
 def _similarity(left: str, right: str) -> float:
-    return cosine(_EMBEDDER.embed(left), _EMBEDDER.embed(right))
+    return cosine(_vector(left), _vector(right))
+
+
+@kept(1024)
+def _vector(text: str) -> SparseVector[int]:
+    return _EMBEDDER.embed(text)
 
 
 def _same_but_for_guards(ours: _Shape, theirs: _Shape) -> bool:

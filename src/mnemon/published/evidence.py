@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemon.errors import InvalidInput, NotAllowed
 from mnemon.ledger.guarding import let_leave, let_return
+from mnemon.ledger.rejections import rejection_of
 from mnemon.ledger.standing import change, check_citations, credit, raise_by_evidence, signal
 from mnemon.model.actor import ActorKind
 from mnemon.model.citation import OF_CODE, Citation
@@ -86,7 +87,7 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     act.require(Deed.APPROVE, unit)
     actor = act.presence.actor
     changes: dict[str, object] = {}
-    if unit.status is Status.ARCHIVED and _was_rejected(act, unit):
+    if rejection_of(act.transaction, unit) is not None:
         let_return(act, unit)
         changes = {
             "status": str(unit.archived_from or Status.HYPOTHESIS),
@@ -98,13 +99,6 @@ def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     payload = {"cite": [Citation.human(actor.id).to_json()], "set": changes}
     approved = signal(act, EventType.UNIT_APPROVED, unit, Signal.HUMAN_APPROVED, payload)
     return raise_by_evidence(act, approved)
-
-
-def _was_rejected(act: Act, unit: Unit) -> bool:
-    """Whether it was a rejection that archived the unit."""
-    leaving = {EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED}
-    left = [event.type for event in act.transaction.events_of_subject(unit.id) if event.type in leaving]
-    return bool(left) and left[-1] is EventType.UNIT_REJECTED
 
 
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:

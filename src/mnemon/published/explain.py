@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemon.ledger.rejections import RULE, rejected_alike
 from mnemon.model.citation import CitationKind
 from mnemon.model.event import EventType
 from mnemon.model.link import LinkType
@@ -46,7 +47,7 @@ def explained(
         why_confidence=tuple(_steps_of_trust(history)),
         provenance=tuple(Provenance.of(event) for event in history if event.type in _VOICES),
         citations=tuple((str(citation), counts(citation, tests)) for citation in unit.citations),
-        status_reason=_status_reason(unit, history),
+        status_reason=_status_reason(unit, history, rejected_alike(reader, visible_keys, unit)),
         valid=_validity(unit),
         supersedes=unit.supersedes,
         superseded_by=unit.superseded_by,
@@ -57,13 +58,19 @@ def explained(
 
 
 def told(reader: Reader, unit_id: str, visible_keys: Sequence[str]) -> list[Event]:
-    """The unit's events, without links to units that the reader may not see: their notes quote them."""
+    """The unit's events and those that decided its disputes, in order.
+
+    Links to units that the reader may not see are left out: their notes quote them.
+    """
     events = []
     for event in reader.events_of_subject(unit_id):
         link = reader.link(event.id) if event.type is EventType.LINK_ADDED else None
         if event.type is not EventType.LINK_ADDED or (link and _both_visible(reader, link, visible_keys)):
             events.append(event)
-    return events
+    for link in reader.links_of(unit_id):
+        if link.type is not LinkType.SIMILAR_TO and not link.open and _both_visible(reader, link, visible_keys):
+            events += reader.events_of_subject(link.id)
+    return sorted(events, key=lambda event: event.position)
 
 
 def _both_visible(reader: Reader, link: Link, visible_keys: Sequence[str]) -> bool:
@@ -83,7 +90,7 @@ def _steps_of_trust(history: Sequence[Event]) -> list[str]:
     return steps
 
 
-def _status_reason(unit: Unit, history: Sequence[Event]) -> str:
+def _status_reason(unit: Unit, history: Sequence[Event], rejected: Sequence[tuple[Unit, Event]]) -> str:
     if unit.erased_at is not None:
         return "erased"
     if unit.status is Status.DEPRECATED:
@@ -93,6 +100,9 @@ def _status_reason(unit: Unit, history: Sequence[Event]) -> str:
     if unit.status is Status.PUBLISHED:
         return f"verified and reused by {unit.uses} tasks (S10.3)"
     held = [event.payload for event in history if event.type is EventType.UNIT_HELD and event.payload]
+    if unit.status is Status.HYPOTHESIS and rejected:
+        other, rejection = rejected[-1]
+        return f"{rejection.actor} rejected unit {other.id}, which says the same ({RULE})"
     if unit.status is Status.HYPOTHESIS:
         return f"{held[-1]['reason']} ({held[-1]['rule']})" if held else "no test or human citation counts yet (S10)"
     return "a test or human citation counted when it was verified (S10.2)"

@@ -43,6 +43,8 @@ class Views:
         where = unit.provenance[0].scope if unit.provenance else unit.scope
         if (where.org, where.project) != (self._scope.org, self._scope.project):
             return None
+        if not self._codebase.is_root_of(unit):
+            return None
         worktree = unit.scope.worktree
         if worktree not in self._known:
             self._known[worktree] = self._codebase.committed_view(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from mnemon.errors import Conflict
 from mnemon.ledger.act import receipt_for
+from mnemon.ledger.rejections import refusal_to_repeat, rejected_alike
 from mnemon.ledger.standing import check_citations, passed_tests, raise_by_evidence
-from mnemon.ledger.twins import is_same, said_alike
+from mnemon.ledger.twins import is_same, once_said_alike, said_alike
+from mnemon.model.actor import ActorKind
 from mnemon.model.citation import CitationKind
 from mnemon.model.claim import Claim, waiting_key
 from mnemon.model.event import EventType
@@ -19,8 +21,9 @@ from mnemon.model.unit import Kind, Status, trust_to_json
 from mnemon.model.value import replace
 from mnemon.policy.promotion import refusal_to_write, warranted
 from mnemon.policy.trust import decay_policy_of
-from mnemon.published.disputes import dispute_from, meetings
-from mnemon.text.canonical import canonical_key
+from mnemon.published.disputes import dispute_from, meetings, repetition
+from mnemon.published.evidence import approve
+from mnemon.text.canonical import canonical, canonical_key
 from mnemon.text.difference import skeleton
 from mnemon.text.secrets import redacted
 
@@ -33,9 +36,12 @@ if TYPE_CHECKING:
     from mnemon.model.citation import Citation
     from mnemon.model.event import Event
     from mnemon.model.unit import Unit
+    from mnemon.policy.promotion import Refusal
 
+# So many of the newest that say the same but for numbers, names and negations are compared with a new one; a subject
+# with more values than that is a series, and each further one would cost more than its conflicts tell anybody.
+_ALIKE_MAX = 32
 _DISPUTED_KINDS = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.PROFILE, Kind.SEMANTIC, Kind.SKILL, Kind.POLICY})
-
 
 _OF_A_CLAIM = frozenset(
     {EventType.CLAIM_REFUSED, EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}
@@ -52,7 +58,8 @@ def remember(act: Act, claim: Claim, near: Sequence[str] = ()) -> Stored | Refus
     check_citations(act.transaction, act.presence, claim.citations)
     assert isinstance(claim.level, Level)
     status = warranted(claim.citations, passed_tests(act, claim.citations))
-    refusal = refusal_to_write(act.presence.actor, claim.level, status, act.config.policy)
+    known = _same(act, claim)
+    refusal = _refusal(act, claim, status, known)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
         event, found = act.record(
@@ -60,10 +67,36 @@ def remember(act: Act, claim: Claim, near: Sequence[str] = ()) -> Stored | Refus
         )
         receipt = receipt_for(event, redacted=tuple(sorted({*secrets, *found})))
         return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt)
-    known = _same(act, claim)
+    known = known or _taken_back(act, claim)
     if known is not None:
         return _joined(act, claim, known, secrets)
     return _born(act, claim, status, secrets, near)
+
+
+def _refusal(act: Act, claim: Claim, status: Status, known: Unit | None) -> Refusal | None:
+    """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
+    assert isinstance(claim.level, Level)
+    actor = act.presence.actor
+    if known is None and actor.kind is not ActorKind.HUMAN:
+        refusal = refusal_to_repeat(act, claim)
+        if refusal is not None:
+            return refusal
+    return refusal_to_write(actor, claim.level, status, act.config.policy)
+
+
+def _taken_back(act: Act, claim: Claim) -> Unit | None:
+    """The rejected unit that a person says again, approved by that: one fact, one unit."""
+    assert isinstance(claim.kind, Kind)
+    for unit, _ in rejected_alike(act.transaction, _wide(act, claim), claim):
+        if is_same(unit, claim.kind, claim.domain, claim.content, claim.attributes):
+            return approve(act, unit.id, None)
+    return None
+
+
+def _wide(act: Act, claim: Claim) -> list[str]:
+    """The scopes in sight that reach at least as far as the claim."""
+    assert isinstance(claim.level, Level)
+    return [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
 
 
 def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
@@ -83,11 +116,12 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
             current=unit,
         )
     if event.type is EventType.CLAIM_REFUSED:
-        admitted = act.transaction.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id))
-        if admitted is None:
-            return Refused(rule=str(payload["rule"]), reason=str(payload["reason"]), receipt=receipt)
+        judged = act.transaction.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id))
+        if judged is None or judged.type is EventType.CLAIM_REFUSED:
+            told = (judged and judged.payload) or payload
+            return Refused(rule=str(told["rule"]), reason=str(told["reason"]), receipt=receipt)
         # The gate let it through meanwhile.
-        event, unit = admitted, act.transaction.unit(admitted.subject or "")
+        event, unit = judged, act.transaction.unit(judged.subject or "")
     assert unit is not None
     return Stored(unit=unit, receipt=receipt, merged=event.type is not EventType.UNIT_REMEMBERED)
 
@@ -101,16 +135,17 @@ def _said(payload: dict[str, Any]) -> str:
 def _same(act: Act, claim: Claim) -> Unit | None:
     """The live unit that says exactly this, at the claim's level or wider: one fact, one unit (R5, R6).
 
-    Text that recall handed out here is an echo of its unit, whatever kind or domain it is claimed with.
+    Text that recall handed out here is an echo of its unit, whatever kind or domain it is claimed with, and also
+    after the unit was superseded.
     """
-    assert isinstance(claim.level, Level)
     assert isinstance(claim.kind, Kind)
-    wide = [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
+    wide = _wide(act, claim)
     for unit in said_alike(act.transaction, act.presence.visible_keys, claim.content):
         is_it = is_same(unit, claim.kind, claim.domain, claim.content, claim.attributes)
         if (is_it and unit.scope.key in wide) or _is_echo(act, claim, unit):
             return unit
-    return None
+    once = once_said_alike(act.transaction, act.presence.visible_keys, claim.content)
+    return next((unit for unit in once if unit.status is Status.DEPRECATED and _is_echo(act, claim, unit)), None)
 
 
 def _is_echo(act: Act, claim: Claim, unit: Unit) -> bool:
@@ -150,17 +185,16 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Sto
 
 
 def _born(act: Act, claim: Claim, status: Status, secrets: tuple[str, ...], near: Sequence[str]) -> Stored:
-    rivals = _rivals(act, claim, near) if claim.kind in _DISPUTED_KINDS else []
     event, found = record_unit(act, claim, status)
-    links = [
-        link_units(act, event.subject or "", meeting.other.id, meeting.type, meeting.similarity, meeting.note)
-        for meeting in meetings(claim.content, rivals, act.config.gate)
-    ]
     unit = act.transaction.unit(event.subject or "")
     assert unit is not None
-    return Stored(
-        unit=unit,
-        receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))),
+    stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
+    return _with_disputes(stored, _linked(act, unit, near))
+
+
+def _with_disputes(stored: Stored, links: Sequence[Link]) -> Stored:
+    return replace(
+        stored,
         conflicts=tuple(dispute_from(link) for link in links if link.type is LinkType.CONTRADICTS),
         similar=tuple(dispute_from(link) for link in links if link.type is LinkType.DUPLICATES),
     )
@@ -195,7 +229,12 @@ def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[st
 
 
 def _seen(claim: Claim) -> list[Citation]:
-    """What the text names in the working tree and nobody cited already: support, though it verifies nothing (R2)."""
+    """What the text names in the working tree and nobody cited already: support, though it verifies nothing (R2).
+
+    Of a policy none: it rests on whoever laid it down, and holds whatever becomes of the files it names (D15).
+    """
+    if claim.kind is Kind.POLICY:
+        return []
     cited = {str(citation) for citation in claim.citations}
     files = {citation.ref for citation in claim.citations if citation.kind in (CitationKind.FILE, CitationKind.SYMBOL)}
     return [
@@ -221,15 +260,21 @@ def link_units(act: Act, source: str, target: str, type: LinkType, weight: float
     return Link.from_json(link | {"id": event.id})
 
 
+def disputed(act: Act, promoted: Stored) -> Stored:
+    """The answer of a promotion with what its unit has to settle among its new neighbours, new and known (R5)."""
+    dispute(act, promoted.unit)
+    links = [link for link in act.transaction.links_of(promoted.unit.id) if link.open]
+    sides = act.transaction.units({side for link in links for side in (link.source, link.target)})
+    seen = {side for side, unit in sides.items() if unit.live and unit.scope.key in act.presence.visible_keys}
+    return _with_disputes(promoted, [link for link in links if {link.source, link.target} <= seen])
+
+
 def dispute(act: Act, unit: Unit) -> None:
-    """Open the disputes of a unit that has come among others by promotion."""
-    known = {side for link in act.transaction.links_of(unit.id) for side in (link.source, link.target)}
-    twins = act.transaction.units_with_skeleton(
-        act.presence.visible_keys, canonical_key(skeleton(unit.content)), act.config.gate.neighbours_max
-    )
-    rivals = [other for other in twins if other.id != unit.id and other.id not in known]
-    for meeting in meetings(unit.content, rivals if unit.kind in _DISPUTED_KINDS else (), act.config.gate):
-        link_units(act, unit.id, meeting.other.id, meeting.type, meeting.similarity, meeting.note)
+    """Open the disputes of a unit that has come among others by promotion, or taken the place of another.
+
+    What stood behind the other comes to light then: however many oppose each other, they are all decided in the end.
+    """
+    _linked(act, unit)
 
 
 def link_episodes(act: Act, episode_id: str, other_id: str, similarity: float) -> Link:
@@ -237,13 +282,54 @@ def link_episodes(act: Act, episode_id: str, other_id: str, similarity: float) -
     return link_units(act, episode_id, other_id, LinkType.SIMILAR_TO, similarity, "similar episode")
 
 
-def _rivals(act: Act, claim: Claim, near: Sequence[str]) -> list[Unit]:
-    """What this claim may repeat or oppose: what is the same but for guarded pieces, and what a search found."""
+def _linked(act: Act, unit: Unit, near: Sequence[str] = ()) -> list[Link]:
+    """Link a unit with those in sight that it repeats or opposes and is not linked with yet."""
+    if unit.kind not in _DISPUTED_KINDS:
+        return []
+    known = {side for link in act.transaction.links_of(unit.id) for side in (link.source, link.target)} | {unit.id}
+    successors = _successors(act, unit.content)
+    found = {other.id: other for other in (*_rivals(act, unit.content, near), *(after for after, _ in successors))}
+    rivals = [other for other in found.values() if other.id not in known]
+    met = meetings(unit.content, rivals, act.config.gate, opposed_max=_ALIKE_MAX)
+    # What was merged into another in its words, and is said again, is offered for merging again.
+    settled = known | {meeting.other.id for meeting in met if meeting.type is not LinkType.SIMILAR_TO}
+    again = [repetition(unit.content, before, after) for after, before in successors if after.id not in settled]
+    opposed = {meeting.other.id for meeting in again}
+    return [
+        link_units(act, unit.id, meeting.other.id, meeting.type, meeting.similarity, meeting.note)
+        for meeting in (*again, *(meeting for meeting in met if meeting.other.id not in opposed))
+    ]
+
+
+def _rivals(act: Act, content: str, near: Sequence[str]) -> list[Unit]:
+    """What this may repeat or oppose: what is the same but for guarded pieces, and what a search found."""
     visible = act.presence.visible_keys
-    skeleton_key = canonical_key(skeleton(claim.content))
-    found = {
-        unit.id: unit
-        for unit in act.transaction.units_with_skeleton(visible, skeleton_key, act.config.gate.neighbours_max)
-    }
+    skeleton_key = canonical_key(skeleton(content))
+    found = {unit.id: unit for unit in act.transaction.units_with_skeleton(visible, skeleton_key, _ALIKE_MAX + 1)}
     found |= act.transaction.units(near)
-    return [unit for unit in found.values() if unit.live and unit.scope.key in visible and unit.kind in _DISPUTED_KINDS]
+    return [unit for unit in found.values() if _is_rival(act, unit)]
+
+
+def _is_rival(act: Act, unit: Unit) -> bool:
+    return unit.live and unit.scope.key in act.presence.visible_keys and unit.kind in _DISPUTED_KINDS
+
+
+def _successors(act: Act, content: str) -> list[tuple[Unit, Unit]]:
+    """What holds now in the place of units that said this, each with the unit it replaced, and says something else."""
+    found: dict[str, tuple[Unit, Unit]] = {}
+    for replaced in once_said_alike(act.transaction, act.presence.visible_keys, content):
+        last = _last_after(act, replaced)
+        if _is_rival(act, last) and canonical(last.content) != canonical(content):
+            found[last.id] = (last, replaced)
+    return list(found.values())
+
+
+def _last_after(act: Act, unit: Unit) -> Unit:
+    """The end of a unit's line of successors."""
+    line = {unit.id: unit}
+    while unit.superseded_by is not None and unit.superseded_by not in line:
+        after = act.transaction.unit(unit.superseded_by)
+        if after is None:
+            break
+        unit = line[after.id] = after
+    return unit

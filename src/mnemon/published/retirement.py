@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from mnemon.errors import Conflict, InvalidInput
+from mnemon.errors import Conflict, InvalidInput, NotFound
 from mnemon.ledger.guarding import let_leave, let_return
 from mnemon.ledger.standing import change, raise_by_evidence
 from mnemon.ledger.twins import twin_of
+from mnemon.model.actor import checked_id
 from mnemon.model.event import EventType
 from mnemon.model.instant import micros
 from mnemon.model.presence import GRAPH_PREFIX
-from mnemon.model.unit import Status, unit_to_json
+from mnemon.model.unit import Kind, Status, unit_to_json
 from mnemon.model.value import value
 from mnemon.policy.permissions import Deed
+from mnemon.text.canonical import canonical_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Protocol
 
     from mnemon.ledger.act import Act
-    from mnemon.model.event import Event
+    from mnemon.model.event import Event, Stream
     from mnemon.model.unit import Unit
     from mnemon.ports import Reader
 
     class Graphs(Protocol):
-        """Those who can tell a graph of the log anew (`graph.log_keeper`)."""
+        """Those who can tell a graph of the log anew, and rid its files of a text (`graph.log_keeper`)."""
 
         def without(self, reader: Reader, subject: str, contents: Sequence[str]) -> Sequence[Any]: ...
         def restate(self, act: Act, event: Event, told: Mapping[str, Any], steps: Sequence[Any]) -> None: ...
+        def forget_in_files(self, contents: Sequence[str]) -> int: ...
 
 
 _VERBATIM_CHARS_MIN = 8
+_NAMED_MAX = 5
+# Nobody's own statements: what happened, and what was seen.
+_COPIES = frozenset({Kind.EPISODE, Kind.SKILL, Kind.EVIDENCE})
 _REPETITIONS = frozenset({EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
 _OF_RELATIONS = frozenset({EventType.RELATION_ADDED, EventType.RELATION_DROPPED})
 _OF_ITS_BIRTH = frozenset({"id", "kind", "content", "domain", "importance", "occurred_at", "recorded_at", "attributes"})
@@ -81,33 +87,65 @@ def _refuse_twin(act: Act, unit: Unit) -> None:
 
 @value
 class Removal:
-    """What an erasure removed from the log and the projections.
+    """What an erasure removed from the log, the projections and the files of graphs, of which so many were searched.
 
-    Files of graphs are rid of `texts` afterwards, and all files searched for `contents`, which nobody else says.
+    All other files are to be searched for `contents`, which nobody else says.
     """
 
     units: tuple[str, ...]
     events: int
     contents: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
+    files: int = 0
 
 
-def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, graphs: Graphs) -> Removal:
-    """Remove a unit's content from everything that holds it: its events, other events and units that quote it.
+def erase(
+    act: Act, target_id: str, reason: str, expected_version: int | None, graphs: Graphs, *, quoting: bool
+) -> Removal:
+    """Remove the content of a unit, or of an entry of the log, from everything that holds it (R16).
 
-    An event's hash stays, so the chain still holds. A unit that was made of the content goes too, if this actor may
-    erase it; one whose life only mentions it (a reason, say) is restated without those words.
+    An event's hash stays, so the chain still holds. What was made of the content goes too; a unit whose life only
+    mentions it (a reason, say) is restated without those words. A unit that says it in a statement of its own goes
+    only if those are meant as well (`quoting`), and if this actor may erase it.
     """
-    unit = act.visible_unit(unit_id)
+    unit = act.transaction.unit(checked_id(target_id, "an id"))
+    if unit is None:
+        entry = _entry(act, target_id)
+        return _removed(act, _Reach(act, _texts_of(entry), quoting).from_entry(entry), entry.id, reason, graphs)
+    unit = act.visible_unit(target_id)
     act.require(Deed.ERASE, unit)
     if unit.erased_at is not None:
         return Removal(units=(unit.id,), events=0)  # Once more, for files that were busy the first time.
-    unit = act.changeable_unit(unit_id, expected_version)
+    unit = act.changeable_unit(target_id, expected_version)
     let_leave(act, unit)
-    if unit.content and unit.content in reason:
+    return _removed(act, _Reach(act, [unit.content], quoting).from_unit(unit), unit.id, reason, graphs)
+
+
+def _entry(act: Act, event_id: str) -> Event:
+    """The entry of the log with this id, if this actor may erase it."""
+    event = act.transaction.event(event_id)
+    if event is None or event.stream != act.presence.stream or event.scope.key not in act.presence.visible_keys:
+        raise NotFound(
+            f"No unit {event_id!r} here, and no entry of the log.",
+            hint="Check the id, and that the seat's scope can see it.",
+        )
+    if event.type is not EventType.LOGGED or event.erased:
+        raise InvalidInput(
+            f"Event {event_id} is {'erased already' if event.erased else event.type}, not an entry of the log.",
+            hint="Erase the unit that it is about, or an entry that `log` made.",
+        )
+    act.require_at(Deed.ERASE, event.scope.level, f"{Deed.ERASE} entry {event.id}")
+    return event
+
+
+def _texts_of(entry: Event) -> list[str]:
+    return [str((entry.payload or {}).get("text", ""))]
+
+
+def _removed(act: Act, reach: _Reach, subject: str, reason: str, graphs: Graphs) -> Removal:
+    gone, doomed = reach.gone, reach.doomed
+    contents = tuple(dict.fromkeys(text for text in (*reach.texts, *(item.content for item in gone.values())) if text))
+    if any(content in reason for content in contents):
         raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
-    gone, touched, doomed = _reach(act, unit)
-    contents = tuple(dict.fromkeys(item.content for item in gone.values() if item.content))
     links = {link.id for gone_id in gone for link in act.transaction.links_of(gone_id)}
     payload: dict[str, Any] = {
         "reason": reason,
@@ -116,19 +154,21 @@ def erase(act: Act, unit_id: str, reason: str, expected_version: int | None, gra
         "events": sorted(doomed),
     }
     told = {event.id: event.payload or {} for event in doomed.values()}
-    texts = _all_spellings(gone, doomed)
+    texts = (*_long_enough(reach.texts), *_all_spellings(gone, doomed))
     quoting = _graphs_without(act, texts, doomed, graphs)
+    # Before anything is gone from the log: it alone knows what the files are to be searched for.
+    files = graphs.forget_in_files(texts)
     for event_id in doomed:
         act.transaction.erase_payload(event_id)
-    act.record(EventType.UNIT_ERASED, payload, subject=unit.id)
-    for other in touched.values():
+    act.record(EventType.UNIT_ERASED, payload, subject=subject)
+    for other in reach.touched.values():
         act.record(EventType.UNIT_RESTATED, {"set": _restated(other, contents)}, subject=other.id)
     for event in doomed.values():
         _restate_outcome(act, event, told[event.id], set(payload["links"]), contents)
     _restate_relations(act, [told[event.id] for event in doomed.values() if event.type in _OF_RELATIONS])
     for event, steps in quoting:
         graphs.restate(act, event, told[event.id], steps)
-    return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents), texts=texts)
+    return Removal(units=tuple(gone), events=len(doomed), contents=_provable(act, contents), files=files)
 
 
 def _all_spellings(gone: dict[str, Unit], doomed: dict[str, Event]) -> tuple[str, ...]:
@@ -164,28 +204,62 @@ def _restate_relations(act: Act, told: Sequence[Mapping[str, Any]]) -> None:
         act.record(EventType.RELATION_ADDED if holds else EventType.RELATION_DROPPED, payload, subject=source)
 
 
-def _reach(act: Act, unit: Unit) -> tuple[dict[str, Unit], dict[str, Unit], dict[str, Event]]:
+class _Reach:
     """What an erasure takes: the units made of the content, those whose lives mention it, and the events to empty."""
-    gone = {unit.id: unit}
-    touched: dict[str, Unit] = {}
-    doomed: dict[str, Event] = {}
-    waiting = [unit]
-    while waiting:
-        for event in _events_about(act, waiting.pop()):
-            if event.erased or event.id in doomed or event.type is EventType.UNIT_ERASED:
+
+    def __init__(self, act: Act, texts: list[str], quoting: bool) -> None:
+        self._act = act
+        self._quoting = quoting
+        self.texts = texts
+        self._said = {canonical_key(text) for text in texts}
+        self._quoted_in: dict[str, Unit] = {}
+        self._touched: dict[str, Unit] = {}
+        self.gone: dict[str, Unit] = {}
+        self.doomed: dict[str, Event] = {}
+
+    def from_unit(self, unit: Unit) -> _Reach:
+        self.gone[unit.id] = unit
+        return self._followed(_events_about(self._act, unit))
+
+    def from_entry(self, entry: Event) -> _Reach:
+        texts = _long_enough(self.texts)
+        return self._followed([entry, *_quoting(self._act, texts, {entry.stream})])
+
+    def _followed(self, events: list[Event]) -> _Reach:
+        while events:
+            event = events.pop()
+            if event.erased or event.id in self.doomed or event.type is EventType.UNIT_ERASED:
                 continue
-            doomed[event.id] = event
-            other = act.transaction.unit(event.subject or "")
-            if other is None or other.id in gone or other.erased_at is not None:
-                continue
-            if event.type is EventType.UNIT_REMEMBERED:
-                act.require(Deed.ERASE, other)
-                let_leave(act, other)
-                gone[other.id] = other
-                waiting.append(other)
-            elif event.type is not EventType.LINK_ADDED:
-                touched[other.id] = other
-    return gone, {other_id: other for other_id, other in touched.items() if other_id not in gone}, doomed
+            other = self._act.transaction.unit(event.subject or "")
+            if other is None or other.id in self.gone or other.erased_at is not None:
+                self.doomed[event.id] = event
+            elif event.type is not EventType.UNIT_REMEMBERED:
+                self.doomed[event.id] = event
+                self._touched |= {} if event.type is EventType.LINK_ADDED else {other.id: other}
+            elif self._quoting or other.kind in _COPIES or canonical_key(other.content) in self._said:
+                self._act.require(Deed.ERASE, other)
+                let_leave(self._act, other)
+                self.doomed[event.id] = event
+                self.gone[other.id] = other
+                events += _events_about(self._act, other)
+            else:
+                self._quoted_in[other.id] = other
+        if self._quoted_in:
+            raise _still_quoted(self._quoted_in, self._act.presence.visible_keys)
+        return self
+
+    @property
+    def touched(self) -> dict[str, Unit]:
+        return {other_id: other for other_id, other in self._touched.items() if other_id not in self.gone}
+
+
+def _still_quoted(units: Mapping[str, Unit], visible_keys: Sequence[str]) -> InvalidInput:
+    seen = sorted(unit.id for unit in units.values() if unit.scope.key in visible_keys)
+    named = ", ".join(seen[:_NAMED_MAX]) + (" and others" if len(seen) > _NAMED_MAX or len(seen) < len(units) else "")
+    return InvalidInput(
+        f"{len(units)} other unit(s) say this within statements of their own: {named.removeprefix(' and ')}.",
+        hint="Nothing was erased. Erase them along with it: quoting=True.",
+    )
 
 
 def _provable(act: Act, contents: tuple[str, ...]) -> tuple[str, ...]:
@@ -205,15 +279,22 @@ def _events_about(act: Act, unit: Unit) -> list[Event]:
         events += [added] if added is not None else []
         events += act.transaction.events_of_subject(link.id)
     lived_in = {event.stream for event in events} | {act.presence.stream}
-    for text in _spellings(unit, events):
-        events += [event for event in act.transaction.events_containing(text) if event.stream in lived_in]
-    return events
+    return events + _quoting(act, _spellings(unit, events), lived_in)
+
+
+def _quoting(act: Act, texts: Sequence[str], lived_in: set[Stream]) -> list[Event]:
+    found = (event for text in texts for event in act.transaction.events_containing(text))
+    return [event for event in found if event.stream in lived_in]
 
 
 def _spellings(unit: Unit, events: list[Event]) -> list[str]:
     """The unit's text as its author and everybody who repeated it wrote it, where it is long enough for a quote."""
     said = (str((event.payload or {}).get("said", "")) for event in events if event.type in _REPETITIONS)
-    return [text for text in dict.fromkeys((unit.content, *said)) if len(text) >= _VERBATIM_CHARS_MIN]
+    return _long_enough(dict.fromkeys((unit.content, *said)))
+
+
+def _long_enough(texts: Iterable[str]) -> list[str]:
+    return [text for text in texts if len(text) >= _VERBATIM_CHARS_MIN]
 
 
 def _remains(unit: Unit) -> dict[str, object]:

@@ -13,10 +13,12 @@ from mnemon.model.unit import Kind, Status
 from mnemon.policy.permissions import Deed
 from mnemon.policy.promotion import refusal_to_replace
 from mnemon.published.disputes import dispute_from
+from mnemon.published.remember import dispute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemon.ledger.act import Act
+    from mnemon.model.link import Link
     from mnemon.model.outcome import Dispute
     from mnemon.model.unit import Unit
     from mnemon.ports import Reader
@@ -71,6 +73,7 @@ def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) ->
     for link in act.transaction.links_of(old.id):
         if link.open and new.id in {link.source, link.target}:
             act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": new.id, "reason": reason}, subject=link.id)
+    dispute(act, successor)
     return successor
 
 
@@ -82,10 +85,7 @@ def resolve(
     act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None, expected_version: int | None
 ) -> Dispute:
     """Decide a dispute: the winner stands, the other is superseded by it and, if it contradicted, loses trust."""
-    link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
-    sides = act.transaction.units((link.source, link.target)) if link is not None else {}
-    if link is None or any(side.scope.key not in act.presence.visible_keys for side in sides.values()):
-        raise NotFound(f"No conflict {dispute_id!r} here.", hint="List them with conflicts().")
+    link = _link_in_sight(act, dispute_id)
     if winner_id not in {link.source, link.target}:
         raise InvalidInput(
             f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose {link.source} or {link.target}."
@@ -93,19 +93,46 @@ def resolve(
     winner = act.changeable_unit(winner_id, None)
     loser = act.changeable_unit(link.target if winner_id == link.source else link.source, expected_version)
     act.require(Deed.RESOLVE, loser)
-    if not link.open:
-        raise Conflict(
-            f"Conflict {dispute_id} was already resolved for {link.winner}.",
-            hint="Read the winner; supersede it if it is wrong.",
-            current=act.transaction.unit(link.winner or ""),
-            proposed=winner,
-        )
+    _check_open(act, link, winner)
     if loser.live and winner.live:
         if link.type is LinkType.CONTRADICTS:
             loser = signal(act, EventType.UNIT_VALIDATED, loser, Signal.CONTRADICTED, {"reason": reason})
         _replace(act, winner, loser, reason, commit)
     else:
         act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": winner_id, "reason": reason}, subject=link.id)
+    return _decided(act, dispute_id)
+
+
+def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
+    """Close a dispute without a winner: both sides stay as they are, and it is not opened for the two again."""
+    link = _link_in_sight(act, dispute_id)
+    for side in (link.source, link.target):
+        act.require(Deed.RESOLVE, act.changeable_unit(side, None))
+    _check_open(act, link, None)
+    act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": None, "reason": reason}, subject=link.id)
+    return _decided(act, dispute_id)
+
+
+def _link_in_sight(act: Act, dispute_id: str) -> Link:
+    link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
+    sides = act.transaction.units((link.source, link.target)) if link is not None else {}
+    if link is None or any(side.scope.key not in act.presence.visible_keys for side in sides.values()):
+        raise NotFound(f"No conflict {dispute_id!r} here.", hint="List them with conflicts().")
+    return link
+
+
+def _check_open(act: Act, link: Link, proposed: Unit | None) -> None:
+    if not link.open:
+        decided = f"for {link.winner}" if link.winner is not None else "so that both hold"
+        raise Conflict(
+            f"Conflict {link.id} was already resolved {decided}.",
+            hint="Read what stands; supersede it if it is wrong.",
+            current=act.transaction.unit(link.winner or ""),
+            proposed=proposed,
+        )
+
+
+def _decided(act: Act, dispute_id: str) -> Dispute:
     decided = act.transaction.link(dispute_id)
     assert decided is not None
     return dispute_from(decided)

@@ -1,0 +1,289 @@
+"""What was rejected or superseded does not come back as if it were new (R4, R5, R6, R8)."""
+
+import pytest
+
+from mnemon import Citation, EventType, InvalidInput, Refused, Scope, Status
+
+FACT = "Admins may skip the second factor"
+TEST = "tests/test_login.py::test_second_factor"
+PASSED = [Citation.test(TEST)]
+
+
+@pytest.fixture
+def rejected(seats):
+    """A unit that an agent verified, an orchestrator promoted, another agent recalled, and a person rejected."""
+    agent = seats.agent()
+    unit = agent.remember(FACT, citations=PASSED).unit
+    agent.verify(True, tests=[TEST])
+    unit = seats.orchestrator().promote(unit.id).unit
+    assert seats.agent(worktree="w2", task="T-2").recall("second factor").items
+    return seats.human().reject(unit.id, "never")
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [{}, {"citations": PASSED}, {"domain": "coding"}, {"kind": "policy"}, {"kind": "episode"}, {"level": "worktree"}],
+    ids=str,
+)
+def test_r5_what_a_person_rejected_is_not_said_again_by_an_agent(seats, rejected, claimed):
+    for seat in (seats.agent(), seats.agent(worktree="w2", task="T-2")):
+        refused = seat.remember("admins may skip the second factor.", **claimed)
+        assert isinstance(refused, Refused)
+        assert refused.rule == "R5"
+        assert "human:alice rejected this" in refused.reason
+        assert "never" in refused.reason
+        assert f"approve unit {rejected.id}" in refused.reason
+        assert not [item for item in seat.recall("second factor").items if item.unit.content.startswith("Admins")]
+    assert [unit.id for unit in seats.human().units() if unit.content == FACT] == [rejected.id]
+
+
+def test_r5_nor_by_an_orchestrator_at_project_scope(seats, rejected):
+    refused = seats.orchestrator().remember(FACT, level="project", citations=PASSED)
+    assert (refused.rule, seats.agent().get(rejected.id).status) == ("R5", Status.ARCHIVED)
+
+
+def test_a_refused_repetition_stays_in_the_log_and_its_key_gives_the_same_answer(memory, seats, rejected):
+    agent = seats.agent()
+    refused = agent.remember(FACT, citations=PASSED, key="k")
+    logged = [event for event in memory._store.read(lambda reader: list(reader.events())) if event.key == "k"]
+    assert [event.type for event in logged] == [EventType.CLAIM_REFUSED]
+    assert agent.remember(FACT, citations=PASSED, key="k").rule == refused.rule
+
+
+def test_an_approval_brings_the_rejected_unit_back_and_then_it_can_be_said_again(seats, rejected):
+    seats.human("bob").approve(rejected.id)
+    again = seats.agent().remember(FACT, citations=PASSED)
+    assert (again.unit.id, again.merged, again.unit.status) == (rejected.id, True, Status.VERIFIED)
+
+
+def test_r5_a_person_who_says_it_again_approves_it(memory, seats, rejected):
+    bob = seats.human("bob")
+    again = bob.remember(FACT, level="project", citations=[Citation.human("bob")])
+    assert (again.unit.id, again.merged, again.unit.status) == (rejected.id, True, Status.VERIFIED)
+    types = [event.type for event in bob.history(rejected.id)]
+    assert types.index(EventType.UNIT_REJECTED) < types.index(EventType.UNIT_APPROVED)
+    assert memory.rebuild().same
+
+
+def test_a_person_may_say_it_again_for_a_wider_level(seats, rejected):
+    bob = seats.human("bob")
+    wider = bob.remember(FACT, level="org", citations=[Citation.human("bob")])
+    assert not wider.merged
+    assert bob.get(rejected.id).status is Status.ARCHIVED
+
+
+def test_r5_a_hypothesis_that_says_what_was_rejected_is_not_raised_by_a_test(memory, seats):
+    there, here = seats.agent(worktree="w2", task="T-2"), seats.agent()
+    held = there.remember(FACT, citations=PASSED).unit
+    human = seats.human()
+    wide = human.remember(FACT, level="project", citations=[Citation.human("alice")]).unit
+    human.reject(wide.id, "never")
+    judged = there.verify(True, tests=[TEST])
+    assert judged.units == ()
+    assert {item.unit_id: item.rule for item in judged.refused} == {held.id: "R5"}
+    assert there.cite(held.id, Citation.test("another")).status is Status.HYPOTHESIS
+    here.verify(True, tests=["another"])
+    assert there.cite(held.id, Citation.test("another")).status is Status.HYPOTHESIS
+    assert f"human:alice rejected unit {wide.id}" in there.explain(held.id).status_reason
+    assert seats.human(worktree="w2", task="T-2").approve(held.id).status is Status.VERIFIED
+    assert memory.rebuild().same
+
+
+def test_r5_what_was_rejected_at_project_scope_is_not_promoted_there_from_elsewhere(seats):
+    there = {"worktree": "w2", "task": "T-2"}
+    agent, boss = seats.agent(**there), seats.orchestrator(**there)
+    narrow = agent.remember(FACT, citations=PASSED).unit
+    agent.verify(True, tests=[TEST])
+    human = seats.human()
+    wide = human.remember(FACT, level="project", citations=[Citation.human("alice")]).unit
+    human.reject(wide.id, "never")
+    refused = boss.promote(narrow.id)
+    assert isinstance(refused, Refused)
+    assert refused.rule == "R5"
+    assert wide.id in refused.reason
+    seats.human(**there).approve(narrow.id)
+    assert boss.promote(narrow.id).unit.scope == Scope(org="acme", project="shop")
+
+
+def test_what_was_only_archived_may_be_said_again(seats):
+    agent = seats.agent()
+    first = agent.remember(FACT).unit
+    seats.system().archive(first.id, "its code is gone")
+    again = agent.remember(FACT)
+    assert (again.unit.live, again.merged, again.conflicts) == (True, False, ())
+
+
+def test_a_rejection_elsewhere_binds_nobody_here(seats, rejected):
+    assert seats.agent(project="bank").remember(FACT).unit.live
+
+
+def test_r16_what_was_erased_after_its_rejection_may_be_said_again(seats, rejected):
+    seats.human().erase(rejected.id, "privacy")
+    assert seats.agent().remember(FACT).unit.live
+
+
+def test_a_claim_that_waited_while_the_same_was_rejected_stays_refused_and_its_key_says_so(seats):
+    boss, human = seats.orchestrator(), seats.human()
+    claimed = {"level": "project", "citations": PASSED, "key": "k"}
+    assert boss.remember(FACT, **claimed).rule == "G23.validation"
+    wide = human.remember(FACT, level="project", citations=[Citation.human("alice")]).unit
+    human.reject(wide.id, "never")
+    judged = boss.verify(True, tests=[TEST])
+    assert [item.rule for item in judged.refused] == ["R5"]
+    assert boss.remember(FACT, **claimed).rule == "R5"
+    assert boss.verify(True, tests=[TEST]).refused == ()
+
+
+def test_a_rejected_skill_is_not_made_again_by_the_next_success(seats):
+    analysis = {"success": True, "critique": "worked", "score": 0.9, "is_repeatable": True, "suggested_skill_name": "s"}
+    agent = seats.agent()
+    agent.log("task", "Rotate the keys")
+    skill = agent.verify(True, tests=[TEST], analysis=analysis).skill_id
+    seats.human().reject(skill, "dangerous")
+    assert agent.verify(True, tests=[TEST], analysis=analysis).skill_id is None
+
+
+# Superseded
+
+OLD, NEW = "We deploy with Jenkins from the old box", "Releases go out through GitHub Actions pipelines"
+
+
+@pytest.fixture
+def replaced(seats):
+    """What held in the project, handed out in another worktree, and what a person put in its place."""
+    human = seats.human()
+    vouched = {"level": "project", "citations": [Citation.human("alice")]}
+    old = human.remember(OLD, **vouched).unit
+    assert seats.agent(worktree="w2", task="T-2").recall("how do we deploy").items
+    new = human.remember(NEW, **vouched).unit
+    human.supersede(new.id, old.id, "moved")
+    return human.get(old.id), human.get(new.id)
+
+
+def test_r8_what_was_superseded_and_is_said_again_contradicts_its_successor(memory, seats, replaced):
+    old, new = replaced
+    agent = seats.agent(worktree="w2", task="T-2")
+    agent.verify(True, tests=[TEST])
+    again = agent.remember(OLD, citations=PASSED)
+    (conflict,) = again.conflicts
+    assert set(conflict.units) == {again.unit.id, new.id}
+    assert old.id in conflict.reason
+    assert [dispute.id for dispute in agent.conflicts()] == [conflict.id]
+    labels = {item.unit.id: item.label for item in agent.recall("deploy releases jenkins pipelines").items}
+    assert labels == dict.fromkeys((again.unit.id, new.id), "[VERIFIED] [CONTESTED]")
+    assert [dispute.id for dispute in agent.explain(again.unit.id).disputes] == [conflict.id]
+    assert memory.rebuild().same
+
+
+def test_r8_the_conflict_is_with_what_holds_now_at_the_end_of_the_chain(seats, replaced):
+    human = seats.human()
+    last = human.remember("Argo rolls everything out", level="project", citations=[Citation.human("alice")]).unit
+    human.supersede(last.id, replaced[1].id, "moved on")
+    (conflict,) = seats.agent().remember(OLD).conflicts
+    assert last.id in conflict.units
+
+
+def test_r8_moving_back_is_resolved_for_the_one_that_was_said_again(seats, replaced):
+    human = seats.human()
+    again = human.remember(OLD, level="project", citations=[Citation.human("alice")])
+    human.resolve(again.conflicts[0].id, winner=again.unit.id, reason="moved back")
+    assert human.conflicts() == []
+    assert human.get(replaced[1].id).superseded_by == again.unit.id
+
+
+def test_r6_an_echo_of_what_was_superseded_meanwhile_is_a_mention(seats, replaced):
+    agent = seats.agent(worktree="w2", task="T-2")
+    again = agent.remember(OLD)
+    assert (again.unit.id, again.merged, again.unit.status) == (replaced[0].id, True, Status.DEPRECATED)
+    assert again.unit.superseded_by == replaced[1].id
+    assert agent.conflicts() == []
+
+
+def test_r8_a_promoted_unit_contradicts_the_successor_of_what_it_says(seats, replaced):
+    there = {"worktree": "w3", "task": "T-3"}
+    agent = seats.agent(**there)
+    agent.verify(True, tests=[TEST])
+    unit = agent.remember(OLD, citations=PASSED).unit
+    promoted = seats.orchestrator(**there).promote(unit.id)
+    assert [set(dispute.units) for dispute in promoted.conflicts] == [{unit.id, replaced[1].id}]
+
+
+def test_a_merged_rewording_that_is_said_again_is_a_merge_proposal_and_no_contradiction(seats):
+    human = seats.human()
+    vouched = {"level": "project", "citations": [Citation.human("alice")]}
+    first = human.remember("The checkout service retries failed payments with exponential backoff", **vouched).unit
+    second = human.remember("The checkout service will retry failed payments with exponential backoff", **vouched)
+    (proposal,) = second.similar
+    human.resolve(proposal.id, winner=second.unit.id, reason="one will do")
+    again = human.remember(first.content, **vouched)
+    assert (again.conflicts, [set(dispute.units) for dispute in again.similar]) == (
+        (),
+        [{again.unit.id, second.unit.id}],
+    )
+
+
+def test_what_was_folded_into_its_twin_does_not_contradict_it(seats):
+    agents = [seats.agent(worktree=worktree) for worktree in ("w1", "w2")]
+    narrow = [agent.remember(FACT, level="worktree", citations=PASSED).unit for agent in agents]
+    for agent, unit in zip(agents, narrow, strict=True):
+        agent.verify(True, tests=[TEST])
+        promoted = seats.orchestrator(worktree=agent.scope.worktree).promote(unit.id)
+        assert promoted.conflicts == ()
+    assert promoted.merged
+    again = agents[1].remember(FACT)
+    assert (again.unit.id, again.conflicts) == (promoted.unit.id, ())
+
+
+# Many values of one thing
+
+
+def ports(seat, count):
+    vouched = {"level": "project", "citations": [Citation.human("alice")]}
+    return [seat.remember(f"The port of the billing service is {8000 + n}", **vouched) for n in range(count)]
+
+
+def test_r5_every_two_of_many_opposing_facts_have_a_conflict(seats):
+    human = seats.human()
+    stored = ports(human, 12)
+    assert [len(answer.conflicts) for answer in stored] == list(range(12))
+    pairs = {frozenset(dispute.units) for dispute in human.conflicts()}
+    assert len(pairs) == 12 * 11 // 2
+
+
+@pytest.mark.parametrize("count", [8, 40])
+def test_r5_when_every_conflict_is_resolved_one_value_is_left(memory, seats, count):
+    human = seats.human()
+    ids = [answer.unit.id for answer in ports(human, count)]
+    while disputes := human.conflicts():
+        winner = ids[-1] if ids[-1] in disputes[0].units else disputes[0].units[0]
+        human.resolve(disputes[0].id, winner=winner, reason="the latest")
+    assert [unit_id for unit_id in ids if human.get(unit_id).live] == ids[-1:]
+    assert memory.rebuild().same
+
+
+def test_r5_a_promotion_tells_the_conflicts_of_its_unit(seats):
+    places = [{"worktree": "w1"}, {"worktree": "w2"}]
+    told = []
+    for place, size in zip(places, (10, 20), strict=True):
+        agent = seats.agent(**place)
+        unit = agent.remember(f"The pool has {size} connections", citations=PASSED).unit
+        agent.verify(True, tests=[TEST])
+        told.append(seats.orchestrator(**place).promote(unit.id))
+    assert told[0].conflicts == ()
+    assert [dispute.id for dispute in told[1].conflicts] == [dispute.id for dispute in seats.human().conflicts()]
+
+
+def test_a_promotion_tells_the_conflict_that_its_unit_brings_along(seats):
+    agent = seats.agent()
+    agent.remember("The pool has 10 connections")
+    contested = agent.remember("The pool has 20 connections", citations=PASSED)
+    agent.verify(True, tests=[TEST])
+    promoted = seats.orchestrator().promote(contested.unit.id)
+    assert promoted.conflicts == contested.conflicts
+
+
+@pytest.mark.parametrize("version", ["1", 1.0, True])
+def test_an_expected_version_is_a_number(seats, version):
+    unit = seats.agent().remember(FACT).unit
+    with pytest.raises(InvalidInput, match="expected_version"):
+        seats.human().reject(unit.id, "no", expected_version=version)

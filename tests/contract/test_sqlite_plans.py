@@ -1,0 +1,82 @@
+"""Each query is answered by an index: only what an operator asks of a whole memory reads all of a table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mnemon import Kind, Scope
+from mnemon.stores.sqlite import SqliteStore
+from mnemon.stores.sqlite.sql import QUERY
+from mnemon.testing import made_unit
+
+OF_EVERYTHING = {
+    "heads": "the audit and the export",
+    "events_containing": "erasure",
+    "units_of_kinds": "kinds that no index is kept for",
+    "counts": "the statistics",
+    "row_units": "the digest",
+    "row_links": "the digest",
+    "row_relations": "the digest",
+    "row_tests": "the digest",
+    "row_uses": "the digest",
+}
+# Where the planner has a choice, what it must begin with.
+BEGINNINGS = {
+    "units_citing": "SEARCH c USING PRIMARY KEY (kind=? AND ref=?)",
+    "units_citing_code": "SEARCH u USING INDEX units_id (id>?)",
+    "ageing_units": "SEARCH units USING INDEX units_kind (kind=?)",
+    "guides_in": "SEARCH units USING INDEX units_guiding",
+    "live_units_in": "SEARCH units USING INDEX units_live",
+    "replaced_in": "SEARCH units USING INDEX units_replaced",
+    "open_links": "SEARCH l USING INDEX links_open",
+}
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore(str(tmp_path / "memory.db"))
+    yield opened
+    opened.close()
+
+
+def plan(store, name):
+    query = QUERY[name]
+    named = set(re.findall(r":(\w+)", query))
+    given = dict.fromkeys(named) if named else [None] * query.count("?")
+    rows = store.read(lambda reader: list(reader._connection.execute(f"EXPLAIN QUERY PLAN {query}", given)))
+    return [detail for _, _, _, detail in rows]
+
+
+def scanned(details):
+    """What is read from end to end, but for arguments and for what the query itself has found."""
+    scans = [detail for detail in details if detail.startswith("SCAN") and "VIRTUAL TABLE" not in detail]
+    return [detail for detail in scans if not detail.startswith(("SCAN (subquery", "SCAN known", "SCAN CONSTANT"))]
+
+
+@pytest.mark.parametrize("name", QUERY)
+def test_only_an_operators_queries_read_a_whole_table(store, name):
+    assert bool(scanned(plan(store, name))) == (name in OF_EVERYTHING), plan(store, name)
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_a_query_begins_with_what_leaves_the_fewest_rows(store, name):
+    assert plan(store, name)[0].startswith(BEGINNINGS[name]), plan(store, name)
+
+
+def test_no_page_of_what_cites_code_looks_at_all_that_does(store):
+    assert not any("LIST SUBQUERY" in detail for detail in plan(store, "units_citing_code"))
+
+
+@pytest.mark.parametrize("kinds", [[], ["episode"], ["skill", "episode"], ["episode", "fact"], ["fact"]])
+def test_units_of_any_kinds_are_found_with_and_without_an_index(store, kinds):
+    made = [made_unit(scope=Scope(project="p"), kind=kind) for kind in (Kind.EPISODE, Kind.SKILL, Kind.FACT) * 2]
+
+    def put(transaction):
+        for unit in made:
+            transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None)
+
+    store.write(put)
+    found = store.read(lambda reader: list(reader.units_of_kinds([Kind(kind) for kind in kinds])))
+    assert found == [unit for unit in made if unit.kind in kinds]
