@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
+import pty
+import re
+import select
+import signal
 import subprocess
 import sys
+import termios
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +23,7 @@ from mnemon.interfaces.cli import main
 
 WHERE = {"project": "shop", "worktree": "main", "task": "T-1"}
 TEST = "tests/test_shop.py::test_retry"
+CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,11 @@ class Cli:
         assert run.exit_code == 0, run
         return run.json
 
+    def begun(self) -> Cli:
+        """With a memory that has nothing in it."""
+        self.ok("init")
+        return self
+
     def process(self, *argv: str, **options) -> subprocess.Popen:
         """The same command in a process of its own."""
         return subprocess.Popen([sys.executable, "-m", "mnemon", *argv], cwd=self.home, **options)
@@ -85,3 +97,53 @@ class Cli:
             seat.verify(True, tests=[TEST])
         with self.seat(f"{writer}:w") as seat:
             return seat.remember(content, level=level, citations=[Citation.test(TEST)]).unit.id
+
+
+def _at_a_terminal():
+    """As a shell starts a command: its own terminal, and Ctrl-C not ignored."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def told(argv, answers, cwd, **environment):
+    """What a terminal shows, in one line, and the exit code, when somebody types these answers."""
+    shown, exit_code = shown_at_terminal(argv, answers, cwd, **environment)
+    return re.sub(r"\s+", " ", shown), exit_code
+
+
+def shown_at_terminal(argv, answers, cwd, **environment):
+    """The same as it is shown. A variable that is None is not set."""
+    main, side = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mnemon", *argv],
+        cwd=cwd,
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        close_fds=True,
+        start_new_session=True,
+        preexec_fn=_at_a_terminal,
+        env={name: item for name, item in (os.environ | environment).items() if item is not None},
+    )
+    os.close(side)
+    waiting, shown, patience = list(answers), b"", 30
+    while True:
+        if not select.select([main], [], [], 1)[0]:
+            patience -= 1
+            if not patience:
+                process.kill()
+            elif not waiting and answers[-1:] == [CTRL_C]:
+                os.write(main, CTRL_C)  # One that comes between a prompt and the wait for its answer is not heard.
+            continue
+        try:
+            chunk = os.read(main, 4096)
+        except OSError:
+            break
+        if not chunk:
+            break
+        shown += chunk
+        if waiting and shown.endswith((b"? ", b": ", b") ", b"] ")):
+            os.write(main, waiting.pop(0))
+            shown += b"\n"
+    os.close(main)
+    return shown.decode().replace("\r\n", "\n"), process.wait(30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -508,6 +510,28 @@ def test_what_was_blocked_is_said_at_every_import_until_a_person_does_it(tmp_pat
         assert new.override is None, "what nothing blocks needs no reason to be done"
 
 
+def test_a_disk_that_is_full_leaves_every_record_as_it_was(seat, tmp_path, monkeypatch):
+    folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb"))
+    import_folder(seat, folder)
+    for one in seat.decisions.active():
+        seat.reject(one.id, "no longer")
+    before = read(folder)
+
+    def no_room(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", no_room)
+        with pytest.raises(mnemon.StoreUnavailable, match="No space left") as caught:
+            adr_bridge.export_folder(seat, folder)
+    assert "0001-a.md" in caught.value.message
+    assert caught.value.hint
+    assert read(folder) == before
+    export_folder(seat, folder)
+    assert read(folder).keys() == before.keys()
+    assert read(folder) != before
+
+
 def test_from_the_command_line_a_person_gives_the_reason_and_export_says_what_it_left(tmp_path, monkeypatch, capsys):
     cli, lead, kim = Cli(tmp_path, monkeypatch, capsys), ("--actor", "orchestrator:lead"), ("--actor", "human:kim")
     folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"))
@@ -820,8 +844,9 @@ def test_trouble_with_folders_is_told(seat, tmp_path):
     with pytest.raises(InvalidInput, match="can't be read"):
         import_folder(seat, str(tmp_path / "nowhere"))
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(InvalidInput, match="can't be"):
-        export_folder(seat, str(tmp_path / "file"))
+    for place in ("file", "file/adr"):
+        with pytest.raises(InvalidInput, match="is no folder"):
+            export_folder(seat, str(tmp_path / place))
 
 
 def test_one_file_that_cannot_be_read_does_not_stop_the_others(seat, folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cli_session import TEST, Cli
+from code_session import git
 
 POOL = "TimeoutError: QueuePool limit of size 5 reached, timeout 30.00"
 
@@ -77,6 +78,22 @@ def test_the_janitor_says_what_it_did(cli):
     cli.repository(src__a_py="def f(x):\n    return x\n")
     assert cli.ok("janitor")["revived"] == 1
     assert len(cli.ok("recall", "what does f give back")["items"]) == 1
+
+
+def test_a_recall_on_another_branch_takes_nothing_away(cli):
+    cli.repository()
+    git(cli.home, "checkout", "-qb", "feature")
+    cli.repository(refund_py="def refund(order):\n    return order\n")
+    cited = ("--cite", "symbol:refund.py::refund", "--cite", "test:t1")
+    cli.ok("remember", "refund gives the full amount back", *cited, "--level", "worktree")
+    cli.ok("verify", "--passed", "--test", "t1")
+    git(cli.home, "checkout", "-q", "main")
+    for _ in range(2):
+        (held,) = cli.ok("recall", "refund amount")["withheld"]
+        assert held["reason"] == "stale: refund.py is not there"
+    assert cli.ok("janitor")["archived"] == 0
+    git(cli.home, "checkout", "-q", "feature")
+    assert len(cli.ok("recall", "refund amount")["items"]) == 1
 
 
 def test_recall_looks_back_at_a_commit(cli):

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
 import re
-import select
 import shlex
-import signal
 import subprocess
 import sys
-import termios
 
 import pytest
-from cli_session import Cli
+from cli_session import CTRL_C, CTRL_D, Cli, told
 
 WHY = ("--type", "risk", "--reason", "one file is less to lose")
-CTRL_C, CTRL_D = b"\x03", b"\x04"
 LEAD = ("--actor", "orchestrator:lead")
 
 
@@ -36,7 +29,7 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert first["reason"] == {"type": "risk", "summary": "one file is less to lose", "tradeoff": "one machine"}
     second = decided(cli, "Use SQLite in WAL mode", "--revises", first["id"])
     assert (second["version"], second["root_id"]) == (2, first["id"])
-    assert [one["text"] for one in cli.ok("decisions", "--domain", "coding")] == ["Use SQLite in WAL mode"]
+    assert [one["text"] for one in cli.ok("decisions", "--domain", "coding")["decisions"]] == ["Use SQLite in WAL mode"]
     assert [one["version"] for one in cli.ok("decisions", "history", second["id"])] == [1, 2]
     shown = cli("decisions", "show", first["id"]).out
     assert "superseded by " + second["id"] in shown
@@ -51,7 +44,7 @@ def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
     run = cli(*argv, "--dry-run")
     assert run.exit_code == 1
     assert "guardian: BLOCK" in run.out
-    assert cli.ok("decisions")[0]["text"] == "No server"
+    assert cli.ok("decisions")["decisions"][0]["text"] == "No server"
     refused = cli(*argv, *LEAD)
     assert refused.exit_code == 1
     assert "The guardian blocks it" in refused.err
@@ -79,7 +72,7 @@ def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
     ],
 )
 def test_wrong_use_is_told(cli, argv, message):
-    run = cli(*argv)
+    run = cli.begun()(*argv)
     assert run.exit_code == 2
     assert message in run.err
     assert "\nhint: " in run.err
@@ -128,50 +121,6 @@ def test_what_to_know_first_is_loaded_in_order_and_broken_anchors_are_listed(cli
     assert len(cli.ok("decisions", "relations", normal["id"])) == 0
 
 
-def _at_a_terminal():
-    """As a shell starts a command: its own terminal, and Ctrl-C not ignored."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def told(argv, answers, cwd, **environment):
-    """What a terminal shows, and the exit code, when somebody types these answers."""
-    main, side = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mnemon", *argv],
-        cwd=cwd,
-        stdin=side,
-        stdout=side,
-        stderr=side,
-        close_fds=True,
-        start_new_session=True,
-        preexec_fn=_at_a_terminal,
-        env=os.environ | environment,
-    )
-    os.close(side)
-    waiting, shown, patience = list(answers), b"", 30
-    while True:
-        if not select.select([main], [], [], 1)[0]:
-            patience -= 1
-            if not patience:
-                process.kill()
-            elif not waiting and answers[-1:] == [CTRL_C]:
-                os.write(main, CTRL_C)  # One that comes between a prompt and the wait for its answer is not heard.
-            continue
-        try:
-            chunk = os.read(main, 4096)
-        except OSError:
-            break
-        if not chunk:
-            break
-        shown += chunk
-        if waiting and shown.endswith((b"? ", b": ", b") ", b"] ")):
-            os.write(main, waiting.pop(0))
-            shown += b"\n"
-    os.close(main)
-    return re.sub(r"\s+", " ", shown.decode()), process.wait(30)
-
-
 def test_on_a_terminal_what_is_missing_is_asked_for(cli):
     answers = [b"Use SQLite\n", b"risk\n", b"one file\n", b"the bench says so\n", b"y\n"]
     text, exit_code = told(["decide", *LEAD], answers, cli.home)
@@ -179,7 +128,7 @@ def test_on_a_terminal_what_is_missing_is_asked_for(cli):
     assert "guardian: ALLOW" in text
     assert "Commit it? [y/N]" in text
     assert "version 1, in force" in text
-    assert cli.ok("decisions")[0]["text"] == "Use SQLite"
+    assert cli.ok("decisions")["decisions"][0]["text"] == "Use SQLite"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +139,7 @@ def test_on_a_terminal_nothing_is_stored_until_somebody_says_yes(cli, given, las
     decided(cli, "so that the memory is there")
     before = cli.ok("stats")["events"]
     text, exit_code = told(["decide", *LEAD], [*answers, last], cli.home)
-    assert exit_code == 1
+    assert exit_code == (130 if last == CTRL_C else 1)
     assert "Nothing was committed. To go on from here: mnemon decide --actor orchestrator:lead" in text
     kept = "--type risk --reason 'one file' --snapshot 'a snapshot nobody wants' 'Use SQLite'"
     assert text.rstrip().endswith(kept if given == 4 else "'Use SQLite'")
@@ -204,7 +153,7 @@ def test_what_was_typed_makes_a_command_line_that_does_it(cli):
     line = shlex.split(text[text.index("go on from here: ") :])[4:]
     assert line[0] == "mnemon"
     assert cli(*line[1:]).exit_code == 0
-    (made,) = cli.ok("decisions")
+    (made,) = cli.ok("decisions")["decisions"]
     assert (made["text"], made["reason"]["summary"]) == ("-x 'y'", "--so")
 
 
@@ -236,17 +185,24 @@ def test_on_a_terminal_a_person_is_asked_why_and_may_say_so(cli):
     text, exit_code = told(argv, [*answers, b"\n"], cli.home)
     assert (exit_code, "Nothing was committed. To go on from here" in text) == (1, True)
     assert text.index("guardian: BLOCK") < text.index("What is decided?") < text.index("Why commit it all the same?")
-    assert cli.ok("decisions")[0]["text"] == "No server"
+    assert cli.ok("decisions")["decisions"][0]["text"] == "No server"
     text, exit_code = told(argv, [*answers, b"the board said so\n"], cli.home)
     assert (exit_code, "Commit it?" in text) == (0, False)
-    assert cli.ok("decisions")[0]["override"] == "the board said so"
+    assert cli.ok("decisions")["decisions"][0]["override"] == "the board said so"
 
 
 def test_what_goes_wrong_after_the_questions_loses_no_answer(cli):
-    text, exit_code = told(["decide", *LEAD], [b"Use SQLite\n", b"whim\n", b"one file\n", b"seen\n"], cli.home)
+    text, exit_code = told(["decide", *LEAD], [b"Use SQLite\n", b"risk\n", b"one file\n", b"\n"], cli.home)
     assert exit_code == 2
-    assert "--type whim --reason 'one file' --snapshot seen 'Use SQLite'" in text
-    assert "no type of reason" in text
+    assert "--type risk --reason 'one file' 'Use SQLite'" in text
+    assert "A snapshot is empty" in text
+
+
+def test_a_wrong_type_is_asked_for_again_at_once(cli):
+    answers = [b"Use SQLite\n", b"banana\n", b"\n", b"risk\n", b"one file\n", b"seen\n", b"y\n"]
+    text, exit_code = told(["decide", *LEAD], answers, cli.home)
+    assert exit_code == 0, text
+    assert text.index("'banana' is none of these. Why? One of") < text.index("In a sentence:")
 
 
 def test_below_project_scope_an_agent_drops_what_binds_with_a_reason(cli):
@@ -363,5 +319,5 @@ def test_a_reader_that_left_is_no_traceback(cli):
 def test_a_narrow_terminal_gets_each_row_below_itself(cli):
     made = decided(cli, "Use SQLite for everything that is stored")
     text, _ = told(["decisions"], [], cli.home, COLUMNS="40")
-    assert f"{made['id']} normal global 1 " in text
+    assert f"{made['id']} normal global version 1 " in text
     assert '"Use SQLite for everything that is stored"' in text

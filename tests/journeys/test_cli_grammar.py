@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def test_every_example_is_valid_grammar(command):
     examples = command_named(command).examples
     assert 1 <= len(examples) <= 3
     for example in examples:
-        typed = example.rpartition("| ")[2].partition(" < ")[0]
+        (typed,) = re.findall(r"mnemon [^<|]+", example)
         program, *argv = shlex.split(typed)
         name, rest = split(argv)
         assert (program, name) == ("mnemon", command)
@@ -187,6 +188,7 @@ def test_a_hook_loads_nothing_that_it_does_not_need(cli, command, argv):
         f"main({[command, *argv]!r})\n"
         "print(*sorted(set(sys.modules) - known))"
     )
+    cli.begun()
     done = subprocess.run([sys.executable, "-c", probe], cwd=cli.home, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not loaded & {"rich", "dataclasses", "typing", "pathlib", "subprocess", "shutil", "asyncio"}

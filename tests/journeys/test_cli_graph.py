@@ -121,7 +121,7 @@ def test_the_session_of_the_environment_is_the_one_meant(cli):
 
 @pytest.mark.parametrize("act", [["ask", "x"], ["answer", "abcd", "--text", "x"], ["feedback", "abcd", "up"], ["end"]])
 def test_what_belongs_to_a_session_needs_one(cli, act):
-    run = cli("graph", *act)
+    run = cli.begun()("graph", *act)
     assert run.exit_code == 2
     assert "--session" in run.err
     assert "MNEMON_SESSION" in run.err
@@ -248,7 +248,7 @@ def test_the_colder_questions_are_counted(cli):
 
 @pytest.mark.parametrize("where", [[], ["--session", "s-1"]])
 def test_an_empty_graph_says_how_to_begin(cli, where):
-    run = cli("graph", *where)
+    run = cli.begun()("graph", *where)
     assert run.exit_code == 0
     assert "mnemon graph ask" in run.out
     assert cli.ok("graph", *where)["nodes"] == []
@@ -256,7 +256,7 @@ def test_an_empty_graph_says_how_to_begin(cli, where):
 
 
 def test_looking_at_a_session_does_not_begin_it(cli):
-    cli.ok("graph", "--session", "s-1")
+    cli.begun().ok("graph", "--session", "s-1")
     cli.ok("graph", "search", QUESTION, "--session", "s-1")
     assert cli("graph", "end", "--session", "s-1").exit_code == 2
     assert "No session is under way" in cli("graph", "sessions").out

@@ -92,7 +92,7 @@ def test_wrong_use_ends_with_2_and_a_hint_in_words_and_in_json(cli, argv):
 
 
 def test_what_exists_is_not_overwritten(cli):
-    cli.ok("export", "copy")
+    cli.begun().ok("export", "copy")
     for command in ("export", "backup"):
         assert cli(command, "copy").exit_code == 2
 
@@ -103,7 +103,7 @@ def test_a_near_miss_is_named(cli):
 
 @pytest.mark.parametrize("argv", [["log", "thought", "-"], ["log", "thought"], ["remember", "-"]])
 def test_bytes_that_are_not_utf_8_are_refused_and_nothing_is_stored(cli, argv):
-    process = cli.process(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = cli.begun().process(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, err = process.communicate(b"caf\xe9 \xff")
     assert (process.returncode, out) == (2, b"")
     assert b"not valid UTF-8 at byte 3" in err
@@ -162,11 +162,11 @@ def test_the_doctor_says_what_to_do_about_a_store_that_cannot_be_opened(cli, tro
 
 def test_the_doctor_finds_a_healthy_memory_healthy(cli):
     pytest.importorskip("mnemon.doctor")
-    assert all(finding["ok"] for finding in cli.ok("doctor"))
+    assert all(finding["ok"] for finding in cli.begun().ok("doctor"))
 
 
 def test_the_doctor_and_the_policy_name_a_broken_setting(cli):
-    (cli.home / "mnemon.toml").write_text("colour = 'red'\n")
+    (cli.begun().home / "mnemon.toml").write_text("colour = 'red'\n")
     assert "colour" in cli("doctor").out
     assert cli("policy").exit_code == 2
 
@@ -195,7 +195,7 @@ def test_a_bug_is_not_taken_for_a_refusal(cli):
     def broken(self):
         raise ZeroDivisionError("a bug")
 
-    cli.monkeypatch.setattr(Memory, "stats", broken)
+    cli.begun().monkeypatch.setattr(Memory, "stats", broken)
     run = cli("stats")
     assert (run.exit_code, run.out) == (70, "")
     assert "ZeroDivisionError" in run.err
@@ -240,7 +240,7 @@ def test_ctrl_c_ends_with_130_and_a_plain_sentence(cli):
     def interrupted(self, progress=None):
         raise KeyboardInterrupt
 
-    cli.monkeypatch.setattr(Memory, "audit", interrupted)
+    cli.begun().monkeypatch.setattr(Memory, "audit", interrupted)
     run = cli("audit")
     assert (run.exit_code, run.out) == (130, "")
     assert run.err.startswith("mnemon: Interrupted.")

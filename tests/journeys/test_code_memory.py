@@ -67,6 +67,49 @@ def test_another_signature_is_another_function_and_another_body_is_not(memory, r
     assert "is now" in found.withheld[0].reason
 
 
+@pytest.mark.parametrize("now", ["VALUE = 5\n", "VALUE = int(given)\n"])
+def test_another_value_is_another_constant(memory, repo, now):
+    unit = known(memory, repo, "There is one", Citation.symbol("src/other.py", "VALUE"))
+    seat = seat_at(memory, repo)
+    commit(repo, "comment", src__other_py="# A comment.\nVALUE = 1  # one\n")
+    assert len(seat.recall("there is one").items) == 1
+    commit(repo, "value", src__other_py=now)
+    found = seat.recall("there is one")
+    assert not found.items
+    told = now.partition(" = ")[2].strip() if now[8].isdigit() else "…"
+    assert found.withheld[0].reason == f"stale: src/other.py: VALUE = 1 is now {told}"
+    for sweep in memory._sweeps:
+        sweep.join()
+    assert seat.get(unit.id).status == "archived"
+
+
+@pytest.mark.parametrize(("text", "holds"), [("VALUE in src/other.py is 1", False), ("`VALUE` of src/other.py", True)])
+def test_a_text_that_names_a_constant_rests_on_its_value_if_it_says_it(memory, repo, text, holds):
+    seat = seat_at(memory, repo)
+    text = text.replace("VALUE in", "`VALUE` in")
+    unit = seat.remember(f"{text} here").unit
+    assert [str(item) for item in unit.citations] == ["symbol:src/other.py::VALUE"]
+    commit(repo, "value", src__other_py="VALUE = 5\n")
+    assert bool(seat.recall("value here").items) is holds
+
+
+def test_a_constants_secret_is_not_kept(memory, repo):
+    secret = "hunter2-hunter2-hunter2"
+    commit(repo, "secret", src__other_py=f"PASSWORD = '{secret}'\n")
+    unit = known(memory, repo, "A password is in the source", Citation.symbol("src/other.py", "PASSWORD"))
+    assert all(secret not in str(item.detail) for item in unit.citations)
+    commit(repo, "another", src__other_py="PASSWORD = 'correct-horse-battery'\n")
+    assert len(seat_at(memory, repo).recall("password source").items) == 1
+
+
+def test_what_was_cited_before_values_were_kept_still_holds(memory, repo, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("mnemon.code.tree._kept_value", lambda _: "")
+        known(memory, repo, "There is one", Citation.symbol("src/other.py", "VALUE"))
+    commit(repo, "value", src__other_py="VALUE = 5\n")
+    assert len(seat_at(memory, repo).recall("there is one").items) == 1
+
+
 def test_cited_lines_may_move_but_not_change(memory, repo):
     known(memory, repo, "login compares plainly", Citation.file("src/auth.py", (1, 3)))
     seat = seat_at(memory, repo)
@@ -77,14 +120,16 @@ def test_cited_lines_may_move_but_not_change(memory, repo):
     assert not seat.recall("login compares").items
 
 
-def test_a_renamed_file_is_followed_and_the_item_says_so(memory, repo):
+def test_a_renamed_file_is_followed_and_the_item_says_so(memory, repo, monkeypatch):
     unit = known(memory, repo, "login lives in auth", Citation.symbol("src/auth.py", "login"))
     git(repo, "mv", "src/auth.py", "src/session.py")
     git(repo, "commit", "-qm", "move")
     seat = seat_at(memory, repo)
-    (item,) = seat.recall("where does login live").items
-    assert item.notes == ("src/auth.py is now src/session.py.",)
-    assert "src/auth.py is now src/session.py." in seat.context("where does login live").text
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "_sweep", lambda *_: None)  # Once it ran, there is nothing to say.
+        (item,) = seat.recall("where does login live").items
+        assert item.notes == ("src/auth.py is now src/session.py.",)
+        assert "src/auth.py is now src/session.py." in seat.context("where does login live").text
     swept = memory.janitor(seat)
     assert (swept.archived, swept.revived) == (0, 0)
     cited = [str(citation) for citation in seat.get(unit.id).citations]
@@ -273,6 +318,45 @@ def test_after_a_rebase_time_decides_and_the_item_says_so(memory, repo):
     (item,) = seat_at(memory, repo).recall("checkout retries").items
     assert item.unit.content == "Checkout retries five times"
     assert "its time decides" in item.notes[0]
+
+
+def amended(repo):
+    git(repo, "commit", "-q", "--amend", "-m", "said better")
+
+
+def rebased(repo):
+    git(repo, "checkout", "-q", "main")
+    commit(repo, "meanwhile", src__third_py="X = 1\n")
+    git(repo, "checkout", "-q", "feature")
+    git(repo, "rebase", "-q", "main")
+
+
+def squashed(repo):
+    git(repo, "checkout", "-q", "main")
+    git(repo, "merge", "-q", "--squash", "feature")
+    git(repo, "commit", "-qm", "squashed")
+    git(repo, "branch", "-qD", "feature")
+
+
+@pytest.mark.parametrize("rewritten", [amended, rebased, squashed])
+def test_the_new_truth_holds_as_soon_as_its_commit_is_rewritten(memory, repo, rewritten):
+    old = known(memory, repo, "Checkout retries three times")
+    git(repo, "checkout", "-qb", "feature")
+    commit(repo, "five", src__other_py="VALUE = 5\n")
+    new = known(memory, repo, "Checkout retries five times")
+    person(memory, repo).supersede(new.id, old.id, "raised")
+    seat = seat_at(memory, repo)
+    git(repo, "checkout", "-q", "main")
+    assert contents(seat.recall("checkout retries")) == ["Checkout retries three times"]
+    git(repo, "checkout", "-q", "feature")
+    rewritten(repo)
+    found = seat.recall("checkout retries")
+    assert contents(found) == ["Checkout retries five times"]
+    assert "is on no branch of this repository (any more), so its time decides" in found.items[0].notes[0]
+    assert "its time decides" in seat.explain(new.id).here[0]
+    assert [held.reason for held in found.withheld] == [f"superseded by {new.id}"]
+    git(repo, "branch", "kept", seat.get(new.id).valid_from_commit)
+    assert contents(seat.recall("checkout retries")) == ["Checkout retries three times"], "a branch has it again"
 
 
 def test_looking_back_at_a_commit(memory, repo):

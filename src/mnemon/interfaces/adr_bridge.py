@@ -8,7 +8,8 @@ from mnemon.decisions.adr import is_name_of_record, read_adr, record_in
 from mnemon.decisions.adr_book import AdrFile, Book, tags_for
 from mnemon.decisions.adr_export import folder_of
 from mnemon.decisions.adr_import import Decide, End, import_plan
-from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemon.errors import Conflict, InvalidInput, NotAllowed, NotFound, StoreUnavailable
+from mnemon.files import write_whole
 from mnemon.model.scope import Level
 from mnemon.model.value import replace, value
 from mnemon.model.verdict import Verdict
@@ -202,27 +203,47 @@ class _Import:
 def export_folder(seat: Seat, folder: str, form: str = "") -> list[AdrOutcome]:
     """Write every decision that this seat sees as a record; what was imported keeps its text, but for its status.
 
-    A file that somebody changed since is left as it is.
+    A file that somebody changed since is left as it is. Each file is written whole or stays as it was.
     """
     book = Book(_units(seat, "evidence"), _units(seat, "decision"))
-    try:
-        os.makedirs(folder, exist_ok=True)
-        there = {name: _as_it_is(folder, name) for name in _names_in(folder) if _may_be_record(folder, name)}
-        sheets = folder_of(book, _relations(seat, book), form, there)
-        for sheet in sheets:
-            if not sheet.is_other:
-                with open(os.path.join(folder, sheet.name), "wb") as file:
-                    file.write(sheet.text.encode())
-    except OSError as error:
-        raise InvalidInput(f"{folder!r} can't be written: {error.strerror}.", hint="Choose another folder.") from None
+    there = _as_they_are(folder)
+    sheets = folder_of(book, _relations(seat, book), form, there)
+    for sheet in sheets:
+        if not sheet.is_other:
+            _write(os.path.join(folder, sheet.name), sheet.text)
     left = "left as it is: it was changed there since; import it first"
     return [AdrOutcome(one.name, one.decision, left if one.is_other else "written") for one in sheets]
+
+
+def _as_they_are(folder: str) -> dict[str, AdrFile]:
+    """The records of the folder that is exported to, which is made if it is not there."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        return {name: _as_it_is(folder, name) for name in sorted(os.listdir(folder)) if _may_be_record(folder, name)}
+    except (FileExistsError, NotADirectoryError):
+        raise InvalidInput(f"{folder!r} is no folder.", hint="Name a folder to write the records to.") from None
+    except OSError as error:
+        raise _unwritable(folder, error) from None
 
 
 def _as_it_is(folder: str, name: str) -> AdrFile:
     with open(os.path.join(folder, name), encoding="utf-8", errors="replace", newline="") as file:
         text = file.read()
     return AdrFile(name=name, text=text, record=read_adr(text, name))
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: str, error: OSError) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{path!r} can't be written: {error.strerror}.",
+        hint="Check the disk and the folder's rights, then export again; no file was left half written.",
+    )
 
 
 def _relations(seat: Seat, book: Book) -> Iterator[Relation]:

@@ -66,7 +66,7 @@ def _run(given: list[str], printer: _Printer) -> int:
     if name is None:
         return _without_command(rest)
     command = grammar.command_named(name)
-    call = Call(grammar.parser_for(name, command).parse_args(rest))
+    call = Call(grammar.parser_for(name, command).parse_args(rest), begins_memory=command.begins_memory)
     try:
         answer = command.run(call)
         printer.answered(answer)
@@ -99,8 +99,12 @@ class _Printer:
 
     def answered(self, answer: Answer) -> None:
         text = json_text(answer.data) if self._as_json else answer.text()
+        aside = answer.aside() if answer.aside is not None and not self._as_json else ""
         self._answered = True
-        _written(text, answer.exit_code)
+        if text:
+            _written(text, answer.exit_code)
+        if aside:
+            print(aside, file=sys.stderr)
 
     def failed(self, error: BaseException) -> int:
         exit_code = next(code for kind, code in EXIT_CODE_OF.items() if isinstance(error, kind))
@@ -116,7 +120,9 @@ class _Printer:
 
 def _words(error: BaseException) -> tuple[str, str]:
     if isinstance(error, MnemonError):
-        return error.message, error.hint
+        from mnemon.interfaces.hints import for_command_line
+
+        return error.message, for_command_line(error.hint)
     if isinstance(error, OSError):
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror or error}.", "Check the path and its rights."

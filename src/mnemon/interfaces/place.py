@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from mnemon.code.home import home_of
-from mnemon.errors import InvalidInput
+from mnemon.code.home import FOLDER, home_of
+from mnemon.errors import InvalidInput, NotFound
 from mnemon.model.actor import Actor
 from mnemon.model.scope import Scope
 from mnemon.model.value import replace
@@ -31,7 +31,7 @@ def home_for(options: Namespace) -> Home:
     """Where this is: the repository around --root or the current folder; without one, --store's folder names it."""
     store = setting(options, "store")
     here = home_of(_folder_here(options))
-    if store is None or store == ":memory:" or ":/" in store:
+    if store is None or not _is_folder(store):
         return here
     folder = os.path.abspath(store)
     return replace(here if options.root or here.worktree else home_of(folder), folder=folder)
@@ -46,6 +46,33 @@ def _folder_here(options: Namespace) -> str:
         return os.getcwd()
     except FileNotFoundError:
         raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
+
+
+def _is_folder(store: str) -> bool:
+    return store != ":memory:" and ":/" not in store
+
+
+def absent(options: Namespace, home: Home) -> NotFound | None:
+    """That there is no memory, if so: what only reads makes none."""
+    store = setting(options, "store")
+    if store is not None and not _is_folder(store):
+        return None
+    try:
+        os.stat(os.path.join(home.folder, FOLDER, "memory.db"))
+    except FileNotFoundError:
+        return NotFound(
+            f"There is no memory in {home.folder}.", hint="mnemon init makes one; so does the first mnemon log."
+        )
+    except OSError:
+        pass  # It is there, or something else is: opening says what.
+    return None
+
+
+def opened_empty(home: Home) -> Memory:
+    """A memory with nothing in it, and nothing on disk, that is set up like the one that could be here."""
+    from mnemon.config import load
+
+    return open_memory(":memory:", config=load(home.folder))
 
 
 def opened(options: Namespace, home: Home) -> Memory:
@@ -66,8 +93,21 @@ def actor_for(options: Namespace) -> Actor:
     if named is not None:
         return Actor.parse(named)
     if at_terminal(sys.stdin) and at_terminal(sys.stdout):
-        return Actor.human(os.environ.get("USER") or os.environ.get("LOGNAME") or "unknown")
+        return Actor.human(_login())
     return Actor.agent("cli")
+
+
+def _login() -> str:
+    """The name of whoever is logged in; in a container nothing but the user's number may tell it."""
+    named = os.environ.get("USER") or os.environ.get("LOGNAME")
+    if named:
+        return named
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid-{os.getuid()}"
 
 
 def at_terminal(stream: object) -> bool:

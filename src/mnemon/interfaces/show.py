@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _SHOWN_CHARS = 96
 _LAST_COLUMN_MIN = 12
 # An id that is cut can't be copied.
-_NEVER_CUT = frozenset({"id", "unit", "conflict", "proposal"})
+_NEVER_CUT = frozenset({"id", "to", "leads to", "session"})
+_INDENT = "  "
 # What is remembered was written by others: it must not move the cursor, recolour the screen or turn the text around.
 _CONTROLS = dict.fromkeys(
     (*(code for code in range(0xA0) if not 0x20 <= code < 0x7F), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"
@@ -81,17 +82,20 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]], empty: str) 
 
 
 def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    before_last = [max(map(len, column)) + 2 for column in zip(headers, *cells, strict=True)][:-1]
-    if console.width - sum(before_last) < _LAST_COLUMN_MIN:
+    *before_last, last = [max(map(cell_len, column)) for column in zip(headers, *cells, strict=True)]
+    room = console.width - sum(width + 2 for width in before_last)
+    if room < (last if headers[-1] in _NEVER_CUT else _LAST_COLUMN_MIN):
         return "\n".join(_stacked(headers, row) for row in cells)
     drawn = Table(box=None, header_style="bold underline", pad_edge=False, padding=(0, 2, 0, 0))
-    for header in headers:
-        drawn.add_column(header, no_wrap=header in _NEVER_CUT, overflow="fold")
+    for header in headers[:-1]:
+        drawn.add_column(header, no_wrap=True)
+    drawn.add_column(headers[-1], overflow="fold")
     for row in cells:
         drawn.add_row(*map(Text, row))
     with console.capture() as capture:
@@ -100,10 +104,29 @@ def _drawn(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
 
 
 def _stacked(headers: Sequence[str], row: Sequence[str]) -> str:
-    """One row below itself, where a terminal is too narrow for its columns."""
-    whole = [cell for header, cell in zip(headers, row, strict=True) if header in _NEVER_CUT]
-    short_ones = [cell for header, cell in zip(headers[:-1], row, strict=False) if header not in _NEVER_CUT and cell]
-    return "\n  ".join(part for part in (*whole, "  ".join(short_ones), row[-1]) if part)
+    """One row below itself, where a terminal is too narrow for its columns: its id, what is short, and the rest."""
+    *before, last = zip(headers, row, strict=True)
+    ids = [cell for header, cell in before if header in _NEVER_CUT]
+    # A bare number says nothing without its head.
+    short_ones = "  ".join(
+        f"{header} {cell}" if cell.isdigit() else cell for header, cell in before if header not in _NEVER_CUT and cell
+    )
+    whole, below = (ids[:1], [*ids[1:], short_ones]) if ids else ([short_ones], [])
+    lines = [*whole, *(f"{_INDENT}{part}" for part in below if part)]
+    rest = f"{_INDENT}{last[1]}" if last[0] in _NEVER_CUT else wrapped(last[1])
+    return "\n".join([*lines, rest] if last[1] else lines)
+
+
+def wrapped(text: str, indent: str = _INDENT) -> str:
+    """A text below something else: on a terminal in lines that fit it, all of them indented."""
+    if not at_terminal(sys.stdout):
+        return f"{indent}{text}"
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    lines = Text(text).wrap(console, max(_LAST_COLUMN_MIN, console.width - len(indent)))
+    return "\n".join(f"{indent}{line.plain.rstrip()}" for line in lines)
 
 
 # Staging and the gate
@@ -148,6 +171,7 @@ def refused(given: Refused, actor: Actor | None = None) -> str:
         lines.append(f"  it stays in the log as event {given.receipt.event_id}")
     if actor is not None and actor.kind == "human" and given.rule.startswith("G23"):
         lines.append(f"  a person writes at --level project, with a word of their own: --cite human:{clean(actor.id)}")
+        lines.append("  what an agent found out is its own to say: --actor agent:NAME")
     return "\n".join([*lines, *_redactions(given.receipt)])
 
 
@@ -158,7 +182,7 @@ def outcome(given: Stored | Refused, first: str = "stored", actor: Actor | None 
 
 
 def promotion(given: Promotion) -> str:
-    lines = [f"episode  {given.episode_id}"]
+    lines = [f"episode  {given.episode_id}"] if given.episode_id is not None else []
     if given.skill_id is not None:
         lines.append(f"skill    {given.skill_id}")
     lines += [unit_line(unit, "raised ") for unit in given.units]
@@ -230,19 +254,26 @@ def units(given: Sequence[Unit]) -> str:
 
 
 def disputes(given: Sequence[Dispute], contents: Mapping[str, str], what: str) -> str:
-    rows = [
-        (*(("", "") if place else (dispute.id, dispute.reason)), side, quoted(contents.get(side, "")))
-        for dispute in given
-        for place, side in enumerate(dispute.units)
+    """Each as a paragraph: both sides belong to it, which the rows of a table don't show."""
+    if not given:
+        return f"No open {what}s."
+    told = []
+    for dispute in given:
+        lines = [f"{what}  {dispute.id}", wrapped(f"differs in {clean(dispute.reason)}")]
+        for side in dispute.units:
+            lines += [f"{_INDENT}unit  {side}", wrapped(quoted(contents.get(side, "")), _INDENT * 2)]
+        told.append("\n".join(lines))
+    hints = [
+        "Decide one: mnemon resolve ID --winner UNIT --reason WHY",
+        "If both hold: mnemon resolve ID --both --reason WHY",
     ]
-    listed = table((what, "differs in", "unit", "content"), rows, f"No open {what}s.")
-    if not rows:
-        return listed
-    return f"{listed}\n\nDecide one: mnemon resolve ID --winner UNIT --reason WHY"
+    return "\n\n".join([*told, "\n".join(hints)])
 
 
 def dispute(given: Dispute) -> str:
-    return f"resolved  {given.id}\n  winner  {given.winner}\n  loser   {_other(given, given.winner or '')}"
+    if given.winner is None:
+        return f"resolved  {given.id}\n  both hold  {'  '.join(given.units)}"
+    return f"resolved  {given.id}\n  winner  {given.winner}\n  loser   {_other(given, given.winner)}"
 
 
 def history(given: Sequence[Event]) -> str:
@@ -282,20 +313,23 @@ def found(given: Found, query: str) -> str:
     return "\n".join(lines)
 
 
-def pack(given: Pack, query: str) -> str:
+def about_pack(given: Pack, query: str) -> str:
+    """What is to be said of a context and is no part of it."""
     left = f", {len(given.left_out)} left out" if given.left_out else ""
     units = "1 unit" if len(given.items) == 1 else f"{len(given.items)} units"
-    said = f"{units}, {given.tokens} of {given.budget} tokens{left}"
-    text = clean(given.text) if given.text else f"Nothing found for {quoted(query)} that fits."
-    return "\n".join((text, said, *(f"note: {clean(note)}" for note in given.notes)))
+    found = f"{units}, {given.tokens} of {given.budget} tokens{left}"
+    said = found if given.text else f"Nothing found for {quoted(query)} that fits."
+    return "\n".join((said, *(f"note: {clean(note)}" for note in given.notes)))
 
 
 def _recalled(rank: int, item: Recalled) -> list[str]:
     why = ", ".join(f"{name} {share:.2f}" for name, share in item.why.items())
     one = item.unit
+    # What binds is told: an axis or a lock is not weighed like a fact.
+    binds = f"  {one.attributes.get('strength', '')} {one.kind}" if one.kind == "decision" else ""
     return [
         f"{rank}. {item.label} {short(one.content, 240)}",
-        f"   score {item.score:.2f} ({why})  tier {item.tier}  {one.level}  {age(one.occurred_at)}",
+        f"   score {item.score:.2f} ({why})  tier {item.tier}{binds}  {one.level}  {age(one.occurred_at)}",
         f"   {one.id}",
         *(f"   note: {clean(note)}" for note in item.notes),
     ]

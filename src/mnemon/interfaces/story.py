@@ -49,7 +49,8 @@ def _faded(given: Explanation) -> list[str]:
 
 def _dispute(dispute: Dispute, unit_id: str) -> str:
     other = next(side for side in dispute.units if side != unit_id)
-    state = "open" if dispute.open else f"won by {dispute.winner}"
+    decided = "both hold" if dispute.winner is None else f"won by {dispute.winner}"
+    state = "open" if dispute.open else decided
     return f"{dispute.kind} {other} ({short(dispute.reason)}), {state}: {dispute.id}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemon.errors import NotFound
 from mnemon.interfaces import show
 from mnemon.interfaces.command import Answer, Command, exit_code_of
 from mnemon.interfaces.progress import counted
@@ -22,9 +23,13 @@ def _janitor(call: Call) -> Answer:
         swept = call.memory.janitor(call.seat, progress)
 
     def text() -> str:
-        line = f"checked  {swept.checked:,} units: {swept.archived:,} archived, {swept.revived:,} revived"
-        skipped = f"{swept.skipped:,} can't be judged from here (another project, or a worktree that is gone)"
-        return f"{line}\n{skipped}" if swept.skipped else line
+        done = f"{swept.archived:,} archived, {swept.revived:,} revived, {swept.moved:,} moved"
+        lines = [f"checked  {swept.checked:,} units: {done}"]
+        if swept.moved:
+            lines.append("moved: the file they cite has another name, and they cite it by that now")
+        if swept.skipped:
+            lines.append(f"{swept.skipped:,} can't be judged from here (another project, or a worktree that is gone)")
+        return "\n".join(lines)
 
     return Answer(data=swept, text=text)
 
@@ -35,6 +40,8 @@ def _adopt_arguments(parser: ArgumentParser) -> None:
 
 
 def _adopt(call: Call) -> Answer:
+    if call.options.commit is None:
+        _check_there(call)
     adopted = call.seat.adopt(call.options.name, commit=call.options.commit)
 
     def text() -> str:
@@ -43,6 +50,19 @@ def _adopt(call: Call) -> Answer:
         return "\n".join(lines) or f"Worktree {show.clean(adopted.worktree)} has nothing verified to adopt."
 
     return Answer(data=adopted, text=text, exit_code=exit_code_of(*adopted.refused))
+
+
+def _check_there(call: Call) -> None:
+    """That git knows the worktree: what was merged of one that is gone has to be said."""
+    from mnemon.code.codebase import Codebase
+
+    name, root = call.options.name or call.seat.scope.worktree, call.seat.presence.root
+    known = sorted(Codebase(root).worktrees()) if root is not None else []
+    if name is not None and known and name not in known:
+        raise NotFound(
+            f"There is no worktree {name!r} in this repository.",
+            hint=f"There are: {', '.join(known)}. If it was removed, say what was merged: --commit HASH.",
+        )
 
 
 COMMANDS = {
@@ -58,7 +78,8 @@ COMMANDS = {
     "adopt": Command(
         description=(
             "Take over into the project what a worktree verified, each unit through the gate, once its branch is\n"
-            "merged. Refusals (exit code 1) name their rule."
+            "merged. What the gate refuses names its rule (exit code 1); a worktree that is not there, or is not\n"
+            "merged yet, is wrong use (exit code 2)."
         ),
         examples=(
             "mnemon adopt feat-login --actor orchestrator:lead",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from mnemon.errors import InvalidInput, MnemonError, NotFound
+from mnemon.errors import Conflict, InvalidInput, MnemonError, NotFound
 from mnemon.interfaces import decision_text
-from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
+from mnemon.interfaces.acts import Act, acted
+from mnemon.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command
+from mnemon.interfaces.commands.lifecycle import expects_a_version
 from mnemon.interfaces.given import text_given
 from mnemon.interfaces.place import at_terminal
 from mnemon.interfaces.show import table
@@ -14,36 +16,44 @@ from mnemon.interfaces.show import table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
+    from collections.abc import Collection
 
     from mnemon.decisions import Decisions
     from mnemon.interfaces.adr_bridge import AdrOutcome
     from mnemon.interfaces.command import Call
-    from mnemon.memory import Seat
     from mnemon.model.decision import Decision, DecisionProposal, Impact
 
 _ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
-_TYPES = "consistency, risk, security, performance, ux, maintainability, other"
+_OTHER_ID = "01a1e10a-75aa-7bd1-9bc9-05568e3089dc"
+_TYPES = ("consistency", "risk", "security", "performance", "ux", "maintainability", "other")
+_FORMS = ("nygard", "madr")
+_ANCHORS = "runbook, entrypoint, wiring, config, invariant, gotcha"
 
 
 def _decide_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", metavar="TEXT|-", help="what is decided; - reads standard input")
     parser.add_argument("--reason", metavar="SUMMARY", help="why, in a sentence or two")
-    parser.add_argument("--type", metavar="TYPE", help=f"of reason: {_TYPES}")
+    parser.add_argument("--type", metavar="TYPE", help=f"of reason: {', '.join(_TYPES)}")
     parser.add_argument("--tradeoff", metavar="TEXT", help="what it costs")
     parser.add_argument("--evidence", action="append", default=[], metavar="UNIT", help="it rests on; repeatable")
     parser.add_argument("--snapshot", action="append", default=[], metavar="TEXT", help="new evidence, word for word")
     parser.add_argument("--strength", help="axis, lock or normal (default; a revision keeps its own)")
     parser.add_argument("--domain", help="what it is about (default: global; a revision keeps its own)")
     parser.add_argument("--level", help="project (default), task, worktree or org")
-    parser.add_argument("--revises", metavar="ID", help="the decision of which this is the next version")
+    parser.add_argument(
+        "--revises", metavar="ID", help="the version that you saw and this is to follow; a conflict if it moved on"
+    )
+    expects_a_version(parser, "the decision, if --revises names another one of its versions")
     parser.add_argument("--override", metavar="WHY", help="commit although the guardian blocks it")
     parser.add_argument("--dry-run", action="store_true", help="show the proposal and commit nothing")
     parser.add_argument("--yes", action="store_true", help="commit without asking")
 
 
 class _LeftError(Exception):
-    """Whoever was asked went away."""
+    """Whoever was asked went away: at the end of what they had to say, or by Ctrl-C."""
+
+    def __init__(self, exit_code: int) -> None:
+        self.exit_code = exit_code
 
 
 class _Questions:
@@ -53,9 +63,14 @@ class _Questions:
         self._flags: list[str] = []
         self._text: list[str] = []
 
-    def asked(self, question: str, flag: str = "") -> str:
-        """The answer, kept as the value of an option, or as what is decided if no option is named."""
+    def asked(self, question: str, flag: str = "", one_of: Collection[str] = ()) -> str:
+        """The answer, kept as the value of an option, or as what is decided if no option is named.
+
+        What is none of `one_of` is asked for again at once, not refused after the last question.
+        """
         answer = _answered(question)
+        while one_of and answer not in one_of:
+            answer = _answered(f"{answer!r} is none of these. {question}")
         if answer and flag:
             self._flags += [f"{flag}={answer}"] if answer.startswith("-") else [flag, answer]
         elif answer:
@@ -74,21 +89,27 @@ class _Questions:
 def _answered(question: str) -> str:
     try:
         return input(question).strip()
-    except (EOFError, KeyboardInterrupt):
+    except (EOFError, KeyboardInterrupt) as left:
         print()
-        raise _LeftError from None
+        raise _LeftError(REFUSED if isinstance(left, EOFError) else INTERRUPTED) from None
 
 
 def _decide(call: Call) -> Answer:
-    options, desk = call.options, call.seat.decisions
+    options = call.options
+    if options.expected_version is not None and options.revises is None:
+        raise InvalidInput("--expected-version is of the decision that is revised.", hint="Add --revises ID.")
+    if options.dry_run:
+        call.begins_memory = False
+        call.answer_from_nothing()
+    desk = call.seat.decisions
     if not (at_terminal(sys.stdin) and at_terminal(sys.stdout)) or options.json:
         return _settled(desk, options, _proposed(desk, options, None), None)
     _check_first(desk, options)
     questions = _Questions()
     try:
         return _settled(desk, options, _proposed(desk, options, questions), questions)
-    except _LeftError:
-        return _let_go(None, questions)
+    except _LeftError as left:
+        return _let_go(None, questions, left.exit_code)
     except MnemonError:
         if typed := questions.again():
             print(typed, file=sys.stderr)
@@ -124,15 +145,15 @@ def _settled(desk: Decisions, options: Namespace, proposal: DecisionProposal, qu
     return Answer(data=decided, text=lambda: f"decided\n\n{decision_text.decision(decided)}")
 
 
-def _let_go(proposal: DecisionProposal | None, questions: _Questions) -> Answer:
-    return Answer(data=proposal, text=lambda: f"Nothing was committed.{questions.again()}", exit_code=REFUSED)
+def _let_go(proposal: DecisionProposal | None, questions: _Questions, exit_code: int = REFUSED) -> Answer:
+    return Answer(data=proposal, text=lambda: f"Nothing was committed.{questions.again()}", exit_code=exit_code)
 
 
 def _proposed(desk: Decisions, options: Namespace, questions: _Questions | None) -> DecisionProposal:
     """The proposal that the options, and the answers of whoever sits at the terminal, make."""
     ask = questions.asked if questions is not None else None
     text = ask("What is decided? ") if options.text is None and ask else text_given(options.text)
-    type = options.type or (ask and ask(f"Why? One of {_TYPES}: ", "--type"))
+    type = options.type or (ask and ask(f"Why? One of {', '.join(_TYPES)}: ", "--type", _TYPES))
     reason = options.reason or (ask and ask("In a sentence: ", "--reason"))
     if not type or not reason:
         raise InvalidInput("A decision needs a reason (R12).", hint='--type risk --reason "why, in a sentence"')
@@ -145,7 +166,7 @@ def _proposed(desk: Decisions, options: Namespace, questions: _Questions | None)
 def _proposal(
     desk: Decisions, options: Namespace, text: str, type: str, reason: str, snapshots: list[str]
 ) -> DecisionProposal:
-    return desk.propose(
+    proposal = desk.propose(
         text,
         reason={"type": type, "summary": reason, "tradeoff": options.tradeoff},
         evidence=options.evidence,
@@ -155,6 +176,32 @@ def _proposal(
         level=options.level,
         revises=options.revises,
     )
+    if proposal.base is not None:
+        _refuse_stale(desk, options, proposal.base)
+    return proposal
+
+
+def _refuse_stale(desk: Decisions, options: Namespace, base: Decision) -> None:
+    """Who names a version decides against that one: if another is in force by now, somebody was faster (R5)."""
+    expected = options.expected_version
+    if (base.id == options.revises) if expected is None else (expected == base.version):
+        return
+    seen = expected if expected is not None else _version_of(desk, options.revises)
+    raise Conflict(
+        f"Decision {base.root_id} is at version {base.version}"
+        f"{f', not {seen}' if seen is not None else ''}: {base.id} is in force, by {base.unit.author}.",
+        hint=f"Read it (mnemon decisions show {base.id}), decide anew, and give --revises {base.id}.",
+        expected_version=seen,
+        actual_version=base.version,
+        current=base.unit,
+    )
+
+
+def _version_of(desk: Decisions, decision_id: str) -> int | None:
+    try:
+        return desk.get(decision_id).version
+    except NotFound:
+        return None  # It was erased, or is of another worktree; its root still names what is in force.
 
 
 def _known(desk: Decisions, impact: Impact) -> dict[str, Decision]:
@@ -199,10 +246,10 @@ def _head(desk: Decisions, decision_id: str) -> Decision:
 def _decisions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("act", nargs="?", default="list", metavar="ACT", help=f"{', '.join(_ACTS)} (default: list)")
     parser.add_argument("arguments", nargs="*", metavar="ARG", help="what the act takes")
-    parser.add_argument("--domain", help="what they are about")
-    parser.add_argument("--phase", help="the stage of the work; it changes nothing (D17)")
+    parser.add_argument("--domain", help="list, load, anchor: what they are about")
+    parser.add_argument("--phase", help="load: the stage of the work; it changes nothing (D17)")
     parser.add_argument("--around", metavar="ID", help="load: the decision that is being worked on")
-    parser.add_argument("--limit", type=int, metavar="N", help="how many at most")
+    parser.add_argument("--limit", type=int, metavar="N", help="list, load, broken: how many at most")
     parser.add_argument("--after", metavar="ID", help="list: the last id of the page before")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="evidence: a tag; repeatable")
     parser.add_argument(
@@ -216,22 +263,18 @@ def _decisions_arguments(parser: ArgumentParser) -> None:
 
 
 def _decisions(call: Call) -> Answer:
-    options = call.options
-    if options.act not in _ACTS:
-        raise InvalidInput(f"decisions knows no {options.act!r}.", hint=f"Use one of: {', '.join(_ACTS)}.")
-    names, run = _ACTS[options.act]
-    if len(options.arguments) != len(names):
-        wanted = f"mnemon decisions {options.act} {' '.join(names)}".strip()
-        raise InvalidInput(f"decisions {options.act} takes {len(names)} argument(s).", hint=f"Type: {wanted}")
-    return run(call.seat, options)
+    return acted(call, "decisions", _ACTS, _OPTIONS)
 
 
-def _list(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
+def _list(call: Call) -> Answer:
+    options, desk = call.options, call.seat.decisions
     found = desk.active(
         options.domain or "global", limit=50 if options.limit is None else options.limit, after=options.after
     )
-    return Answer(data=found, text=lambda: decision_text.decisions(found, _elsewhere(desk, options.domain)))
+    others = _elsewhere(desk, options.domain)
+    return Answer(
+        data={"decisions": found, "other_domains": others}, text=lambda: decision_text.decisions(found, others)
+    )
 
 
 def _elsewhere(desk: Decisions, domain: str | None) -> list[str]:
@@ -239,28 +282,29 @@ def _elsewhere(desk: Decisions, domain: str | None) -> list[str]:
     return [] if domain is not None else [each for each in desk.domains() if each != "global"]
 
 
-def _show(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
-    found = desk.get(options.arguments[0])
+def _show(call: Call) -> Answer:
+    found = call.seat.decisions.get(call.options.arguments[0])
     return Answer(data=found, text=lambda: decision_text.decision(found))
 
 
-def _history(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
-    found = desk.history(options.arguments[0])
+def _history(call: Call) -> Answer:
+    found = call.seat.decisions.history(call.options.arguments[0])
     return Answer(data=found, text=lambda: decision_text.history(found))
 
 
-def _load(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
+def _load(call: Call) -> Answer:
+    options, desk = call.options, call.seat.decisions
     limit = 200 if options.limit is None else options.limit
     found = desk.load(options.domain, options.phase, around=options.around, limit=limit)
     return Answer(data=found, text=lambda: decision_text.loaded(found))
 
 
-def _relate(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
+def _relate(call: Call) -> Answer:
+    options = call.options
     source, relation, target = options.arguments
+    if options.override is not None and not options.drop:
+        raise InvalidInput("Relating two decisions overrides nothing.", hint="--override goes with --drop.")
+    desk = call.seat.decisions
     if options.drop:
         desk.unrelate(source, relation, target, override=options.override)
     else:
@@ -269,44 +313,48 @@ def _relate(seat: Seat, options: Namespace) -> Answer:
     return Answer(data=found, text=lambda: decision_text.relations(found))
 
 
-def _relations(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
-    found = desk.relations(options.arguments[0])
+def _relations(call: Call) -> Answer:
+    found = call.seat.decisions.relations(call.options.arguments[0])
     return Answer(data=found, text=lambda: decision_text.relations(found))
 
 
-def _evidence(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
-    unit = desk.add_evidence(text_given(options.arguments[0]), tags=options.tag, level=options.level)
+def _evidence(call: Call) -> Answer:
+    options = call.options
+    text = text_given(options.arguments[0])
+    unit = call.seat.decisions.add_evidence(text, tags=options.tag, level=options.level)
     return Answer(data=unit, text=lambda: f"kept  {unit.id}")
 
 
-def _anchor(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
+def _anchor(call: Call) -> Answer:
+    options = call.options
     hint, target, kind = options.arguments
-    unit = desk.add_anchor(hint, target, kind, domain=options.domain or "global", level=options.level)
+    unit = call.seat.decisions.add_anchor(hint, target, kind, domain=options.domain or "global", level=options.level)
     return Answer(data=unit, text=lambda: f"anchored  {unit.id}")
 
 
-def _broken(seat: Seat, options: Namespace) -> Answer:
-    desk = seat.decisions
-    found = desk.broken_anchors(200 if options.limit is None else options.limit)
+def _broken(call: Call) -> Answer:
+    limit = call.options.limit
+    found = call.seat.decisions.broken_anchors(200 if limit is None else limit)
     return Answer(data=found, text=lambda: decision_text.broken(found))
 
 
-def _import(seat: Seat, options: Namespace) -> Answer:
+def _import(call: Call) -> Answer:
     from mnemon.interfaces import adr_bridge
     from mnemon.interfaces.progress import counted
 
+    folder, why = call.options.arguments[0], call.options.override
     with counted("importing", "records") as progress:
-        outcomes = adr_bridge.import_folder(seat, options.arguments[0], progress, override=options.override)
+        outcomes = adr_bridge.import_folder(call.seat, folder, progress, override=why)
     return _records(outcomes, "There are no decision records there.")
 
 
-def _export(seat: Seat, options: Namespace) -> Answer:
+def _export(call: Call) -> Answer:
     from mnemon.interfaces import adr_bridge
 
-    return _records(adr_bridge.export_folder(seat, options.arguments[0], options.form), "Nothing is decided here.")
+    folder, form = call.options.arguments[0], call.options.form
+    if form and form not in _FORMS:
+        raise InvalidInput(f"There is no form {form!r} of decision records.", hint=f"Use {' or '.join(_FORMS)}.")
+    return _records(adr_bridge.export_folder(call.seat, folder, form), "Nothing is decided here.")
 
 
 def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
@@ -314,19 +362,20 @@ def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
     return Answer(data=outcomes, text=lambda: table(("file", "id", "what"), rows, none))
 
 
-_ACTS: dict[str, tuple[tuple[str, ...], Callable[[Seat, Namespace], Answer]]] = {
-    "list": ((), _list),
-    "show": (("ID",), _show),
-    "history": (("ID",), _history),
-    "load": ((), _load),
-    "relate": (("ID", "RELATION", "ID"), _relate),
-    "relations": (("ID",), _relations),
-    "evidence": (("TEXT",), _evidence),
-    "anchor": (("HINT", "TARGET", "KIND"), _anchor),
-    "broken": ((), _broken),
-    "import": (("FOLDER",), _import),
-    "export": (("FOLDER",), _export),
+_ACTS = {
+    "list": Act(_list, options=("domain", "limit", "after")),
+    "show": Act(_show, ("ID",)),
+    "history": Act(_history, ("ID",)),
+    "load": Act(_load, options=("domain", "phase", "around", "limit")),
+    "relate": Act(_relate, ("ID", "RELATION", "ID"), ("drop", "override")),
+    "relations": Act(_relations, ("ID",)),
+    "evidence": Act(_evidence, ("TEXT",), ("tag", "level"), begins_memory=True),
+    "anchor": Act(_anchor, ("HINT", "TARGET", "KIND"), ("domain", "level")),
+    "broken": Act(_broken, options=("limit",)),
+    "import": Act(_import, ("FOLDER",), ("override",), begins_memory=True),
+    "export": Act(_export, ("FOLDER",), ("form",)),
 }
+_OPTIONS = frozenset(name for act in _ACTS.values() for name in act.options)
 
 COMMANDS = {
     "decide": Command(
@@ -334,26 +383,29 @@ COMMANDS = {
             "Make a decision, or the next version of one (--revises): what, why, and what it rests on. On a terminal\n"
             "what is missing is asked for, and what it would reach is shown before it is committed. Agents propose\n"
             "(--dry-run); an orchestrator or a person commits. What the guardian blocks takes --override and a\n"
-            "person, or below project scope whoever may write there."
+            "person, or below project scope whoever may write there. If another version than the one that --revises\n"
+            "names is in force meanwhile, it is a conflict (exit code 1)."
         ),
         examples=(
-            'mnemon decide "Retry at most thrice" --type risk --reason "it hammers the bank" --snapshot "incident 12"',
-            f'mnemon decide "Retry five times" --revises {_ID} --type ux --reason "new bank" --evidence {_ID}',
+            'mnemon decide "Retry thrice" --type risk --reason "it is slow" --snapshot "incident 12" --actor human:ada',
+            f'mnemon decide "Retry 5 times" --revises {_ID} --type ux --reason "new bank" --evidence {_ID}',
             "mnemon decide",
         ),
         arguments=_decide_arguments,
         run=_decide,
+        begins_memory=True,
     ),
     "decisions": Command(
         description=(
             "What is in force, the firmest first. Also: show ID, history ID, load (what to know first in a domain, in\n"
             "order), relate ID RELATION ID (DEPENDS_ON, CONSTRAINS, VALIDATES, SUPERSEDES, REFINES), relations ID,\n"
-            "evidence TEXT, anchor HINT TARGET KIND, broken (anchors that lead nowhere), import FOLDER and\n"
-            "export FOLDER (Markdown decision records in the forms of Nygard and MADR)."
+            "evidence TEXT, anchor HINT TARGET KIND (a hint that leads to a decision or an evidence; its kind is\n"
+            f"{_ANCHORS}), broken (anchors that lead nowhere), import FOLDER\n"
+            "and export FOLDER (Markdown decision records in the forms of Nygard and MADR)."
         ),
         examples=(
             "mnemon decisions load --domain coding",
-            f"mnemon decisions relate {_ID} DEPENDS_ON {_ID}",
+            f"mnemon decisions relate {_ID} DEPENDS_ON {_OTHER_ID} --actor human:ada",
             "mnemon decisions import docs/adr --actor orchestrator:lead",
         ),
         arguments=_decisions_arguments,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 
 from mnemon.interfaces.command import DONE, REFUSED, Answer, Command
 
@@ -37,20 +39,32 @@ def _demo(call: Call) -> Answer:
 
 
 def _next_steps(told: Told) -> str:
+    mnemon = _as_typed()
     if told.folder is None:
-        steps = (
-            "mnemon demo --keep shop-demo   keep the memory and look around in it",
-            "mnemon init                    a memory for the repository you are in",
-            "mnemon --help                  everything else",
+        steps: tuple[str, ...] = (
+            f"{mnemon} demo --keep shop-demo   # keep the memory and look around in it",
+            f"{mnemon} init                    # a memory for the repository you are in",
+            f"{mnemon} --help                  # everything else",
         )
     else:
         there = f"--store {shlex.quote(told.folder)}"
         steps = (
-            f"mnemon units {there}",
-            f"mnemon explain {told.unit_id} {there}",
-            f'mnemon recall "what happens when a payment times out?" {there}',
+            f"{mnemon} units {there}",
+            f"{mnemon} explain {told.unit_id} {there}",
+            f'{mnemon} recall "what happens when a payment times out?" {there}',
         )
     return "\n".join(["try next", *(f"  {step}" for step in steps)])
+
+
+def _as_typed() -> str:
+    """How to call this from where one is: `make demo` runs it from an environment that the shell does not know."""
+    from shutil import which
+
+    beside = os.path.join(os.path.dirname(sys.executable), "mnemon")
+    if which("mnemon") or not os.path.exists(beside):
+        return "mnemon"
+    below = os.path.relpath(beside)
+    return shlex.quote(beside if below.startswith("..") else below)
 
 
 COMMANDS = {

@@ -59,15 +59,17 @@ COMMANDS = {
     "verify": Command(
         description=(
             "Report how a task's verification went. On success the gate judges what it staged: what cites a passed\n"
-            "test is raised, the rest is kept down and the rule that keeps it is named. The seat needs a --task."
+            "test is raised, the rest is kept down and the rule that keeps it is named. Without a --task it is the\n"
+            "worktree's own; outside of a repository a --task (or --worktree) is needed."
         ),
         examples=(
             "mnemon verify --passed --test tests/test_checkout.py::test_retry --task T-42",
             'mnemon verify --failed --task T-42 --analysis \'{"critique": "the fix broke refunds"}\'',
-            'pytest 2>&1 | mnemon verify --failed --task T-42 --error - --approach "raise the pool size"',
+            'pytest > out.txt 2>&1 || mnemon verify --failed --task T-42 --error - --approach "more tries" < out.txt',
         ),
         arguments=_verify_arguments,
         run=_verify,
+        begins_memory=True,
     ),
     "promote": Command(
         description=(

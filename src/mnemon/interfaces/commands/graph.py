@@ -6,13 +6,14 @@ import os
 
 from mnemon.errors import InvalidInput, NotFound, StoreUnavailable
 from mnemon.interfaces import graph_text, show
+from mnemon.interfaces.acts import Act, acted
 from mnemon.interfaces.command import Answer, Command
 from mnemon.interfaces.given import text_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from mnemon.graph import Edge, GraphHit, GraphStore, Node
@@ -32,7 +33,9 @@ _ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".json": "json"}
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("act", nargs="?", default="show", metavar="ACT", help=f"{', '.join(_ACTS)} (default: show)")
     parser.add_argument("arguments", nargs="*", metavar="ARG", help="what the act takes")
-    parser.add_argument("--agent", action="store_true", help="the agent's own graph, although a session is set")
+    parser.add_argument(
+        "--agent", action="store_true", help="show, search, entity: the agent's own graph, although a session is set"
+    )
     parser.add_argument("--format", choices=graph_text.FORMATS, help="show: text (default), json, dot or svg")
     parser.add_argument("--out", metavar="FILE", help="show: write the svg, dot or json there")
     parser.add_argument("--limit", type=int, metavar="N", help="show: so many questions at most (text: 20)")
@@ -41,21 +44,14 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--note", metavar="TEXT", help="feedback: why")
     parser.add_argument("--alias", action="append", default=[], metavar="NAME", help="entity: another name; repeatable")
     parser.add_argument("--user", metavar="ID", help="entity: who named it (default: the actor)")
-    parser.add_argument("--k", type=int, default=_SIMILAR_SHOWN, metavar="N", help="search: how many (default: 5)")
+    parser.add_argument("--k", type=int, metavar="N", help=f"search: how many (default: {_SIMILAR_SHOWN})")
     parser.add_argument("--no-promote", action="store_true", help="end: take nothing over to the agent's graph")
     parser.add_argument("--no-checkpoint", action="store_true", help="end: write no checkpoint")
     parser.add_argument("--name", metavar="NAME", help="end: what the checkpoint's file is called")
 
 
 def _graph(call: Call) -> Answer:
-    options = call.options
-    if options.act not in _ACTS:
-        raise InvalidInput(f"graph knows no {options.act!r}.", hint=f"Use one of: {', '.join(_ACTS)}.")
-    names, run = _ACTS[options.act]
-    if len(options.arguments) != len(names):
-        wanted = f"mnemon graph {options.act} {' '.join(names)}".strip()
-        raise InvalidInput(f"graph {options.act} takes {len(names)} argument(s).", hint=f"Type: {wanted}")
-    return run(call)
+    return acted(call, "graph", _ACTS, _OPTIONS)
 
 
 # Which graph
@@ -247,8 +243,8 @@ def _hit_form(hit: GraphHit) -> dict[str, Any]:
 
 
 def _search(call: Call) -> Answer:
-    text = text_given(call.options.arguments[0])
-    found = _found(call, text, call.options.k)
+    text, k = text_given(call.options.arguments[0]), call.options.k
+    found = _found(call, text, _SIMILAR_SHOWN if k is None else k)
     return Answer(data=[_hit_form(hit) for hit in found], text=lambda: graph_text.hits(found, text))
 
 
@@ -356,16 +352,17 @@ def _end(call: Call) -> Answer:
     return Answer(data=done, text=lambda: graph_text.ended(done, rules))
 
 
-_ACTS: dict[str, tuple[tuple[str, ...], Callable[[Call], Answer]]] = {
-    "show": ((), _show),
-    "ask": (("TEXT",), _ask),
-    "answer": (("QUERY",), _answer),
-    "feedback": (("QUERY", "up|down|retry"), _feedback),
-    "entity": (("ID",), _entity),
-    "search": (("TEXT",), _search),
-    "sessions": ((), _sessions),
-    "end": ((), _end),
+_ACTS = {
+    "show": Act(_show, options=("agent", "format", "out", "limit")),
+    "ask": Act(_ask, ("TEXT",), begins_memory=True),
+    "answer": Act(_answer, ("QUERY",), ("text", "unit")),
+    "feedback": Act(_feedback, ("QUERY", "up|down|retry"), ("note",)),
+    "entity": Act(_entity, ("ID",), ("agent", "text", "alias", "user"), begins_memory=True),
+    "search": Act(_search, ("TEXT",), ("agent", "k")),
+    "sessions": Act(_sessions),
+    "end": Act(_end, options=("no_promote", "no_checkpoint", "name")),
 }
+_OPTIONS = frozenset(name for act in _ACTS.values() for name in act.options)
 
 COMMANDS = {
     "graph": Command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mnemon.errors import InvalidInput
+from mnemon.errors import InvalidInput, NotFound
 from mnemon.interfaces import show
 from mnemon.interfaces.command import REFUSED, Answer, Command
 from mnemon.interfaces.place import at_terminal
@@ -125,6 +125,7 @@ def _revive(call: Call) -> Answer:
 
 def _erase_arguments(parser: ArgumentParser) -> None:
     _with_reason(parser)
+    parser.add_argument("--quoting", action="store_true", help="and units that say it in statements of their own")
     parser.add_argument("--yes", action="store_true", help="don't ask; needed where nobody is at a terminal")
 
 
@@ -132,11 +133,13 @@ def _erase(call: Call) -> Answer:
     options = call.options
     if not options.yes and not _confirmed(call):
         return Answer(data={"units": [], "events": 0}, text=lambda: "Nothing was erased.", exit_code=REFUSED)
-    erased = call.seat.erase(options.unit, options.reason, expected_version=options.expected_version)
+    erased = call.seat.erase(
+        options.unit, options.reason, quoting=options.quoting, expected_version=options.expected_version
+    )
     return Answer(
         data=erased,
         text=lambda: (
-            f"erased  {', '.join(erased.units)}\n"
+            f"erased  {', '.join(erased.units) or options.unit}\n"
             f"  {erased.events} event payloads removed, {erased.files_searched} files searched: no byte of it is left"
         ),
     )
@@ -147,21 +150,33 @@ def _confirmed(call: Call) -> bool:
         raise InvalidInput(
             "Erasing can't be undone, and nobody is at a terminal to confirm it.", hint="Add --yes if it is meant."
         )
-    unit = call.seat.get(call.options.unit)
-    sys.stderr.write(f"{show.unit_line(unit, 'unit')}\nErase it for good? [y/N] ")
+    try:
+        meant = show.unit_line(call.seat.get(call.options.unit), "unit")
+    except NotFound:
+        meant = f"the entry of the log {call.options.unit}"
+    sys.stderr.write(f"{meant}\nErase it for good? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _resolve_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("dispute", metavar="ID", help="the whole id of the conflict or the proposal")
-    parser.add_argument("--winner", required=True, metavar="UNIT", help="the unit that stands")
+    decision = parser.add_mutually_exclusive_group(required=True)
+    decision.add_argument("--winner", metavar="UNIT", help="the unit that stands")
+    decision.add_argument("--both", action="store_true", help="both hold: neither excludes the other")
     gives_a_reason(parser)
+    expects_a_version(parser, "the unit that loses")
 
 
 def _resolve(call: Call) -> Answer:
     options = call.options
-    resolved = call.seat.resolve(options.dispute, winner=options.winner, reason=options.reason)
+    resolved = call.seat.resolve(
+        options.dispute,
+        winner=options.winner,
+        both=options.both,
+        reason=options.reason,
+        expected_version=options.expected_version,
+    )
     return Answer(data=resolved, text=lambda: show.dispute(resolved))
 
 
@@ -219,16 +234,24 @@ COMMANDS = {
     ),
     "erase": Command(
         description=(
-            "Delete a unit's content for good: from the log, the units, the search index and the database files.\n"
-            "The hashes stay, so the log can still be audited. It asks first; where nobody can answer it needs --yes."
+            "Delete the content of a unit, or of an entry of the log, for good: from the log, the units, the search\n"
+            "index and the files. Units that say it in statements of their own are named, and nothing is erased,\n"
+            "unless --quoting says that they are meant too. The hashes stay, so the log can still be audited. It asks\n"
+            "first; where nobody can answer it needs --yes."
         ),
         examples=(f'mnemon erase {_ID} --reason "personal data" --yes --actor human:ada',),
         arguments=_erase_arguments,
         run=_erase,
     ),
     "resolve": Command(
-        description="Decide a conflict or a merge proposal: the winner stands and replaces the other side.",
-        examples=(f'mnemon resolve {_ID} --winner {_OTHER_ID} --reason "measured it" --actor human:ada',),
+        description=(
+            "Decide a conflict or a merge proposal: the winner stands and replaces the other side; or --both hold,\n"
+            "stay as they are, and are not opposed to each other again."
+        ),
+        examples=(
+            f'mnemon resolve {_ID} --winner {_OTHER_ID} --reason "measured it" --actor human:ada',
+            f'mnemon resolve {_ID} --both --reason "two releases" --actor human:ada',
+        ),
         arguments=_resolve_arguments,
         run=_resolve,
     ),

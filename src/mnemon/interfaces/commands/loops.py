@@ -18,11 +18,14 @@ def _approach_arguments(parser: ArgumentParser) -> None:
 
 
 def _approach(call: Call) -> Answer:
-    validation = call.seat.validate_approach(text_given(call.options.approach))
+    text = text_given(call.options.approach)
+    nothing_here = call.answer_from_nothing()
+    validation = call.seat.validate_approach(text)
     return Answer(
         data=validation,
         text=lambda: show.approach(validation),
         exit_code=DONE if validation.valid else REFUSED,
+        aside=lambda: nothing_here,
     )
 
 
@@ -47,9 +50,14 @@ def _nothing_more(parser: ArgumentParser) -> None:
 
 
 def _attempts(call: Call) -> Answer:
+    nothing_here = call.answer_from_nothing()
     failed = call.seat.failed_approaches()
     stuck = call.seat.loops.stuck_reason()
-    return Answer(data={"stuck": stuck, "failed": failed}, text=lambda: show.attempts(failed, stuck))
+    return Answer(
+        data={"stuck": stuck, "failed": failed},
+        text=lambda: show.attempts(failed, stuck),
+        aside=lambda: nothing_here,
+    )
 
 
 def _stuck_arguments(parser: ArgumentParser) -> None:
@@ -77,15 +85,17 @@ COMMANDS = {
     ),
     "fail": Command(
         description=(
-            "Report a failure. The same error again, or one that comes back after another, is told (WARN); the third\n"
-            "time it is blocked (exit code 1), with an instruction for the agent. A verified success clears it."
+            "Report a failure. An error that comes back after another one (A, B, A) is warned of (WARN), and so is an\n"
+            "approach that already failed; the third time the same error or approach is blocked (BLOCK, exit code 1),\n"
+            "with an instruction for the agent. Until then go on (ALLOW). A verified success clears it."
         ),
         examples=(
             'mnemon fail "ConnectionError: pool timed out" --approach "raise the pool size" --task T-42',
-            "pytest 2>&1 | tail -50 | mnemon fail - --task T-42 --json",
+            'pytest > out.txt 2>&1 || mnemon fail - --approach "raise the pool size" --task T-42 < out.txt',
         ),
         arguments=_fail_arguments,
         run=_fail,
+        begins_memory=True,
     ),
     "attempts": Command(
         description="What was tried in this task and failed, since it last succeeded or was cleared.",
@@ -104,5 +114,6 @@ COMMANDS = {
         ),
         arguments=_stuck_arguments,
         run=_stuck,
+        begins_memory=True,
     ),
 }

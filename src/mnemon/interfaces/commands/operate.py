@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 
+from mnemon.errors import InvalidInput
 from mnemon.interfaces import show
 from mnemon.interfaces.command import DONE, STORE_TROUBLE, Answer, Command
+from mnemon.interfaces.json_form import to_json
 from mnemon.interfaces.progress import counted
 
 TYPE_CHECKING = False
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from mnemon.interfaces.command import Call
+    from mnemon.model.outcome import LogCheck
 
 
 def _nothing_more(parser: ArgumentParser) -> None:
@@ -53,25 +57,36 @@ def _audit(call: Call) -> Answer:
     def text() -> str:
         if check.ok:
             return f"The log holds: {check.events:,} events, every hash chain unbroken."
-        return (
-            f"The log is broken at event {check.first_broken}: {show.clean(check.problem)}.\n"
-            f"{check.events:,} events before it hold. Restore a backup, or import an export into a new memory."
-        )
+        return _broken(check)
 
     return Answer(data=check, text=text, exit_code=DONE if check.ok else STORE_TROUBLE)
+
+
+def _broken(check: LogCheck) -> str:
+    return (
+        f"The log is broken at event {check.first_broken}: {show.clean(check.problem)}.\n"
+        f"{check.events:,} events before it hold. Restore a backup, or import an export into a new memory."
+    )
 
 
 def _rebuild(call: Call) -> Answer:
     with counted("rebuilding", "events") as progress:
         rebuild = call.memory.rebuild(progress)
+    with counted("auditing", "events") as progress:
+        check = call.memory.audit(progress)
 
     def text() -> str:
         digests = f"  before  {rebuild.digest_before}\n  after   {rebuild.digest_after}"
-        if rebuild.same:
-            return f"The same state came out of {rebuild.events:,} events.\n{digests}"
-        return f"Another state came out of {rebuild.events:,} events; what the log says stands now.\n{digests}"
+        came = "The same state" if rebuild.same else "Another state"
+        then = "." if rebuild.same else "; what the log says stands now."
+        lines = [f"{came} came out of {rebuild.events:,} events{then}", digests]
+        return "\n".join(lines if check.ok else [*lines, f"But the log is not as it was written. {_broken(check)}"])
 
-    return Answer(data=rebuild, text=text, exit_code=DONE if rebuild.same else STORE_TROUBLE)
+    return Answer(
+        data={**to_json(rebuild), "audit": check},
+        text=text,
+        exit_code=DONE if rebuild.same and check.ok else STORE_TROUBLE,
+    )
 
 
 def _reindex(call: Call) -> Answer:
@@ -95,8 +110,14 @@ def _prune(call: Call) -> Answer:
     return Answer(data=pruned, text=text)
 
 
+def _export_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("path", metavar="FILE|-", help="the file; - writes to standard output")
+
+
 def _export(call: Call) -> Answer:
     path = call.options.path
+    if path == "-":
+        return _exported(call)
     with counted("exporting", "events") as progress:
         events = call.memory.export(path, progress)
     return Answer(
@@ -104,14 +125,45 @@ def _export(call: Call) -> Answer:
     )
 
 
+def _exported(call: Call) -> Answer:
+    """The export on standard output, whole or not at all: nothing is written there before it is complete."""
+    if call.options.json:
+        raise InvalidInput("The export and --json both want standard output.", hint="Name a file, or leave --json out.")
+    from shutil import copyfileobj
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="mnemon-") as folder:
+        path = os.path.join(folder, "log.jsonl")
+        with counted("exporting", "events") as progress:
+            events = call.memory.export(path, progress)
+        with open(path, "rb") as file:
+            sys.stdout.flush()
+            copyfileobj(file, sys.stdout.buffer)
+    return Answer(data=None, text=lambda: "", aside=lambda: f"exported  {events:,} events")
+
+
 def _import(call: Call) -> Answer:
+    _check_readable(call.options.path)
     with counted("importing", "events") as progress:
         done = call.memory.import_(call.options.path, progress)
     return Answer(data=done, text=lambda: f"imported  {done.events:,} events, {done.skipped:,} were here already")
 
 
+def _check_readable(path: str) -> None:
+    """Before a memory is made for it."""
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise InvalidInput(
+            f"{path!r} can't be read: {error.strerror}.", hint="Give a file that export wrote."
+        ) from None
+
+
 def _backup(call: Call) -> Answer:
     path = call.options.path
+    if path == "-":
+        raise InvalidInput("A backup is a database, and no stream.", hint="Name a file, or use: mnemon export -")
     call.memory.backup(path)
     size = os.path.getsize(path)
     return Answer(
@@ -135,7 +187,8 @@ COMMANDS = {
     "rebuild": Command(
         description=(
             "Drop everything derived, recreate it from the log alone, and compare digests. Writers wait meanwhile.\n"
-            "Exit code 3 if the digests differ: what was derived had gone wrong, and is right now."
+            "Exit code 3 if the digests differ: what was derived had gone wrong, and is right now. Then the log is\n"
+            "audited, since what was changed in it by hand is rebuilt as it stands: exit code 3 if it does not hold."
         ),
         examples=("mnemon rebuild",),
         arguments=_nothing_more,
@@ -155,8 +208,8 @@ COMMANDS = {
     ),
     "export": Command(
         description="Write the whole log as JSON lines, ids and hashes included. An existing file is not overwritten.",
-        examples=("mnemon export memory.jsonl",),
-        arguments=_one_path,
+        examples=("mnemon export memory.jsonl", "mnemon export - | gzip > memory.jsonl.gz"),
+        arguments=_export_arguments,
         run=_export,
     ),
     "import": Command(
@@ -164,6 +217,7 @@ COMMANDS = {
         examples=("mnemon import memory.jsonl --store restored",),
         arguments=_one_path,
         run=_import,
+        begins_memory=True,
     ),
     "backup": Command(
         description="Copy the database, consistent, while others write. An existing file is not overwritten.",

@@ -39,6 +39,8 @@ def _units_arguments(parser: ArgumentParser) -> None:
 
 def _units(call: Call) -> Answer:
     options = call.options
+    if options.after is not None:
+        call.seat.get(options.after)  # After what is not there would be the first page, again and again.
     units = call.seat.units(
         kind=options.kind,
         status=options.status,

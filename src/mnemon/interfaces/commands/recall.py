@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from mnemon.interfaces import show
 from mnemon.interfaces.command import Answer, Command
+from mnemon.interfaces.elsewhere import elsewhere
 from mnemon.interfaces.given import instant_given
+from mnemon.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _recall(call: Call) -> Answer:
     options = call.options
+    nothing_here = call.answer_from_nothing()
     found = call.seat.recall(
         options.query,
         options.k,
@@ -36,6 +39,8 @@ def _recall(call: Call) -> Answer:
         at_commit=options.at_commit,
         as_of=instant_given(options.as_of, "--as-of"),
     )
+    notes = [nothing_here] if nothing_here else [] if found.items or found.withheld else elsewhere(call)
+    found = replace(found, notes=(*found.notes, *notes))
     return Answer(data=found, text=lambda: show.found(found, options.query))
 
 
@@ -46,6 +51,7 @@ def _context_arguments(parser: ArgumentParser) -> None:
 
 def _context(call: Call) -> Answer:
     options = call.options
+    nothing_here = call.answer_from_nothing()
     pack = call.seat.context(
         options.query,
         options.tokens,
@@ -54,7 +60,9 @@ def _context(call: Call) -> Answer:
         at_commit=options.at_commit,
         as_of=instant_given(options.as_of, "--as-of"),
     )
-    return Answer(data=pack, text=lambda: show.pack(pack, options.query))
+    notes = [nothing_here] if nothing_here else [] if pack.items or pack.withheld else elsewhere(call)
+    pack = replace(pack, notes=(*pack.notes, *notes))
+    return Answer(data=pack, text=lambda: show.clean(pack.text), aside=lambda: show.about_pack(pack, options.query))
 
 
 COMMANDS = {
@@ -74,7 +82,8 @@ COMMANDS = {
     "context": Command(
         description=(
             "What answers a question as one text for a model: whole units in recall's order, each with its label, age\n"
-            "and confidence, fenced as data, within a budget of tokens."
+            "and confidence, fenced as data, within a budget of tokens. Standard output is that text alone: how much\n"
+            "it is, or that nothing was found, is said on stderr."
         ),
         examples=(
             'mnemon context "fix the checkout retry" --tokens 1500',

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
 
-from mnemon.errors import MnemonError
+from mnemon.errors import MnemonError, NotFound
 from mnemon.interfaces import show
 from mnemon.interfaces.command import DONE, STORE_TROUBLE, Answer, Command
+from mnemon.interfaces.elsewhere import elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from mnemon.interfaces.command import Call
+    from mnemon.model.actor import Actor
     from mnemon.model.outcome import Finding
     from mnemon.policy.permissions import Policy
+
+
+_LEVELS_CHARS = len("task, worktree, project")
 
 
 def _nothing_more(parser: ArgumentParser) -> None:
@@ -28,6 +34,7 @@ def _init(call: Call) -> Answer:
     known = os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events
+    notes = elsewhere(call)
     made = {
         "memory": place,
         "new": not known,
@@ -37,6 +44,7 @@ def _init(call: Call) -> Answer:
         "worktree": seat.scope.worktree,
         "root": call.home.root,
         "actor": seat.actor,
+        "notes": notes,
     }
 
     def text() -> str:
@@ -48,18 +56,40 @@ def _init(call: Call) -> Answer:
                 ("you", seat.actor),
             ]
         )
-        steps = (
-            'mnemon log thought "..." --task T-1       anything, as it happens',
-            'mnemon remember "..." --task T-1          what others should know',
-            "mnemon verify --passed --test NAME --task T-1",
-            'mnemon recall "..."                       in the next task',
-        )
-        return "\n".join([found, "", "next", *(f"  {step}" for step in steps)])
+        named = f" --actor {shlex.quote(str(seat.actor))}" if call.options.actor else ""
+        told = [f"note: {show.clean(note)}" for note in notes]
+        return "\n".join([found, *told, "", "next", *(f"  {step}" for step in _next_steps(seat.actor, named))])
 
     return Answer(data=made, text=text)
 
 
+def _next_steps(actor: Actor, named: str) -> list[str]:
+    """Commands that work for who ran this: a person decides and says what holds for the project, agents do the rest.
+
+    `named` is the option by which the actor was named, if it was.
+    """
+    agent = f"--task T-1{' --actor agent:coder-1' if actor.kind in {'human', 'system'} else named}"
+    by_agents = [
+        ("anything, as it happens", f'mnemon log thought "..." {agent}'),
+        ("what others should know", f'mnemon remember "..." --cite test:NAME {agent}'),
+        ("what makes it knowledge", f"mnemon verify --passed --test NAME {agent}"),
+    ]
+    if actor.kind == "human":
+        word = f"--level project --cite {shlex.quote(f'human:{actor.id}')}{named}"
+        steps = [
+            ("what holds for everybody", f'mnemon remember "..." {word}'),
+            ("what is decided", f"mnemon decide{named}"),
+            *((f"an agent: {what}", step) for what, step in by_agents),
+        ]
+    else:
+        steps = by_agents
+    steps.append(("in the next task", f'mnemon recall "..."{named}'))
+    return [line for what, step in steps for line in (f"# {what}", step)]
+
+
 def _doctor(call: Call) -> Answer:
+    from mnemon.interfaces.hints import for_command_line
+
     findings = _examined(call)
 
     def text() -> str:
@@ -67,7 +97,7 @@ def _doctor(call: Call) -> Answer:
         for finding in findings:
             lines.append(f"{'✓' if finding.ok else '✗'} {show.clean(finding.what)}")
             if finding.hint:
-                lines.append(f"    {show.clean(finding.hint)}")
+                lines.append(f"    {show.clean(for_command_line(finding.hint))}")
         return "\n".join(lines)
 
     healthy = all(finding.ok for finding in findings)
@@ -75,14 +105,18 @@ def _doctor(call: Call) -> Answer:
 
 
 def _examined(call: Call) -> list[Finding]:
-    """The doctor's findings; a memory that can't even be opened is one."""
+    """The doctor's findings; a memory that can't even be opened is one, and one that is not there is none."""
     from mnemon.model.outcome import Finding
 
     try:
         memory = call.memory
+    except NotFound:
+        raise
     except MnemonError as error:
         return [Finding(ok=False, what=error.message, hint=error.hint)]
-    return memory.doctor()
+    findings = memory.doctor()
+    # It is no fault of the memory, so it fails nothing.
+    return [*findings, *(Finding(ok=True, what=note) for note in elsewhere(call))]
 
 
 def _policy(call: Call) -> Answer:
@@ -92,11 +126,12 @@ def _policy(call: Call) -> Answer:
     policy = load(call.home.folder).policy
     acts = {act: {level: sorted(kinds) for level, kinds in levels.items()} for act, levels in policy.table.items()}
     return Answer(
-        data={"acts": acts, "requires_validation": sorted(policy.validated_levels)}, text=lambda: _policy_table(policy)
+        data={"acts": acts, "requires_validation": sorted(policy.validated_levels)}, text=lambda: _policy_text(policy)
     )
 
 
-def _policy_table(policy: Policy) -> str:
+def _policy_text(policy: Policy) -> str:
+    """Who may do it at which level, acts of which that is the same together: it fits any terminal."""
     from mnemon.model.actor import ActorKind
     from mnemon.model.scope import Level
     from mnemon.policy.permissions import Deed
@@ -106,9 +141,24 @@ def _policy_table(policy: Policy) -> str:
         who = "anyone" if len(allowed) == len(ActorKind) else " ".join(allowed) or "nobody"
         return f"{who} ✓" if deed is Deed.WRITE and policy.requires_validation(level) else who
 
-    rows = [[str(deed), *(cell(deed, level) for level in Level)] for deed in Deed]
-    listed = show.table(["act", *map(str, Level)], rows, "")
-    return f"{listed}\n\n✓ only verified knowledge may be written here: it cites a passed test or a human's word (R2)"
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for deed in Deed:
+        alike.setdefault(tuple(cell(deed, level) for level in Level), []).append(str(deed))
+    lines = []
+    for cells, deeds in alike.items():
+        lines.append(show.wrapped(", ".join(deeds), ""))
+        levels_of: dict[str, list[str]] = {}
+        for who, level in zip(cells, Level, strict=True):
+            levels_of.setdefault(who, []).append(str(level))
+        lines += [f"  {_levels(levels):<{_LEVELS_CHARS}}  {who}" for who, levels in levels_of.items()]
+    legend = "✓ only verified knowledge may be written here: it cites a passed test or a human's word (R2)"
+    return "\n".join([*lines, "", show.wrapped(legend, "")])
+
+
+def _levels(levels: list[str]) -> str:
+    from mnemon.model.scope import Level
+
+    return "at every level" if len(levels) == len(Level) else ", ".join(levels)
 
 
 COMMANDS = {
@@ -117,6 +167,7 @@ COMMANDS = {
         examples=("mnemon init", "mnemon init --store /srv/team-memory"),
         arguments=_nothing_more,
         run=_init,
+        begins_memory=True,
     ),
     "doctor": Command(
         description=(

@@ -32,9 +32,10 @@ def _log(call: Call) -> Answer:
         from mnemon.errors import InvalidInput
 
         raise InvalidInput("What kind of entry is it?", hint='mnemon log thought "The pool is exhausted"')
+    text = text_given(options.text)
     receipt = call.seat.log(
         options.kind,
-        text_given(options.text),
+        text,
         data=None if options.data is None else json_object(options.data, "--data"),
         key=options.key,
         occurred_at=instant_given(options.occurred_at, "--occurred-at"),
@@ -55,6 +56,9 @@ def _log_batch(call: Call) -> Answer:
 
 
 def _timed(number: int, record: dict[str, Any]) -> dict[str, Any]:
+    from mnemon.staging.append import Entry
+
+    _refuse_unknown(record, Entry.__match_args__, f"Line {number}: no log entry", '{"kind": "thought", "text": "..."}')
     return record | {"occurred_at": instant_given(record.get("occurred_at"), f"Line {number}: occurred_at")}
 
 
@@ -66,6 +70,14 @@ def _refuse_single(call: Call) -> None:
 
         named = ", ".join(sorted(single))
         raise InvalidInput(f"--batch takes no {named} beside it.", hint="Write it into each JSON line.")
+
+
+def _refuse_unknown(record: dict[str, Any], known: tuple[str, ...], what: str, example: str) -> None:
+    unknown = sorted(record.keys() - set(known))
+    if unknown:
+        from mnemon.errors import InvalidInput
+
+        raise InvalidInput(f"{what}: it has {', '.join(unknown)}.", hint=f"{example}, say; also: {', '.join(known)}.")
 
 
 _SINGLE = {
@@ -141,6 +153,7 @@ def _claim(record: dict[str, Any], where: str) -> Claim:
     from mnemon.model.citation import Citation
     from mnemon.model.claim import Claim
 
+    _refuse_unknown(record, Claim.__match_args__, f"{where}no claim", '{"content": "...", "kind": "fact"}')
     cited = record.get("citations", [])
     if not isinstance(cited, list) or not all(isinstance(item, str) for item in cited):
         raise InvalidInput(f"{where}citations must be a list of texts.", hint='["test:tests/test_a.py::test_b"], say.')
@@ -164,18 +177,21 @@ COMMANDS = {
         ),
         arguments=_log_arguments,
         run=_log,
+        begins_memory=True,
     ),
     "remember": Command(
         description=(
             "Claim something. It becomes a unit, joins one that says the same, or is refused (exit code 1) by a rule.\n"
-            "Without evidence that counts (a passed test, a human's word) it is a hypothesis, seen where it was made."
+            "Without evidence that counts (a passed test, a human's word) it is a hypothesis, seen where it was made.\n"
+            "Agents write in their task and worktree, a person at --level project: see mnemon policy."
         ),
         examples=(
-            'mnemon remember "Checkout retries three times" --cite test:tests/test_checkout.py::test_retry --task T-42',
+            'mnemon remember "Checkout retries" --cite test:t.py::test_retry --task T-42 --actor agent:coder-1',
             'mnemon remember "We deploy on Tuesdays" --level project --cite human:ada --actor human:ada',
-            "mnemon remember --batch < claims.jsonl",
+            "mnemon remember --batch --task T-42 --actor agent:coder-1 < claims.jsonl",
         ),
         arguments=_remember_arguments,
         run=_remember,
+        begins_memory=True,
     ),
 }

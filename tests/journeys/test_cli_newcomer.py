@@ -1,0 +1,481 @@
+"""What somebody meets who uses it for the first time: the README as it is typed, a typo, a narrow terminal."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import pwd
+import re
+import shlex
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_session import TEST, WHERE, Cli, shown_at_terminal, told
+
+from mnemon.interfaces.grammar import MODULE_OF
+from mnemon.interfaces.hints import for_command_line, is_python
+
+ROOT = Path(__file__).parents[2]
+NO_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+WHY = ("--type", "risk", "--reason", "one file", "--snapshot", "the bench")
+LEAD = ("--actor", "orchestrator:lead")
+PERSON = ("--actor", "human:ada")
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys) -> Cli:
+    return Cli(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def bare(cli) -> Cli:
+    """In a git repository of its own, as a person finds it: nothing is set."""
+    for name in WHERE:
+        cli.monkeypatch.delenv(f"MNEMON_{name.upper()}")
+    cli.repository()
+    return cli
+
+
+# The README and init
+
+
+def commands_of(readme: str) -> list[str]:
+    """What the README says to type, without the program that comes before it and the file that is read."""
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    block = next(block for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) if "mnemon remember" in block)
+    lines = [line.removeprefix("$ ").partition("  #")[0] for line in block.splitlines()]
+    return [re.search(r"mnemon [^<|]*(<[^<>]+>)?", line.replace(" < out.txt", ""))[0].strip() for line in lines]
+
+
+def decided_and_remembered(cli: Cli) -> tuple[str, str]:
+    decision = cli.ok("decisions")["decisions"]
+    units = cli.ok("units", "--kind", "fact", "--task", "T-42")
+    return decision[0]["id"] if decision else "", units[0]["id"] if units else ""
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.ko.md"])
+def test_the_readmes_commands_work_in_a_pipe(bare, readme):
+    for command in commands_of(readme):
+        if "<" in command:
+            decision, unit = decided_and_remembered(bare)
+            command = re.sub(r"<.+>", decision if "impact" in command else unit, command)
+        run = bare(*shlex.split(command)[1:], stdin=b"E   AssertionError: 3 != 4\n")
+        assert run.exit_code == 0, (command, run)
+
+
+def test_the_readmes_commands_work_for_a_person_at_a_terminal(bare):
+    for command in commands_of("README.md"):
+        if "<" in command:
+            decision, unit = decided_and_remembered(bare)
+            command = re.sub(r"<.+>", decision if "impact" in command else unit, command)
+        argv = ["E   AssertionError: 3 != 4" if word == "-" else word for word in shlex.split(command)[1:]]
+        text, exit_code = told(argv, [b"y\n"] if argv[0] == "decide" else [], bare.home, USER="ada")
+        assert exit_code == 0, (command, text)
+
+
+def steps_in(text: str) -> list[str]:
+    return [line.strip() for line in text.partition("\nnext\n")[2].splitlines() if line.strip().startswith("mnemon ")]
+
+
+@pytest.mark.parametrize("actor", ["agent:a", "orchestrator:lead", "human:ada", "system:cron"])
+def test_what_init_says_to_type_next_works_for_who_ran_it(bare, actor):
+    steps = steps_in(bare("init", "--actor", actor).out)
+    assert len(steps) >= 4
+    for step in steps:
+        argv = shlex.split(step)[1:]
+        more = ["Use SQLite", *WHY] if argv[0] == "decide" else []
+        run = bare(*argv, *more)
+        assert run.exit_code == 0, (step, run)
+
+
+def test_what_init_says_to_a_person_at_a_terminal_works_there(bare):
+    shown, _ = shown_at_terminal(["init"], [], bare.home, USER="ada", COLUMNS="80")
+    assert all(len(line) <= 80 for line in shown.splitlines() if line.startswith("  "))
+    for step in steps_in(shown):
+        argv = shlex.split(step)[1:]
+        answers = [b"Use SQLite\n", b"risk\n", b"one file\n", b"seen\n", b"y\n"] if argv == ["decide"] else []
+        text, exit_code = told(argv, answers, bare.home, USER="ada")
+        assert exit_code == 0, (step, text)
+
+
+def test_a_person_without_a_variable_has_the_name_that_the_system_knows(cli):
+    shown, exit_code = shown_at_terminal(["init"], [], cli.home, USER=None, LOGNAME=None)
+    assert exit_code == 0
+    assert f"human:{pwd.getpwuid(os.getuid()).pw_name}" in shown
+
+
+# Two who revise one decision
+
+
+def decided(cli: Cli, text: str, *more: str):
+    return cli.ok("decide", text, *WHY, *LEAD, *more)
+
+
+def test_who_revises_a_version_that_moved_on_gets_a_conflict_with_what_is_in_force(cli):
+    seen = decided(cli, "Retry thrice")["id"]
+    first = decided(cli, "Retry four times", "--revises", seen)
+    run = cli("decide", "Retry five times", *WHY, *LEAD, "--revises", seen, "--json")
+    error = run.json["error"]
+    assert (run.exit_code, error["type"]) == (1, "Conflict")
+    assert (error["expected_version"], error["actual_version"]) == (1, 2)
+    assert error["current"]["id"] == first["id"]
+    assert f"--revises {first['id']}" in error["hint"]
+    assert cli.ok("decisions")["decisions"][0]["text"] == "Retry four times"
+    assert decided(cli, "Retry five times", "--revises", first["id"])["version"] == 3
+
+
+def test_with_an_expected_version_any_version_names_the_decision(cli):
+    root = decided(cli, "Retry thrice")["id"]
+    decided(cli, "Retry four times", "--revises", root, "--expected-version", "1")
+    again = ("decide", "Retry five times", *WHY, *LEAD, "--revises", root, "--expected-version")
+    assert cli(*again, "1").exit_code == 1
+    assert cli.ok(*again, "2")["version"] == 3
+    assert cli("decide", "x", *WHY, *LEAD, "--expected-version", "1").exit_code == 2
+
+
+def test_on_a_terminal_a_stale_version_is_told_before_the_questions(cli):
+    seen = decided(cli, "Retry thrice")["id"]
+    decided(cli, "Retry four times", "--revises", seen)
+    text, exit_code = told(["decide", *LEAD, "--revises", seen], [], cli.home)
+    assert exit_code == 1
+    assert "is at version 2, not 1" in text
+    assert "?" not in text
+
+
+# A typo makes nothing
+
+
+READING = [
+    *(["audit"], ["stats"], ["units"], ["doctor"], ["rebuild"], ["reindex"], ["janitor"], ["prune", "--apply"]),
+    *(["export", "copy"], ["export", "-"], ["backup", "copy"], ["conflicts"], ["proposals"]),
+    *(["get", NO_ID], ["explain", NO_ID], ["history", NO_ID], ["use", NO_ID], ["approve", NO_ID], ["promote", NO_ID]),
+    *(
+        ["adopt", "main"],
+        ["impact", NO_ID],
+        ["decisions"],
+        ["decisions", "show", NO_ID],
+        ["decisions", "export", "adr"],
+    ),
+    *(["graph"], ["graph", "sessions"], ["graph", "search", "x"], ["import", "nothing.jsonl"]),
+]
+
+
+@pytest.mark.parametrize("argv", READING, ids=" ".join)
+def test_what_only_reads_makes_no_memory(cli, argv):
+    before = sorted(cli.home.rglob("*"))
+    for more in ([], ["--store", "tpyo/deep"]):
+        run = cli(*argv, *more)
+        assert (run.exit_code, run.out) == (2, ""), run
+        assert "There is no memory in" in run.err or argv[0] == "import"
+        assert "\nhint: " in run.err
+        assert cli(*argv, *more, "--json").exit_code == 2
+    assert sorted(cli.home.rglob("*")) == before
+
+
+ASKED_BY_HOOKS = [["recall", "x"], ["context", "x"], ["approach", "x"], ["attempts"]]
+
+
+@pytest.mark.parametrize("argv", ASKED_BY_HOOKS, ids=" ".join)
+def test_a_hook_in_a_repository_without_a_memory_is_told_and_fails_nothing(cli, argv):
+    run = cli(*argv)
+    assert run.exit_code == 0
+    assert "There is no memory in" in run.out + run.err
+    assert argv[0] != "context" or run.out == ""
+    assert isinstance(cli.ok(*argv), dict)
+    assert not any(cli.home.iterdir())
+    # A store that was named and is not there is a typo.
+    assert cli(*argv, "--store", "tpyo").exit_code == 2
+    assert not any(cli.home.iterdir())
+
+
+def test_a_dry_run_of_a_decision_makes_no_memory(cli):
+    assert cli("decide", "Use SQLite", *WHY, "--dry-run").exit_code == 0
+    assert not any(cli.home.iterdir())
+
+
+# A narrow terminal
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_at_a_narrow_terminal_no_id_is_broken_and_no_line_is_too_long(cli, columns):
+    one, two = (decided(cli, text)["id"] for text in ("Use SQLite for all that is stored", "Use one file"))
+    cli.ok("decisions", "relate", one, "DEPENDS_ON", two, *LEAD)
+    anchor = cli.ok("decisions", "anchor", "why is there only one file to look at?", one, "gotcha", *LEAD)["id"]
+    decided(cli, "Use two", "--revises", one)
+    rivals = {
+        cli.ok("remember", f"Checkout retries {n} times before it gives up on the card")["unit"]["id"] for n in "35"
+    }
+    for argv, ids in (
+        (["decisions", "relations", one], {one, two}),
+        (["decisions", "history", one], {one}),
+        (["decisions", "broken"], {anchor, one}),
+        (["conflicts"], rivals),
+        (["units"], rivals),
+        (["policy"], set()),
+    ):
+        shown, exit_code = shown_at_terminal(argv, [], cli.home, COLUMNS=columns)
+        assert exit_code == 0
+        assert all(len(re.sub(r"\x1b\[[\d;]*m", "", line).rstrip()) <= int(columns) for line in shown.splitlines()), (
+            shown
+        )
+        assert ids <= set(ID.findall(shown)), shown
+
+
+def test_both_sides_of_a_conflict_stand_below_it(cli):
+    for number in "35":
+        cli.ok("remember", f"Checkout retries {number} times")
+    for said in (cli("conflicts").out, shown_at_terminal(["conflicts"], [], cli.home, COLUMNS="60")[0]):
+        head, *sides = said.partition("\n\n")[0].splitlines()
+        assert head.startswith("conflict  ")
+        assert len([line for line in sides if ID.search(line)]) == 2
+        assert all(line.startswith("  ") for line in sides)
+
+
+def test_the_policy_names_the_level_of_every_cell(cli):
+    shown = cli("policy").out
+    assert (
+        "write\n  task, worktree           agent orchestrator\n  project                  orchestrator human ✓\n"
+        in shown
+    )
+    assert "cite, use, validate\n  at every level           anyone" in shown
+
+
+# Hints
+
+
+def hints_in_the_library() -> list[str]:
+    """Every hint that an error of the library can carry, as far as it is written out; what varies is an X."""
+    found = []
+    for path in (ROOT / "src/mnemon").rglob("*.py"):
+        if "interfaces" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "hint":
+                found += [text for part in ast.walk(node.value) if (text := _written(part))]
+    return found
+
+
+def _written(node: ast.AST) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def test_no_hint_of_the_library_reaches_the_command_line_as_python():
+    hints = hints_in_the_library()
+    assert any(map(is_python, hints))
+    assert [hint for hint in hints if is_python(for_command_line(hint))] == []
+
+
+MISTAKES = [
+    ["verify", "--passed", "--worktree", "w", "--commit", "nothing"],
+    ["verify", "--passed", "--error", "x"],
+    ["verify", "--failed", "--approach", "x"],
+    ["verify", "--passed", "--analysis", '{"colour": 1}'],
+    ["use", NO_ID],
+    ["cite", NO_ID, "hearsay"],
+    ["remember", "x y", "--cite", "file:nowhere.py"],
+    ["remember", "x y", "--level", "galaxy"],
+    ["resolve", NO_ID, "--winner", NO_ID, "--reason", "r"],
+    ["adopt"],
+    ["adopt", "nosuchtree"],
+    ["adopt", "nosuchtree", "--commit", "abcdef1"],
+    ["supersede", NO_ID, NO_ID, "--reason", "r"],
+    ["decide", "x", "--type", "risk", "--reason", "y"],
+    ["decide", "x", *WHY, "--evidence", NO_ID],
+    ["decisions", "anchor", "x", NO_ID, "poem"],
+    ["decisions", "export", "adr", "--form", "foo"],
+    ["graph", "answer", "abcd", "--text", "x", "--session", "s"],
+    ["graph", "end", "--session", "s"],
+]
+
+
+@pytest.mark.parametrize("argv", MISTAKES, ids=" ".join)
+def test_no_hint_for_a_common_mistake_is_python(cli, argv):
+    run = cli.begun()(*argv)
+    assert run.exit_code in (1, 2)
+    hint = run.err.partition("\nhint: ")[2]
+    assert hint
+    assert not is_python(hint), hint
+
+
+def test_without_a_task_the_hint_names_the_option(cli):
+    for name in ("TASK", "WORKTREE"):
+        cli.monkeypatch.delenv(f"MNEMON_{name}")
+    unit = cli.begun().ok("remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", *PERSON)
+    for argv in (["verify", "--passed"], ["use", unit["unit"]["id"]]):
+        assert "--task ID" in cli(*argv).err
+
+
+def test_a_worktree_that_is_not_there_is_called_so(cli):
+    cli.begun().repository()
+    run = cli("adopt", "nosuchtree", *LEAD)
+    assert run.exit_code == 2
+    assert "There is no worktree 'nosuchtree'" in run.err
+    assert "There are: main." in run.err
+
+
+def test_a_wrong_field_in_a_batch_is_named_in_words(cli):
+    run = cli("log", "--batch", stdin=b'{"kind": "thought", "text": "x", "colour": 1}')
+    assert run.exit_code == 2
+    assert "Line 1: no log entry: it has colour." in run.err
+
+
+@pytest.mark.parametrize("kind", ["runbook", "entrypoint", "wiring", "config", "invariant", "gotcha"])
+def test_the_kinds_of_anchors_are_in_the_help_and_the_reference(cli, kind):
+    assert kind in cli("decisions", "--help").out
+    assert f"`{kind}`" in (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
+
+
+def test_a_form_that_is_none_is_answered_with_those_of_the_help(cli):
+    decided(cli, "Use SQLite")
+    run = cli("decisions", "export", "adr", "--form", "foo")
+    assert (run.exit_code, "hint: Use nygard or madr." in run.err) == (2, True)
+
+
+def test_what_the_help_says_of_fail_is_so(cli):
+    said = [cli.ok("fail", error)["type"] for error in ("A is gone", "A is gone", "B broke", "A is gone")[:3]]
+    assert said == ["ALLOW", "ALLOW", "ALLOW"]
+    assert cli("fail", "A is gone", "--json").json["type"] == "BLOCK"
+    other = ("--task", "T-2")
+    assert [cli.ok("fail", error, *other)["type"] for error in ("A is gone", "B broke", "A is gone")][2] == "WARN"
+
+
+# What was silent
+
+
+def test_a_page_after_what_is_not_there_is_an_error(cli):
+    cli.ok("remember", "Checkout retries")
+    assert cli("units", "--after", "nosuch").exit_code == 2
+    assert cli("units", "--after", NO_ID).exit_code == 2
+
+
+def test_a_context_is_alone_on_standard_output(cli):
+    cli.unit_at("worktree")
+    run = cli("context", "how does checkout retry?")
+    assert "tokens" not in run.out.splitlines()[-1]
+    assert re.fullmatch(r"1 unit, \d+ of 2000 tokens\n", run.err)
+    nothing = cli("context", "quantum entanglement", "--tokens", "1")
+    assert (nothing.exit_code, nothing.out) == (0, "")
+    assert "Nothing found" in nothing.err
+    assert cli("context", "how does checkout retry?", "--json").err == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (["decisions", "show", NO_ID, "--drop"], "--drop"),
+        (["decisions", "show", NO_ID, "--form", "madr"], "--form"),
+        (["decisions", "history", NO_ID, "--limit", "3"], "--limit"),
+        (["decisions", "--tag", "x"], "--tag"),
+        (["decisions", "relate", NO_ID, "REFINES", NO_ID, "--override", "x"], "--drop"),
+        (["graph", "ask", "x", "--out", "f.svg", "--session", "s"], "--out"),
+        (["graph", "search", "x", "--no-promote"], "--no-promote"),
+        (["graph", "--k", "0"], "--k"),
+        (["graph", "end", "--agent", "--session", "s"], "--agent"),
+    ],
+)
+def test_an_option_of_another_act_is_refused(cli, argv, named):
+    run = cli.begun()(*argv)
+    assert run.exit_code == 2
+    assert named in run.err
+    assert cli.ok("stats")["events"] == 0
+
+
+def test_an_export_to_a_dash_is_on_standard_output(cli):
+    cli.ok("log", "thought", "hello")
+    done = cli.process("export", "-", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = done.communicate()
+    assert done.returncode == 0
+    assert err == b"exported  1 events\n"
+    cli.ok("export", "log.jsonl")
+    assert out == (cli.home / "log.jsonl").read_bytes()
+    assert not (cli.home / "-").exists()
+    assert cli("export", "-", "--json").exit_code == 2
+    assert cli("backup", "-").exit_code == 2
+    assert not (cli.home / "-").exists()
+
+
+def test_the_janitor_says_what_it_moved(cli):
+    cli.repository(shop_py="def pay():\n    return 3\n")
+    cli.ok("verify", "--passed", "--test", TEST)
+    cli.ok(
+        "remember", "Paying gives 3", "--cite", "symbol:shop.py::pay", "--cite", f"test:{TEST}", "--level", "worktree"
+    )
+    subprocess.run(["git", "mv", "shop.py", "till.py"], cwd=cli.home, check=True)
+    cli.repository()
+    run = cli("janitor")
+    assert "1 moved" in run.out
+    assert "by that now" in run.out
+
+
+def test_the_list_for_programs_names_the_other_domains_too(cli):
+    decided(cli, "blue buttons", "--domain", "ui")
+    listed = cli.ok("decisions")
+    assert listed == {"decisions": [], "other_domains": ["ui"]}
+
+
+def test_a_rebuild_of_a_log_that_was_changed_says_so(cli):
+    cli.ok("remember", "Checkout retries three times")
+    with sqlite3.connect(cli.home / ".mnemon" / "memory.db") as database:
+        database.execute("UPDATE events SET body = replace(body, 'three', 'seven')")
+    database.close()
+    run = cli("rebuild")
+    assert run.exit_code == 3
+    assert "The log is broken at event" in run.out
+    assert cli("rebuild", "--json").json["audit"]["ok"] is False
+
+
+def test_what_is_recalled_says_that_it_is_an_axis(cli):
+    decided(cli, "Checkout never retries", "--strength", "axis")
+    assert "  axis decision  project  " in cli("recall", "does checkout retry?").out
+
+
+# A project with another name
+
+
+def test_a_project_that_got_a_remote_is_told_its_former_name(bare):
+    bare.ok("remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", *PERSON)
+    bare.ok("remember", "Checkout retries")
+    subprocess.run(["git", "remote", "add", "origin", "https://github.com/acme/shop.git"], cwd=bare.home, check=True)
+    for argv in (["init"], ["doctor"], ["recall", "when do we deploy?"]):
+        run = bare(*argv)
+        assert run.exit_code == 0
+        assert 'project = "home"' in run.out, argv
+    assert 'project = "home"' in bare("context", "when do we deploy?").err
+    (bare.home / "mnemon.toml").write_text('project = "home"\n')
+    assert "We deploy on Tuesdays" in bare("recall", "when do we deploy?").out
+    assert bare.ok("init")["notes"] == []
+
+
+def test_a_memory_of_other_projects_only_is_told(bare):
+    for name in ("till", "bank"):
+        bare.ok("remember", f"The {name} is slow", "--project", name)
+    (note,) = bare.ok("init")["notes"]
+    assert "this memory holds 2 units" in note
+    assert 'project = "NAME"' in note
+
+
+def test_a_new_memory_is_told_of_nothing_else(bare):
+    assert bare.ok("init")["notes"] == []
+    bare.ok("doctor")
+    assert bare.ok("init")["notes"] == []
+    assert "note:" not in bare("recall", "x").out
+
+
+def test_the_commands_of_the_howto_are_there():
+    text = (ROOT / "docs/howto/troubleshooting.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`mnemon (\w+)", text)) <= set(MODULE_OF)
+
+
+def test_the_old_name_of_a_project_is_in_the_export_as_the_howto_greps_it(cli):
+    cli.ok("log", "thought", "hello")
+    cli.ok("export", "log.jsonl")
+    line = (cli.home / "log.jsonl").read_text().splitlines()[1]
+    pattern = re.search(r"grep -o '(\^[^']+)'", (ROOT / "docs/howto/troubleshooting.md").read_text(encoding="utf-8"))[1]
+    found = subprocess.run(["grep", "-o", pattern], input=line, capture_output=True, text=True, check=True).stdout
+    assert json.loads(found.strip() + "}")["project"] == "shop"

@@ -1,0 +1,22 @@
+"""A policy rests on whoever laid it down, and on no file that it happens to name (D15, R11)."""
+
+from __future__ import annotations
+
+from code_session import contents, git, person, repository
+
+import mnemon
+from mnemon import Citation
+
+
+def test_a_policy_holds_whatever_becomes_of_the_files_it_names(tmp_path):
+    repo = repository(tmp_path)
+    with mnemon.open(repo) as memory:
+        seat = person(memory, repo)
+        vouched = Citation.human("alice")
+        rule = seat.remember("Never log what src/auth.py sees", kind="policy", level="org", citations=[vouched]).unit
+        assert rule.citations == (vouched,)
+        git(repo, "rm", "-q", "src/auth.py")
+        git(repo, "commit", "-qm", "gone")
+        assert contents(seat.recall("what is never logged")) == ["Never log what src/auth.py sees"]
+        assert memory.janitor(seat).archived == 0
+        assert [one.unit.id for one in seat.decisions.load()] == [rule.id]
