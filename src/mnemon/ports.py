@@ -70,6 +70,9 @@ class Reader(Protocol):
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         """Live units of these scopes with this canonical key, oldest first."""
 
+    def units_gone_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        """Units of these scopes with this canonical key that are no longer live, oldest first."""
+
     def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
         """Live units of these scopes that differ from a text only in guarded pieces, newest first."""
 
@@ -176,13 +179,20 @@ class Store(Protocol):
     @property
     def format_version(self) -> int: ...
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False) -> T:
-        """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains."""
+        """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains.
+
+        It may run in another thread, one that commits for several, so it must not wait for a lock that a writer may
+        hold. A write inside a write is refused with RuntimeError: pass the open transaction on.
+        """
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view."""
 
     def scrub(self, needles: Sequence[str]) -> int:
-        """Make sure that no file of the store still holds any of these texts; gives the number of files searched."""
+        """Make sure that no file of the store still holds any of these texts; gives the number of files searched.
+
+        Raises StoreUnavailable whenever that can't be said, also if there are no texts to look for.
+        """
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to `path` while others go on writing."""
@@ -191,7 +201,8 @@ class Store(Protocol):
     def check(self) -> str | None:
         """What the storage engine itself finds wrong with its file, or None."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Take no more work; what reads under way need is let go when they are done."""
 
 
 class SearchIndex(Protocol):
@@ -259,22 +270,10 @@ class MeaningIndex(Protocol):
         """The units nearest in meaning, with their cosine, best first."""
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]: ...
-    def follow(
-        self,
-        changes_after: Callable[[int], Iterable[Searchable]],
-        head: Callable[[], int],
-        *,
-        count_after: Callable[[int], int] | None = None,
-    ) -> None:
+    def follow(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> None:
         """Catch up with the store in the background, unless that is going on."""
 
-    def catch_up(
-        self,
-        changes_after: Callable[[int], Iterable[Searchable]],
-        head: Callable[[], int],
-        *,
-        count_after: Callable[[int], int] | None = None,
-    ) -> object:
+    def catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> object:
         """The same, here and now."""
 
     def warm(self) -> None: ...

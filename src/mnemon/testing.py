@@ -177,6 +177,12 @@ def _everything(reader: Reader) -> dict[str, Any]:
         "texts": reader.units_with_text([_HERE.key], "text-key"),
         "skeletons": reader.units_with_skeleton([_HERE.key], "skeleton-key", 10),
         "citing": reader.units_citing([_HERE.key], CitationKind.TEST, "tests/test_a.py::test_b"),
+        "listed": reader.units_in([_HERE.key]),
+        "of scope": list(reader.events_of_scope(_HERE.key)),
+        "of subject": list(reader.events_of_subject("u-1")),
+        "links": [reader.links_of("u-1"), reader.open_links([_HERE.key], LinkType.CONTRADICTS)],
+        "relations": [reader.relations_from(["r-1"]), reader.relations_to(["r-2"])],
+        "uses": [reader.uses_of_unit("u-1"), reader.uses_of_task("task")],
     }
 
 
@@ -188,6 +194,7 @@ def _filled(transaction: Transaction) -> None:
     transaction.put_link(made_link("l-1", first.id, second.id))
     transaction.put_test(Stream("acme", "shop"), "test_b", True, _START, "e-1")
     transaction.put_use(Use(unit_id=first.id, task_key="task", handed=True))
+    transaction.put_relation(Relation(source="r-1", type=RelationType.REFINES, target="r-2", id="e-1"))
 
 
 def _raised(error: BaseException, call: Callable[[], object]) -> bool:
@@ -260,7 +267,7 @@ class StoreContract:
             inside = store.write(work)
             assert inside == store.read(_everything)
             assert len(inside["events"]) == 3
-            assert len(inside["rows"]) == 5
+            assert len(inside["rows"]) == 6
 
     # All or nothing
 
@@ -295,7 +302,9 @@ class StoreContract:
                 transaction.put_use(Use(unit_id="u-1", task_key="task", blamed=True))
                 transaction.drop_uses("u-1")
                 transaction.drop_link("l-1")
+                transaction.drop_relation("r-1", RelationType.REFINES, "r-2")
                 transaction.clear_projections()
+                _filled(transaction)
                 raise _Stop
 
             assert not _raised(_Stop(), lambda: store.write(work))
@@ -304,6 +313,29 @@ class StoreContract:
             assert uses == [Use(unit_id="u-1", task_key="task", handed=True)]
             assert store.read(lambda reader: reader.test_passed(Stream("acme", "shop"), "test_b"))
             assert store.read(lambda reader: reader.head(Stream("new", "new"))) == (0, b"")
+
+    def test_a_write_inside_a_write_is_refused_and_changes_nothing_of_the_outer_one(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+
+            def nested(transaction: Transaction) -> bool:
+                recorded(transaction)
+                try:
+                    store.write(recorded)
+                except RuntimeError:
+                    return True
+                return False
+
+            def failing(transaction: Transaction) -> None:
+                nested(transaction)
+                raise _Stop
+
+            assert store.write(nested)
+            before = store.read(_everything)
+            assert len(before["events"]) == 1
+            assert not _raised(_Stop(), lambda: store.write(failing))
+            assert store.read(_everything) == before
+            store.write(recorded)
+            assert store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
 
     def test_a_failed_write_leaves_no_hole_in_a_stream(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
@@ -482,6 +514,8 @@ class StoreContract:
             after = store.read(lambda reader: list(reader.events()))
             assert after == [before[0], replace(before[1], body=None, salt=None), before[2]]
             assert after[1].erased
+            erasure = {"links": [], "units": [], "events": [before[1].id]}
+            store.write(lambda tx: recorded(tx, type=EventType.UNIT_ERASED, payload=erasure))
             assert store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
             found = store.read(lambda reader: list(reader.events_containing("forget me")))
             assert [event.id for event in found] == [before[0].id, before[2].id]
@@ -608,6 +642,8 @@ class StoreContract:
             assert [unit.live for unit in live] == [True, True, True]
             assert store.read(lambda reader: reader.units_with_text([_HERE.key], "k")) == live
             assert store.read(lambda reader: reader.units_with_text([_HERE.key], "K")) == []
+            assert store.read(lambda reader: reader.units_gone_with_text([_HERE.key], "k")) == units[3:5]
+            assert store.read(lambda reader: reader.units_gone_with_text([elsewhere.key], "k")) == []
             assert store.read(lambda reader: reader.units_with_skeleton([_HERE.key], "s", 9)) == live[::-1]
             assert store.read(lambda reader: reader.units_with_skeleton([_HERE.key], "s", 2)) == live[:0:-1]
             assert store.read(lambda reader: reader.units_with_text([elsewhere.key], "k")) == [units[5]]
@@ -859,6 +895,26 @@ class StoreContract:
             assert anchored(1, "ui") == ["d-2"]
             assert anchored(9, "global") == []
 
+    def test_what_anchors_of_very_many_domains_lead_to_is_ordered_and_cut_as_one(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            domains = [f"domain {number:04d}" for number in range(1_200)]
+            for number, strength in ((0, 1), (1, 3), (2, 2)):
+                unit = made_unit(f"d-{number}", kind=Kind.DECISION)
+                standing = Standing(root=unit.id, number=1, strength=strength)
+                store.write(lambda tx, unit=unit, standing=standing: _decide(tx, unit, standing))  # type: ignore[misc]
+            for place, target in ((0, "d-0"), (0, "d-2"), (600, "d-2"), (1_199, "d-1")):
+                attributes = {"target": target}
+                id = f"a-{place}-{target}"
+                hint = made_unit(id, kind=Kind.ANCHOR, domain=domains[place], attributes=attributes)
+                store.write(lambda tx, unit=hint: _put(tx, unit))  # type: ignore[misc]
+
+            def anchored(limit: int) -> list[str]:
+                found = store.read(lambda reader: reader.anchored([_HERE.key], domains, limit=limit))
+                return [unit.id for unit in found]
+
+            assert anchored(9) == ["d-1", "d-2", "d-0"]
+            assert anchored(2) == ["d-1", "d-2"]
+
     def test_the_domains_of_what_is_in_force_are_named_once(self, tmp_path: Path) -> None:
         with self._opened(tmp_path) as store:
             for number, (domain, status) in enumerate(
@@ -893,6 +949,22 @@ class StoreContract:
             store.write(lambda tx: tx.drop_relation("a", RelationType.DEPENDS_ON, "b"))
             assert store.read(lambda reader: reader.relations_from(["a"])) == relations[2:]
             assert len(store.read(lambda reader: list(reader.rows()))) == before - 1
+
+    def test_relations_of_very_many_decisions_come_in_one_order_and_once(self, tmp_path: Path) -> None:
+        with self._opened(tmp_path) as store:
+            roots = [f"r-{number:04d}" for number in range(1_200)]
+            relations = [
+                Relation(source=root, type=RelationType.REFINES, target=root, id=f"e-{root}") for root in roots[::300]
+            ]
+
+            def work(transaction: Transaction) -> None:
+                for relation in relations:
+                    transaction.put_relation(relation)
+
+            store.write(work)
+            asked = [*roots[::-1], *roots]
+            assert store.read(lambda reader: reader.relations_from(asked)) == relations
+            assert store.read(lambda reader: reader.relations_to(asked)) == relations
 
     # Links, tests, uses
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, bisect_right, insort
 from copy import deepcopy
 
 from mnemon.errors import Conflict, InvalidInput
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mnemon.model.unit import Unit
 
     T = TypeVar("T")
+    Group = tuple[str, ...]
 
 _ABSENT: Any = object()
 
@@ -38,11 +40,11 @@ class InMemoryTables:
         self._events: list[Event] = []
         self._event_places: dict[str, int] = {}
         self._keys: dict[tuple[str, str, str], int] = {}
+        self._places: dict[Group, list[int]] = {}
         self._heads: dict[Stream, tuple[int, bytes]] = {}
         self._units: dict[str, Unit] = {}
-        self._canonical: dict[str, str | None] = {}
-        self._skeletons: dict[str, str | None] = {}
         self._searchable: dict[str, int] = {}
+        self._changes: list[tuple[int, str]] = []
         self._turns: dict[str, tuple[str | None, int]] = {}
         self._last_turns: dict[str, int] = {}
         self._standings: dict[str, Standing] = {}
@@ -50,6 +52,9 @@ class InMemoryTables:
         self._links: dict[str, Link] = {}
         self._tests: dict[tuple[Stream, str], tuple[bool, int, str]] = {}
         self._uses: dict[tuple[str, str], Use] = {}
+        # What would else be looked for among all: the keys of rows, by what they have in common.
+        self._groups: dict[Group, set[Any]] = {}
+        self._groups_of: dict[str, frozenset[Group]] = {}
         self._undo: list[Callable[[], object]] = []
 
     def begin(self) -> None:
@@ -68,6 +73,21 @@ class InMemoryTables:
         before = table.pop(key, _ABSENT)
         if before is not _ABSENT:
             self._undo.append(lambda: table.__setitem__(key, before))
+
+    def _join(self, group: Group, key: Any) -> None:
+        members = self._groups.setdefault(group, set())
+        if key not in members:
+            members.add(key)
+            self._undo.append(lambda: members.discard(key))
+
+    def _leave(self, group: Group, key: Any) -> None:
+        members = self._groups.get(group, set())
+        if key in members:
+            members.discard(key)
+            self._undo.append(lambda: members.add(key))
+
+    def _members(self, *groups: Group) -> set[Any]:
+        return set().union(*(self._groups.get(group, ()) for group in groups))
 
     # The log
 
@@ -92,10 +112,12 @@ class InMemoryTables:
         return iter(self._events[after : None if limit is None else after + limit])
 
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
-        return (event for event in self._events if event.scope.key == scope_key and (not types or event.type in types))
+        events = (self._events[place] for place in self._places.get(("scope", scope_key), ()))
+        return (event for event in events if not types or event.type in types)
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
-        found = [event for event in self._events[after:] if event.subject == subject]
+        places = self._places.get(("subject", subject), [])
+        found = [self._events[place] for place in places[bisect_left(places, after) :]]
         return iter(found if last is None else found[max(0, len(found) - last) :])
 
     def events_containing(self, needle: str) -> Iterator[Event]:
@@ -114,7 +136,15 @@ class InMemoryTables:
         if event.key is not None:
             self._put(self._keys, (event.scope.key, str(event.actor), event.key), place)
         self._put(self._heads, event.stream, (event.seq, hash))
+        self._note_place(("scope", event.scope.key), place)
+        if event.subject is not None:
+            self._note_place(("subject", event.subject), place)
         return placed
+
+    def _note_place(self, group: Group, place: int) -> None:
+        places = self._places.setdefault(group, [])
+        places.append(place)
+        self._undo.append(places.pop)
 
     def erase_payload(self, event_id: str) -> None:
         place = self._event_places.get(event_id)
@@ -133,8 +163,8 @@ class InMemoryTables:
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
         return {unit_id: _own(self._units[unit_id]) for unit_id in unit_ids if unit_id in self._units}
 
-    def _sorted(self, chosen: Iterable[Unit], *, newest_first: bool = False) -> list[Unit]:
-        return [_own(unit) for unit in sorted(chosen, key=lambda unit: unit.id, reverse=newest_first)]
+    def _sorted(self, chosen: Iterable[Unit], *, newest_first: bool = False, limit: int | None = None) -> list[Unit]:
+        return [_own(unit) for unit in sorted(chosen, key=lambda unit: unit.id, reverse=newest_first)[:limit]]
 
     def units_in(
         self,
@@ -148,18 +178,17 @@ class InMemoryTables:
         limit: int = 50,
         before: str | None = None,
     ) -> list[Unit]:
+        kinds = Kind if kind is None else (kind,)
         chosen = (
             unit
-            for unit in self._units.values()
-            if unit.scope.key in scope_keys
-            and (kind is None or unit.kind == kind)
-            and (status is None or unit.status == status)
+            for unit in self._units_of(*(("unit", key, str(each)) for key in scope_keys for each in kinds))
+            if (status is None or unit.status == status)
             and (level is None or unit.level == level)
             and (domain is None or unit.domain == domain)
             and (live is None or unit.live == live)
             and (before is None or unit.id < before)
         )
-        return self._sorted(chosen, newest_first=True)[:limit]
+        return self._sorted(chosen, newest_first=True, limit=limit)
 
     def units_replaced(
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
@@ -169,23 +198,24 @@ class InMemoryTables:
         return found[:limit]
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        return self._sorted(self._live_with(self._canonical, canonical_key, scope_keys))
+        return self._sorted(self._live_in(scope_keys, ("text", canonical_key)))
+
+    def units_gone_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        said = self._units_of(("text", canonical_key))
+        return self._sorted(unit for unit in said if not unit.live and unit.scope.key in scope_keys)
 
     def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
-        return self._sorted(self._live_with(self._skeletons, skeleton_key, scope_keys), newest_first=True)[:limit]
+        said = self._live_in(scope_keys, ("skeleton", skeleton_key))
+        return self._sorted(said, newest_first=True, limit=limit)
 
-    def _live_with(self, keys: dict[str, str | None], wanted: str, scope_keys: Sequence[str]) -> Iterator[Unit]:
-        for unit_id, key in keys.items():
-            unit = self._units[unit_id]
-            if key == wanted and unit.live and unit.scope.key in scope_keys:
-                yield unit
+    def _units_of(self, *groups: Group) -> Iterator[Unit]:
+        return (self._units[unit_id] for unit_id in self._members(*groups))
+
+    def _live_in(self, scope_keys: Sequence[str], *groups: Group) -> Iterator[Unit]:
+        return (unit for unit in self._units_of(*groups) if unit.live and unit.scope.key in scope_keys)
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:
-        return self._sorted(
-            unit
-            for unit in self._units.values()
-            if unit.scope.key in scope_keys and any(item.kind == kind and item.ref == ref for item in unit.citations)
-        )
+        return self._sorted(unit for unit in self._units_of(("cites", str(kind), ref)) if unit.scope.key in scope_keys)
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         found = self._sorted(
@@ -199,13 +229,17 @@ class InMemoryTables:
         return iter(self._sorted(unit for unit in self._units.values() if unit.live and unit.kind in kinds))
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
-        newer = sorted((at, unit_id) for unit_id, at in self._searchable.items() if at > position)
-        if len(newer) > limit:
-            newer = [item for item in newer if item[0] <= newer[limit - 1][0]]
-        return [_searchable(self._units[unit_id], *self._turns[unit_id], at) for at, unit_id in newer]
+        start = self._changes_until(position)
+        page = self._changes[start : start + limit]
+        if page:
+            page = self._changes[start : self._changes_until(page[-1][0])]
+        return [_searchable(self._units[unit_id], *self._turns[unit_id], at) for at, unit_id in page]
 
     def searchable_count_after(self, position: int) -> int:
-        return sum(at > position for at in self._searchable.values())
+        return len(self._changes) - self._changes_until(position)
+
+    def _changes_until(self, position: int) -> int:
+        return bisect_right(self._changes, position, key=lambda change: change[0])
 
     def put_unit(
         self,
@@ -224,15 +258,33 @@ class InMemoryTables:
         if unit.id not in self._units:
             self._take_turn(unit)
         self._put(self._units, unit.id, _own(unit))
-        self._put(self._canonical, unit.id, canonical_key)
-        self._put(self._skeletons, unit.id, skeleton_key)
+        self._regroup(unit.id, _groups_of(unit, canonical_key, skeleton_key, standing))
         if searchable_at is not None:
-            self._put(self._searchable, unit.id, searchable_at)
+            self._note_change(unit.id, searchable_at)
+
+    def _regroup(self, unit_id: str, groups: frozenset[Group]) -> None:
+        before = self._groups_of.get(unit_id, frozenset())
+        for group in before - groups:
+            self._leave(group, unit_id)
+        for group in groups - before:
+            self._join(group, unit_id)
+        self._put(self._groups_of, unit_id, groups)
+
+    def _note_change(self, unit_id: str, at: int) -> None:
+        before = self._searchable.get(unit_id)
+        if before is not None:
+            self._drop_change((before, unit_id))
+            self._undo.append(lambda: insort(self._changes, (before, unit_id)))
+        self._put(self._searchable, unit_id, at)
+        insort(self._changes, (at, unit_id))
+        self._undo.append(lambda: self._drop_change((at, unit_id)))
+
+    def _drop_change(self, change: tuple[int, str]) -> None:
+        del self._changes[bisect_left(self._changes, change)]
 
     def _refuse_second(self, unit: Unit, standing: Standing) -> None:
-        for other_id, other in self._standings.items():
-            if other_id == unit.id or other.root != standing.root:
-                continue
+        for other_id in self._members(("root", standing.root)) - {unit.id}:
+            other = self._standings[other_id]
             if other.number == standing.number or (unit.live and self._units[other_id].live):
                 raise Conflict(
                     f"Decision {standing.root} has a version {standing.number}, or another one in force, already.",
@@ -253,30 +305,22 @@ class InMemoryTables:
         return found[0] if found else None
 
     def decision_versions(self, root: str) -> list[Unit]:
-        versions = [(standing.number, id) for id, standing in self._standings.items() if standing.root == root]
-        return [_own(self._units[id]) for _, id in sorted(versions)]
+        versions = sorted(self._members(("root", root)), key=lambda id: self._standings[id].number)
+        return [_own(self._units[id]) for id in versions]
 
     def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
-        found = [
-            self._units[id]
-            for id, standing in self._standings.items()
-            if standing.strength == strength
-            and self._units[id].live
-            and self._units[id].scope.key == scope_key
-            and self._units[id].domain == domain
-            and id > after
-        ]
-        return self._sorted(found)[:limit]
+        held = (unit for unit in self._units_of(("decided", scope_key)) if unit.live and unit.domain == domain)
+        found = [unit for unit in held if unit.id > after and self._standings[unit.id].strength == strength]
+        return self._sorted(found, limit=limit)
 
     def domains_decided(self, scope_key: str) -> list[str]:
-        in_force = (self._units[id] for id in self._standings)
-        return sorted({unit.domain for unit in in_force if unit.live and unit.scope.key == scope_key})
+        return sorted({unit.domain for unit in self._units_of(("decided", scope_key)) if unit.live})
 
     def related(self, root: str, scope_keys: Sequence[str], *, limit: int) -> list[Unit]:
         met = [*self.relations_from([root]), *self.relations_to([root])]
         others = {one.target if one.source == root else one.source for one in met}
-        held = {standing.root: id for id, standing in self._standings.items() if self._units[id].live}
-        return self._firmest([held[root] for root in sorted(others) if root in held], scope_keys)[:limit]
+        held = [self.decision_in_force(other) for other in sorted(others)]
+        return self._firmest([unit.id for unit in held if unit is not None], scope_keys)[:limit]
 
     def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
         anchors = self.units_in(scope_keys, kind=Kind.ANCHOR, live=True, limit=len(self._units))
@@ -287,23 +331,31 @@ class InMemoryTables:
 
     def _firmest(self, ids: Iterable[str], scope_keys: Sequence[str]) -> list[Unit]:
         """Those of them that are in these scopes: decisions by strength, then the rest; else as they come."""
-        strengths = {id: standing.strength for id, standing in self._standings.items()}
         seen = [id for id in ids if self._units[id].scope.key in scope_keys]
-        return [_own(self._units[id]) for id in sorted(seen, key=lambda id: -strengths.get(id, 0))]
+        return [_own(self._units[id]) for id in sorted(seen, key=lambda id: -self._strength(id))]
+
+    def _strength(self, unit_id: str) -> int:
+        standing = self._standings.get(unit_id)
+        return 0 if standing is None else standing.strength
 
     def relations_from(self, roots: Sequence[str]) -> list[Relation]:
-        return [relation for _, relation in sorted(self._relations.items()) if relation.source in roots]
+        return [self._relations[key] for key in sorted(self._members(*(("from", root) for root in roots)))]
 
     def relations_to(self, roots: Sequence[str]) -> list[Relation]:
-        found = [relation for relation in self._relations.values() if relation.target in roots]
+        found = [self._relations[key] for key in self._members(*(("to", root) for root in roots))]
         return sorted(found, key=lambda relation: (relation.target, relation.type, relation.source))
 
     def put_relation(self, relation: Relation) -> None:
         key = (relation.source, str(relation.type), relation.target)
         self._put(self._relations, key, relation)
+        self._join(("from", relation.source), key)
+        self._join(("to", relation.target), key)
 
     def drop_relation(self, source: str, type: str, target: str) -> None:
-        self._drop(self._relations, (source, str(type), target))
+        key = (source, str(type), target)
+        self._drop(self._relations, key)
+        self._leave(("from", source), key)
+        self._leave(("to", target), key)
 
     # Links, tests, uses
 
@@ -311,26 +363,29 @@ class InMemoryTables:
         return self._links.get(link_id)
 
     def links_of(self, unit_id: str) -> list[Link]:
-        return [link for _, link in sorted(self._links.items()) if unit_id in {link.source, link.target}]
+        return [self._links[link_id] for link_id in sorted(self._members(("linked", unit_id)))]
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
-        return [
-            link
-            for _, link in sorted(self._links.items())
-            if link.open
-            and link.type == type
-            and all(self._is_within(side, scope_keys) for side in (link.source, link.target))
-        ]
+        links = [self._links[link_id] for link_id in sorted(self._members(("open", str(type))))]
+        return [link for link in links if all(self._is_within(side, scope_keys) for side in (link.source, link.target))]
 
     def _is_within(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
         unit = self._units.get(unit_id)
         return unit is not None and unit.live and unit.scope.key in scope_keys
 
     def put_link(self, link: Link) -> None:
+        self.drop_link(link.id)
         self._put(self._links, link.id, link)
+        for group in _groups_of_link(link):
+            self._join(group, link.id)
 
     def drop_link(self, link_id: str) -> None:
+        link = self._links.get(link_id)
+        if link is None:
+            return
         self._drop(self._links, link_id)
+        for group in _groups_of_link(link):
+            self._leave(group, link_id)
 
     def test_passed(self, stream: Stream, name: str) -> bool:
         return self._tests.get((stream, name), (False, 0, ""))[0]
@@ -349,13 +404,14 @@ class InMemoryTables:
         return {unit_id for unit_id in unit_ids if (unit_id, task_key) in self._uses}
 
     def uses_of_task(self, task_key: str) -> list[Use]:
-        return [use for _, use in sorted(self._uses.items()) if use.task_key == task_key]
+        return [self._uses[key] for key in sorted(self._members(("task", task_key)))]
 
     def uses_of_unit(self, unit_id: str) -> list[Use]:
-        return [use for _, use in sorted(self._uses.items()) if use.unit_id == unit_id]
+        return [self._uses[key] for key in sorted(self._members(("used", unit_id)))]
 
     def put_use(self, use: Use) -> None:
-        known = self._uses.get((use.unit_id, use.task_key), use)
+        key = (use.unit_id, use.task_key)
+        known = self._uses.get(key, use)
         merged = Use(
             unit_id=use.unit_id,
             task_key=use.task_key,
@@ -364,16 +420,22 @@ class InMemoryTables:
             credited=use.credited or known.credited,
             blamed=use.blamed or known.blamed,
         )
-        self._put(self._uses, (use.unit_id, use.task_key), merged)
+        self._put(self._uses, key, merged)
+        self._join(("used", use.unit_id), key)
+        self._join(("task", use.task_key), key)
 
     def drop_uses(self, unit_id: str) -> None:
-        for key in [key for key in self._uses if key[0] == unit_id]:
+        for key in self._members(("used", unit_id)):
             self._drop(self._uses, key)
+            self._leave(("used", unit_id), key)
+            self._leave(("task", key[1]), key)
 
     # All of it
 
     def clear_projections(self) -> None:
-        units = (self._units, self._canonical, self._skeletons, self._searchable, self._turns, self._last_turns)
+        changes, self._changes = self._changes, []
+        self._undo.append(lambda: setattr(self, "_changes", changes))
+        units = (self._units, self._searchable, self._turns, self._last_turns, self._groups, self._groups_of)
         for table in (*units, self._standings, self._relations, self._links, self._tests, self._uses):
             for key in list(table):
                 self._drop(table, key)
@@ -411,6 +473,26 @@ def _own(unit: Unit) -> Unit:
     return replace(unit, attributes=deepcopy(dict(unit.attributes))) if unit.attributes else unit
 
 
+def _groups_of(
+    unit: Unit, canonical_key: str | None, skeleton_key: str | None, standing: Standing | None
+) -> frozenset[Group]:
+    """By what a unit is looked for."""
+    groups: set[Group] = {("cites", str(item.kind), item.ref) for item in unit.citations}
+    groups.add(("unit", unit.scope.key, str(unit.kind)))
+    if canonical_key is not None:
+        groups.add(("text", canonical_key))
+    if skeleton_key is not None:
+        groups.add(("skeleton", skeleton_key))
+    if standing is not None:
+        groups |= {("root", standing.root), ("decided", unit.scope.key)}
+    return frozenset(groups)
+
+
+def _groups_of_link(link: Link) -> set[Group]:
+    sides: set[Group] = {("linked", link.source), ("linked", link.target)}
+    return sides | {("open", str(link.type))} if link.open else sides
+
+
 def _searchable(unit: Unit, session: str | None, turn: int, at: int) -> Searchable:
     return Searchable(
         id=unit.id,
@@ -433,18 +515,24 @@ class InMemoryStore:
     def __init__(self) -> None:
         self._tables = InMemoryTables()
         self._lock = threading.RLock()
+        self._writing = False
         self.id = new_id()
         self.format_version = 1
         self.writable = True
 
     def write(self, work: Callable[[InMemoryTables], T], *, durable: bool = False) -> T:  # noqa: ARG002 - nothing outlives us
         with self._lock:
+            if self._writing:
+                raise RuntimeError("a write inside a write would undo it in part; pass the open transaction on instead")
+            self._writing = True
             self._tables.begin()
             try:
                 return work(self._tables)
             except BaseException:
                 self._tables.roll_back()
                 raise
+            finally:
+                self._writing = False
 
     def read(self, work: Callable[[InMemoryTables], T]) -> T:
         with self._lock:

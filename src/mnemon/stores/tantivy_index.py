@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
 _OPEN_ATTEMPTS = 4
+# By this word tantivy says that another writer has the lock; all else is trouble.
+_BUSY = "LockBusy"
 # So much of a scope's key tells it from all others: 64 of its 128 bits.
 _SCOPE_CHARS = 16
 _NAP_S = 0.02
@@ -253,16 +255,42 @@ class TantivyIndex:
 
     def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
         try:
-            return self._updated(changes_after, rebuild)
-        except (ValueError, OSError):
-            self._drop()  # The writer is taken, or the folder went away under us.
-            return False
+            writer = self._writer()
+            if writer is None:
+                return False
+            try:
+                meta = self._written(writer, changes_after, rebuild)
+            finally:
+                writer.wait_merging_threads()  # It lets the lock go, also after trouble.
+            self._index().reload()
+            self._meta = meta
+        except (ValueError, OSError) as error:
+            self._drop()
+            raise StoreUnavailable(
+                f"The search index {self._folder} can't be written: {error}.",
+                hint="Check the disk and the folder's rights, then reindex; what is not indexed is still found.",
+            ) from None
+        return True
 
-    def _updated(self, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool) -> bool:
+    def _writer(self, *, again: bool = True) -> tantivy.IndexWriter | None:
+        """The index's one writer, or None while somebody else has it."""
+        try:
+            return self._index().writer(_HEAP_BYTES, 1)
+        except (ValueError, OSError) as error:
+            if _BUSY in str(error):
+                return None
+            if not again:
+                raise
+        self._drop()  # The folder went away under us: it is opened or made anew.
+        return self._writer(again=False)
+
+    def _written(
+        self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
+    ) -> dict[str, Any]:
+        """Commit what changed; gives what the index says of itself after that."""
         import tantivy
 
         index = self._index()
-        writer = index.writer(_HEAP_BYTES, 1)
         # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
         index.reload()
         self._read_meta(index)
@@ -289,10 +317,7 @@ class TantivyIndex:
         writer.commit()
         if rebuild:
             writer.garbage_collect_files()
-        writer.wait_merging_threads()
-        index.reload()
-        self._meta = meta
-        return True
+        return meta
 
     def close(self) -> None:
         self._drop()

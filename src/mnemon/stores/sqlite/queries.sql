@@ -27,8 +27,8 @@ SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream WHE
 SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
 WHERE e.scope_key = :scope_key AND e.actor = :actor AND e.key = :key;
 
--- events: The whole log in commit order.
-SELECT e.*, s.org, s.project FROM events e JOIN streams s ON s.id = e.stream
+-- events: The whole log in commit order; an event whose stream is gone is not readable, rather than passed over.
+SELECT e.*, s.org, s.project FROM events e LEFT JOIN streams s ON s.id = e.stream
 WHERE e.position > :after ORDER BY e.position LIMIT :limit;
 
 -- events_of_scope: What was recorded from exactly one scope.
@@ -47,13 +47,13 @@ WHERE e.body IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(:needles) n WHERE i
 ORDER BY e.position;
 
 -- unit: One unit.
-SELECT body FROM units WHERE id = :id;
+SELECT id, body FROM units WHERE id = :id;
 
 -- units: Some units.
-SELECT id, body FROM units WHERE id IN (:unit_ids);
+SELECT id, body FROM units WHERE id IN (:names);
 
 -- units_in: A page of one scope, newest first.
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE scope_key = :scope_key
   AND (:kind IS NULL OR kind = :kind)
   AND (:status IS NULL OR status = :status)
@@ -64,7 +64,7 @@ WHERE scope_key = :scope_key
 ORDER BY id DESC LIMIT :limit;
 
 -- live_units_in: The same of what is live: what was replaced or archived is not even looked at (D7).
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE live AND scope_key = :scope_key
   AND (:kind IS NULL OR kind = :kind)
   AND (:status IS NULL OR status = :status)
@@ -74,7 +74,7 @@ WHERE live AND scope_key = :scope_key
 ORDER BY id DESC LIMIT :limit;
 
 -- guides_in: The same of the live policies or anchors, which are few among many and asked for each time.
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE live AND kind IN ('policy', 'anchor') AND kind = :kind AND scope_key = :scope_key
   AND (:status IS NULL OR status = :status)
   AND (:level IS NULL OR level = :level)
@@ -83,34 +83,43 @@ WHERE live AND kind IN ('policy', 'anchor') AND kind = :kind AND scope_key = :sc
 ORDER BY id DESC LIMIT :limit;
 
 -- replaced_in: What a commit replaced in one scope, newest first.
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE scope_key = :scope_key AND status = 'deprecated' AND root IS NULL AND json_extract(body, '$.valid_to_commit') IS NOT NULL
   AND (:kind IS NULL OR kind = :kind)
   AND (:domain IS NULL OR domain = :domain)
 ORDER BY id DESC LIMIT :limit;
 
 -- units_with_text: The units that say exactly this.
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE live AND canonical_key = :canonical_key AND scope_key IN (SELECT value FROM json_each(:scope_keys))
 ORDER BY id;
 
+-- units_gone_with_text: The units that said exactly this and were rejected, replaced or archived.
+SELECT id, body FROM units
+WHERE NOT live AND canonical_key = :canonical_key AND scope_key IN (SELECT value FROM json_each(:scope_keys))
+ORDER BY id;
+
 -- units_with_skeleton: The units that say this but for numbers, names and negations.
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE live AND skeleton_key = :skeleton_key AND scope_key IN (SELECT value FROM json_each(:scope_keys))
 ORDER BY id DESC LIMIT :limit;
 
--- units_citing: The units that rest on one thing.
-SELECT u.body FROM citations c JOIN units u ON u.id = c.unit_id
+-- units_citing: The units that rest on one thing; first those that cite it, since a scope has many more.
+SELECT u.id, u.body FROM citations c CROSS JOIN units u ON u.id = c.unit_id
 WHERE c.kind = :kind AND c.ref = :ref AND u.scope_key IN (SELECT value FROM json_each(:scope_keys))
-ORDER BY u.id;
+ORDER BY c.unit_id;
 
--- units_citing_code: A page of the units that rest on files or symbols, everywhere, for the janitor.
-SELECT body FROM units
-WHERE id > :after AND id IN (SELECT unit_id FROM citations WHERE kind IN ('file', 'symbol'))
-ORDER BY id LIMIT :limit;
+-- units_citing_code: A page of the units that rest on files or symbols, everywhere, for the janitor; unit by unit, so that no page costs them all.
+SELECT u.id, u.body FROM units u
+WHERE u.id > :after AND EXISTS (SELECT 1 FROM citations c WHERE c.unit_id = u.id AND c.kind IN ('file', 'symbol'))
+ORDER BY u.id LIMIT :limit;
 
 -- units_of_kinds: Live units of some kinds, everywhere, for the operator.
-SELECT body FROM units WHERE live AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;
+SELECT id, body FROM units WHERE live AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;
+
+-- ageing_units: The same of episodes and skills, which are few among many.
+SELECT id, body FROM units
+WHERE live AND kind IN ('episode', 'skill') AND kind IN (SELECT value FROM json_each(:kinds)) ORDER BY id;
 
 -- searchable_after: What an index has still to learn: a page, with all that changed at its last position.
 SELECT id, scope_key, status, kind, domain, session, turn, body, searchable_at FROM units
@@ -147,25 +156,25 @@ ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body;
 DELETE FROM links WHERE id = :id;
 
 -- link: One link.
-SELECT body FROM links WHERE id = :id;
+SELECT id, body FROM links WHERE id = :id;
 
 -- links_of: What a unit is related to.
-SELECT body FROM links WHERE source = :unit_id OR target = :unit_id ORDER BY id;
+SELECT id, body FROM links WHERE source = :unit_id OR target = :unit_id ORDER BY id;
 
 -- open_links: What somebody still has to decide, if both sides can be seen.
-SELECT l.body FROM links l
+SELECT l.id, l.body FROM links l
 JOIN units a ON a.id = l.source AND a.live AND a.scope_key IN (SELECT value FROM json_each(:scope_keys))
 JOIN units b ON b.id = l.target AND b.live AND b.scope_key IN (SELECT value FROM json_each(:scope_keys))
 WHERE l.open AND l.type = :type ORDER BY l.id;
 
 -- in_force: The version of a decision that holds.
-SELECT body FROM units WHERE root = :root AND live;
+SELECT id, body FROM units WHERE root = :root AND live;
 
 -- versions: Every version of a decision; only for who asks for its history (D7).
-SELECT body FROM units WHERE root = :root ORDER BY place;
+SELECT id, body FROM units WHERE root = :root ORDER BY place;
 
 -- decided: A page of what is in force in one scope and domain with one strength.
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE live AND root IS NOT NULL AND scope_key = :scope_key AND domain = :domain AND strength = :strength AND id > :after
 ORDER BY id LIMIT :limit;
 
@@ -178,16 +187,16 @@ WITH RECURSIVE known (domain) AS (
 SELECT domain FROM known WHERE domain IS NOT NULL;
 
 -- related: What is in force and stands in a relation to a decision, whichever way, the firmest first.
-SELECT body FROM units
+SELECT id, body FROM units
 WHERE live AND scope_key IN (SELECT value FROM json_each(:scope_keys)) AND root IN (
   SELECT target FROM relations WHERE source = :root UNION SELECT source FROM relations WHERE target = :root)
 ORDER BY strength DESC, root LIMIT :limit;
 
 -- anchored: What the anchors of some domains lead to: the firmest decisions first, then evidence. Bodies are read last.
-SELECT body FROM units WHERE id IN (
+SELECT id, body, strength FROM units WHERE id IN (
   SELECT t.id FROM units a CROSS JOIN units t ON t.id = json_extract(a.body, '$.attributes.target')
   WHERE a.live AND a.kind IN ('policy', 'anchor') AND a.kind = 'anchor'
-    AND a.scope_key IN (SELECT value FROM json_each(:scope_keys)) AND a.domain IN (:unit_ids)
+    AND a.scope_key IN (SELECT value FROM json_each(:scope_keys)) AND a.domain IN (:names)
     AND t.live AND (t.root IS NOT NULL OR t.kind = 'evidence') AND t.scope_key IN (SELECT value FROM json_each(:scope_keys)))
 ORDER BY strength DESC, id LIMIT :limit;
 
@@ -199,10 +208,10 @@ ON CONFLICT (source, type, target) DO UPDATE SET id = excluded.id;
 DELETE FROM relations WHERE source = :source AND type = :type AND target = :target;
 
 -- relations_from: Where relations lead that begin at some decisions.
-SELECT source, type, target, id FROM relations WHERE source IN (:unit_ids) ORDER BY source, type, target;
+SELECT source, type, target, id FROM relations WHERE source IN (:names) ORDER BY source, type, target;
 
 -- relations_to: Where relations come from that end at some decisions.
-SELECT source, type, target, id FROM relations WHERE target IN (:unit_ids) ORDER BY target, type, source;
+SELECT source, type, target, id FROM relations WHERE target IN (:names) ORDER BY target, type, source;
 
 -- put_test: The last outcome of a test.
 INSERT INTO tests (org, project, name, passed, at, event_id) VALUES (:org, :project, :name, :passed, :at, :event_id)
@@ -229,7 +238,7 @@ DELETE FROM uses WHERE unit_id = :unit_id;
 SELECT * FROM uses WHERE unit_id = :unit_id AND task_key = :task_key;
 
 -- noted_uses: Of some units, those that a task has met.
-SELECT unit_id FROM uses WHERE unit_id IN (:unit_ids) AND task_key = :task_key;
+SELECT unit_id FROM uses WHERE unit_id IN (:names) AND task_key = :task_key;
 
 -- uses_of_task: What a task relied on.
 SELECT * FROM uses WHERE task_key = :task_key ORDER BY unit_id;

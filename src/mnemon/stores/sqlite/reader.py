@@ -14,9 +14,9 @@ from mnemon.stores.sqlite.sql import QUERY
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
-    from typing import Any
+    from typing import Any, TypeVar
 
     from mnemon.model import decision as decisions
     from mnemon.model import link as links
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mnemon.model.link import Link, LinkType, Use
     from mnemon.model.scope import Level
     from mnemon.model.unit import Kind, Searchable, Status, Unit
+
+    T = TypeVar("T")
 else:
     decisions = Lazy("mnemon.model.decision")
     links = Lazy("mnemon.model.link")
@@ -35,7 +37,10 @@ _MOVE_HEAD = QUERY["move_head"]
 _APPEND = QUERY["append"]
 _BOUND_MAX = 500
 _GUIDES = ("policy", "anchor")
+_AGEING = ("episode", "skill")
 _AFTER_ALL = b""  # Every text stands before a blob.
+# What reading a damaged row can raise.
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, InvalidInput)
 
 
 class SqliteReader:
@@ -51,15 +56,19 @@ class SqliteReader:
     def _all(self, query: str, **given: Any) -> sqlite3.Cursor:
         return self._connection.execute(QUERY[query], given)
 
-    def _all_of(self, query: str, unit_ids: Sequence[str], **given: Any) -> Iterator[Any]:
-        """The rows for some units, whose ids are bound one by one: as a JSON array they would end at a NUL."""
-        for start in range(0, len(unit_ids), _BOUND_MAX):
-            bound = {f"unit_{number}": each for number, each in enumerate(unit_ids[start : start + _BOUND_MAX])}
-            text = QUERY[query].replace(":unit_ids", ", ".join([f":{name}" for name in bound]))
+    def _all_of(self, query: str, names: Iterable[str], **given: Any) -> Iterator[Any]:
+        """The rows for some ids, roots or domains, bound one by one: as a JSON array they would end at a NUL.
+
+        Many are asked for in parts, in their order, so that rows ordered by them stay so; a limit is that of each part.
+        """
+        wanted = sorted(set(names))
+        for start in range(0, len(wanted), _BOUND_MAX):
+            bound = {f"name_{number}": each for number, each in enumerate(wanted[start : start + _BOUND_MAX])}
+            text = QUERY[query].replace(":names", ", ".join([f":{name}" for name in bound]))
             yield from self._connection.execute(text, bound | given)
 
     def _units(self, query: str, **given: Any) -> list[Unit]:
-        return [_unit(body) for (body,) in self._all(query, **given)]
+        return [_unit(row) for row in self._all(query, **given)]
 
     def _head(self, stream: Stream) -> tuple[int, int, bytes]:
         known = self._heads.get(stream)
@@ -101,12 +110,12 @@ class SqliteReader:
 
     def unit(self, unit_id: str) -> Unit | None:
         row = self._one("unit", id=unit_id)
-        return row and _unit(row[0])
+        return row and _unit(row)
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
         ids = list(unit_ids)
         bodies = dict(self._all_of("units", ids))
-        return {unit_id: _unit(bodies[unit_id]) for unit_id in ids if unit_id in bodies}
+        return {unit_id: _unit((unit_id, bodies[unit_id])) for unit_id in ids if unit_id in bodies}
 
     def units_in(
         self,
@@ -138,6 +147,9 @@ class SqliteReader:
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         return self._units("units_with_text", scope_keys=to_json(scope_keys), canonical_key=canonical_key)
 
+    def units_gone_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        return self._units("units_gone_with_text", scope_keys=to_json(scope_keys), canonical_key=canonical_key)
+
     def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
         keys = to_json(scope_keys)
         return self._units("units_with_skeleton", scope_keys=keys, skeleton_key=skeleton_key, limit=limit)
@@ -149,7 +161,8 @@ class SqliteReader:
         return self._units("units_citing_code", after=after, limit=limit)
 
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
-        return (_unit(body) for (body,) in self._all("units_of_kinds", kinds=to_json(kinds)))
+        query = "ageing_units" if set(kinds) <= set(_AGEING) else "units_of_kinds"
+        return (_unit(row) for row in self._all(query, kinds=to_json(kinds)))
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
         rows = self._all("searchable_after", position=position, limit=limit)
@@ -160,18 +173,17 @@ class SqliteReader:
 
     def link(self, link_id: str) -> Link | None:
         row = self._one("link", id=link_id)
-        return row and links.Link.from_json(from_json(row[0]))
+        return row and _link(row)
 
     def links_of(self, unit_id: str) -> list[Link]:
-        return [links.Link.from_json(from_json(body)) for (body,) in self._all("links_of", unit_id=unit_id)]
+        return [_link(row) for row in self._all("links_of", unit_id=unit_id)]
 
     def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
-        rows = self._all("open_links", scope_keys=to_json(scope_keys), type=type)
-        return [links.Link.from_json(from_json(body)) for (body,) in rows]
+        return [_link(row) for row in self._all("open_links", scope_keys=to_json(scope_keys), type=type)]
 
     def decision_in_force(self, root: str) -> Unit | None:
         row = self._one("in_force", root=root)
-        return row and _unit(row[0])
+        return row and _unit(row)
 
     def decision_versions(self, root: str) -> list[Unit]:
         return self._units("versions", root=root)
@@ -188,7 +200,8 @@ class SqliteReader:
 
     def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
         rows = self._all_of("anchored", domains, scope_keys=to_json(scope_keys), limit=limit)
-        return [_unit(body) for (body,) in rows]
+        bodies = {(-(strength or 0), unit_id): body for unit_id, body, strength in rows}
+        return [_unit((unit_id, bodies[rank, unit_id])) for rank, unit_id in sorted(bodies)[:limit]]
 
     def relations_from(self, roots: Sequence[str]) -> list[Relation]:
         return [_relation(*row) for row in self._all_of("relations_from", roots)]
@@ -387,20 +400,44 @@ def _event(row: Any) -> Event:
             hash=row[16],
             position=row[0],
         )
-        if event.scope.key != row[7] or not isinstance(row[13], str | None):
+        if row[17] is None or event.scope.key != row[7] or not isinstance(row[13], str | None):
             event = None
     except (ValueError, TypeError, AttributeError, OverflowError, InvalidInput):
         event = None
     if event is None:
         raise StoreCorrupt(
-            f"Event {row[3]} at position {row[0]} is not readable: its row was changed.",
+            f"Event {row[3]} at position {row[0]} is not readable: its row, or its stream's, was changed.",
             hint="Restore a backup; mnemon audit names the entry.",
             event_id=str(row[3]),
         )
     return event
 
 
-def _searchable(
+def _decoded(what: str, id: str, read: Callable[[], T]) -> T:
+    """What a projection's row says; one that was damaged is named, and only who asks for it has the trouble."""
+    try:
+        return read()
+    except _DAMAGE as error:
+        raise StoreCorrupt(
+            f"The row of {what} {id} is not readable: {error!r}.", hint="Run mnemon rebuild: the log makes it anew."
+        ) from None
+
+
+def _unit(row: tuple[str, str]) -> Unit:
+    id, body = row
+    return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
+
+
+def _link(row: tuple[str, str]) -> Link:
+    id, body = row
+    return _decoded("link", id, lambda: links.Link.from_json(from_json(body)))
+
+
+def _searchable(id: str, *columns: Any) -> Searchable:
+    return _decoded("unit", id, lambda: _searchable_of(id, *columns))
+
+
+def _searchable_of(
     id: str, scope_key: str, status: str, kind: str, domain: str, session: str | None, turn: int, body: str, at: int
 ) -> Searchable:
     record = from_json(body)  # json_extract would end a text at its first NUL
@@ -420,16 +457,11 @@ def _searchable(
 
 
 def _relation(source: str, type: str, target: str, id: str) -> Relation:
-    return decisions.Relation(source=source, type=decisions.RelationType(type), target=target, id=id)
-
-
-def _unit(body: str) -> Unit:
-    try:
-        return units.unit_from_json(from_json(body))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreCorrupt(
-            f"A unit's row is not readable: {error!r}.", hint="Run mnemon rebuild: the log makes it anew."
-        ) from None
+    return _decoded(
+        "relation",
+        id,
+        lambda: decisions.Relation(source=source, type=decisions.RelationType(type), target=target, id=id),
+    )
 
 
 def _use(row: Any) -> Use:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 _HERE = os.path.dirname(__file__)
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 APPLICATION_ID = 0x4D4E454D  # "MNEM" in the file's header tells a Mnemon database from any other
 
 

@@ -8,7 +8,7 @@ from _thread import allocate_lock, get_ident  # as threading has them, which is 
 from _weakrefset import WeakSet  # weakref would be one more module
 from collections import deque
 
-from mnemon.errors import Incompatible, MnemonError, StoreCorrupt, StoreError, StoreUnavailable
+from mnemon.errors import Incompatible, StoreCorrupt, StoreError, StoreUnavailable
 from mnemon.model.ids import new_id
 from mnemon.model.json_text import json_needles
 from mnemon.stores.sqlite.raw import RawFile, chunks_of, holds_any
@@ -75,7 +75,9 @@ class SqliteStore:
         self._turn = allocate_lock()
         self._leader: int | None = None
         self._jobs: deque[_Job] = deque()
+        self._lending = allocate_lock()
         self._idle: list[sqlite3.Connection] = []
+        self._reading: set[SqliteReader] = set()
         self._let_go = True
         self._closed = False
         self._raw: RawFile | None = None
@@ -121,22 +123,31 @@ class SqliteStore:
 
     def _refuse_truncated(self) -> None:
         """A file shorter than its own header says lost its end; with a write-ahead log the end may still be there."""
-        missing = 0
+        lost = ""
         for _ in range(_LOOKS):
-            missing = self._missing_bytes()
-            if not missing:
+            lost = self._what_was_lost()
+            if not lost:
                 return
             time.sleep(_BACKOFF_S_MAX)  # Another process may be folding its log in this very moment.
         raise StoreCorrupt(
-            f"{self._path} is truncated or no database: {missing} bytes are missing.",
-            hint="Restore a backup (mnemon backup makes them), or import an export into a new memory.",
+            f"{self._path} {lost}; it was left untouched.",
+            hint="Move it away together with its -wal file, then restore a backup (mnemon backup makes them) or import "
+            "an export into a new memory.",
         )
 
+    def _what_was_lost(self) -> str:
+        """What is missing of a memory that was here, in words; nothing if it is whole, or was never made."""
+        log = _size(self._path + "-wal")
+        if not _size(self._path):
+            if log:  # SQLite would take it for the log of another file, and delete it.
+                return f"has no content, and {log} bytes of its write-ahead log are left"
+            # Taken away as a whole, a new one may take its place.
+            emptied = os.path.exists(self._path) and os.path.exists(self._path + _MADE)
+            return "is empty, but was not when it was last open" if emptied else ""
+        missing = 0 if log else self._missing_bytes()
+        return f"is truncated or no database: {missing} bytes are missing" if missing else ""
+
     def _missing_bytes(self) -> int:
-        if _size(self._path + "-wal") or (not _size(self._path) and not os.path.exists(self._path + _MADE)):
-            return 0
-        if not os.path.exists(self._path):
-            return 0  # Taken away as a whole: a new one may take its place.
         raw = self._raw_file()
         size, header = raw.size(), raw.head(100)
         if size < len(_MAGIC):
@@ -164,10 +175,16 @@ class SqliteStore:
             except BaseException:
                 self._writer.execute("ROLLBACK")
                 raise
-            with open(self._path + _MADE, "ab"):
-                pass
+        self._mark_made()
         (id,) = self._asked("SELECT id FROM store")
         return str(id)
+
+    def _mark_made(self) -> None:
+        """At every opening: who made the file may have been killed before this, and a restored backup has no mark."""
+        if os.path.exists(self._path + _MADE) or not self.writable:
+            return
+        with open(self._path + _MADE, "ab"):
+            pass
 
     def _asked(self, query: str) -> Any:
         return self._execute_patiently(query).fetchone()
@@ -286,7 +303,7 @@ class SqliteStore:
         self._writer.execute("SAVEPOINT job")
         try:
             job.result = job.work(transaction)
-        except (sqlite3.OperationalError, StoreError):
+        except sqlite3.OperationalError:
             raise  # The file is in trouble, not the job.
         except sqlite3.Error as error:
             job.error = _translation(self._path, error)
@@ -320,19 +337,34 @@ class SqliteStore:
 
     def read(self, work: Callable[[SqliteReader], T]) -> T:
         with _translated(self._path):
-            if self._closed:
-                self._ensure_open()
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self._connect()
+            connection, reader = self._lent()
             try:
                 connection.execute("BEGIN")
-                return work(SqliteReader(connection))
+                return work(reader)
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                self._idle.append(connection)
+                self._take_back(connection, reader)
+
+    def _lent(self) -> tuple[sqlite3.Connection, SqliteReader]:
+        """A connection of one's own for a while; a fork, and the end of the store, wait until it is given back."""
+        with self._lending:
+            if self._closed:
+                self._ensure_open()
+            connection = self._idle.pop() if self._idle else self._connect()
+            reader = SqliteReader(connection)
+            self._reading.add(reader)
+        return connection, reader
+
+    def _take_back(self, connection: sqlite3.Connection, reader: SqliteReader) -> None:
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        finally:
+            # Without the lock: a fork holds it while it waits for this.
+            self._idle.append(connection)
+            self._reading.discard(reader)
+            if self._closed:
+                with self._lending:
+                    self._let_everything_go()
 
     def _ensure_open(self) -> None:
         if self._closed:
@@ -341,16 +373,20 @@ class SqliteStore:
             self._take_writer()
 
     def before_fork(self) -> None:
-        """Close every connection: one carried into a child breaks the locks of both. Each opens its own anew."""
+        """Close every connection: one carried into a child breaks the locks of both. Each opens its own anew.
+
+        Writes and reads under way are waited for, and new ones wait. A read that takes too long is not: its connection
+        is carried along.
+        """
         self._turn.acquire()
-        if not self._closed:
-            while self._idle:
-                self._idle.pop().close()
-            if not self._let_go:
-                self._writer.close()
-                self._let_go = True
+        self._lending.acquire()
+        deadline = time.monotonic() + _READ_WAIT_S
+        while self._reading and time.monotonic() < deadline:
+            time.sleep(_BACKOFF_S_MIN)
+        self._close_connections()
 
     def after_fork(self) -> None:
+        self._lending.release()
         self._turn.release()
 
     # Keeping
@@ -368,10 +404,7 @@ class SqliteStore:
                 self._truncate_log()
             left = self._files_holding(wanted)
         if left:
-            raise StoreUnavailable(
-                f"The content was erased, but {', '.join(left)} still hold(s) bytes of it: another process is reading.",
-                hint="Let the other processes finish, then erase the unit again.",
-            )
+            raise _still_held(", ".join(left))
         return len(self._files())
 
     def _files_holding(self, wanted: Sequence[bytes]) -> list[str]:
@@ -381,11 +414,17 @@ class SqliteStore:
         return [path for path, chunks in streams.items() if holds_any(chunks, wanted)]
 
     def _truncate_log(self) -> None:
+        """Fold the log into the file and empty it; refused while anybody still reads what was there before.
+
+        Not what the log holds decides it: whoever erases again has no text left to look for.
+        """
         deadline = time.monotonic() + self._lock_wait_s_max
         while True:
             busy, _, _ = self._asked("PRAGMA wal_checkpoint(TRUNCATE)")
-            if not busy or time.monotonic() > deadline:
+            if not busy:
                 return
+            if time.monotonic() > deadline:
+                raise _still_held(self._path + "-wal")
             time.sleep(_BACKOFF_S_MAX)
 
     def _files(self) -> list[str]:
@@ -394,14 +433,16 @@ class SqliteStore:
     def backup(self, path: str) -> None:
         partial = path + ".partial"
         with _translated(self._path):
-            source = self._connect()
-            target = sqlite3.connect(partial)
+            source, reader = self._lent()
             try:
-                source.backup(target)
-                target.execute("PRAGMA journal_mode = DELETE")
+                target = sqlite3.connect(partial)
+                try:
+                    source.backup(target)
+                    target.execute("PRAGMA journal_mode = DELETE")
+                finally:
+                    target.close()
             finally:
-                target.close()
-                source.close()
+                self._take_back(source, reader)
             os.replace(partial, path)
 
     def bytes_on_disk(self) -> int:
@@ -414,27 +455,39 @@ class SqliteStore:
         return None if verdict == "ok" else str(verdict)
 
     def close(self) -> None:
-        with self._turn:
-            if self._closed:
-                return
+        """Take no more work, and let everything go: now, or when the last read under way is done."""
+        with self._turn, self._lending:
             self._closed = True
-            _open_stores.discard(self)
             self._let_everything_go()
 
     def _let_everything_go(self) -> None:
+        if self._reading:
+            return
+        self._close_connections()
+        if self._raw is not None:  # Last of all: see there.
+            self._raw.close()
+            self._raw = None
+        _open_stores.discard(self)
+
+    def _close_connections(self) -> None:
         while self._idle:
             self._idle.pop().close()
         if not self._let_go:
             self._writer.close()
             self._let_go = True
-        if self._raw is not None:
-            self._raw.close()
-            self._raw = None
 
 
-def _fail(batch: list[_Job], error: MnemonError) -> None:
+def _still_held(files: str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"The content was erased, but {files} may still hold bytes of it: another process or thread is reading.",
+        hint="Let the others finish, then erase the unit again.",
+    )
+
+
+def _fail(batch: list[_Job], error: StoreError) -> None:
+    """Each job gets an error of its own: one that is raised in several threads gathers the tracebacks of all."""
     for job in batch:
-        job.error = job.error or error
+        job.error = job.error or type(error)(error.message, hint=error.hint)
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -468,7 +521,7 @@ class _translated:  # noqa: N801 - reads as what it does
             raise _translation(self._path, error) from error
 
 
-def _translation(path: str, error: sqlite3.Error | OSError) -> MnemonError:
+def _translation(path: str, error: sqlite3.Error | OSError) -> StoreError:
     if isinstance(error, OSError):
         return StoreUnavailable(f"{path}: {error.strerror or error}.", hint="Check the folder and its rights.")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
