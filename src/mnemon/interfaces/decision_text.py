@@ -76,8 +76,10 @@ def proposal(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
         f"because {given.reason.type}: {clean(given.reason.summary)}",
         guardian(given.guardian),
     ]
+    opposed = [f"  {one.strength} {one.id}  {quoted(one.text)}" for one in given.conflicts]
     reaches = tree_lines(given.blast_radius, known)
-    return "\n".join([*lines, *(["reaches:", *reaches] if reaches else [])])
+    sections = (["conflicts with:", *opposed] if opposed else [], ["reaches:", *reaches] if reaches else [])
+    return "\n".join([*lines, *(line for section in sections for line in section)])
 
 
 def guardian(given: GuardianVerdict) -> str:
