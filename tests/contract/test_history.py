@@ -111,6 +111,32 @@ def test_a_squashed_branch_is_beside(shop):
     assert contains(shop, commit(shop, "squashed"), side) == [False]
 
 
+# What is here
+
+
+def test_a_repository_has_its_own_commits_and_no_others(shop, tmp_path):
+    other = commit(repository(tmp_path / "other"), "theirs", a="1")
+    first, second, history = head(shop), commit(shop), History(str(shop))
+    assert history.has([first, second])
+    assert history.has([])
+    assert not history.has([first, other])
+    assert not history.has([first, "HEAD"])
+    assert not history.has([git(shop, "rev-parse", "HEAD^{tree}")])
+    assert not History(str(tmp_path)).has([first])
+
+
+def test_whether_a_commit_is_here_is_asked_once_until_objects_arrive(shop, tmp_path, processes):
+    other = repository(tmp_path / "other")
+    theirs, first, history = commit(other, "theirs", a="1"), head(shop), History(str(shop))
+    processes.clear()
+    for _ in range(3):
+        assert history.has([first])
+        assert not history.has([theirs])
+    assert len(processes) == 2
+    git(shop, "fetch", "--quiet", str(other), "main")
+    assert history.has([theirs, first])
+
+
 # What was left behind
 
 

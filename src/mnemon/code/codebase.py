@@ -13,16 +13,19 @@ from mnemon.code.repository import main_folder, repository_around, settings_of, 
 from mnemon.code.view import CodeView
 from mnemon.code.worktree import WorkTree
 from mnemon.lazy import Lazy
+from mnemon.model.citation import OF_CODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mnemon.code import commit_tree
+    from mnemon.code import commit_tree, elsewhere
     from mnemon.code import history as histories
     from mnemon.code.history import History
+    from mnemon.model.unit import Unit
 else:
     commit_tree = Lazy("mnemon.code.commit_tree")
+    elsewhere = Lazy("mnemon.code.elsewhere")
     histories = Lazy("mnemon.code.history")
 
 
@@ -106,7 +109,8 @@ class Codebase:
     def committed_view(self, project: str | None, worktree: str | None, *, own: bool) -> CodeView | None:
         """What is committed in a worktree, or on the default branch for what belongs to none; None if unknown.
 
-        Where that is checked out, what lies there and is not committed yet counts too.
+        Where that is checked out, what lies there and is not committed yet counts too; and what another branch has is
+        not gone.
         """
         if self.head() is None:
             return self.view(project, by_commit=True)  # A plain folder, or nothing committed yet.
@@ -129,7 +133,27 @@ class Codebase:
             by_commit=True,
             patience_s=_SWEEP_PATIENCE_S,
             files=cache(lambda: self._files_in(folder(), project)),
+            elsewhere=elsewhere.Elsewhere(
+                self.root, self.history, commit, is_default=worktree is None, patience_s=_SWEEP_PATIENCE_S
+            ),
         )
+
+    def is_root_of(self, unit: Unit) -> bool:
+        """Whether the unit's paths count from here: from this folder of its repository, or of a clone.
+
+        In doubt they don't; but of what was recorded in a plain folder nothing is known, and any folder may be its own.
+        """
+        cited = {citation.get("root") for citation in unit.citations if citation.kind in OF_CODE} - {None}
+        named = cited or ({f"{unit.valid_from_commit}:"} if unit.valid_from_commit else set())
+        if not named:
+            return True
+        repository = repository_around(self.root)
+        if repository is None:
+            return False
+        places = [str(name).partition(":") for name in named]
+        if {folder for _, _, folder in places} != {repository.prefix(self.root)}:
+            return False
+        return self.history.has({commit for commit, _, _ in places})
 
     def _tree_at(self, commit: str) -> WorkTree:
         with self._lock:

@@ -28,13 +28,16 @@ class CommitTree:
     """The sources of a commit, with paths relative to `root`, for any number of threads.
 
     Git is started by the first look and ends with `close`, or with this object; a look after `close` starts it again.
+    Who looks at many commits lends `objects` to all of them, and one git answers for all.
     """
 
-    def __init__(self, root: str, commit: str) -> None:
+    def __init__(self, root: str, commit: str, objects: Objects | None = None) -> None:
         repository = repository_around(root)
         self._commit = commit
         self._prefix = repository.prefix(root) if repository is not None else ""
-        self._objects = Objects(repository.top) if repository is not None and is_hash(commit) else None
+        self._objects = None
+        if repository is not None and is_hash(commit):
+            self._objects = objects or Objects(repository.top)
         # A tree never changes; only which of them are kept does.
         self._trees: dict[str, dict[bytes, _Entry]] = {}
         self._lock = threading.Lock()

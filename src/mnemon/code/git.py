@@ -166,6 +166,26 @@ def tip(root: str, branch: str) -> str | None:
         return next((commit for commit in asked if commit is not None), None)
 
 
+def folder_name(root: str) -> str | None:
+    """A folder as git names it, such as `COMMIT:packages/api/`; None if it knows no such folder, or no commit yet.
+
+    The commit is the newest of the default branch, which others are most likely to have, and to have for long.
+    """
+    repository = repository_around(root)
+    if repository is None:
+        return None
+    main = default_branch(root)
+    commit = (tip(root, main) if main is not None else None) or head(root)
+    folder = repository.prefix(root)
+    return f"{commit}:{folder}" if commit is not None and folder.isprintable() else None
+
+
+def branch_tips(root: str) -> list[str]:
+    """The newest commits of all local branches, each once, those of the branches last worked on first."""
+    listed = git(root, ["for-each-ref", "--sort=-committerdate", "--format=%(objectname)", BRANCHES])
+    return list(dict.fromkeys((listed or "").split()))
+
+
 def _remote_branches(repository: Repository) -> str:
     """Where the remote's branches are kept, such as `refs/remotes/origin/`; empty if there is no remote."""
     remote = settings_of(repository).remote

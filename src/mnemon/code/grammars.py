@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from mnemon.code.symbol import COMPUTED, VALUE_CHARS_MAX
+from mnemon.lazy import Lazy
 from mnemon.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator
     from typing import Any
 
@@ -13,6 +18,8 @@ if TYPE_CHECKING:
 
     # The name, another kind than the table's (or None), and the nodes that make the signature.
     Named = tuple[str, str | None, list[SgNode]]
+else:
+    re = Lazy("re")
 
 # Not symbols: `OUTER` only lends its name (an impl block), `NAMELESS` is a function without a name.
 OUTER, NAMELESS = "outer", "nameless"
@@ -56,6 +63,26 @@ def child_of(node: SgNode, *kinds: str) -> SgNode | None:
 def named_in(node: SgNode) -> list[SgNode]:
     """The children that are no mere punctuation."""
     return [child for child in node.children() if child.is_named()]
+
+
+def value_of(node: SgNode) -> str:
+    """What a variable is given, if it stands there for itself (`3`, `"strict"`, `true`); else as `Symbol` says."""
+    held = node.field("value") or node.field("right")
+    for holder in (node, child_of(node, "variable_declarator", "init_declarator")):
+        sign = child_of(holder, "=") if holder is not None and held is None else None
+        held = sign.next() if sign is not None else held
+    if held is None:
+        return ""
+    text = held.text().strip()
+    if len(text) > VALUE_CHARS_MAX or _literal().fullmatch(text) is None:
+        return COMPUTED
+    return f'"{text[1:-1]}"' if text[0] in "'\"" else text
+
+
+@cache
+def _literal() -> re.Pattern[str]:
+    """A number, a text with nothing to work out in it, or a word that all languages have for such values."""
+    return re.compile(r"""[-+]?\.?\d[\w.]*|"[^"\\\n$#{]*"|'[^'\\\n]*'|[Tt]rue|[Ff]alse|null|nil""", re.ASCII)
 
 
 def is_around(node: SgNode) -> bool:

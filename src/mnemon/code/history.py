@@ -8,13 +8,13 @@ import time
 
 from mnemon.code.git import head as checked_out
 from mnemon.code.git import output
-from mnemon.code.refs import is_hash
+from mnemon.code.refs import Refs, is_hash
 from mnemon.code.repository import repository_around, text_of
 from mnemon.code.sources import trouble_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemon.code.repository import Repository
@@ -26,6 +26,8 @@ _RENAME_HOPS_MAX = 8
 # Git compares each file that went with each that came; where there are more, only those that are the same to the byte.
 _RENAME_FILES_MAX = 400
 _RENAMES = ("-M", f"-l{_RENAME_FILES_MAX}", "--diff-filter=R", "--name-status", "-z")
+# What keeps a commit in the history. A stash, a note or a tool's own backup is no place to stand on.
+_LASTING = ("--branches", "--remotes", "--tags")
 
 
 class History:
@@ -33,9 +35,26 @@ class History:
 
     def __init__(self, root: str) -> None:
         self._root = root
+        self._here = _Kept()
         self._contained = _Kept()
         self._in_doubt = _Kept()
+        self._is_left = _Kept()
         self._moves = _Kept()
+
+    def has(self, commits: Collection[str]) -> bool:
+        """Whether the repository has all of these commits; git is started once at most, and what it said is kept."""
+        repository = repository_around(self._root)
+        if repository is None or not all(map(is_hash, commits)):
+            return False
+        unknown = [commit for commit in commits if self._here.get(commit) is not True]
+        stamps = _arrivals(repository, unknown)
+        if any(self._here.get(commit) == stamps[commit] for commit in unknown):
+            return False
+        present = _present(repository, unknown) if unknown else set()
+        if present is None:
+            return False
+        self._here.keep({commit: commit in present or stamps[commit] for commit in unknown})
+        return present.issuperset(unknown)
 
     def contains(self, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
         """Of each commit, whether it is `head` or before it; None if the repository doesn't have it, or can't tell.
@@ -60,6 +79,25 @@ class History:
         self._in_doubt.keep({(head, commit): stamps[commit] for commit, answer in told.items() if answer is None})
         return known | told
 
+    def left(self, commits: Sequence[str]) -> set[str]:
+        """Those of the commits that were left behind: amended, rebased, squashed or thrown away.
+
+        No branch, here or at a remote as it was last fetched, no tag and no worktree's HEAD leads to them any more,
+        though git may keep them for some weeks. It is started twice at most, and again when one of those has moved.
+        """
+        repository = repository_around(self._root) if commits else None
+        if repository is None:
+            return set()
+        refs = Refs(repository)
+        state = refs.state()
+        known = {commit: self._is_left.get(commit) for commit in commits if is_hash(commit)}
+        unknown = [commit for commit, answer in known.items() if answer is None or answer[0] != state]
+        told = _left(repository, refs, unknown) if unknown else set()
+        if told is None:
+            return set()
+        self._is_left.keep({commit: (state, commit in told) for commit in unknown})
+        return told | {commit for commit in known.keys() - unknown if known[commit][1]}
+
     def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
         """Where a file that is gone went by `head`, or by what is staged on top of it; None if git doesn't know.
 
@@ -82,6 +120,22 @@ class History:
         new: str | None = found[0]
         return new.removeprefix(prefix) if new is not None and new.startswith(prefix) else None
 
+    def contents(self, path: str, commits: Sequence[str]) -> dict[str, str]:
+        """The hash of a file's content at each of these commits that has the file; git is started once."""
+        repository = repository_around(self._root)
+        if repository is None or not commits or not _is_inside(path) or "\n" in path:
+            return {}
+        names = _lines(f"{commit}:{repository.prefix(self._root)}{path}" for commit in commits)
+        rows = _rows(_asked(repository, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], names))
+        told = zip(commits, rows, strict=False)  # Git may have died half-way.
+        return {commit: row.removesuffix(" blob") for commit, row in told if row.endswith(" blob")}
+
+    def fork(self, head: str, other: str) -> str | None:
+        """The newest commit that both have; None if there is none, or git can't tell."""
+        repository = repository_around(self._root)
+        rows = _rows(_asked(repository, ["merge-base", head, other])) if repository is not None else []
+        return rows[0] if rows and is_hash(rows[0]) else None
+
     def is_merged(self, branch_or_commit: str, into: str) -> bool:
         """Whether all work of a branch is in another: merged, fast-forwarded, rebased, picked or squashed there.
 
@@ -99,9 +153,8 @@ class History:
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
     """The answers that git gives; nothing if it gives none."""
-    kinds = _asked(repository, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], _lines([head, *commits]))
-    present = {line.removesuffix(" commit") for line in _rows(kinds)}
-    if head not in present:
+    present = _present(repository, [head, *commits])
+    if present is None or head not in present:
         return {}
     missing: dict[str, bool | None] = {commit: None for commit in commits if commit not in present}
     existing = [commit for commit in commits if commit in present]
@@ -146,6 +199,27 @@ def _reached(start: str, parents: Mapping[str, Sequence[str]]) -> set[str]:
         found.update(new)
         waiting += new
     return found
+
+
+def _present(repository: Repository, commits: Sequence[str]) -> set[str] | None:
+    """Those that git has; None if it gives no answer."""
+    kinds = _asked(repository, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], _lines(commits))
+    return None if kinds is None else {row.removesuffix(" commit") for row in _rows(kinds)}.intersection(commits)
+
+
+def _left(repository: Repository, refs: Refs, commits: Sequence[str]) -> set[str] | None:
+    """Those that nothing leads to; None if git gives no answer."""
+    present = _present(repository, commits)
+    if not present:
+        return None if present is None else set(commits)
+    heads = ["main-worktree/HEAD", *(f"worktrees/{name}/HEAD" for name in refs.linked())]
+    # A worktree whose branch has no commit yet has no HEAD either.
+    asked = ["rev-list", "--ignore-missing", "--stdin", "--not", *_LASTING]
+    listed = _asked(repository, asked, _lines([*present, *(f"^{name}" for name in heads)]))
+    if listed is None:
+        return None
+    beside = set(_rows(listed))
+    return {commit for commit in commits if commit in beside or commit not in present}
 
 
 def _arrivals(repository: Repository, commits: Sequence[str]) -> dict[str, tuple[object, ...]]:

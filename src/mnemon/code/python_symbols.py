@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 
-from mnemon.code.symbol import DEFAULT, Symbol
+from mnemon.code.symbol import COMPUTED, DEFAULT, VALUE_CHARS_MAX, Symbol
 from mnemon.lazy import Lazy
 
 TYPE_CHECKING = False
@@ -31,9 +31,9 @@ def definitions(text: str) -> Iterator[Symbol]:
     while waiting:
         node, prefix, around = waiting.pop()
         inside, prefix_inside = around, prefix
-        for name, kind, signature in _defined(node, around):
+        for name, kind, signature, value in _defined(node, around):
             # Where a function is defined in another, its own variables stay its own.
-            yield Symbol(prefix + name, kind, signature, *_lines(node))
+            yield Symbol(prefix + name, kind, signature, *_lines(node), value)
             if kind in {"class", "function", "method"}:
                 prefix_inside, inside = f"{prefix}{name}.", kind
         if inside == "method" and getattr(node, "name", "") == "__init__":
@@ -45,14 +45,14 @@ def definitions(text: str) -> Iterator[Symbol]:
 def header_signature(header: str) -> str:
     """The signature of a function or class that is given up to its colon; empty if it can't be read."""
     try:
-        return next((signature for _, _, signature in _defined(_parsed(f"{header} ...").body[0], "")), "")
+        return next((signature for _, _, signature, _ in _defined(_parsed(f"{header} ...").body[0], "")), "")
     except UNPARSABLE:
         return ""
 
 
 def variable_signature(name: str, annotation: str) -> str:
     try:
-        return next((signature for _, _, signature in _assigned(_parsed(f"{name}: {annotation}").body[0])), "")
+        return next((signature for _, _, signature, _ in _assigned(_parsed(f"{name}: {annotation}").body[0])), "")
     except UNPARSABLE:
         return ""
 
@@ -71,31 +71,51 @@ def _lines(node: ast.AST) -> tuple[int, int]:
     return first, last or first
 
 
-def _defined(node: ast.AST, around: str) -> Iterator[tuple[str, str, str]]:
-    """Name, kind and signature of what one statement defines."""
+def _defined(node: ast.AST, around: str) -> Iterator[tuple[str, str, str, str]]:
+    """Name, kind, signature and value of what one statement defines."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        yield node.name, "method" if around == "class" else "function", _function(node)
+        yield node.name, "method" if around == "class" else "function", _function(node), ""
     elif isinstance(node, ast.ClassDef):
-        yield node.name, "class", _class(node)
+        yield node.name, "class", _class(node), ""
     elif around in {"module", "class"}:
         yield from _assigned(node)
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[str, str, str]]:
+def _assigned(node: ast.AST) -> Iterator[tuple[str, str, str, str]]:
     if isinstance(node, ast.Assign):
-        for name in (name for target in node.targets for name in _names(target)):
-            yield name, _kind_of_variable(name), name
+        for target in node.targets:
+            value = _value(node.value) if isinstance(target, ast.Name) else ""
+            for name in _names(target):
+                yield name, _kind_of_variable(name), name, value
     elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
         name = node.target.id
-        yield name, _kind_of_variable(name), f"{name}: {_annotation(node.annotation)}"
+        yield name, _kind_of_variable(name), f"{name}: {_annotation(node.annotation)}", _value(node.value)
     elif isinstance(node, ast.Import | ast.ImportFrom):
         for alias in node.names:
             name = alias.asname or alias.name
             if "." not in name and name != "*":
-                yield name, "import", name
+                yield name, "import", name, ""
     elif type(node).__name__ == "TypeAlias":
         name = node.name.id  # type: ignore[attr-defined]
-        yield name, "type", f"type {name}{_type_parameters(node)} = {_text(node.value)}"  # type: ignore[attr-defined]
+        yield name, "type", f"type {name}{_type_parameters(node)} = {_text(node.value)}", ""  # type: ignore[attr-defined]
+
+
+def _value(node: ast.expr | None) -> str:
+    """What stands there for itself: `3`, `'strict'`, `-1`, `60 * 60`, `(3, 5)`."""
+    if node is None or (isinstance(node, ast.Constant) and node.value is ...):
+        return ""  # The name alone is declared.
+    if node.end_lineno != node.lineno or (node.end_col_offset or 0) - node.col_offset > VALUE_CHARS_MAX:
+        return COMPUTED
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    return ast.unparse(node) if _is_plain(node) else COMPUTED
+
+
+def _is_plain(node: ast.expr) -> bool:
+    parts = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple)
+    return isinstance(node, parts) and all(
+        isinstance(part, parts) for part in ast.walk(node) if isinstance(part, ast.expr)
+    )
 
 
 def _own_attributes(node: ast.AST, prefix: str) -> Iterator[Symbol]:

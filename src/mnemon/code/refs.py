@@ -12,6 +12,7 @@ BRANCHES = "refs/heads/"
 # What HEAD says where the refs are in a reftable.
 _ELSEWHERE = f"{BRANCHES}.invalid"
 _OWN = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
+_LASTING = ("heads", "remotes", "tags")
 _HASH_LENGTHS = frozenset({40, 64})
 _HEX = frozenset("0123456789abcdef")
 _HOPS_MAX = 5
@@ -67,6 +68,27 @@ class Refs:
                 found.add(os.fsdecode(name))
         return found
 
+    def state(self) -> frozenset[tuple[str, int, int]]:
+        """What is never the same again once a branch, a remote's branch, a tag or a worktree's HEAD moved.
+
+        It is told by which files there are and since when: git puts a new one in the place of the old.
+        """
+        common = self._repository.common
+        folders = (common, *(os.path.join(common, "worktrees", name) for name in self.linked()))
+        files = [os.path.join(folder, name) for folder in folders for name in ("HEAD", "reftable/tables.list")]
+        files.append(os.path.join(common, "packed-refs"))
+        for kind in _LASTING:
+            for folder, _, names in os.walk(os.path.join(common, "refs", kind)):
+                files += [os.path.join(folder, name) for name in names]
+        return frozenset(found for path in files if (found := _state_of(path)) is not None)
+
+    def linked(self) -> list[str]:
+        """Git's own names of the linked worktrees."""
+        try:
+            return os.listdir(os.path.join(self._repository.common, "worktrees"))
+        except OSError:
+            return []
+
     def _loose(self, ref: str) -> str | None:
         try:
             with open(self._path(ref), "rb") as file:
@@ -113,3 +135,11 @@ class Refs:
             except OSError:
                 raise Unclear from None
         return self._packed
+
+
+def _state_of(path: str) -> tuple[str, int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return path, found.st_mtime_ns, found.st_ino

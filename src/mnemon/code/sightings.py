@@ -8,15 +8,19 @@ from mnemon.code.references import Reference, paths_in_data, references_in
 from mnemon.code.sources import Trouble
 from mnemon.code.tree import checked_in_tree
 from mnemon.errors import InvalidInput
+from mnemon.lazy import Lazy
 from mnemon.model.citation import Citation
 from mnemon.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator
     from typing import Any
 
     from mnemon.code.codebase import Codebase
+else:
+    re = Lazy("re")
 
 _SEEN_MAX = 8
 
@@ -25,7 +29,7 @@ def sightings(code: Codebase, text: str, data: Iterable[Any] = ()) -> tuple[Cita
     """The files and symbols of the tree that a text, or the data of a tool's event, speaks of."""
     named = [*references_in(text), *(Reference(path, None, None) for item in data for path in paths_in_data(item))]
     found: dict[str, Citation] = {}
-    for citation in _cited(code, named):
+    for citation in _cited(code, named, text):
         found.setdefault(str(citation), citation)
         if len(found) >= _SEEN_MAX:
             break
@@ -33,7 +37,7 @@ def sightings(code: Codebase, text: str, data: Iterable[Any] = ()) -> tuple[Cita
     return tuple(item for item in found.values() if item.kind != "file" or item.ref not in files)
 
 
-def _cited(code: Codebase, named: Iterable[Reference]) -> Iterator[Citation]:
+def _cited(code: Codebase, named: Iterable[Reference], text: str) -> Iterator[Citation]:
     for reference in named:
         path = _inside(code, reference.path)
         if path is None:
@@ -44,8 +48,16 @@ def _cited(code: Codebase, named: Iterable[Reference]) -> Iterator[Citation]:
                 checked = checked_in_tree(wanted, code.root, code.tree)
             except InvalidInput:
                 continue  # The text names more than the file has, and nobody asked for it to be cited.
-            yield replace(checked, detail=tuple(sorted({*checked.detail, ("by", "text")})))
+            known = dict(checked.detail) | {"by": "text"}
+            if not _says(text, known.get("value", "")):
+                known.pop("value", None)  # It speaks of a constant, whatever that is given.
+            yield replace(checked, detail=tuple(sorted(known.items())))
             break
+
+
+def _says(text: str, value: str) -> bool:
+    bare = value.strip("'\"")
+    return bool(bare) and re.search(rf"(?<![\w.]){re.escape(bare)}(?!\w|\.\d)", text) is not None
 
 
 def _inside(code: Codebase, path: str) -> str | None:

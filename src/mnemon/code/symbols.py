@@ -27,7 +27,7 @@ else:
     python_symbols = Lazy("mnemon.code.python_symbols")
     signatures = Lazy("mnemon.code.signatures")
 
-__all__ = ["Symbol", "Symbols", "agrees", "find", "language_of", "symbols_of"]
+__all__ = ["Symbol", "Symbols", "agrees", "find", "has_value", "language_of", "symbols_of"]
 
 # Error recovery may take ten microseconds a character: a larger text is searched for words only.
 SOURCE_CHARS_MAX = 524_288
@@ -49,6 +49,7 @@ _LANGUAGES = {
     "swift": "swift",
     "scala": "scala sc",
 }
+_VALUED = frozenset({"variable", "constant", "field"})
 _BY_ENDING = {ending: language for language, endings in _LANGUAGES.items() for ending in endings.split()}
 
 
@@ -106,9 +107,16 @@ def find(symbols: Mapping[str, Symbol], name: str) -> list[Symbol]:
 
 def agrees(signature: str, symbol: Symbol) -> bool:
     """Whether one of the symbol's signatures is one of these; a signature that can't be read contradicts none."""
-    if not signature or not symbol.signature:
-        return True
-    return not set(signature.split("\n")).isdisjoint(symbol.signature.split("\n"))
+    return _has_common_line(signature, symbol.signature)
+
+
+def has_value(value: str, symbol: Symbol) -> bool:
+    """The same of what a constant or another variable is given."""
+    return _has_common_line(value, symbol.value)
+
+
+def _has_common_line(told: str, found: str) -> bool:
+    return not told or not found or not set(told.split("\n")).isdisjoint(found.split("\n"))
 
 
 def plain_name(name: str) -> str:
@@ -127,7 +135,8 @@ def _merged(known: Symbol, other: Symbol) -> Symbol:
         return known if other.kind == "import" else other
     kept = max(known, other, key=lambda symbol: symbol.last - symbol.first)
     said = [line for symbol in (known, other) for line in symbol.signature.split("\n") if line]
-    return replace(kept, signature="\n".join(dict.fromkeys(said)))
+    held = [line for symbol in (known, other) for line in symbol.value.split("\n") if line]
+    return replace(kept, signature="\n".join(dict.fromkeys(said)), value="\n".join(dict.fromkeys(held)))
 
 
 def _by_grammar(grammar: Grammar, text: str) -> Symbols | None:
@@ -146,6 +155,8 @@ def _named(grammar: Grammar, found: list[tuple[SgNode, str]], length: int) -> It
     """The definitions, which come in order, each named after those around it."""
     # Where each definition around ends, the name that it gives, and what it is.
     around: list[tuple[int, str, str]] = [(length + 1, "", "")]
+    # The two parsers of Python would not write a value in the same way.
+    valued = _VALUED if grammar.name != "python" else frozenset()
     for node, node_kind in found:
         span = node.range()
         while around[-1][0] <= span.start.index:
@@ -169,7 +180,8 @@ def _named(grammar: Grammar, found: list[tuple[SgNode, str]], length: int) -> It
                 # A node that takes in its line's end goes on to the next line's first column.
                 last = max(span.end.line + (span.end.column > 0), span.start.line + 1)
                 signature = _signature(grammar, nodes, kind, dotted)
-                yield Symbol(prefix + dotted, kind, signature, span.start.line + 1, last)
+                value = grammars.value_of(node) if kind in valued and len(names) == 1 else ""
+                yield Symbol(prefix + dotted, kind, signature, span.start.line + 1, last, value)
         around.append((span.end.index, inside, inner))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mnemon.code.git import full_hash
+from mnemon.code.git import folder_name, full_hash
 from mnemon.code.sources import Trouble
+from mnemon.code.symbol import COMPUTED, VALUE_CHARS_MAX
 from mnemon.code.symbols import find, language_of
 from mnemon.code.worktree import WorkTree, lines_hash, lines_of, span_of
 from mnemon.errors import InvalidInput
@@ -15,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
+    from mnemon.code.symbols import Symbol
     from mnemon.text import secrets
 
     T = TypeVar("T")
@@ -45,9 +47,9 @@ def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None 
             )
         return replace(citation, ref=whole)
     tree = tree or WorkTree(root)
-    if citation.kind is CitationKind.SYMBOL:
-        return _checked_symbol(citation, tree)
-    return _checked_file(citation, tree)
+    check = _checked_symbol if citation.kind is CitationKind.SYMBOL else _checked_file
+    # The same path in another folder is another file.
+    return _completed(check(citation, tree), root=folder_name(root) or "")
 
 
 def _checked_file(citation: Citation, tree: WorkTree) -> Citation:
@@ -80,13 +82,25 @@ def _checked_symbol(citation: Citation, tree: WorkTree) -> Citation:
             hint=f"Cite one of them, for example symbol:{path}::{names[0]}.",
         )
     [symbol] = found
-    return _completed(citation, name=symbol.name, signature=_kept_signature(symbol.signature), sha256=sha256)
+    known = {"signature": _kept_signature(symbol.signature), "value": _kept_value(symbol)}
+    return _completed(citation, name=symbol.name, sha256=sha256, **known)
 
 
 def _kept_signature(signature: str) -> str:
-    # What would be redacted on its way into the log could never be found equal again.
-    is_kept = len(signature) <= _SIGNATURE_CHARS_MAX and secrets.redacted(signature)[0] == signature
+    is_kept = len(signature) <= _SIGNATURE_CHARS_MAX and _is_kept(signature)
     return signature if is_kept else ""
+
+
+def _kept_value(symbol: Symbol) -> str:
+    """What it is given, if that stands there in short and is no secret, alone or under its name."""
+    told = symbol.value
+    is_told = COMPUTED not in told.split("\n") and len(told) <= VALUE_CHARS_MAX
+    return told if told and is_told and _is_kept(told) and _is_kept(f"{symbol.name} = {told}") else ""
+
+
+def _is_kept(text: str) -> bool:
+    # What would be redacted on its way into the log could never be found equal again.
+    return secrets.redacted(text)[0] == text
 
 
 def _completed(citation: Citation, **known: str) -> Citation:

@@ -11,13 +11,15 @@ import time
 from mnemon.code.worktree import Check, checked
 from mnemon.errors import InvalidInput
 from mnemon.model.citation import OF_CODE
+from mnemon.model.unit import Kind
 from mnemon.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mnemon.code.codebase import Codebase
+    from mnemon.code.elsewhere import Elsewhere
     from mnemon.code.worktree import WorkTree
     from mnemon.model.citation import Citation
     from mnemon.model.unit import Unit
@@ -30,7 +32,8 @@ _SAID_CHARS_MAX = 700
 class Bearing:
     """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
 
-    `is_borne_out` says that all it cites was found; what can't be told is neither stale nor borne out.
+    `is_borne_out` says that all it cites was found; what can't be told is neither stale nor borne out. `missing` is the
+    first citation that failed, or all of them where stale means gone from every branch.
     """
 
     reason: str | None = None
@@ -39,6 +42,7 @@ class Bearing:
     replaced_elsewhere: bool = False
     notes: tuple[str, ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
+    missing: tuple[Citation, ...] = ()
 
 
 class CodeView:
@@ -54,10 +58,15 @@ class CodeView:
         by_commit: bool,
         patience_s: float,
         files: Callable[[], CodeView | None] | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        """`patience_s` is for all renames together, unless `files` shows what lies there beside what is committed."""
+        """`patience_s` is for all renames together, unless `files` shows what lies there beside what is committed.
+
+        With `elsewhere`, only what is gone is stale, not what is merely not in this code.
+        """
         self._patience_s = patience_s
         self._files = files
+        self._elsewhere = elsewhere
         self._codebase = codebase
         self._tree = tree
         self._commit = commit
@@ -74,6 +83,9 @@ class CodeView:
         if files is not None:
             # What is not committed yet is not gone.
             found |= {unit_id: here for unit_id, here in files.bearings(stale).items() if not here.is_stale}
+        for unit in stale:
+            if self._is_elsewhere(found[unit.id].missing):
+                found[unit.id] = replace(found[unit.id], is_stale=False)
         return found
 
     @property
@@ -86,17 +98,25 @@ class CodeView:
         return unit.is_bound_to_code and (not unit.provenance or unit.provenance[0].scope.project == self._project)
 
     def _contained(self, units: Iterable[Unit]) -> Mapping[str, bool | None]:
-        """Of every commit that bounds one of these units, whether this reader's code has it: asked of git at once."""
+        """Of every commit that bounds one of these units, whether this reader's code has it: asked of git at once.
+
+        None for one that is gone: also if git still has it, but no branch does (R8).
+        """
         if not self._by_commit:
             return {}
         commits = {commit for unit in units for commit in (unit.valid_from_commit, unit.valid_to_commit) if commit}
         head = (self._commit or self._codebase.head()) if commits else None
-        return self._codebase.history.contains(head, sorted(commits)) if head is not None else {}
+        if head is None:
+            return {}
+        history = self._codebase.history
+        contained = history.contains(head, sorted(commits))
+        beside = [commit for commit, answer in contained.items() if answer is False]
+        return contained | dict.fromkeys(history.left(beside))
 
     def _bearing(self, unit: Unit, contained: Mapping[str, bool | None]) -> Bearing:
         begin, end = unit.valid_from_commit, unit.valid_to_commit
         notes = tuple(
-            f"Commit {commit[:_SHOWN]} is not in this repository (any more), so its time decides."
+            f"Commit {commit[:_SHOWN]} is on no branch of this repository (any more), so its time decides."
             for commit in (begin, end)
             if commit and commit in contained and contained[commit] is None
         )
@@ -106,15 +126,21 @@ class CodeView:
         if replaced_elsewhere:
             notes += (f"Replaced by {unit.superseded_by} in commit {str(end)[:_SHOWN]}, which is not in this branch.",)
         moves: dict[str, str] = {}
+        missing: dict[Citation, str] = {}
         is_borne_out = True
         for citation in unit.citations:
-            if citation.kind in OF_CODE:
+            if citation.kind not in OF_CODE or _is_mention(unit, citation):
+                continue
+            if self._elsewhere is not None or not missing:
                 found = self._followed(citation, moves)
                 if found.state == "gone":
-                    return Bearing(_said(f"stale: {found.reason}"), is_stale=True)
+                    missing[citation] = found.reason
                 is_borne_out = is_borne_out and found.state == "holds"
                 if found.reason:
                     notes += (_said(f"{found.reason}."),)
+        if missing:
+            reason = next(iter(missing.values()))
+            return Bearing(_said(f"stale: {reason}"), is_stale=True, missing=tuple(missing))
         notes += tuple(_said(f"{old} is now {new}.") for old, new in moves.items())
         return Bearing(
             is_borne_out=is_borne_out,
@@ -122,6 +148,11 @@ class CodeView:
             replaced_elsewhere=replaced_elsewhere,
             moves=tuple(moves.items()),
         )
+
+    def _is_elsewhere(self, missing: Sequence[Citation]) -> bool:
+        """Whether another branch has what is missing here, all of it."""
+        elsewhere = self._elsewhere
+        return bool(missing) and elsewhere is not None and all(elsewhere.has(citation) for citation in missing)
 
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
         """What became of cited code, also under a new name if git knows one."""
@@ -131,6 +162,8 @@ class CodeView:
         was = citation.get("was")
         if was is not None and self._tree.has(was):
             return checked(self._tree, replace(citation, ref=was))  # This branch has not seen it move.
+        if self._elsewhere is not None and self._elsewhere.brings(citation):
+            return found  # What never was here was not renamed here, and git would look through all commits for it.
         asked_at = time.monotonic()
         path = self._codebase.renamed(citation.ref, self._commit, self._patience_s)
         if self._files is None:
@@ -146,6 +179,11 @@ class CodeView:
             return replace(again, reason=f"{citation.ref} is now {path}: {again.reason}")
         moves[citation.ref] = path
         return again
+
+
+def _is_mention(unit: Unit, citation: Citation) -> bool:
+    """Whether a policy only names it: a policy holds whatever becomes of the files it speaks of (D15)."""
+    return unit.kind is Kind.POLICY and citation.get("by") == "text"
 
 
 def _said(text: str) -> str:

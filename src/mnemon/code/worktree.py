@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 
 from mnemon.code.sources import MISSING, UNKNOWN, Folder, Source, Trouble
-from mnemon.code.symbols import agrees, find, language_of, plain_name, symbols_of
+from mnemon.code.symbols import agrees, find, has_value, language_of, plain_name, symbols_of
 from mnemon.lazy import Lazy
 from mnemon.model.citation import CitationKind
 from mnemon.model.value import value
@@ -236,8 +236,13 @@ def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:
         return _troubled(symbols)
     found = find(symbols, name)
     signature = citation.get("signature") or ""
-    if any(agrees(signature, symbol) for symbol in found):
+    same = [symbol for symbol in found if agrees(signature, symbol)]
+    value = citation.get("value") or ""
+    if any(has_value(value, symbol) for symbol in same):
         return Check("holds")
+    if same:
+        now = " or ".join(symbol.value.replace("\n", " or ") for symbol in same)
+        return Check("gone", f"{path}: {name} = {value.replace(chr(10), ' or ')} is now {now[:_REASON_CHARS_MAX]}")
     if found:
         return Check("gone", _changed(path, signature, found))
     if symbols.broken and tree.mentions(path, plain_name(name)) is True:
