@@ -878,11 +878,9 @@ def test_every_verification_keeps_an_episode_of_its_own(seats):
     assert {unit.id for unit in agent.units(kind="episode")} == ids
 
 
-def test_a_success_of_which_nothing_is_known_leaves_no_episode(memory, seats):
+def test_a_task_that_logged_nothing_can_be_verified(seats):
     agent = seats.agent()
-    assert agent.verify(True).episode_id is None
-    assert agent.units(kind="episode") == []
-    assert memory.rebuild().same
+    assert agent.get(agent.verify(True).episode_id).content == "Task T-1 succeeded."
     failed, tested = agent.verify(False), agent.verify(True, tests=[TEST])
     assert agent.get(failed.episode_id).content == "Task T-1 failed."
     assert agent.get(tested.episode_id).content == "Task T-1 succeeded.\n1 test passed."
@@ -895,7 +893,7 @@ def test_what_was_only_thought_is_told_as_that_in_an_episode(seats):
     agent.fail("TimeoutError: no answer", approach="raise the pool size")
     episode = agent.get(agent.verify(True, tests=[TEST]).episode_id)
     assert episode.status is Status.VERIFIED
-    assert episode.attributes["task"] == "Task T-1"
+    assert episode.attributes["task"] == guess
     assert episode.content.splitlines() == [
         "Task T-1 succeeded.",
         f"Passed: {TEST}.",
@@ -904,11 +902,14 @@ def test_what_was_only_thought_is_told_as_that_in_an_episode(seats):
     ]
 
 
-def test_no_skill_is_named_after_a_thought(seats):
+def test_a_skill_of_tasks_that_nobody_described_is_their_code(seats):
     for task in ("T-1", "T-2"):
         agent = seats.agent(task=task)
         agent.log("thought", "The pool is exhausted before the retry", data={"code": "retry(3)"})
-        assert agent.verify(True, tests=[TEST]).skill_id is None
+        promotion = agent.verify(True, tests=[TEST])
+    skill = agent.get(promotion.skill_id)
+    assert skill.attributes["code"] == "retry(3)"
+    assert "The pool is exhausted" not in skill.content
 
 
 def test_an_episode_tells_the_task_by_what_the_log_says_it_is(seats):

@@ -31,12 +31,6 @@ class Account:
     critique: str
     is_own_critique: bool
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether a success has nothing to tell but itself. That a task failed is worth remembering alone (R2)."""
-        seen = (self.steps, self.failed_approaches, self.tests, self.commit, self.is_own_critique)
-        return self.success and not any(seen)
-
 
 def task_described(steps: Sequence[LoggedStep]) -> str | None:
     """What the log says the task is (G9): a description given with an entry, else the first entry that is about it."""

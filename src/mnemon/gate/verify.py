@@ -77,7 +77,7 @@ def verify(
     units, refused = _judged(act, staged, tests, hands) if passed else ([], [])
     episode, skill_id = _episode(act, staged, passed, tests, commit, given, hands)
     return Promotion(
-        episode_id=None if episode is None else episode.id,
+        episode_id=episode.id,
         skill_id=skill_id,
         units=tuple(units),
         refused=tuple(refused),
@@ -181,11 +181,8 @@ def _episode(
     commit: str | None,
     given: Analysis | None,
     hands: Hands,
-) -> tuple[Unit | None, str | None]:
-    """Keep what happened (G9), linked to episodes like it (G11), and a skill if it works repeatedly (G10).
-
-    A success of which nothing else is known is no episode: it would only fill recall.
-    """
+) -> tuple[Unit, str | None]:
+    """Keep what happened (G9), linked to episodes like it (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = [_step(event) for event in logged]
     level = Level.WORKTREE if act.presence.scope.worktree is not None else Level.TASK
@@ -202,9 +199,9 @@ def _episode(
         critique=cut(draft.critique) if given or (steps and draft.score < 1) else "",
         is_own_critique=given is not None,
     )
-    if account.is_empty:
-        return None, None
-    task = cut(task_described(steps) or "")
+    # Two tasks are compared by what is known of them, if it is only how their logs begin.
+    described = cut(task_described(steps) or "")
+    task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
     cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
     if passed:
         cited += [Citation.test(name) for name in tests]
@@ -235,7 +232,7 @@ def _episode(
     analysis = draft if given or not similar_successes else analysed(steps, passed, similar_successes)
     if not (analysis.success and analysis.is_repeatable):
         return episode, None
-    return episode, _skill(act, analysis, task, level, episode, similar_successes, hands)
+    return episode, _skill(act, analysis, described, level, episode, similar_successes, hands)
 
 
 def _skill(

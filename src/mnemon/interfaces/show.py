@@ -182,7 +182,7 @@ def outcome(given: Stored | Refused, first: str = "stored", actor: Actor | None 
 
 
 def promotion(given: Promotion) -> str:
-    lines = [f"episode  {given.episode_id}"] if given.episode_id is not None else []
+    lines = [f"episode  {given.episode_id}"]
     if given.skill_id is not None:
         lines.append(f"skill    {given.skill_id}")
     lines += [unit_line(unit, "raised ") for unit in given.units]

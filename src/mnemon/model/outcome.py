@@ -53,12 +53,9 @@ class Refused:
 
 @value
 class Promotion:
-    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
+    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals."""
 
-    A success of which nothing is known but itself leaves no episode.
-    """
-
-    episode_id: str | None
+    episode_id: str
     skill_id: str | None
     units: tuple[Unit, ...]
     refused: tuple[Refused, ...]
