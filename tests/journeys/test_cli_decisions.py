@@ -29,7 +29,7 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert first["reason"] == {"type": "risk", "summary": "one file is less to lose", "tradeoff": "one machine"}
     second = decided(cli, "Use SQLite in WAL mode", "--revises", first["id"])
     assert (second["version"], second["root_id"]) == (2, first["id"])
-    assert [one["text"] for one in cli.ok("decisions", "--domain", "coding")["decisions"]] == ["Use SQLite in WAL mode"]
+    assert [one["text"] for one in cli.ok("decisions", "--domain", "coding")] == ["Use SQLite in WAL mode"]
     assert [one["version"] for one in cli.ok("decisions", "history", second["id"])] == [1, 2]
     shown = cli("decisions", "show", first["id"]).out
     assert "superseded by " + second["id"] in shown
@@ -44,7 +44,7 @@ def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
     run = cli(*argv, "--dry-run")
     assert run.exit_code == 1
     assert "guardian: BLOCK" in run.out
-    assert cli.ok("decisions")["decisions"][0]["text"] == "No server"
+    assert cli.ok("decisions")[0]["text"] == "No server"
     refused = cli(*argv, *LEAD)
     assert refused.exit_code == 1
     assert "The guardian blocks it" in refused.err
@@ -128,7 +128,7 @@ def test_on_a_terminal_what_is_missing_is_asked_for(cli):
     assert "guardian: ALLOW" in text
     assert "Commit it? [y/N]" in text
     assert "version 1, in force" in text
-    assert cli.ok("decisions")["decisions"][0]["text"] == "Use SQLite"
+    assert cli.ok("decisions")[0]["text"] == "Use SQLite"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_what_was_typed_makes_a_command_line_that_does_it(cli):
     line = shlex.split(text[text.index("go on from here: ") :])[4:]
     assert line[0] == "mnemon"
     assert cli(*line[1:]).exit_code == 0
-    (made,) = cli.ok("decisions")["decisions"]
+    (made,) = cli.ok("decisions")
     assert (made["text"], made["reason"]["summary"]) == ("-x 'y'", "--so")
 
 
@@ -185,10 +185,10 @@ def test_on_a_terminal_a_person_is_asked_why_and_may_say_so(cli):
     text, exit_code = told(argv, [*answers, b"\n"], cli.home)
     assert (exit_code, "Nothing was committed. To go on from here" in text) == (1, True)
     assert text.index("guardian: BLOCK") < text.index("What is decided?") < text.index("Why commit it all the same?")
-    assert cli.ok("decisions")["decisions"][0]["text"] == "No server"
+    assert cli.ok("decisions")[0]["text"] == "No server"
     text, exit_code = told(argv, [*answers, b"the board said so\n"], cli.home)
     assert (exit_code, "Commit it?" in text) == (0, False)
-    assert cli.ok("decisions")["decisions"][0]["override"] == "the board said so"
+    assert cli.ok("decisions")[0]["override"] == "the board said so"
 
 
 def test_what_goes_wrong_after_the_questions_loses_no_answer(cli):

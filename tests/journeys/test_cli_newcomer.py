@@ -52,7 +52,7 @@ def commands_of(readme: str) -> list[str]:
 
 
 def decided_and_remembered(cli: Cli) -> tuple[str, str]:
-    decision = cli.ok("decisions")["decisions"]
+    decision = cli.ok("decisions")
     units = cli.ok("units", "--kind", "fact", "--task", "T-42")
     return decision[0]["id"] if decision else "", units[0]["id"] if units else ""
 
@@ -124,7 +124,7 @@ def test_who_revises_a_version_that_moved_on_gets_a_conflict_with_what_is_in_for
     assert (error["expected_version"], error["actual_version"]) == (1, 2)
     assert error["current"]["id"] == first["id"]
     assert f"--revises {first['id']}" in error["hint"]
-    assert cli.ok("decisions")["decisions"][0]["text"] == "Retry four times"
+    assert cli.ok("decisions")[0]["text"] == "Retry four times"
     assert decided(cli, "Retry five times", "--revises", first["id"])["version"] == 3
 
 
@@ -411,12 +411,6 @@ def test_the_janitor_says_what_it_moved(cli):
     run = cli("janitor")
     assert "1 moved" in run.out
     assert "by that now" in run.out
-
-
-def test_the_list_for_programs_names_the_other_domains_too(cli):
-    decided(cli, "blue buttons", "--domain", "ui")
-    listed = cli.ok("decisions")
-    assert listed == {"decisions": [], "other_domains": ["ui"]}
 
 
 def test_a_rebuild_of_a_log_that_was_changed_says_so(cli):

@@ -272,9 +272,7 @@ def _list(call: Call) -> Answer:
         options.domain or "global", limit=50 if options.limit is None else options.limit, after=options.after
     )
     others = _elsewhere(desk, options.domain)
-    return Answer(
-        data={"decisions": found, "other_domains": others}, text=lambda: decision_text.decisions(found, others)
-    )
+    return Answer(data=found, text=lambda: decision_text.decisions(found, others))
 
 
 def _elsewhere(desk: Decisions, domain: str | None) -> list[str]:
