@@ -13,7 +13,7 @@ from mnemon.graph.node import NodeType
 from mnemon.graph.rows import MARGIN, Rows
 from mnemon.graph.state import MICROS_PER_MIN
 from mnemon.lazy import Lazy
-from mnemon.policy.heat import score, worth
+from mnemon.policy.heat import rank_of, score, worth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,12 +131,12 @@ class Columns:
             scores: Any = score(similarities, self._ranks(len(similarities), now))
             scores -= (similarities <= 0) * 2.0
             least = np.partition(scores, -k)[-k] if k < len(scores) else _SCORE_MIN
-            near = (scores >= max(least - 2 * MARGIN, _SCORE_MIN)).nonzero()[0].tolist()
-            exact = asked.exact(near)
+            near = (scores >= max(least - 2 * MARGIN, _SCORE_MIN)).nonzero()[0]
+            exact = asked.exact(near.tolist())
         half_life = self._config.half_life_min
         found = [
-            (score(sim, vertex.rank(now, half_life)), sim, vertex)
-            for sim, vertex in zip(exact, map(self._at, near), strict=True)
+            (score(sim, rank_of(worth, (now - vertex.last) / MICROS_PER_MIN, half_life)), sim, vertex)
+            for sim, worth, vertex in zip(exact, self._worth[near].tolist(), map(self._at, near.tolist()), strict=True)
             if sim > MARGIN
         ]
         return sorted(found, key=lambda one: (-one[0], -one[1], one[2].id))[:k]

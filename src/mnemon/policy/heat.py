@@ -204,7 +204,12 @@ def worth(repeat: float, feedback: float) -> float:
 
 def rank(age_min: float, half_life_min: float, repeat: float, feedback: float) -> float:
     """The heat of a node (A22)."""
-    return _OF_RECENCY * recency(age_min, half_life_min) + worth(repeat, feedback)
+    return rank_of(worth(repeat, feedback), age_min, half_life_min)
+
+
+def rank_of(worth: float, age_min: float, half_life_min: float) -> float:
+    """The same of what is worth so much."""
+    return _OF_RECENCY * recency(age_min, half_life_min) + worth
 
 
 def score(similarity: float, rank: float) -> float:
