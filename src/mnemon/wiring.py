@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
     from threading import Event
+    from typing import Any
 
     from mnemon.config import Config
     from mnemon.embedding import dense_search, endpoint, onnx, sentence
@@ -45,9 +46,7 @@ def open(
         from mnemon.stores.in_memory import InMemoryStore
 
         return Memory(InMemoryStore(), index=None, config=config or configuration.Config(), clock=clock, root=None)
-    address = None if target is None else os.fspath(target)
-    if address is not None:
-        _refuse_unknown(address)
+    address = None if target is None else _address(target)
     if address is None:
         from mnemon.code.home import home_of
 
@@ -141,6 +140,16 @@ def _is_ours(place: str) -> bool:
     return _DATABASE in names or all(name.startswith(_IGNORE) for name in names)
 
 
+def _address(target: Any) -> str:
+    """The folder that is meant; what can't be one is refused, before anything of that name is made."""
+    path = target if isinstance(target, str) else getattr(target, "__fspath__", lambda: None)()
+    if not isinstance(path, str):
+        raise InvalidInput(f"{target!r} names no memory.", hint="Give a folder, or nothing for this repository's.")
+    address = os.path.expanduser(path)
+    _refuse_unknown(address)
+    return address
+
+
 def _refuse_unknown(address: str) -> None:
     if not address.strip():
         raise InvalidInput("The memory to open has no name.", hint="Give a folder, or nothing for this repository's.")
@@ -149,5 +158,9 @@ def _refuse_unknown(address: str) -> None:
             raise InvalidInput(
                 f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead."
             )
+    if "://" in address:
+        raise InvalidInput(
+            f"No store is known by {address!r}.", hint="Open a folder, or nothing for this repository's."
+        )
     if os.path.exists(address) and not os.path.isdir(address):
         raise InvalidInput(f"{address!r} is a file.", hint="Give the folder that holds (or shall hold) .mnemon/.")

@@ -2154,7 +2154,9 @@ def test_a_seat_needs_who_and_where(memory, actor, scope, more):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("target", ["", " ", "postgresql://host/db", "qdrant://x"])
+@pytest.mark.parametrize(
+    "target", ["", " ", "postgresql://host/db", "qdrant://x", "redis://h", "sqlite:///x.db", "File:///x", 5, b"folder"]
+)
 def test_what_can_not_be_opened_is_refused_in_words(target):
     with pytest.raises(InvalidInput) as caught:
         mnemon.open(target)
