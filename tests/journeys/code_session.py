@@ -15,6 +15,7 @@ AUTH = '''def login(user, password):
 def logout(user):
     return None
 '''
+WITHOUT_LOGOUT = AUTH.partition("\n\n\ndef logout")[0]
 
 
 def git(folder, *arguments):
@@ -71,3 +72,9 @@ def worktree(repo, name, branch):
 
 def contents(found):
     return [item.unit.content for item in found.items]
+
+
+def settled(memory):
+    """Wait for what goes on in the background."""
+    for sweep in memory._sweeps:
+        sweep.join()

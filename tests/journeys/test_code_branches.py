@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import pytest
-from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
+from code_session import (
+    AUTH,
+    WITHOUT_LOGOUT,
+    commit,
+    contents,
+    git,
+    known,
+    person,
+    repository,
+    seat_at,
+    settled,
+    worktree,
+)
 
 import mnemon
 from mnemon import Citation
 
 REFUND = "def refund(order):\n    return order.total\n"
-WITHOUT_LOGOUT = AUTH.partition("\n\n\ndef logout")[0]
 
 
 @pytest.fixture
@@ -21,11 +32,6 @@ def repo(tmp_path):
 def memory(repo):
     with mnemon.open(repo) as opened:
         yield opened
-
-
-def settled(memory):
-    for sweep in memory._sweeps:
-        sweep.join()
 
 
 def verified_on_feature(memory, repo, **files):

@@ -8,14 +8,23 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
+from code_session import (
+    WITHOUT_LOGOUT,
+    commit,
+    contents,
+    git,
+    known,
+    person,
+    repository,
+    seat_at,
+    settled,
+    worktree,
+)
 
 import mnemon
 from mnemon import Actor, Citation, InvalidInput, Scope, StoreUnavailable
 from mnemon.code.codebase import Codebase
 from mnemon.published import janitor
-
-WITHOUT_LOGOUT = AUTH.partition("\n\n\ndef logout")[0]
 
 
 @pytest.fixture
@@ -27,11 +36,6 @@ def repo(tmp_path):
 def memory(repo):
     with mnemon.open(repo) as opened:
         yield opened
-
-
-def settled(memory):
-    for sweep in memory._sweeps:
-        sweep.join()
 
 
 # What is not committed yet

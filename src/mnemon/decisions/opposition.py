@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemon.decisions.loading import GLOBAL, decided
 from mnemon.ledger.guarding import firmest_first
 from mnemon.model.decision import Decision, Strength
-from mnemon.text.difference import differences, skeleton
+from mnemon.text.difference import differences, oppose, skeleton
 from mnemon.text.english_forms import EMPTY_WORDS
 from mnemon.text.tokens import tokens
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # There are few of these, so each can be looked at; of what is decided in passing there may be 100,000 (D7).
 _FIRM = (Strength.AXIS, Strength.LOCK)
-_VALUES = frozenset({"number", "negation"})
 
 
 def opposed(
@@ -39,10 +38,7 @@ def _firm(reader: Reader, presence: Presence, domain: str) -> Iterator[Decision]
 
 def opposes(ours: str, theirs: str) -> bool:
     """Whether two statements are the same but for numbers and negations, or for one name or quotation: as facts do."""
-    if _bare(ours) != _bare(theirs):
-        return False
-    parted = differences(ours, theirs)
-    return len(parted) == 1 or (bool(parted) and all(part.what in _VALUES for part in parted))
+    return _bare(ours) == _bare(theirs) and oppose(differences(ours, theirs))
 
 
 def _bare(text: str) -> frozenset[str]:

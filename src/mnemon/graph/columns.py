@@ -135,8 +135,8 @@ class Columns:
             exact = asked.exact(near.tolist())
         half_life = self._config.half_life_min
         found = [
-            (score(sim, rank_of(worth, (now - vertex.last) / MICROS_PER_MIN, half_life)), sim, vertex)
-            for sim, worth, vertex in zip(exact, self._worth[near].tolist(), map(self._at, near.tolist()), strict=True)
+            (score(sim, rank_of(worthy, (now - vertex.last) / MICROS_PER_MIN, half_life)), sim, vertex)
+            for sim, worthy, vertex in zip(exact, self._worth[near].tolist(), map(self._at, near.tolist()), strict=True)
             if sim > MARGIN
         ]
         return sorted(found, key=lambda one: (-one[0], -one[1], one[2].id))[:k]

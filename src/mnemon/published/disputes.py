@@ -6,7 +6,7 @@ from mnemon.embedding.ngram import NgramHashEmbedder, cosine
 from mnemon.model.link import LinkType
 from mnemon.model.outcome import Dispute
 from mnemon.model.value import value
-from mnemon.text.difference import differences, skeleton
+from mnemon.text.difference import differences, oppose, skeleton
 from mnemon.text.kept import kept
 from mnemon.text.tokens import tokens
 
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from mnemon.embedding.sparse import SparseVector
     from mnemon.model.link import Link
     from mnemon.model.unit import Unit
-    from mnemon.text.difference import Difference
 
 _EMBEDDER = NgramHashEmbedder()
 _FOUND_MAX = 3
-_VALUES = frozenset({"number", "negation"})
 _SHARED_MIN = 0.5
 # Korean skeletons differ by particles and endings, which no list of words covers: here their shapes are compared.
 _KOREAN_SHAPE_MIN = 0.85
@@ -84,7 +82,7 @@ def _meeting(content: str, other: Unit, rules: GateRules) -> Meeting | None:
         if not parted:
             note = "the same but for words that say nothing"
             return Meeting(LinkType.DUPLICATES, other, _similarity(content, other.content), note)
-        if _oppose(parted):
+        if oppose(parted):
             note = "; ".join(f"{part.what}: {part.left or 'none'} / {part.right or 'none'}" for part in parted)
             return Meeting(LinkType.CONTRADICTS, other, _similarity(content, other.content), note)
         return None
@@ -127,12 +125,6 @@ def _same_but_for_guards(ours: _Shape, theirs: _Shape) -> bool:
     if ours.korean and theirs.korean:
         return _similarity(ours.skeleton, theirs.skeleton) >= _KOREAN_SHAPE_MIN
     return ours.skeleton_words ^ theirs.skeleton_words <= _EMPTY_WORDS
-
-
-def _oppose(parted: Sequence[Difference]) -> bool:
-    """Statements that part in values only, or in one respect, oppose each other; in subject and value, they speak of
-    different things: `a_pool` of 5 and `b_pool` of 8 can both be."""
-    return len(parted) == 1 or all(part.what in _VALUES for part in parted)
 
 
 def dispute_from(link: Link) -> Dispute:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
+_VALUES = frozenset({"number", "negation"})
+
+
 @value
 class Difference:
     """One guarded piece that two texts do not share: a number, negation, quoted string or identifier."""
@@ -32,6 +35,14 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
     ):
         return ()
     return found
+
+
+def oppose(parted: Sequence[Difference]) -> bool:
+    """Whether statements that are alike but for this say opposite things: they part in values only, or in one respect.
+
+    In subject and value, they speak of different things: `a_pool` of 5 and `b_pool` of 8 can both be.
+    """
+    return len(parted) == 1 or (bool(parted) and all(part.what in _VALUES for part in parted))
 
 
 @kept(256)
