@@ -186,6 +186,18 @@ def test_A11_a_snapshot_made_with_other_settings_compares_right(clock, path, tex
     assert searched(twice, texts) == searched(loaded, texts)
 
 
+@pytest.mark.parametrize("state", [{"dim": 512}, {"seed": 9}, {"normVersion": 0}, None])
+def test_r18_vectors_whose_state_is_another_are_made_anew_though_the_id_is_the_same(clock, state):
+    record = filled(clock, ENGLISH).to_snapshot()
+    record["embedderState"] = None if state is None else record["embedderState"] | state
+    for node in record["nodes"]:
+        if "embedding" in node:
+            node["embedding"] = [[7, 1.0]]
+    loaded = GraphStore(clock=clock)
+    loaded.from_snapshot(record)
+    assert loaded.search_similar_queries(ENGLISH[0])[0].sim == pytest.approx(1.0)
+
+
 @LANGUAGES
 def test_A11_vectors_of_a_version_that_can_no_longer_be_made_are_made_anew(clock, path, texts):
     filled(clock, texts).save_to_file(path)

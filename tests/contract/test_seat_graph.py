@@ -692,7 +692,7 @@ def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
             assert leave.wait(20)
 
         def fail(_):
-            raise StoreUnavailable("The disk is gone.")
+            raise sqlite3.OperationalError("disk I/O error")
 
         def attempt(work):
             with suppress(StoreUnavailable, NotFound):
