@@ -14,15 +14,15 @@ setup: $(READY)  ## Make .venv with every extra
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Mnemon needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	  { echo "Mnemarch needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Mnemon and its tools into $(VENV) (once) ..."
+	@echo "Installing Mnemarch and its tools into $(VENV) (once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,semantic]'
-	@$(BIN)/python -m compileall -q src/mnemon
+	@$(BIN)/python -m compileall -q src/mnemarch
 	@touch $@
 
 demo: $(READY)  ## Five agents, five processes, one memory
-	@$(BIN)/mnemon demo
+	@$(BIN)/mnemarch demo
 
 test: check  ## Every check and every test
 	$(BIN)/coverage erase
@@ -39,7 +39,7 @@ check: $(READY)  ## Lint, types, layers, dead code
 bench: $(READY)  ## Speed and memory, as ratios measured in one run
 	$(BIN)/python -m bench.spine
 
-bench-retrieval: $(READY)  ## How well recall finds, on the sets of MNEMON_BENCH_DATA (../shared/data)
+bench-retrieval: $(READY)  ## How well recall finds, on the sets of MNEMARCH_BENCH_DATA (../shared/data)
 	@$(BIN)/python -c 'import matplotlib' 2>/dev/null || \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]' || echo "Without a picture, then."
 	$(BIN)/python -m bench.retrieval

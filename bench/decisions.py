@@ -22,22 +22,22 @@ from collections import Counter
 from datetime import UTC, datetime
 from itertools import islice
 
-import mnemon
+import mnemarch
 from bench.spine import ratio, shown, texts
-from mnemon import Actor, Scope
-from mnemon.decisions import chain
-from mnemon.model.decision import Reason, Relation, RelationType, Standing, Strength
-from mnemon.model.ids import new_id
-from mnemon.model.scope import Level
-from mnemon.model.trust import DecayPolicy, Trust
-from mnemon.model.unit import Kind, Provenance, Status, Unit
+from mnemarch import Actor, Scope
+from mnemarch.decisions import chain
+from mnemarch.model.decision import Reason, Relation, RelationType, Standing, Strength
+from mnemarch.model.ids import new_id
+from mnemarch.model.scope import Level
+from mnemarch.model.trust import DecayPolicy, Trust
+from mnemarch.model.unit import Kind, Provenance, Status, Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from mnemon.ports import Reader, Store, Transaction
+    from mnemarch.ports import Reader, Store, Transaction
 
 HERE = os.path.dirname(__file__)
 SMALL = 1_000
@@ -223,7 +223,7 @@ class Counting:
 class Bench:
     """One filled memory and every question that is put to it, by name; each gives what it found."""
 
-    def __init__(self, memory: mnemon.Memory, count: int, versions: int) -> None:
+    def __init__(self, memory: mnemarch.Memory, count: int, versions: int) -> None:
         self._store = memory._store
         self.made = made = filled(self._store, count, versions)
         self.seat = seat = memory.seat(LEAD, SCOPE)
@@ -308,7 +308,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         homes = [os.path.join(folder, name) for name in ("small", "large")]
-        with mnemon.open(homes[0]) as one, mnemon.open(homes[1]) as other:
+        with mnemarch.open(homes[0]) as one, mnemarch.open(homes[1]) as other:
             small, large = (
                 Bench(memory, count, options.versions) for memory, count in ((one, SMALL), (other, options.decisions))
             )

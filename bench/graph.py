@@ -20,8 +20,8 @@ import sys
 import time
 
 from bench.spine import shown
-from mnemon.graph import GraphConfig, GraphStore
-from mnemon.text.canonical import canonical_key
+from mnemarch.graph import GraphConfig, GraphStore
+from mnemarch.text.canonical import canonical_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from bench.retrieval import sets
 from bench.retrieval.baselines import Postings
 from bench.retrieval.measures import auc, scored
 from bench.retrieval.tables import console, show
-from mnemon.embedding import NgramHashEmbedder, QuestionEmbedder, cosine
+from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, cosine
 
 Embed = Callable[[str], Mapping[int, float]]
 

@@ -3,8 +3,8 @@
     python -m bench.peers [--units 100000] [--peers [mem0,chroma]] [--peer-units 10000] [--keep FOLDER]
 
 A recall is timed as a whole: the search, the reading of ten units, and the record of what was handed out. The peers are
-installed on request into an environment of their own in /tmp, never beside Mnemon. Writes bench/out/peers.json; exits 1
-if a limit of issue 3 is broken.
+installed on request into an environment of their own in /tmp, never beside Mnemarch. Writes bench/out/peers.json; exits
+1 if a limit is broken.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from itertools import accumulate
 from statistics import quantiles
 from typing import Any
 
-import mnemon
+import mnemarch
 from bench.retrieval import tables
 from bench.retrieval.loading import copied, made
 from bench.retrieval.progress import Progress
 from bench.retrieval.statements import Statement, statements
-from mnemon import Actor, Claim, Scope
+from mnemarch import Actor, Claim, Scope
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _OUT = os.path.join(_HERE, "out")
 # Not below bench/, which the checks read.
-_VENV = os.path.join(tempfile.gettempdir(), f"mnemon-peers-{os.getuid()}")
+_VENV = os.path.join(tempfile.gettempdir(), f"mnemarch-peers-{os.getuid()}")
 _PACKAGES = {"mem0": "mem0ai", "chroma": "chromadb"}
 _WHOLE, _PART = "99-percent", "1-percent"
 _ITEMS = 10
 _WARM, _ASKED = 20, 200
-# Issue 3, in ms: at 100,000 units, and up to eight times that above. Two runs of the same differ by some tenth.
+# In ms: at 100,000 units, and up to eight times that above. Two runs of the same differ by some tenth.
 _P50_MAX, _P95_MAX, _GROWTH_MAX, _NOISE = 5.0, 20.0, 8.0, 1.1
 
 Notes = Mapping[str, Sequence[Statement]]
@@ -49,10 +49,10 @@ def main() -> int:
     options = _options()
     rows: list[Row] = []
     try:
-        with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="mnemarch-bench-") as scratch:
             sizes = dict.fromkeys([options.units, *([options.peer_units] if options.peers else [])])
             for units in sizes:
-                rows += _mnemon(_notes(units), units, options.keep or scratch)
+                rows += _mnemarch(_notes(units), units, options.keep or scratch)
             for name in options.peers:
                 rows += _peer(name, _notes(options.peer_units), options.peer_units)
     except KeyboardInterrupt:
@@ -69,11 +69,11 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m bench.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--units", type=int, default=100_000, help="how many Mnemon holds, up to 1,000,000")
+    parser.add_argument("--units", type=int, default=100_000, help="how many Mnemarch holds, up to 1,000,000")
     every = ",".join(_PACKAGES)
     parser.add_argument("--peers", nargs="?", const=every, default="", help=f"install and ask these too: {every}")
     parser.add_argument("--peer-units", type=int, default=10_000, help="how many each peer holds; they load slowly")
-    parser.add_argument("--keep", metavar="FOLDER", help="keep Mnemon's loaded memory there, and use one that is")
+    parser.add_argument("--keep", metavar="FOLDER", help="keep Mnemarch's loaded memory there, and use one that is")
     options = parser.parse_args()
     options.peers = [name for name in options.peers.split(",") if name]
     unknown = [name for name in options.peers if name not in _PACKAGES]
@@ -93,13 +93,13 @@ def _questions(notes: Sequence[Statement]) -> list[tuple[str, str]]:
     return [(note.question, note.text) for note in random.Random(20_251).choices(notes, k=_WARM + _ASKED)]
 
 
-def _mnemon(notes: Notes, units: int, keep: str) -> list[Row]:
+def _mnemarch(notes: Notes, units: int, keep: str) -> list[Row]:
     home = os.path.join(keep, f"peers-{units}")
     started = time.perf_counter()
     made(home, lambda folder: _load(notes, units, folder))
     loaded_s = time.perf_counter() - started
     rows = []
-    with copied(home) as folder, mnemon.open(folder) as memory:
+    with copied(home) as folder, mnemarch.open(folder) as memory:
         for scope, held in notes.items():
             seat = memory.seat(Actor.agent("reader"), Scope(project=scope, task="bench"), session="asking")
             ms, found = [], 0
@@ -108,7 +108,7 @@ def _mnemon(notes: Notes, units: int, keep: str) -> list[Row]:
                 items = seat.recall(question, k=_ITEMS).items
                 ms.append((time.perf_counter() - started) * 1000)
                 found += any(item.unit.content == text for item in items)
-            rows.append(_row("mnemon", units, scope, ms[_WARM:], found / len(ms), loaded_s))
+            rows.append(_row("mnemarch", units, scope, ms[_WARM:], found / len(ms), loaded_s))
     return rows
 
 
@@ -118,7 +118,7 @@ def _load(notes: Notes, units: int, folder: str) -> None:
     half = len(whole) // 2
     pieces = ((_WHOLE, whole[:half]), (_PART, part), (_WHOLE, whole[half:]))
     before = accumulate((len(held) for _, held in pieces), initial=0)
-    with Progress(f"mnemon: loading {units:,}", units) as progress, mnemon.open(folder) as memory:
+    with Progress(f"mnemarch: loading {units:,}", units) as progress, mnemarch.open(folder) as memory:
         for done, (scope, held) in zip(before, pieces, strict=False):
             seat = memory.seat(Actor.agent("writer"), Scope(project=scope, task="bench"))
             seat.remember_many([Claim(content=note.text) for note in held], progress=progress.after(done))
@@ -131,7 +131,7 @@ def _peer(name: str, notes: Notes, units: int) -> list[Row]:
         "scopes": [scope for scope, held in notes.items() for _ in held],
         "questions": {scope: _questions(held) for scope, held in notes.items()},
     }
-    with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder, Progress(f"{name}: {units:,}", units):
+    with tempfile.TemporaryDirectory(prefix="mnemarch-bench-") as folder, Progress(f"{name}: {units:,}", units):
         path = os.path.join(folder, "given.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(given, file)
@@ -181,7 +181,7 @@ def _shown(rows: Sequence[Row], units: int) -> bool:
     broken = False
     for row in rows:
         limits = ("", "")
-        if row["name"] == "mnemon" and row["units"] == units and whole is not None:
+        if row["name"] == "mnemarch" and row["units"] == units and whole is not None:
             p50_max, p95_max = _P50_MAX * growth, _P95_MAX * growth
             if row["scope"] == _PART:
                 p50_max, p95_max = whole["p50_ms"] * _NOISE, whole["p95_ms"] * _NOISE

@@ -18,9 +18,9 @@ import sys
 import tempfile
 import time
 
-import mnemon
-from mnemon import Actor, Claim, Scope
-from mnemon.stores.sqlite.sql import QUERY, migration
+import mnemarch
+from mnemarch import Actor, Claim, Scope
+from mnemarch.stores.sqlite.sql import QUERY, migration
 
 HERE = os.path.dirname(__file__)
 TEXT = "The connection pool is exhausted before the retry, so the third attempt never reaches the database. " * 5
@@ -80,7 +80,7 @@ def committed(connection: sqlite3.Connection, statement: str, rows: list[tuple[o
 
 
 def durable_logs(folder: str, count: int) -> float:
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="log"))
         seat.log("thought", "warm")
         started = time.perf_counter()
@@ -105,7 +105,7 @@ def main() -> int:
     parser.add_argument("--units", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    compileall.compile_dir(os.path.dirname(mnemon.__file__), quiet=2)
+    compileall.compile_dir(os.path.dirname(mnemarch.__file__), quiet=2)
     with tempfile.TemporaryDirectory() as folder:
         results = measured(folder, options.units, options.rounds)
     os.makedirs(os.path.join(HERE, "out"), exist_ok=True)
@@ -128,7 +128,7 @@ def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]
     results["durable log / bare commit of its text alone"] = ratio(logs, plain)
 
     home = os.path.join(folder, "home")
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="load"))
         started = time.perf_counter()
         seat.remember_many(
@@ -140,8 +140,8 @@ def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]
     results["remember_many, units a second"] = {"value": units / loaded_s}
 
     seat_code = (
-        "import mnemon\nfrom mnemon import Actor, Scope\n"
-        f"memory = mnemon.open({home!r})\n"
+        "import mnemarch\nfrom mnemarch import Actor, Scope\n"
+        f"memory = mnemarch.open({home!r})\n"
         "seat = memory.seat(Actor.agent('bench'), Scope(project='bench', task='load'))\n"
     )
     cases = {

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, settings
 
-import mnemon
-from mnemon import Actor, Scope
+import mnemarch
+from mnemarch import Actor, Scope
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Coverage has begun here; the processes that tests start must be as bare as a user's.
@@ -18,9 +18,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
         del os.environ[name]
 
 settings.register_profile(
-    "mnemon", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "mnemarch", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-settings.load_profile("mnemon")
+settings.load_profile("mnemarch")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -54,7 +54,7 @@ class Seats:
 
     HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
 
-    def __init__(self, memory: mnemon.Memory, **home: str) -> None:
+    def __init__(self, memory: mnemarch.Memory, **home: str) -> None:
         self.memory = memory
         self.home = home
 
@@ -73,7 +73,7 @@ class Seats:
     def human(self, name: str = "alice", **where):
         return self.seat("human", name, **where)
 
-    def system(self, name: str = "mnemon", **where):
+    def system(self, name: str = "mnemarch", **where):
         return self.seat("system", name, **where)
 
 
@@ -86,14 +86,14 @@ def clock() -> FixedClock:
 def memory(request, tmp_path, clock):
     """A memory on each store."""
     target = ":memory:" if request.param == "in_memory" else tmp_path / "home"
-    with mnemon.open(target, clock=clock) as opened:
+    with mnemarch.open(target, clock=clock) as opened:
         yield opened
 
 
 @pytest.fixture
 def disk(tmp_path, clock):
     """A memory in a folder."""
-    with mnemon.open(tmp_path / "home", clock=clock) as opened:
+    with mnemarch.open(tmp_path / "home", clock=clock) as opened:
         yield opened
 
 

@@ -18,8 +18,8 @@ import time
 from collections import defaultdict
 from difflib import SequenceMatcher
 
-from mnemon.embedding.ngram import NgramHashEmbedder, cosine
-from mnemon.text.approach import SAME_AT, approach, similarity
+from mnemarch.embedding.ngram import NgramHashEmbedder, cosine
+from mnemarch.text.approach import SAME_AT, approach, similarity
 
 HERE = os.path.dirname(__file__)
 SPLITS = ("dev", "test", "fresh", "last")

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.retrieval.sets import folder
-from mnemon.text.fingerprint import fingerprint
+from mnemarch.text.fingerprint import fingerprint
 
 OUT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "out", "fingerprints.json")
 SOURCES = {
@@ -61,7 +61,7 @@ def missing() -> str | None:
     if not absent:
         return None
     named = "\n".join(f"  {name}: {SOURCES[name]}" for name in absent)
-    return f"{folder()} lacks these sets; MNEMON_BENCH_DATA may name a folder that has them:\n{named}\n{FORM}"
+    return f"{folder()} lacks these sets; MNEMARCH_BENCH_DATA may name a folder that has them:\n{named}\n{FORM}"
 
 
 def items(name: str) -> list[Item]:

@@ -84,7 +84,7 @@ def _retrieval(name: str, rows: Rows, options: argparse.Namespace) -> str:
     questions = (
         given.questions[:: max(1, -(-len(given.questions) // options.limit))] if options.limit else given.questions
     )
-    with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="mnemarch-bench-") as scratch:
         with Progress(f"{name}: loading", len(given.turns)) as progress:
             held = loaded(given, options.keep or scratch, progress)
         default: list[Answered] | None = None

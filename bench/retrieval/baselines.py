@@ -12,8 +12,8 @@ from unicodedata import normalize
 
 from Stemmer import Stemmer
 
-from mnemon.embedding.ngram import NgramHashEmbedder
-from mnemon.text.english_forms import STOP_WORDS
+from mnemarch.embedding.ngram import NgramHashEmbedder
+from mnemarch.text.english_forms import STOP_WORDS
 
 _K1, _B = 1.2, 0.75
 _WORDS = re.compile("[가-힣]+|[a-z0-9']+")
@@ -84,7 +84,7 @@ def ngram_hash(texts: Iterable[str]) -> Ranker:
 def words(text: str) -> list[str]:
     """Stems without stop words, and of Korean words each pair of syllables.
 
-    Not the tokens of mnemon: a floor must not move with what stands on it.
+    Not the tokens of mnemarch: a floor must not move with what stands on it.
     """
     found: list[str] = []
     for word in _WORDS.findall(normalize("NFKC", text).lower()):

@@ -8,13 +8,13 @@ from typing import Any
 from bench.retrieval.measures import auc
 from bench.retrieval.sets import Pairs
 from bench.retrieval.variants import SEMANTIC, semantic
-from mnemon.embedding import BagOfWordsEmbedder, Frequencies, NgramHashEmbedder, SentenceEncoder, cosine
+from mnemarch.embedding import BagOfWordsEmbedder, Frequencies, NgramHashEmbedder, SentenceEncoder, cosine
 
 WORDS = "bag-of-words"
 
 
 def aucs(given: Pairs) -> dict[str, float | None]:
-    """The AUC of each similarity of Mnemon; None for one that is not installed.
+    """The AUC of each similarity of Mnemarch; None for one that is not installed.
 
     Learnt is how rare each word is, from the set's own texts; never which of them belong together.
     """

@@ -1,4 +1,4 @@
-"""What must hold of the default: the targets of issue 3, and never below the baseline of the same run."""
+"""What must hold of the default: the targets, and never below the baseline of the same run."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import mnemon
+import mnemarch
 from bench.retrieval.progress import Progress
 from bench.retrieval.sets import Question, Retrieval, Turn
-from mnemon import Actor, Claim, Scope, Stored
+from mnemarch import Actor, Claim, Scope, Stored
 
 TASK = "bench"
 _UNITS = "units.json"
@@ -63,7 +63,7 @@ def loaded(given: Retrieval, keep: str, progress: Progress) -> Loaded:
     texts = "\x00".join(f"{turn.scope} {turn.id} {turn.session} {turn.text}" for turn in given.turns)
     folder = os.path.join(keep, f"{given.name}-{hashlib.blake2b(texts.encode(), digest_size=6).hexdigest()}")
     made(folder, lambda place: _fill(given, place, progress))
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         if memory.stats().unindexed:  # An index by other rules is made anew here, once, not in every copy.
             memory.reindex()
     with open(os.path.join(folder, _UNITS), encoding="utf-8") as file:
@@ -93,7 +93,7 @@ def made(folder: str, fill: Callable[[str], None]) -> None:
 @contextmanager
 def copied(folder: str) -> Iterator[str]:
     """A copy for one measurement: a recall records what it hands out, and the next must not profit from that."""
-    with tempfile.TemporaryDirectory(prefix="mnemon-bench-") as place:
+    with tempfile.TemporaryDirectory(prefix="mnemarch-bench-") as place:
         yield shutil.copytree(folder, os.path.join(place, "copy"))
 
 
@@ -105,7 +105,7 @@ def _fill(given: Retrieval, folder: str, progress: Progress) -> None:
     unit_of: dict[str, Any] = {}
     sessions_of: dict[str, Any] = {}
     done = 0
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         for scope, turns in by_scope.items():
             seat = memory.seat(Actor.agent("writer"), Scope(project=scope, task=TASK))
             claims = [

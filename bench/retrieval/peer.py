@@ -1,4 +1,4 @@
-"""One peer on given texts. Runs in the peers' own environment, as a script: nothing of Mnemon is imported here.
+"""One peer on given texts. Runs in the peers' own environment, as a script: nothing of Mnemarch is imported here.
 
     python peer.py mem0|chroma INPUT.json FOLDER
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from statistics import fmean, quantiles
 from typing import Any
 
-import mnemon
+import mnemarch
 from bench.retrieval import baselines
 from bench.retrieval.loading import TASK, Loaded, copied
 from bench.retrieval.measures import Score, difference, interval, mean, scored
 from bench.retrieval.sets import Question
 from bench.retrieval.variants import BASELINES, BM25, config_of
-from mnemon import Actor, Scope
-from mnemon.config import Config
+from mnemarch import Actor, Scope
+from mnemarch.config import Config
 
 _ITEMS = 50
 _SHOWN = 10
@@ -44,7 +44,7 @@ def answered(
     config = config_of(variant)
     if config is None:
         return None
-    with _asked_of_mnemon(loaded, config) as ask:
+    with _asked_of_mnemarch(loaded, config) as ask:
         return _all(ask, loaded, questions, progress)
 
 
@@ -82,8 +82,8 @@ def _asked_of_baseline(variant: str, loaded: Loaded) -> Ask:
 
 
 @contextmanager
-def _asked_of_mnemon(loaded: Loaded, config: Config) -> Iterator[Ask]:
-    with copied(loaded.folder) as folder, mnemon.open(folder, config=config) as memory:
+def _asked_of_mnemarch(loaded: Loaded, config: Config) -> Iterator[Ask]:
+    with copied(loaded.folder) as folder, mnemarch.open(folder, config=config) as memory:
         seats = {
             scope: memory.seat(Actor.agent("reader"), Scope(project=scope, task=TASK), session="asking")
             for scope in loaded.turns

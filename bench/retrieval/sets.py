@@ -67,7 +67,7 @@ class Pairs:
 
 def folder() -> Path:
     here = Path(__file__).resolve().parents[2]
-    return Path(os.environ.get("MNEMON_BENCH_DATA") or here.parent / "shared" / "data")
+    return Path(os.environ.get("MNEMARCH_BENCH_DATA") or here.parent / "shared" / "data")
 
 
 def missing(names: Sequence[str]) -> str | None:
@@ -76,7 +76,7 @@ def missing(names: Sequence[str]) -> str | None:
     if not absent:
         return None
     named = "\n".join(f"  {name}: {SOURCES[name]}" for name in absent)
-    return f"{folder()} lacks these sets; MNEMON_BENCH_DATA may name a folder that has them:\n{named}\n{FORM}"
+    return f"{folder()} lacks these sets; MNEMARCH_BENCH_DATA may name a folder that has them:\n{named}\n{FORM}"
 
 
 def retrieval(name: str) -> Retrieval:

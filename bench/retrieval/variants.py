@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from mnemon.config import Config, RecallRules, config_from
+from mnemarch.config import Config, RecallRules, config_from
 
 DEFAULT, FLOOR, SEMANTIC, RRF = "default", "floor", "semantic", "rrf"
 BM25, HASH = "bm25", "ngram-hash"
@@ -17,14 +17,14 @@ NAMES = (*BASELINES, FLOOR, DEFAULT, SEMANTIC, *OFF, RRF)
 MEANING = {
     BM25: "stemmed BM25 without stop words, Korean pairs of syllables, k1 1.2, b 0.75, computed in the benchmark",
     HASH: "the seed's n-gram hash, 3-5, 16384, cosine to every unit, computed in the benchmark",
-    FLOOR: "Mnemon with every switch off",
-    SEMANTIC: "the default with mnemon[semantic]",
+    FLOOR: "Mnemarch with every switch off",
+    SEMANTIC: "the default with mnemarch[semantic]",
     RRF: 'the default with fusion = "rrf"',
 }
 
 
 def config_of(variant: str) -> Config | None:
-    """The settings of a variant that goes through Mnemon; None if it can't run here."""
+    """The settings of a variant that goes through Mnemarch; None if it can't run here."""
     if variant == SEMANTIC:
         return semantic()
     changed: dict[str, object] = {"fusion": "rrf"} if variant == RRF else {}

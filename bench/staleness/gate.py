@@ -17,9 +17,9 @@ import sys
 import tempfile
 import time
 
-import mnemon
+import mnemarch
 from bench.staleness.history import made
-from mnemon import Actor, Citation, Claim, Memory, Scope
+from mnemarch import Actor, Citation, Claim, Memory, Scope
 
 HERE = os.path.dirname(os.path.dirname(__file__))
 FILES = 8
@@ -54,7 +54,7 @@ def repository(folder: str, commits: int, files: int) -> None:
     git(folder, "commit", "-qm", "sources")
 
 
-def filled(memory: Memory, folder: str) -> mnemon.Seat:
+def filled(memory: Memory, folder: str) -> mnemarch.Seat:
     seat = memory.seat(Actor.human("b"), Scope(project="bench"), root=folder)
     for word in WORDS:
         evidence = (Citation.human("b"),)
@@ -66,7 +66,7 @@ def filled(memory: Memory, folder: str) -> mnemon.Seat:
     return seat
 
 
-def spent(seat: mnemon.Seat, query: str, rounds: int) -> float:
+def spent(seat: mnemarch.Seat, query: str, rounds: int) -> float:
     """The median milliseconds of a warm recall of eight items."""
     times = []
     for number in range(rounds + 3):
@@ -84,11 +84,11 @@ def measured(commits: int, files: int, rounds: int) -> dict[str, float]:
         for name, shape in (("small", (0, 0)), ("large", (commits, files))):
             home = os.path.join(folder, name)
             repository(home, *shape)
-            with mnemon.open(home) as memory:
+            with mnemarch.open(home) as memory:
                 seat = filled(memory, home)
                 loose = spent(seat, "loose knowledge", rounds)
                 bound = spent(seat, "bound knowledge", rounds)
-            with mnemon.open(home) as memory:
+            with mnemarch.open(home) as memory:
                 seat = memory.seat(Actor.human("b"), Scope(project="bench"), root=home)
                 seat.recall("loose knowledge", k=FILES)
                 started = time.perf_counter()

@@ -16,10 +16,10 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from mnemon.code.commit_tree import CommitTree
-from mnemon.code.git import head
-from mnemon.code.history import History
-from mnemon.code.home import home_of
+from mnemarch.code.commit_tree import CommitTree
+from mnemarch.code.git import head
+from mnemarch.code.history import History
+from mnemarch.code.home import home_of
 
 HERE = os.path.dirname(os.path.dirname(__file__))
 ASKED = 100

@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mnemon.code.symbols import symbols_of
-from mnemon.code.tree import checked_in_tree
-from mnemon.code.worktree import WorkTree, checked
-from mnemon.model.citation import Citation
+from mnemarch.code.symbols import symbols_of
+from mnemarch.code.tree import checked_in_tree
+from mnemarch.code.worktree import WorkTree, checked
+from mnemarch.model.citation import Citation
 
 HERE = os.path.dirname(os.path.dirname(__file__))
 LINES = 2_000

@@ -10,11 +10,11 @@ import threading
 import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
-from mnemon.code import commit_tree, objects
-from mnemon.code.commit_tree import CommitTree
-from mnemon.code.git import conversation
-from mnemon.code.sources import MISSING, UNKNOWN, Source, Trouble
-from mnemon.code.worktree import WorkTree
+from mnemarch.code import commit_tree, objects
+from mnemarch.code.commit_tree import CommitTree
+from mnemarch.code.git import conversation
+from mnemarch.code.sources import MISSING, UNKNOWN, Source, Trouble
+from mnemarch.code.worktree import WorkTree
 
 __all__ = ["processes"]
 

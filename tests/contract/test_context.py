@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mnemon
-from mnemon import Actor, EventType, InvalidInput, Scope
-from mnemon.text.token_count import estimated_tokens
+import mnemarch
+from mnemarch import Actor, EventType, InvalidInput, Scope
+from mnemarch.text.token_count import estimated_tokens
 
 FACTS = [f"Checkout step {number} retries order {number * 7} {'again ' * number}".strip() for number in range(12)]
 
@@ -84,10 +84,10 @@ def test_a_fence_that_names_nothing_here_is_refused_with_a_hint(seats):
 @settings(max_examples=30)
 @given(st.lists(st.text(min_size=1, max_size=80).filter(str.strip), min_size=1, max_size=6), st.integers(0, 600))
 def test_any_content_is_fenced_whole_and_inside_the_budget(contents, budget):
-    with mnemon.open(":memory:") as memory:
+    with mnemarch.open(":memory:") as memory:
         seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
         for content in contents:
             seat.remember(f"pear {content}")
         pack = seat.context("pear", budget)
         assert pack.tokens <= budget
-        assert pack.text.count("</mnemon-memory ") == (1 if pack.text else 0)
+        assert pack.text.count("</mnemarch-memory ") == (1 if pack.text else 0)

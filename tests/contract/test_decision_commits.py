@@ -6,9 +6,9 @@ import operator
 
 import pytest
 
-from mnemon import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Scope
-from mnemon.model.decision import Reason, Strength
-from mnemon.model.value import replace
+from mnemarch import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Scope
+from mnemarch.model.decision import Reason, Strength
+from mnemarch.model.value import replace
 
 WHY = Reason("consistency", "so that all do the same")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon.model.decision import Reason
+from mnemarch.model.decision import Reason
 
 WHY = Reason("risk", "more hammers the bank")
 LOCK = "Retries are capped at three"

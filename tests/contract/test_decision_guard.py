@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon import Citation, NotAllowed, NotFound
-from mnemon.code.view import Bearing
-from mnemon.model.decision import Reason
-from mnemon.published.janitor import sweep_all
+from mnemarch import Citation, NotAllowed, NotFound
+from mnemarch.code.view import Bearing
+from mnemarch.model.decision import Reason
+from mnemarch.published.janitor import sweep_all
 
 WHY = Reason("consistency", "so that all do the same")
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import mnemon
-from mnemon import Actor, Citation, Conflict, InvalidInput, NotAllowed, NotFound, Scope
-from mnemon.model.decision import Reason, RelationType
+import mnemarch
+from mnemarch import Actor, Citation, Conflict, InvalidInput, NotAllowed, NotFound, Scope
+from mnemarch.model.decision import Reason, RelationType
 
 WHY = Reason("consistency", "so that all do the same")
 HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
@@ -53,7 +53,7 @@ class World:
     """A memory, and beside it a list of what was done to it."""
 
     def __init__(self, target):
-        self.memory = mnemon.open(target)
+        self.memory = mnemarch.open(target)
         self.decisions = []  # One record for each version.
         self.policies, self.anchors, self.relations = [], [], []
         self.lead = self.seat("orchestrator", HOME)
@@ -493,7 +493,7 @@ def test_d15_what_binds_and_had_no_room_is_named():
     assert [held.unit_id for held in pack.left_out] == [axis]
     only = world.lead.context("zebra", 75)
     assert (only.tokens <= 75, only.items) == (True, ())
-    assert "2 more that bind were left out: raise tokens, or ask mnemon decisions load" in only.text
+    assert "2 more that bind were left out: raise tokens, or ask mnemarch decisions load" in only.text
     assert world.lead.context("zebra", 5).text == ""
     # It is no unit that was handed out.
     assert world.lead.remember(f"Given this:\n{pack.text}\nI conclude that pears are cheaper").unit.content.endswith(
@@ -513,7 +513,7 @@ def test_what_says_that_rules_are_missing_costs_no_rule():
         assert pack.tokens <= chars
         assert len(pack.items) == min(10, max(0, (chars - whole.tokens + 10 * rule) // rule))
         noted |= {line for line in pack.text.splitlines() if "left out" in line}
-    assert "- 9 more that bind were left out: raise tokens, or ask mnemon decisions load" in noted
+    assert "- 9 more that bind were left out: raise tokens, or ask mnemarch decisions load" in noted
     assert "left out" not in whole.text
 
 

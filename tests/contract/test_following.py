@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Claim, Scope, StoreUnavailable
-from mnemon.config import Config, config_from
-from mnemon.embedding import dense_search
-from mnemon.stores import tantivy_index
-from mnemon.stores.in_memory import InMemoryStore
+import mnemarch
+from mnemarch import Actor, Claim, Scope, StoreUnavailable
+from mnemarch.config import Config, config_from
+from mnemarch.embedding import dense_search
+from mnemarch.stores import tantivy_index
+from mnemarch.stores.in_memory import InMemoryStore
 
 SCOPE = Scope(project="shop", task="T-1")
 FACTS = [f"The {name} pump is painted {colour}" for name in "abcdefgh" for colour in ("red", "blue")]
@@ -31,7 +31,7 @@ def contents(found):
 def eager(tmp_path, clock):
     """A memory on disk that indexes in the background as soon as there is anything, and at its end."""
     config = config_from({"store": {"index_tail_max": 1, "index_at_close_min": 1, "lock_wait_s_max": 2.0}})
-    with mnemon.open(tmp_path / "home", config=config, clock=clock) as opened:
+    with mnemarch.open(tmp_path / "home", config=config, clock=clock) as opened:
         yield opened
 
 
@@ -121,7 +121,7 @@ class Meanings:
 
 def test_a_process_that_asks_once_loads_no_model(clock):
     meanings = Meanings()
-    memory = mnemon.Memory(InMemoryStore(), index=None, meanings=meanings, config=Config(), clock=clock, root=None)
+    memory = mnemarch.Memory(InMemoryStore(), index=None, meanings=meanings, config=Config(), clock=clock, root=None)
     seat = seat_of(memory)
     seat.remember(FACTS[0])
     assert contents(seat.recall("pump")) == {FACTS[0]}
@@ -144,7 +144,7 @@ def test_closing_does_not_wait_for_an_endpoint_that_never_answers(tmp_path, cloc
         accepting = threading.Thread(target=accept)
         accepting.start()
         silent = config_from({"recall": {"semantic": f"http://127.0.0.1:{server.getsockname()[1]}/v1#none"}})
-        memory = mnemon.open(tmp_path / "home", config=silent, clock=clock)
+        memory = mnemarch.open(tmp_path / "home", config=silent, clock=clock)
         seat = seat_of(memory)
         seat.remember(FACTS[0])
         for _ in range(2):

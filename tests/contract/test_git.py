@@ -7,14 +7,14 @@ import os
 import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
-from mnemon.code import git as asked
-from mnemon.code.repository import entries, repository_around, settings_of
+from mnemarch.code import git as asked
+from mnemarch.code.repository import entries, repository_around, settings_of
 
 __all__ = ["processes"]
 
 
 def agrees(folder) -> bool:
-    """Whether Mnemon and git say the same of what is checked out."""
+    """Whether Mnemarch and git say the same of what is checked out."""
     return asked.head(str(folder)) == git(folder, "rev-parse", "HEAD")
 
 

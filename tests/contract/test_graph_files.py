@@ -10,13 +10,13 @@ from itertools import pairwise
 
 import pytest
 
-from mnemon.embedding.ngram import NgramHashEmbedder
-from mnemon.embedding.question import QuestionEmbedder
-from mnemon.embedding.sparse import cosine
-from mnemon.embedding.words import BagOfWordsEmbedder
-from mnemon.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreError, StoreUnavailable
-from mnemon.graph import EdgeType, FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
-from mnemon.text.canonical import NORM_VERSION, canonical
+from mnemarch.embedding.ngram import NgramHashEmbedder
+from mnemarch.embedding.question import QuestionEmbedder
+from mnemarch.embedding.sparse import cosine
+from mnemarch.embedding.words import BagOfWordsEmbedder
+from mnemarch.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.graph import EdgeType, FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
+from mnemarch.text.canonical import NORM_VERSION, canonical
 
 ENGLISH = [
     "How do I deploy the checkout service?",
@@ -467,7 +467,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(path, target):
         GraphStore.load_from_file(path.parent, target)
 
 
-@pytest.mark.parametrize("record", [None, 5, [], {}, "text", {"format": "mnemon-graph"}])
+@pytest.mark.parametrize("record", [None, 5, [], {}, "text", {"format": "mnemarch-graph"}])
 def test_a_snapshot_that_is_none_is_refused(target, record):
     before = content(target)
     with pytest.raises((InvalidInput, StoreError)):
@@ -725,7 +725,7 @@ def test_a28_many_threads_change_a_kept_graph_while_it_is_saved_over_and_over(pa
 
 def test_a_process_that_ends_writes_what_is_left(path):
     script = (
-        "import sys\nfrom mnemon.graph import FileKeeper, GraphStore\n"
+        "import sys\nfrom mnemarch.graph import FileKeeper, GraphStore\n"
         "keeper = FileKeeper(sys.argv[1], delay_s=3600)\n"
         "keeper.open(GraphStore(keeper=keeper)).upsert_query('How do I deploy checkout?')\n"
     )

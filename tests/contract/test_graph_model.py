@@ -19,11 +19,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mnemon.errors import InvalidInput
-from mnemon.graph import GraphConfig, GraphStore
-from mnemon.model.instant import micros
-from mnemon.text.canonical import canonical, canonical_key
-from mnemon.text.difference import differences
+from mnemarch.errors import InvalidInput
+from mnemarch.graph import GraphConfig, GraphStore
+from mnemarch.model.instant import micros
+from mnemarch.text.canonical import canonical, canonical_key
+from mnemarch.text.difference import differences
 
 FEEDBACK = {"up": 1.0, "down": -1.0, "retry": -0.5}
 DEPENDENT = ("answer", "feedback")

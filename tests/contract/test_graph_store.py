@@ -7,10 +7,10 @@ from math import tanh
 
 import pytest
 
-from mnemon.embedding.question import QuestionEmbedder
-from mnemon.embedding.sparse import cosine
-from mnemon.errors import InvalidInput, NotFound
-from mnemon.graph import EdgeType, GraphConfig, GraphStats, GraphStore, NodeType
+from mnemarch.embedding.question import QuestionEmbedder
+from mnemarch.embedding.sparse import cosine
+from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.graph import EdgeType, GraphConfig, GraphStats, GraphStore, NodeType
 
 ENGLISH = ("How do I deploy the checkout service?", "How can we deploy the checkout service?")
 KOREAN = ("결제 서비스를 어떻게 배포하나요?", "결제 서비스는 어떻게 배포해요?")
@@ -239,7 +239,7 @@ def test_a_wording_of_a_node_that_went_leads_nowhere(clock):
 
 
 def test_two_texts_with_one_key_are_two_nodes_if_the_texts_differ(store, monkeypatch):
-    from mnemon.graph import engine
+    from mnemarch.graph import engine
 
     monkeypatch.setattr(engine, "canonical_key", lambda text: "the same for all")
     one = store.upsert_query("How do I deploy checkout?")
@@ -685,7 +685,7 @@ def test_weights_that_grow_beyond_all_bounds_stay_numbers(store, clock, tmp_path
 
 
 def test_r18_what_an_embedder_made_before_it_learned_is_made_anew(clock):
-    from mnemon.embedding.words import BagOfWordsEmbedder
+    from mnemarch.embedding.words import BagOfWordsEmbedder
 
     texts = ["deploy checkout service", "deploy billing service", "archive old invoices"]
     embedder = BagOfWordsEmbedder()

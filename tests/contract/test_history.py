@@ -8,9 +8,9 @@ import threading
 import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
-from mnemon.code import git as asked
-from mnemon.code import history as histories
-from mnemon.code.history import History
+from mnemarch.code import git as asked
+from mnemarch.code import history as histories
+from mnemarch.code.history import History
 
 __all__ = ["processes"]
 

@@ -9,9 +9,9 @@ import shutil
 import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
-import mnemon
-from mnemon import Scope, wiring
-from mnemon.code.home import Home, home_of
+import mnemarch
+from mnemarch import Scope, wiring
+from mnemarch.code.home import Home, home_of
 
 __all__ = ["processes"]
 
@@ -378,7 +378,7 @@ def test_a_plain_folder_is_its_own_home(tmp_path):
     assert home_of(str(folder)) == Home(folder=str(folder), root=str(folder), project="plain", worktree=None)
 
 
-@pytest.mark.parametrize("sign", [".mnemon/", "mnemon.toml"])
+@pytest.mark.parametrize("sign", [".mnemarch/", "mnemarch.toml"])
 def test_a_folder_with_a_memory_is_the_home_of_what_is_below(tmp_path, sign):
     folder = tmp_path / "plain"
     (folder / "deep" / "er").mkdir(parents=True)
@@ -392,7 +392,7 @@ def test_a_folder_with_a_memory_is_the_home_of_what_is_below(tmp_path, sign):
 def test_a_memory_inside_a_repository_is_nearer(tmp_path):
     shop = repository(tmp_path / "shop")
     (shop / "part" / "src").mkdir(parents=True)
-    (shop / "part" / "mnemon.toml").touch()
+    (shop / "part" / "mnemarch.toml").touch()
     assert home_of(str(shop / "part" / "src")).folder == str(shop / "part")
 
 
@@ -440,41 +440,41 @@ def test_settings_that_cannot_be_read_leave_the_folder_its_name(tmp_path):
 
 
 def test_git_never_picks_up_a_memory_whose_making_was_cut_short(tmp_path):
-    place = tmp_path / ".mnemon"
+    place = tmp_path / ".mnemarch"
     place.mkdir()
-    mnemon.open(tmp_path).close()
+    mnemarch.open(tmp_path).close()
     assert (place / ".gitignore").read_text() == "*\n"
     (place / ".gitignore").unlink()
-    mnemon.open(tmp_path).close()
+    mnemarch.open(tmp_path).close()
     assert (place / ".gitignore").read_text() == "*\n"
     assert not list(place.glob("*.partial"))
 
 
 def test_what_a_person_says_to_git_is_left_as_it_is(tmp_path):
-    place = tmp_path / ".mnemon"
+    place = tmp_path / ".mnemarch"
     place.mkdir()
     (place / ".gitignore").write_text("index\n")
-    mnemon.open(tmp_path).close()
+    mnemarch.open(tmp_path).close()
     assert (place / ".gitignore").read_text() == "index\n"
 
 
 def test_a_folder_that_somebody_else_has_there_gets_no_file_of_ours_for_git(tmp_path):
-    (tmp_path / ".mnemon").mkdir()
-    (tmp_path / ".mnemon" / "letters.txt").touch()
-    wiring._make_place(str(tmp_path / ".mnemon"))
-    assert not (tmp_path / ".mnemon" / ".gitignore").exists()
+    (tmp_path / ".mnemarch").mkdir()
+    (tmp_path / ".mnemarch" / "letters.txt").touch()
+    wiring._make_place(str(tmp_path / ".mnemarch"))
+    assert not (tmp_path / ".mnemarch" / ".gitignore").exists()
 
 
 def test_a_place_without_room_for_it_is_still_opened(tmp_path, monkeypatch):
-    mnemon.open(tmp_path).close()
-    (tmp_path / ".mnemon" / ".gitignore").unlink()
+    mnemarch.open(tmp_path).close()
+    (tmp_path / ".mnemarch" / ".gitignore").unlink()
 
     def refuse(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", refuse)
-        mnemon.open(tmp_path).close()
+        mnemarch.open(tmp_path).close()
     (tmp_path / "file").touch()
-    with pytest.raises(mnemon.StoreUnavailable, match="can't be made"):
-        wiring._make_place(str(tmp_path / "file" / ".mnemon"))
+    with pytest.raises(mnemarch.StoreUnavailable, match="can't be made"):
+        wiring._make_place(str(tmp_path / "file" / ".mnemarch"))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mnemon
-from mnemon import Actor, Citation, InvalidInput, NotFound, Scope
-from mnemon.testing import HOSTILE_NAMES
+import mnemarch
+from mnemarch import Actor, Citation, InvalidInput, NotFound, Scope
+from mnemarch.testing import HOSTILE_NAMES
 
 TEST = "test_retry"
 names = st.one_of(
@@ -91,7 +91,7 @@ def crossings(memory, stranger, units, conflict, receipt):
 @given(scopes(), st.integers(0, 3), names)
 def test_r3_no_verb_crosses_a_scope(scope, index, name):
     stranger = with_one_segment_changed(scope, index, name)
-    with mnemon.open(":memory:") as memory:
+    with mnemarch.open(":memory:") as memory:
         units, conflict, receipt = filled(memory, scope)
         # What lies at a level that both share is rightly seen by both.
         hidden = [unit for unit in units if unit.scope.key not in {seen.key for seen in stranger.visible}]
@@ -122,7 +122,7 @@ CLOSE = [
 def test_r3_close_names_are_strangers(tmp_path, store, home, stranger):
     home = Scope(org=home.org, project=home.project, worktree=home.worktree or "w", task=home.task)
     stranger = Scope(org=stranger.org, project=stranger.project, worktree=stranger.worktree or "w", task=stranger.task)
-    with mnemon.open(":memory:" if store == "in_memory" else tmp_path) as memory:
+    with mnemarch.open(":memory:" if store == "in_memory" else tmp_path) as memory:
         units, conflict, receipt = filled(memory, home)
         hidden = [unit for unit in units if unit.scope.key not in {seen.key for seen in stranger.visible}]
         assert len(hidden) >= 2

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Refused, Scope, Status, can_promote
+import mnemarch
+from mnemarch import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Refused, Scope, Status, can_promote
 
 VOUCHED = [Citation.human("alice")]
 
@@ -44,7 +44,7 @@ def test_r2_many_hypotheses_do_not_crowd_out_what_is_verified(seats):
         citations=VOUCHED,
     )
     agent = seats.agent()
-    agent.remember_many([mnemon.Claim(content=f"checkout retry{n} checkout retry") for n in range(60)])
+    agent.remember_many([mnemarch.Claim(content=f"checkout retry{n} checkout retry") for n in range(60)])
     items = agent.recall("checkout retry", k=8).items
     assert items[0].unit.id == trusted.unit.id
     assert len(items) == 8
@@ -132,7 +132,7 @@ def test_r16_every_spelling_that_was_merged_is_erased(memory, seats):
 
 
 def test_an_import_carries_the_erasure(tmp_path):
-    with mnemon.open(tmp_path / "a") as source, mnemon.open(tmp_path / "b") as copy:
+    with mnemarch.open(tmp_path / "a") as source, mnemarch.open(tmp_path / "b") as copy:
         scope = Scope(project="shop", task="T")
         unit = source.seat(Actor.agent("a"), scope).remember("Mina lives at the harbour").unit
         source.export(tmp_path / "one.jsonl")
@@ -147,7 +147,7 @@ def test_an_import_carries_the_erasure(tmp_path):
 
 
 def test_a_memory_may_be_closed_twice(tmp_path):
-    with mnemon.open(tmp_path) as memory:
+    with mnemarch.open(tmp_path) as memory:
         memory.seat(Actor.agent("a"), Scope(project="p", task="t")).remember("Something worth knowing")
         memory.close()
 
@@ -167,29 +167,29 @@ def test_g6_levels_may_be_named():
 
 
 def test_a_batch_with_one_unstorable_claim_stores_none(memory, seats):
-    claims = [mnemon.Claim(content=f"Thing {n} is here") for n in range(600)]
+    claims = [mnemarch.Claim(content=f"Thing {n} is here") for n in range(600)]
     before = memory.stats().events
     with pytest.raises(InvalidInput):
-        seats.agent().remember_many([*claims, mnemon.Claim(content="odd", attributes={"x": {1}})])
+        seats.agent().remember_many([*claims, mnemarch.Claim(content="odd", attributes={"x": {1}})])
     assert memory.stats().events == before
 
 
 @pytest.mark.long
 class TestTheIndexIsDerived:
     def filled(self, folder, count=700):
-        memory = mnemon.open(folder)
+        memory = mnemarch.open(folder)
         seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
-        seat.remember_many([mnemon.Claim(content=f"thing{n} stands on shelf{n}") for n in range(count)])
+        seat.remember_many([mnemarch.Claim(content=f"thing{n} stands on shelf{n}") for n in range(count)])
         return memory, seat
 
     def test_a_restored_backup_finds_what_is_remembered_after_it(self, tmp_path):
         memory, seat = self.filled(tmp_path / "m")
         memory.backup(tmp_path / "backup.db")
-        seat.remember_many([mnemon.Claim(content=f"later{n} came") for n in range(20)])
+        seat.remember_many([mnemarch.Claim(content=f"later{n} came") for n in range(20)])
         memory.reindex()
         memory.close()
-        shutil.copy(tmp_path / "backup.db", tmp_path / "m/.mnemon/memory.db")
-        with mnemon.open(tmp_path / "m") as restored:
+        shutil.copy(tmp_path / "backup.db", tmp_path / "m/.mnemarch/memory.db")
+        with mnemarch.open(tmp_path / "m") as restored:
             seat = restored.seat(Actor.agent("a"), Scope(project="p", task="t"))
             for n in range(30):
                 seat.remember(f"zebra{n} lives in the kitchen")
@@ -200,13 +200,13 @@ class TestTheIndexIsDerived:
     def test_an_index_that_another_process_began_anew_loses_nothing(self, tmp_path):
         first, seat = self.filled(tmp_path)
         first.reindex()
-        shutil.rmtree(tmp_path / ".mnemon/index")
-        with mnemon.open(tmp_path) as second:
+        shutil.rmtree(tmp_path / ".mnemarch/index")
+        with mnemarch.open(tmp_path) as second:
             second.seat(Actor.agent("b"), Scope(project="p", task="t")).recall("thing1")
         seat.remember("zebra lives in the kitchen")
         first.reindex()
         first.close()
-        with mnemon.open(tmp_path) as third:
+        with mnemarch.open(tmp_path) as third:
             reader = third.seat(Actor.agent("c"), Scope(project="p", task="t"))
             for word in ("zebra", "thing1", "thing699"):
                 assert len(reader.recall(word).items) == 1, word
@@ -214,8 +214,8 @@ class TestTheIndexIsDerived:
     def test_an_index_deleted_under_an_open_memory_is_done_without(self, tmp_path):
         memory, seat = self.filled(tmp_path)
         memory.reindex()
-        shutil.rmtree(tmp_path / ".mnemon/index")
-        seat.remember_many([mnemon.Claim(content=f"more{n} came late") for n in range(600)])
+        shutil.rmtree(tmp_path / ".mnemarch/index")
+        seat.remember_many([mnemarch.Claim(content=f"more{n} came late") for n in range(600)])
         assert len(seat.recall("more599").items) == 1
         assert len(seat.recall("thing3").items) == 1
         memory.close()
@@ -223,7 +223,7 @@ class TestTheIndexIsDerived:
 
 def test_r1_a_failed_act_in_a_shared_commit_does_not_fork_the_chain(tmp_path):
     """What is known of a stream goes with the work that was undone, also when the next work of the commit reads it."""
-    with mnemon.open(tmp_path) as memory, mnemon.open(tmp_path) as other:
+    with mnemarch.open(tmp_path) as memory, mnemarch.open(tmp_path) as other:
         scope = Scope(project="p", task="t")
         seat = memory.seat(Actor.agent("a"), scope)
         seat.log("t", "first")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Conflict, InvalidInput, NotAllowed, Scope
-from mnemon.loops import CircularFixDetector
+import mnemarch
+from mnemarch import Actor, Conflict, InvalidInput, NotAllowed, Scope
+from mnemarch.loops import CircularFixDetector
 
 POOL = "sqlalchemy.exc.TimeoutError: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00"
 NAME = "NameError: name 'retries' is not defined"
@@ -171,11 +171,11 @@ def test_a_failure_with_a_secret_or_a_long_output_is_known_again(seats):
 
 
 def test_the_verdict_is_the_same_after_a_restart(tmp_path):
-    with mnemon.open(tmp_path) as memory:
+    with mnemarch.open(tmp_path) as memory:
         seat = memory.seat(Actor.agent("coder-1"), HOME)
         seat.fail(POOL, approach="raise the pool size")
         seat.fail(NAME)
-    with mnemon.open(tmp_path) as memory:
+    with mnemarch.open(tmp_path) as memory:
         seat = memory.seat(Actor.agent("coder-9"), HOME)
         assert seat.fail(POOL).type == "WARN"
         assert not seat.validate_approach("increase the pool size").valid

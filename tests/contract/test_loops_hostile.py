@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon import Conflict, InvalidInput
-from mnemon.loops import attempts
-from mnemon.policy.loops import quoted
-from mnemon.text import approach as approaches
+from mnemarch import Conflict, InvalidInput
+from mnemarch.loops import attempts
+from mnemarch.policy.loops import quoted
+from mnemarch.text import approach as approaches
 
 POOL = "sqlalchemy.exc.TimeoutError: QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00"
 LETTERS = "abcdefghijklmnop"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.embedding.question import QuestionEmbedder
-from mnemon.embedding.sparse import cosine
-from mnemon.errors import Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
-from mnemon.graph import EdgeType, GraphStats, GraphStore, MemoryOrchestrator
-from mnemon.text.canonical import NORM_VERSION, canonical_key
+from mnemarch.embedding.question import QuestionEmbedder
+from mnemarch.embedding.sparse import cosine
+from mnemarch.errors import Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
+from mnemarch.graph import EdgeType, GraphStats, GraphStore, MemoryOrchestrator
+from mnemarch.text.canonical import NORM_VERSION, canonical_key
 
 ROOT = Path(__file__).parents[2]
 ENGLISH = {
@@ -507,8 +507,8 @@ def test_a_session_that_goes_on_is_not_restored_over(agent):
     [
         (None, NotFound),
         (b"not a graph", StoreCorrupt),
-        (b'{"format": "mnemon-graph", "version": 99}', Incompatible),
-        (b'{"format": "mnemon-graph", "version": 1, ', StoreCorrupt),
+        (b'{"format": "mnemarch-graph", "version": 99}', Incompatible),
+        (b'{"format": "mnemarch-graph", "version": 1, ', StoreCorrupt),
     ],
 )
 def test_what_can_not_be_restored_begins_no_session(agent, tmp_path, data, error):

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Claim, Scope
-from mnemon.config import config_from
+import mnemarch
+from mnemarch import Actor, Claim, Scope
+from mnemarch.config import config_from
 
 HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
 QUERIES = [
@@ -29,7 +29,7 @@ def ids(found):
 
 
 def opened(target, clock, **recall):
-    return mnemon.open(target, clock=clock, config=config_from({"recall": recall}) if recall else None)
+    return mnemarch.open(target, clock=clock, config=config_from({"recall": recall}) if recall else None)
 
 
 def seat_of(memory, name="coder-1", session=None, scope=HOME):

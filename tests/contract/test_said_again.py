@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon import Citation, EventType, InvalidInput, Refused, Scope, Status
+from mnemarch import Citation, EventType, InvalidInput, Refused, Scope, Status
 
 FACT = "Admins may skip the second factor"
 TEST = "tests/test_login.py::test_second_factor"

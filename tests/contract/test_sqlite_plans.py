@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from mnemon import Kind, Scope
-from mnemon.stores.sqlite import SqliteStore
-from mnemon.stores.sqlite.sql import QUERY
-from mnemon.testing import made_unit
+from mnemarch import Kind, Scope
+from mnemarch.stores.sqlite import SqliteStore
+from mnemarch.stores.sqlite.sql import QUERY
+from mnemarch.testing import made_unit
 
 OF_EVERYTHING = {
     "heads": "the audit and the export",

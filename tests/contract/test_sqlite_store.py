@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Scope, StoreCorrupt, StoreUnavailable
-from mnemon.stores.sqlite import SqliteStore, raw
-from mnemon.testing import made_link, made_unit, recorded
+import mnemarch
+from mnemarch import Actor, Scope, StoreCorrupt, StoreUnavailable
+from mnemarch.stores.sqlite import SqliteStore, raw
+from mnemarch.testing import made_link, made_unit, recorded
 
 SCOPE = Scope(project="p", task="t")
 
@@ -121,10 +121,10 @@ def test_a_damaged_row_is_named_by_whatever_reads_it(store, tmp_path, body):
 
 
 def test_a_recall_over_a_damaged_row_says_what_to_do_and_that_helps(tmp_path):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         unit = seat.remember("Checkout retries three times").unit
-        changed_by_hand(tmp_path / "home" / ".mnemon" / "memory.db", "UPDATE units SET body = '{}'")
+        changed_by_hand(tmp_path / "home" / ".mnemarch" / "memory.db", "UPDATE units SET body = '{}'")
         with pytest.raises(StoreCorrupt, match="rebuild") as caught:
             seat.recall("how often does checkout retry")
         assert unit.id in caught.value.message

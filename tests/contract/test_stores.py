@@ -1,4 +1,4 @@
-"""The stores that Mnemon brings keep the published contract, and agree with each other."""
+"""The stores that Mnemarch brings keep the published contract, and agree with each other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Citation, Claim, InvalidInput, Level, Scope
-from mnemon.ledger.replay import digest
-from mnemon.model.value import replace
-from mnemon.stores.in_memory import InMemoryStore
-from mnemon.stores.sqlite import SqliteStore
-from mnemon.testing import StoreContract, recorded
+import mnemarch
+from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
+from mnemarch.ledger.replay import digest
+from mnemarch.model.value import replace
+from mnemarch.stores.in_memory import InMemoryStore
+from mnemarch.stores.sqlite import SqliteStore
+from mnemarch.testing import StoreContract, recorded
 
 
 class TestSqliteStore(StoreContract):
@@ -56,7 +56,7 @@ def journal(memory, seats, clock):
     boss.erase(doomed.id, "privacy")
     clock.advance(hours=-3)
     coder.log("thought", "한국어 로그 🧠 \x00 nul")
-    with pytest.raises(mnemon.NotAllowed):
+    with pytest.raises(mnemarch.NotAllowed):
         coder.archive(fact.id, "may not")
 
 
@@ -73,7 +73,7 @@ def exported(memory, path):
 def test_r1_the_same_log_gives_the_same_state_on_every_store(memory, seats, clock, tmp_path, other):
     journal(memory, seats, clock)
     first = exported(memory, tmp_path / "first.jsonl")
-    with mnemon.open(":memory:" if other == "in_memory" else tmp_path / "other", clock=clock) as copy:
+    with mnemarch.open(":memory:" if other == "in_memory" else tmp_path / "other", clock=clock) as copy:
         done = copy.import_(tmp_path / "first.jsonl")
         assert done.events == memory.stats().events
         assert digest_of(copy) == digest_of(memory)
@@ -137,7 +137,7 @@ def test_a_closed_store_says_so(tmp_path):
     store.close()
     store.close()
     for call in (lambda: store.write(recorded), lambda: store.read(lambda reader: reader.position())):
-        with pytest.raises(mnemon.StoreUnavailable) as caught:
+        with pytest.raises(mnemarch.StoreUnavailable) as caught:
             call()
         assert caught.value.hint
 
@@ -145,9 +145,9 @@ def test_a_closed_store_says_so(tmp_path):
 def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     path = tmp_path / "memory.db"
     monkeypatch.setattr(
-        "mnemon.stores.sqlite.store.migration", lambda version: "CREATE TABLE half (a); CREATE TABLE half (b);\n"
+        "mnemarch.stores.sqlite.store.migration", lambda version: "CREATE TABLE half (a); CREATE TABLE half (b);\n"
     )
-    with pytest.raises(mnemon.StoreError):
+    with pytest.raises(mnemarch.StoreError):
         SqliteStore(str(path))
     monkeypatch.undo()
     store = SqliteStore(str(path))
@@ -167,27 +167,27 @@ def test_the_export_is_json_lines(memory, seats, clock, tmp_path):
 
 
 def test_a_bad_line_late_in_an_export_leaves_nothing_behind(tmp_path, clock):
-    with mnemon.open(tmp_path / "from", clock=clock) as source:
+    with mnemarch.open(tmp_path / "from", clock=clock) as source:
         seat = source.seat(Actor.agent("a"), Scope(project="p", task="t"))
         seat.log_many([("note", f"entry {number}") for number in range(1200)])
         source.export(tmp_path / "all.jsonl")
     lines = (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     lines[1100] = lines[1100].replace("entry", "Entry")
     (tmp_path / "bad.jsonl").write_text("".join(lines), encoding="utf-8")
-    with mnemon.open(tmp_path / "to", clock=clock) as target:
+    with mnemarch.open(tmp_path / "to", clock=clock) as target:
         with pytest.raises(InvalidInput, match="Line 1101"):
             target.import_(tmp_path / "bad.jsonl")
         assert target.stats().events == 0
 
 
 def test_an_imported_erasure_leaves_no_byte_here_either(tmp_path, clock):
-    with mnemon.open(tmp_path / "from", clock=clock) as source:
+    with mnemarch.open(tmp_path / "from", clock=clock) as source:
         agent = source.seat(Actor.agent("a"), Scope(project="p", task="t"))
         unit = agent.remember("The turquoise lighthouse has a spare key").unit
         source.export(tmp_path / "before.jsonl")
         source.seat(Actor.human("h"), Scope(project="p", task="t")).erase(unit.id, "private")
         source.export(tmp_path / "after.jsonl")
-    with mnemon.open(tmp_path / "to", clock=clock) as target:
+    with mnemarch.open(tmp_path / "to", clock=clock) as target:
         target.import_(tmp_path / "before.jsonl")
         target.import_(tmp_path / "after.jsonl")
         left = [path for path in (tmp_path / "to").rglob("*") if path.is_file() and b"turquoise" in path.read_bytes()]
@@ -200,7 +200,7 @@ SESSIONS = ("s-1", '둘째 "세션"', None, "tab\tand\\slash")
 
 
 def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path, clock):
-    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         for number in range(12):
             seat = memory.seat(Actor.agent("a"), Scope(project="프로젝트", task="t"), session=SESSIONS[number % 4])
             seat.remember(f"statement of pear {'x' * number}")
@@ -212,7 +212,7 @@ def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path
         (False, 1),
         (False, 2),
     ]
-    database = sqlite3.connect(tmp_path / "home" / ".mnemon" / "memory.db")
+    database = sqlite3.connect(tmp_path / "home" / ".mnemarch" / "memory.db")
     database.executescript(
         "DROP INDEX units_gone; DROP INDEX units_live; DROP INDEX units_guiding; DROP INDEX units_replaced;"
         "DROP INDEX units_in_force; DROP INDEX units_versions; DROP INDEX units_decided; DROP TABLE relations;"
@@ -221,7 +221,7 @@ def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path
         "ALTER TABLE units DROP COLUMN turn; PRAGMA user_version = 1"
     )
     database.close()
-    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         assert memory._store.read(lambda reader: reader.searchable_after(0, 100)) == fresh
         assert memory.rebuild().same
         assert [
@@ -230,13 +230,13 @@ def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path
 
 
 def test_a_lost_index_is_made_anew_before_a_large_memory_is_searched(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr("mnemon.recall.finder._TAIL_MAX", 50)
+    monkeypatch.setattr("mnemarch.recall.finder._TAIL_MAX", 50)
     scope = Scope(project="p", task="t")
-    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         seat = memory.seat(Actor.agent("a"), scope)
         seat.remember_many([Claim(content=f"pear number_{number} is ripe") for number in range(120)])
-    shutil.rmtree(tmp_path / "home" / ".mnemon" / "index")
-    with mnemon.open(tmp_path / "home", clock=clock) as memory:
+    shutil.rmtree(tmp_path / "home" / ".mnemarch" / "index")
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         found = memory.seat(Actor.agent("a"), scope).recall("which pear is number_77", k=1)
         assert found.items[0].unit.content == "pear number_77 is ripe"
         assert len(memory._finder._tail) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon import Citation, NotAllowed, Status
+from mnemarch import Citation, NotAllowed, Status
 
 
 def test_r8_a_narrow_unit_cannot_replace_a_wide_one(seats):

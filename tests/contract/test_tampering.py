@@ -6,8 +6,8 @@ import sqlite3
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Scope
+import mnemarch
+from mnemarch import Actor, Scope
 
 EDITS = {
     "body": '\'{"kind":"thought","text":"forged"}\'',
@@ -47,12 +47,12 @@ EDITS = {
 def tampered(tmp_path):
     """A memory of five entries and a way to edit its file."""
     home = tmp_path / "home"
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         seat = memory.seat(Actor.agent("a"), Scope(org="acme", project="shop", task="T-1"), session="s")
         receipts = [seat.log("thought", f"n{number}", key=f"k{number}") for number in range(5)]
 
     def edit(*statements):
-        connection = sqlite3.connect(home / ".mnemon" / "memory.db")
+        connection = sqlite3.connect(home / ".mnemarch" / "memory.db")
         with connection:
             for statement in statements:
                 connection.execute(statement)
@@ -66,7 +66,7 @@ def test_r1_an_edited_column_is_found_and_its_entry_named(tampered, edit):
     home, receipts, change = tampered
     column = edit.split()[0]
     change(f"UPDATE events SET {column} = {EDITS[edit]} WHERE seq = 3")
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         check = memory.audit()
     assert not check.ok
     assert check.problem
@@ -79,21 +79,21 @@ def test_r1_an_edited_column_is_found_and_its_entry_named(tampered, edit):
 def test_r1_a_deleted_entry_is_found(tampered):
     home, receipts, change = tampered
     change("DELETE FROM events WHERE seq = 3")
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         assert memory.audit().first_broken == receipts[3].event_id
 
 
 def test_r1_a_cut_off_tail_is_found(tampered):
     home, _, change = tampered
     change("DELETE FROM events WHERE seq > 3")
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         assert not memory.audit().ok
 
 
 def test_r1_a_project_whose_entries_are_all_gone_is_found(tampered):
     home, _, change = tampered
     change("DELETE FROM events")
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         assert not memory.audit().ok
 
 
@@ -103,7 +103,7 @@ def test_r1_a_forged_entry_at_the_end_is_found(tampered):
         "INSERT INTO events SELECT 99, stream, 6, 'forged', type, actor, scope, scope_key, session, subject, 'k99', "
         "occurred_at, recorded_at, body, salt, payload_hash, hash FROM events WHERE seq = 5"
     )
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         assert memory.audit().first_broken == "forged"
 
 
@@ -114,20 +114,20 @@ def test_r1_swapped_entries_are_found(tampered):
         "UPDATE events SET position = 2 WHERE seq = 4",
         "UPDATE events SET position = 4 WHERE seq = 2",
     )
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         assert not memory.audit().ok
 
 
 def test_r1_a_projection_edited_by_hand_is_made_right_by_a_rebuild(tmp_path):
     home = tmp_path / "home"
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
         unit = seat.remember("Checkout retries three times").unit
-    connection = sqlite3.connect(home / ".mnemon" / "memory.db")
+    connection = sqlite3.connect(home / ".mnemarch" / "memory.db")
     with connection:
         connection.execute("UPDATE units SET body = replace(body, 'three', 'seven')")
     connection.close()
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
         assert "seven" in seat.get(unit.id).content
         rebuilt = memory.rebuild()
@@ -138,17 +138,17 @@ def test_r1_a_projection_edited_by_hand_is_made_right_by_a_rebuild(tmp_path):
 
 def test_r1_an_emptied_rejection_is_found_and_named(tmp_path):
     home = tmp_path / "home"
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         scope = Scope(project="p", task="t")
         unit = memory.seat(Actor.agent("a"), scope).remember("Admins may skip the second factor").unit
         human = memory.seat(Actor.human("h"), scope)
         human.reject(unit.id, "never")
         rejection = human.history(unit.id)[-1]
-    connection = sqlite3.connect(home / ".mnemon" / "memory.db")
+    connection = sqlite3.connect(home / ".mnemarch" / "memory.db")
     with connection:
         connection.execute("UPDATE events SET body = NULL, salt = NULL WHERE type = 'unit.rejected'")
     connection.close()
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         check = memory.audit()
         assert (check.ok, check.first_broken) == (False, rejection.id)
         assert "payload was removed" in check.problem
@@ -157,7 +157,7 @@ def test_r1_an_emptied_rejection_is_found_and_named(tmp_path):
 def test_r1_a_project_whose_stream_was_taken_away_is_found_and_not_passed_over(tampered):
     home, receipts, change = tampered
     change("DELETE FROM streams")
-    with mnemon.open(home) as memory:
+    with mnemarch.open(home) as memory:
         assert memory.audit().first_broken == receipts[0].event_id
-        with pytest.raises(mnemon.StoreCorrupt):
+        with pytest.raises(mnemarch.StoreCorrupt):
             memory.rebuild()

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import mnemon
-from mnemon import (
+import mnemarch
+from mnemarch import (
     Analysis,
     Citation,
     Claim,
@@ -26,7 +26,7 @@ from mnemon import (
     Status,
     Stored,
 )
-from mnemon.config import config_from
+from mnemarch.config import config_from
 
 FACT = "Checkout retries three times"
 TEST = "tests/test_checkout.py::test_retry"
@@ -82,7 +82,7 @@ def test_g2_what_is_logged_is_there_with_who_where_and_when(memory, agent, clock
 
 
 def test_a_batch_is_logged_whole_and_in_order_or_not_at_all(memory, agent):
-    receipts = agent.log_many([("a", "1"), {"kind": "b", "text": "2", "data": {"x": 1}}, mnemon.Entry("c", "3")])
+    receipts = agent.log_many([("a", "1"), {"kind": "b", "text": "2", "data": {"x": 1}}, mnemarch.Entry("c", "3")])
     assert [receipt.seq for receipt in receipts] == [1, 2, 3]
     assert [event.payload["text"] for event in log_of(memory)] == ["1", "2", "3"]
     with pytest.raises(InvalidInput):
@@ -99,7 +99,7 @@ def test_every_project_has_a_chain_of_its_own(memory, seats):
 
 
 def test_a_session_of_the_seat_is_on_every_event_and_one_of_the_call_goes_before_it(memory, seats):
-    seat = memory.seat(mnemon.Actor.agent("a"), seats.HOME, session="s-1")
+    seat = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, session="s-1")
     seat.log("thought", "x")
     seat.log("thought", "y", session="s-2")
     seat.remember(FACT)
@@ -131,7 +131,7 @@ def test_a_key_for_other_content_is_a_conflict_and_stores_nothing(memory, agent)
         lambda: agent.remember("Another fact", key="r"),
         lambda: agent.log("thought", FACT, key="r"),
         lambda: agent.remember("x", key="k"),
-        lambda: agent.log_many([("thought", "fine"), mnemon.Entry("thought", "y", key="k")]),
+        lambda: agent.log_many([("thought", "fine"), mnemarch.Entry("thought", "y", key="k")]),
     ):
         with pytest.raises(Conflict) as caught:
             call()
@@ -315,8 +315,8 @@ def test_many_claims_give_many_answers_in_order(memory, seats):
 
 def test_a_wrong_claim_among_many_stores_none_of_them_also_over_several_batches(clock):
     config = config_from({"limits": {"batch_max": 3}})
-    with mnemon.open(":memory:", clock=clock, config=config) as memory:
-        seat = memory.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+    with mnemarch.open(":memory:", clock=clock, config=config) as memory:
+        seat = memory.seat(mnemarch.Actor.agent("a"), Scope(project="p", task="t"))
         wrong = [
             Claim(content=""),
             Claim(content="It rests on nothing", citations=[Citation.log("no-such-event")]),
@@ -349,7 +349,7 @@ def test_s10_rule_1_what_cites_nothing_is_a_hypothesis_for_ever(seats):
 @pytest.mark.parametrize("kind", ["log", "file", "symbol", "commit"])
 def test_r2_what_only_supports_does_not_verify(memory, seats, tmp_path, kind):
     root = repository(tmp_path)
-    agent = memory.seat(mnemon.Actor.agent("a"), seats.HOME, root=root)
+    agent = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root)
     receipt = agent.log("thought", "seen")
     citation = {
         "log": Citation.log(receipt.event_id),
@@ -413,7 +413,7 @@ def test_r2_nobody_can_vouch_in_anothers_name(memory, seats, kind):
 FORGED = {
     "kind as text": lambda event_id: Citation("human", "alice"),
     "detail that renames it": lambda event_id: Citation(
-        mnemon.model.citation.CitationKind.LOG, event_id, (("kind", "human"), ("ref", "alice"))
+        mnemarch.model.citation.CitationKind.LOG, event_id, (("kind", "human"), ("ref", "alice"))
     ),
 }
 
@@ -719,11 +719,11 @@ def test_r4_an_act_on_what_cannot_be_seen_is_not_found_for_everybody(seats):
 
 def test_r4_a_tightened_policy_holds_for_the_verbs(clock):
     config = config_from({"policy": {"cite": {"task": ["human"]}, "write": {"task": ["orchestrator"]}}})
-    with mnemon.open(":memory:", clock=clock, config=config) as memory:
+    with mnemarch.open(":memory:", clock=clock, config=config) as memory:
         scope = Scope(project="p", task="t")
-        agent = memory.seat(mnemon.Actor.agent("a"), scope)
+        agent = memory.seat(mnemarch.Actor.agent("a"), scope)
         assert agent.remember(FACT).rule == "G23"
-        unit = memory.seat(mnemon.Actor.orchestrator("o"), scope).remember(FACT).unit
+        unit = memory.seat(mnemarch.Actor.orchestrator("o"), scope).remember(FACT).unit
         with pytest.raises(NotAllowed):
             agent.cite(unit.id, Citation.test("t"))
 
@@ -1071,7 +1071,7 @@ def test_g10_repeated_success_makes_a_skill_by_the_rules_alone(seats):
 def test_an_unusable_analysis_is_refused_and_changes_nothing(memory, seats, analysis):
     agent = seats.agent()
     agent.log("plan", "x")
-    with pytest.raises((mnemon.AnalystFailed, InvalidInput)) as caught:
+    with pytest.raises((mnemarch.AnalystFailed, InvalidInput)) as caught:
         agent.verify(False, analysis=analysis)
     assert caught.value.hint
     assert memory.stats().events == 1
@@ -1175,7 +1175,7 @@ def test_g13_supersede_changes_both_units_and_writes_the_event(memory, seats, cl
 def test_r8_supersession_notes_the_commit(memory, seats, tmp_path):
     root = repository(tmp_path)
     old, new = verified(seats), verified(seats, "Delivery takes two days")
-    boss = memory.seat(mnemon.Actor.orchestrator("o"), seats.HOME, root=root)
+    boss = memory.seat(mnemarch.Actor.orchestrator("o"), seats.HOME, root=root)
     after = boss.supersede(new.id, old.id, "why")
     assert boss.get(old.id).valid_to_commit == after.valid_from_commit == head_of(root)
 
@@ -1727,7 +1727,7 @@ def test_export_and_import_are_lossless_and_importing_twice_adds_nothing(memory,
     seats.human().erase(erased.id, "privacy")
     assert memory.export(tmp_path / "a.jsonl") == len(log_of(memory))
     for target in (":memory:", tmp_path / "copy"):
-        with mnemon.open(target, clock=clock) as copy:
+        with mnemarch.open(target, clock=clock) as copy:
             done = copy.import_(tmp_path / "a.jsonl")
             assert (done.events, done.skipped, done.streams) == (len(log_of(memory)), 0, 1)
             assert [event.hash for event in log_of(copy)] == [event.hash for event in log_of(memory)]
@@ -1736,7 +1736,7 @@ def test_export_and_import_are_lossless_and_importing_twice_adds_nothing(memory,
             assert (again.events, again.skipped) == (0, done.events)
             assert copy.audit().ok
             assert copy.rebuild().same
-            seat = copy.seat(mnemon.Actor.agent("new"), seats.HOME)
+            seat = copy.seat(mnemarch.Actor.agent("new"), seats.HOME)
             assert seat.recall("checkout retries three").items[0].unit.content == FACT
             seat.log("thought", "life goes on")
             assert copy.audit().ok
@@ -1744,8 +1744,8 @@ def test_export_and_import_are_lossless_and_importing_twice_adds_nothing(memory,
 
 def test_an_import_into_a_log_that_went_another_way_is_a_conflict(memory, seats, tmp_path, clock):
     seats.agent().log("thought", "here")
-    with mnemon.open(":memory:", clock=clock) as other:
-        other.seat(mnemon.Actor.agent("a"), seats.HOME).log("thought", "there")
+    with mnemarch.open(":memory:", clock=clock) as other:
+        other.seat(mnemarch.Actor.agent("a"), seats.HOME).log("thought", "there")
         other.export(tmp_path / "a.jsonl")
     with pytest.raises(Conflict) as caught:
         memory.import_(tmp_path / "a.jsonl")
@@ -1792,8 +1792,8 @@ WRONG_LINES = {
 
 @pytest.mark.parametrize("change", WRONG_LINES)
 def test_a_changed_line_is_refused_and_named(tmp_path, clock, change):
-    with mnemon.open(":memory:", clock=clock) as source:
-        seat = source.seat(mnemon.Actor.agent("a"), Scope(org="acme", project="shop", task="T-1"))
+    with mnemarch.open(":memory:", clock=clock) as source:
+        seat = source.seat(mnemarch.Actor.agent("a"), Scope(org="acme", project="shop", task="T-1"))
         for number in range(4):
             seat.log("thought", f"n{number}")
         source.export(tmp_path / "a.jsonl")
@@ -1801,7 +1801,7 @@ def test_a_changed_line_is_refused_and_named(tmp_path, clock, change):
     lines[3] = WRONG_LINES[change](json.loads(lines[3]))
     (tmp_path / "b.jsonl").write_bytes("\n".join(lines).encode("utf-8", "surrogatepass") + b"\n")
     for target in (":memory:", tmp_path / "home"):
-        with mnemon.open(target, clock=clock) as memory:
+        with mnemarch.open(target, clock=clock) as memory:
             with pytest.raises((InvalidInput, Conflict)) as caught:
                 memory.import_(tmp_path / "b.jsonl")
             assert "ine 4" in caught.value.message
@@ -1809,7 +1809,7 @@ def test_a_changed_line_is_refused_and_named(tmp_path, clock, change):
             assert memory.stats().events == 0
 
 
-@pytest.mark.parametrize("content", [b"", b"hello\n", b'{"mnemon": "export"}\n', b"\xff\xfe\n", b"[]\n", b"5\n"])
+@pytest.mark.parametrize("content", [b"", b"hello\n", b'{"mnemarch": "export"}\n', b"\xff\xfe\n", b"[]\n", b"5\n"])
 def test_what_is_no_export_is_refused(memory, tmp_path, content):
     (tmp_path / "a.jsonl").write_bytes(content)
     with pytest.raises(InvalidInput) as caught:
@@ -1822,8 +1822,8 @@ def test_what_is_no_export_is_refused(memory, tmp_path, content):
 
 
 def test_a_newer_export_is_incompatible(memory, tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"mnemon": "export", "version": 999}\n', encoding="utf-8")
-    with pytest.raises(mnemon.Incompatible):
+    (tmp_path / "a.jsonl").write_text('{"mnemarch": "export", "version": 999}\n', encoding="utf-8")
+    with pytest.raises(mnemarch.Incompatible):
         memory.import_(tmp_path / "a.jsonl")
 
 
@@ -1837,20 +1837,20 @@ def test_export_and_backup_overwrite_nothing_and_say_what_is_wrong(memory, seats
                 call(path)
             assert caught.value.hint
     assert taken.read_text(encoding="utf-8") == "precious"
-    with pytest.raises(mnemon.MnemonError):
-        memory.export("/proc/mnemon-can-not-write-here.jsonl")
+    with pytest.raises(mnemarch.MnemarchError):
+        memory.export("/proc/mnemarch-can-not-write-here.jsonl")
 
 
 def test_a_backup_opens_and_audits_clean(disk, clock, tmp_path):
-    seat = disk.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+    seat = disk.seat(mnemarch.Actor.agent("a"), Scope(project="p", task="t"))
     unit = seat.remember(FACT).unit
-    place = tmp_path / "restored" / ".mnemon"
+    place = tmp_path / "restored" / ".mnemarch"
     place.mkdir(parents=True)
     disk.backup(place / "memory.db")
     seat.log("thought", "after the backup")
-    with mnemon.open(tmp_path / "restored", clock=clock) as copy:
-        assert copy.audit() == mnemon.model.outcome.LogCheck(ok=True, events=1)
-        restored = copy.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+    with mnemarch.open(tmp_path / "restored", clock=clock) as copy:
+        assert copy.audit() == mnemarch.model.outcome.LogCheck(ok=True, events=1)
+        restored = copy.seat(mnemarch.Actor.agent("a"), Scope(project="p", task="t"))
         assert restored.get(unit.id) == unit
         assert [item.unit.id for item in restored.recall("checkout retries").items] == [unit.id]
         restored.log("thought", "life goes on")
@@ -1859,7 +1859,7 @@ def test_a_backup_opens_and_audits_clean(disk, clock, tmp_path):
 
 
 def test_a_memory_without_a_file_has_no_backup(tmp_path):
-    with mnemon.open(":memory:") as memory, pytest.raises(InvalidInput) as caught:
+    with mnemarch.open(":memory:") as memory, pytest.raises(InvalidInput) as caught:
         memory.backup(tmp_path / "a.db")
     assert caught.value.hint
 
@@ -1953,7 +1953,7 @@ BAD = {
     "log naive time": lambda s, u: s.log("thought", "x", occurred_at=datetime(2026, 1, 1)),
     "log time text": lambda s, u: s.log("thought", "x", occurred_at="2026-01-01"),
     "log time out of range": lambda s, u: s.log(
-        "thought", "x", occurred_at=datetime.max.replace(tzinfo=UTC).replace(tzinfo=mnemon_zone(-14))
+        "thought", "x", occurred_at=datetime.max.replace(tzinfo=UTC).replace(tzinfo=mnemarch_zone(-14))
     ),
     "log nan": lambda s, u: s.log("thought", "x", data={"n": float("nan")}),
     "log infinity": lambda s, u: s.log("thought", "x", data={"n": [float("inf")]}),
@@ -2065,7 +2065,7 @@ BAD = {
 }
 
 
-def mnemon_zone(hours):
+def mnemarch_zone(hours):
     from datetime import timezone
 
     return timezone(timedelta(hours=hours))
@@ -2074,8 +2074,8 @@ def mnemon_zone(hours):
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused_with_a_hint_and_changes_nothing(memory, seats, tmp_path, case):
     root = repository(tmp_path)
-    seat = memory.seat(mnemon.Actor.human("alice"), seats.HOME, root=root)
-    seats_agent = memory.seat(mnemon.Actor.agent("a"), seats.HOME, root=root)
+    seat = memory.seat(mnemarch.Actor.human("alice"), seats.HOME, root=root)
+    seats_agent = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root)
     unit = seats_agent.remember(FACT).unit
     before = log_of(memory)
     with pytest.raises(InvalidInput) as caught:
@@ -2140,11 +2140,11 @@ def test_a_query_that_is_no_unicode_is_answered_or_refused_in_words(seats):
     ("actor", "scope", "more"),
     [
         ("agent:a", Scope(project="p"), {}),
-        (mnemon.Actor.agent("a"), "p", {}),
+        (mnemarch.Actor.agent("a"), "p", {}),
         (None, None, {}),
-        (mnemon.Actor.agent("a"), Scope(project="p"), {"session": ""}),
-        (mnemon.Actor.agent("a"), Scope(project="p"), {"session": 5}),
-        (mnemon.Actor.agent("a"), Scope(project="p"), {"session": SURROGATE}),
+        (mnemarch.Actor.agent("a"), Scope(project="p"), {"session": ""}),
+        (mnemarch.Actor.agent("a"), Scope(project="p"), {"session": 5}),
+        (mnemarch.Actor.agent("a"), Scope(project="p"), {"session": SURROGATE}),
     ],
     ids=str,
 )
@@ -2159,20 +2159,20 @@ def test_a_seat_needs_who_and_where(memory, actor, scope, more):
 )
 def test_what_can_not_be_opened_is_refused_in_words(target):
     with pytest.raises(InvalidInput) as caught:
-        mnemon.open(target)
+        mnemarch.open(target)
     assert caught.value.hint
 
 
 def test_a_file_is_no_memory(tmp_path):
     (tmp_path / "a.txt").write_text("x", encoding="utf-8")
     with pytest.raises(InvalidInput):
-        mnemon.open(tmp_path / "a.txt")
+        mnemarch.open(tmp_path / "a.txt")
 
 
 def test_the_limit_of_a_text_is_configurable_and_exact(clock):
     config = config_from({"limits": {"text_bytes_max": 10, "data_bytes_max": 1000}})
-    with mnemon.open(":memory:", clock=clock, config=config) as memory:
-        seat = memory.seat(mnemon.Actor.agent("a"), Scope(project="p", task="t"))
+    with mnemarch.open(":memory:", clock=clock, config=config) as memory:
+        seat = memory.seat(mnemarch.Actor.agent("a"), Scope(project="p", task="t"))
         seat.log("a", "x" * 10)
         seat.log("a", "가나다x")
         for text in ("x" * 11, "가나다xx"):

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import Citation, InvalidInput
-from mnemon.code.sources import FILE_BYTES_MAX, MISSING, UNKNOWN, Folder, Source, Trouble
-from mnemon.code.symbols import symbols_of
-from mnemon.code.tree import checked_in_tree
-from mnemon.code.worktree import Check, WorkTree, checked, content_hash, lines_hash, lines_of
-from mnemon.model.value import replace
+from mnemarch import Citation, InvalidInput
+from mnemarch.code.sources import FILE_BYTES_MAX, MISSING, UNKNOWN, Folder, Source, Trouble
+from mnemarch.code.symbols import symbols_of
+from mnemarch.code.tree import checked_in_tree
+from mnemarch.code.worktree import Check, WorkTree, checked, content_hash, lines_hash, lines_of
+from mnemarch.model.value import replace
 
 AUTH = "export class Auth {\n  login(user: string, password: string) { return 1; }\n}\nexport function start() { }\n"
 
@@ -219,7 +219,7 @@ def test_a_tree_may_be_reached_through_a_link(root, tmp_path):
 
 UNPRIVILEGED = """
 import os, sys
-from mnemon.code.sources import Folder
+from mnemarch.code.sources import Folder
 if os.getuid() == 0:  # after the import: nobody may perhaps not read this Python
     os.setgid(65534)
     os.setuid(65534)

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import mnemon
-from mnemon import Actor, Citation, Scope
-from mnemon.interfaces.cli import main
+import mnemarch
+from mnemarch import Actor, Citation, Scope
+from mnemarch.interfaces.cli import main
 
 WHERE = {"project": "shop", "worktree": "main", "task": "T-1"}
 TEST = "tests/test_shop.py::test_retry"
@@ -39,17 +39,17 @@ class Run:
 
 
 class Cli:
-    """`mnemon` in a folder of its own, with nothing inherited from the environment."""
+    """`mnemarch` in a folder of its own, with nothing inherited from the environment."""
 
     def __init__(self, tmp_path: Path, monkeypatch, capsys) -> None:
         self.home = tmp_path / "home"
         self.home.mkdir()
         self.monkeypatch = monkeypatch
         self._capsys = capsys
-        for name in [name for name in os.environ if name.startswith("MNEMON_")]:
+        for name in [name for name in os.environ if name.startswith("MNEMARCH_")]:
             monkeypatch.delenv(name)
         for name, item in WHERE.items():
-            monkeypatch.setenv(f"MNEMON_{name.upper()}", item)
+            monkeypatch.setenv(f"MNEMARCH_{name.upper()}", item)
         monkeypatch.chdir(self.home)
 
     def __call__(self, *argv: str, stdin: bytes = b"") -> Run:
@@ -72,7 +72,7 @@ class Cli:
 
     def process(self, *argv: str, **options) -> subprocess.Popen:
         """The same command in a process of its own."""
-        return subprocess.Popen([sys.executable, "-m", "mnemon", *argv], cwd=self.home, **options)
+        return subprocess.Popen([sys.executable, "-m", "mnemarch", *argv], cwd=self.home, **options)
 
     def repository(self, **files: str) -> None:
         """Make the folder a git repository with one more commit; `a__b_py` names a/b.py."""
@@ -87,7 +87,7 @@ class Cli:
     @contextmanager
     def seat(self, actor: str = "agent:coder-1", **where):
         """A seat of the same memory, through the library."""
-        with mnemon.open(self.home) as memory:
+        with mnemarch.open(self.home) as memory:
             yield memory.seat(Actor.parse(actor), Scope(**WHERE | where), root=self.home)
 
     def unit_at(self, level: str, content: str = "Checkout retries three times.") -> str:
@@ -115,7 +115,7 @@ def shown_at_terminal(argv, answers, cwd, **environment):
     """The same as it is shown. A variable that is None is not set."""
     main, side = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "mnemon", *argv],
+        [sys.executable, "-m", "mnemarch", *argv],
         cwd=cwd,
         stdin=side,
         stdout=side,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from mnemon import Actor, Citation, Scope
+from mnemarch import Actor, Citation, Scope
 
 AUTH = '''def login(user, password):
     """Let somebody in."""

@@ -11,10 +11,10 @@ from cli_session import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mnemon
-from mnemon import Actor, InvalidInput, NotAllowed, Reason, Scope
-from mnemon.interfaces import adr_bridge
-from mnemon.interfaces.adr_bridge import import_folder
+import mnemarch
+from mnemarch import Actor, InvalidInput, NotAllowed, Reason, Scope
+from mnemarch.interfaces import adr_bridge
+from mnemarch.interfaces.adr_bridge import import_folder
 
 NYGARD = """# {number}. {title}
 
@@ -130,7 +130,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def seat(tmp_path):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         yield memory.seat(Actor.orchestrator("lead"), Scope(project="shop", task="T"))
 
 
@@ -214,7 +214,7 @@ def test_decisions_made_here_come_out_in_either_form_and_go_in_again(seat, tmp_p
     )
     seat.decisions.commit(proposal)
     (name,) = export_folder(seat, str(tmp_path / form), form)
-    with mnemon.open(tmp_path / "elsewhere") as memory:
+    with mnemarch.open(tmp_path / "elsewhere") as memory:
         other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         import_folder(other, str(tmp_path / form))
         (decision,) = other.decisions.active()
@@ -257,7 +257,7 @@ def test_relations_come_out_and_go_in_again(seat, tmp_path):
     assert (tmp_path / "out" / "0001-a.md").read_bytes() == (tmp_path / "adr" / "0001-a.md").read_bytes().replace(
         b"Accepted\r\n", b"Accepted\r\n\r\nConstrains [2. bb](0002-b.md)\r\n"
     )
-    with mnemon.open(tmp_path / "elsewhere") as memory:
+    with mnemarch.open(tmp_path / "elsewhere") as memory:
         other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         import_folder(other, str(tmp_path / "out"))
         assert bonds(other) == bonds(seat)
@@ -269,7 +269,7 @@ def test_relations_come_out_and_go_in_again(seat, tmp_path):
 
 @pytest.mark.parametrize("tags", [None, 5, [1], ["adr"], ["adr", "file:.."], ["adr", "file:a/b\\\x00.md"], "adr"])
 def test_nothing_that_somebody_keeps_as_evidence_stops_an_export(tmp_path, tags):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         agent = memory.seat(Actor.agent("coder"), Scope(project="shop", worktree="w", task="T"))
         agent.remember("noted", kind="evidence", attributes={"tags": tags})
         seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop", worktree="w", task="T"))
@@ -278,7 +278,7 @@ def test_nothing_that_somebody_keeps_as_evidence_stops_an_export(tmp_path, tags)
 
 
 def test_what_a_seat_cannot_see_does_not_stop_its_export(seat, tmp_path):
-    with mnemon.open(tmp_path / "shared") as memory:
+    with mnemarch.open(tmp_path / "shared") as memory:
         lead = memory.seat(Actor.orchestrator("lead"), Scope(project="shop", worktree="w", task="T"))
         decision = decided(lead, "aa")
         lead.erase(decision.evidence[0], "private")
@@ -300,7 +300,7 @@ def test_what_a_seat_cannot_see_does_not_stop_its_export(seat, tmp_path):
     ids=["the same", "another actor", "a person", "another worktree"],
 )
 def test_importing_twice_changes_nothing_whoever_does_it(folder, tmp_path, who):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop", task="T"))
         first = {one.name: one.decision_id for one in import_folder(seat, str(folder))}
         before, count = [one.id for one in seat.decisions.active()], memory.stats().events
@@ -484,7 +484,7 @@ def axis_of(seat, decision):
 
 
 def test_what_was_blocked_is_said_at_every_import_until_a_person_does_it(tmp_path):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         person = memory.seat(Actor.human("kim"), Scope(project="shop"))
         import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
@@ -522,7 +522,7 @@ def test_a_disk_that_is_full_leaves_every_record_as_it_was(seat, tmp_path, monke
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", no_room)
-        with pytest.raises(mnemon.StoreUnavailable, match="No space left") as caught:
+        with pytest.raises(mnemarch.StoreUnavailable, match="No space left") as caught:
             adr_bridge.export_folder(seat, folder)
     assert "0001-a.md" in caught.value.message
     assert caught.value.hint
@@ -548,7 +548,7 @@ def test_from_the_command_line_a_person_gives_the_reason_and_export_says_what_it
 
 
 def test_what_a_blocked_record_would_supersede_stays_and_is_said_again(tmp_path):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         person = memory.seat(Actor.human("kim"), Scope(project="shop"))
         import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb")))
@@ -576,7 +576,7 @@ def test_an_import_that_was_stopped_is_taken_up_again(seat, tmp_path):
 
 
 def test_what_a_task_keeps_as_a_file_is_no_file(tmp_path):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         where = Scope(project="shop", worktree="w", task="T")
         seat = memory.seat(Actor.orchestrator("lead"), where)
         import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa")))
@@ -664,7 +664,7 @@ def test_a_decision_whose_evidence_was_erased_is_known_again(seat, tmp_path, edi
 
 
 def test_what_holds_in_one_worktree_is_found_there_and_not_lifted_from_another(tmp_path):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         here, other = (memory.seat(Actor.orchestrator("lead"), Scope(project="shop", worktree=each)) for each in "ab")
         desk = here.decisions
         desk.commit(desk.propose("aa\n\nWe will.", level="worktree", reason=Reason("risk", "r"), snapshots=["seen"]))
@@ -674,7 +674,7 @@ def test_what_holds_in_one_worktree_is_found_there_and_not_lifted_from_another(t
         assert "worktree that is not seen from here" in outcome.note
         path = tmp_path / "out" / name
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if "mnemon" not in line), encoding="utf-8")
+        path.write_text("".join(line for line in lines if "mnemarch" not in line), encoding="utf-8")
         for _ in range(2):
             import_folder(here, str(tmp_path / "out"))
             assert (titles(here), made(here)) == (["aa"], 1)
@@ -790,7 +790,7 @@ def test_an_exported_folder_can_be_brought_up_to_date(seat, folder, tmp_path):
     there, count = titles(seat), made(seat)
     import_folder(seat, out)
     assert (titles(seat), made(seat)) == (there, count)
-    with mnemon.open(tmp_path / "elsewhere") as memory:
+    with mnemarch.open(tmp_path / "elsewhere") as memory:
         other = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         import_folder(other, out)
         assert titles(other) == there
@@ -863,7 +863,7 @@ def test_one_file_that_cannot_be_read_does_not_stop_the_others(seat, folder):
 
 
 def test_who_may_not_decide_for_the_project_may_not_import(folder, tmp_path):
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         agent = memory.seat(Actor.agent("coder"), Scope(project="shop", worktree="w", task="T"))
         with pytest.raises(NotAllowed):
             import_folder(agent, str(folder))
@@ -940,7 +940,7 @@ def test_any_folder_comes_out_as_it_went_in_and_is_no_news_again(tmp_path_factor
         told = [status.format(other), *(f"{relation} [y]({end}.md)" for relation, end in links)]
         text = dressed_as(nygard(number, f"r{number}", "\n\n".join(told)), dress)
         (home / f"{number}.md").write_bytes(text.encode())
-    with mnemon.open(":memory:") as memory, mnemon.open(":memory:") as elsewhere:
+    with mnemarch.open(":memory:") as memory, mnemarch.open(":memory:") as elsewhere:
         seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         import_folder(seat, str(home))
         before, events = titles(seat), memory.stats().events
@@ -972,7 +972,7 @@ states = st.lists(
 def test_whatever_a_folder_went_through_it_holds_what_it_says_now(tmp_path_factory, history):
     """Edited, ended, put back and renumbered, the memory holds what another does that reads it for the first time."""
     home = tmp_path_factory.mktemp("folder")
-    with mnemon.open(":memory:") as memory:
+    with mnemarch.open(":memory:") as memory:
         seat = memory.seat(Actor.orchestrator("lead"), Scope(project="shop"))
         for turn, (folder, shift) in enumerate(history):
             texts = {
@@ -980,7 +980,7 @@ def test_whatever_a_folder_went_through_it_holds_what_it_says_now(tmp_path_facto
                 for number, (status, cost) in enumerate(folder, start=1)
             }
             import_folder(seat, put(home / "adr", **texts))
-            with mnemon.open(":memory:") as fresh:
+            with mnemarch.open(":memory:") as fresh:
                 other = fresh.seat(Actor.orchestrator("lead"), Scope(project="shop"))
                 import_folder(other, str(home / "adr"))
                 assert titles(seat) == titles(other)

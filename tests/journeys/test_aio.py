@@ -5,13 +5,13 @@ import inspect
 
 import pytest
 
-import mnemon.aio
-from mnemon import Actor, InvalidInput, Memory, Scope, Seat
+import mnemarch.aio
+from mnemarch import Actor, InvalidInput, Memory, Scope, Seat
 
 
 def test_the_same_verbs_work_awaited(tmp_path):
     async def journey():
-        async with await mnemon.aio.open(tmp_path) as memory:
+        async with await mnemarch.aio.open(tmp_path) as memory:
             seat = memory.seat(Actor.agent("coder-1"), Scope(project="shop", task="T-1"))
             receipts = await asyncio.gather(*(seat.log("thought", f"step {number}") for number in range(20)))
             stored = await seat.remember("Checkout retries three times")
@@ -29,7 +29,7 @@ def test_the_same_verbs_work_awaited(tmp_path):
 
 def test_an_error_comes_out_of_the_await(tmp_path):
     async def journey():
-        async with await mnemon.aio.open(tmp_path) as memory:
+        async with await mnemarch.aio.open(tmp_path) as memory:
             await memory.seat(Actor.agent("a"), Scope(project="p")).log("thought", "")
 
     with pytest.raises(InvalidInput):
@@ -37,7 +37,7 @@ def test_an_error_comes_out_of_the_await(tmp_path):
 
 
 def test_every_verb_is_a_coroutine_function():
-    memory = mnemon.aio.AsyncMemory(mnemon.open(":memory:"))
+    memory = mnemarch.aio.AsyncMemory(mnemarch.open(":memory:"))
     seat = memory.seat(Actor.agent("a"), Scope(project="p"))
     for wrapper, cls in ((memory, Memory), (seat, Seat)):
         for name, _ in inspect.getmembers(cls, inspect.isfunction):

@@ -7,7 +7,7 @@ import json
 import pytest
 from cli_session import TEST, Cli
 
-from mnemon.interfaces.grammar import MODULE_OF
+from mnemarch.interfaces.grammar import MODULE_OF
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_another_text_under_the_same_key_is_a_conflict(cli):
     cli.ok("log", "thought", "once", "--key", "k")
     run = cli("log", "thought", "twice", "--key", "k")
     assert run.exit_code == 1
-    assert run.err.startswith("mnemon: ")
+    assert run.err.startswith("mnemarch: ")
     assert "\nhint: " in run.err
 
 
@@ -340,8 +340,8 @@ def test_an_export_read_back_gives_the_same_state(cli):
 
 def test_a_backup_is_a_memory(cli):
     unit = cli.unit_at("worktree")
-    (cli.home / "copy" / ".mnemon").mkdir(parents=True)
-    cli.ok("backup", "copy/.mnemon/memory.db")
+    (cli.home / "copy" / ".mnemarch").mkdir(parents=True)
+    cli.ok("backup", "copy/.mnemarch/memory.db")
     assert cli.ok("get", unit, "--store", "copy")["id"] == unit
 
 

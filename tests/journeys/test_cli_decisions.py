@@ -140,7 +140,7 @@ def test_on_a_terminal_nothing_is_stored_until_somebody_says_yes(cli, given, las
     before = cli.ok("stats")["events"]
     text, exit_code = told(["decide", *LEAD], [*answers, last], cli.home)
     assert exit_code == (130 if last == CTRL_C else 1)
-    assert "Nothing was committed. To go on from here: mnemon decide --actor orchestrator:lead" in text
+    assert "Nothing was committed. To go on from here: mnemarch decide --actor orchestrator:lead" in text
     kept = "--type risk --reason 'one file' --snapshot 'a snapshot nobody wants' 'Use SQLite'"
     assert text.rstrip().endswith(kept if given == 4 else "'Use SQLite'")
     assert "Traceback" not in text
@@ -151,7 +151,7 @@ def test_what_was_typed_makes_a_command_line_that_does_it(cli):
     answers = [b"-x 'y'\n", b"risk\n", b"--so\n", b"seen\n", b"n\n"]
     text, _ = told(["decide", *LEAD], answers, cli.home)
     line = shlex.split(text[text.index("go on from here: ") :])[4:]
-    assert line[0] == "mnemon"
+    assert line[0] == "mnemarch"
     assert cli(*line[1:]).exit_code == 0
     (made,) = cli.ok("decisions")
     assert (made["text"], made["reason"]["summary"]) == ("-x 'y'", "--so")
@@ -280,7 +280,7 @@ def test_a_limit_that_cuts_is_told_in_every_form(cli, form):
 
 
 def test_a_preview_says_when_a_limit_cut_it(cli):
-    (cli.home / "mnemon.toml").write_text("[decisions]\nimpact_nodes_max = 1\n")
+    (cli.home / "mnemarch.toml").write_text("[decisions]\nimpact_nodes_max = 1\n")
     hub, *others = (decided(cli, text)["id"] for text in ("the hub", "needs it", "needs it too"))
     for other in others:
         cli.ok("decisions", "relate", other, "DEPENDS_ON", hub, *LEAD)
@@ -311,7 +311,7 @@ def test_hints_name_the_flags(cli):
 
 
 def test_a_reader_that_left_is_no_traceback(cli):
-    command = f"{sys.executable} -u -m mnemon impact nothing --json | true"
+    command = f"{sys.executable} -u -m mnemarch impact nothing --json | true"
     run = subprocess.run(["bash", "-c", command], cwd=cli.home, capture_output=True, text=True, check=False)
     assert "Traceback" not in run.stderr
 

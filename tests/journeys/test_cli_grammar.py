@@ -10,7 +10,7 @@ import sys
 import pytest
 from cli_session import Cli
 
-from mnemon.interfaces.grammar import GROUPS, MODULE_OF, SUMMARY_OF, command_named, parser_for, split
+from mnemarch.interfaces.grammar import GROUPS, MODULE_OF, SUMMARY_OF, command_named, parser_for, split
 
 COMMANDS = sorted(MODULE_OF)
 
@@ -27,9 +27,9 @@ def git(folder, *argv: str) -> None:
 
 @pytest.fixture
 def repository(cli):
-    """A git repository named `home` with a linked worktree, and no MNEMON_ variables."""
+    """A git repository named `home` with a linked worktree, and no MNEMARCH_ variables."""
     for name in ("PROJECT", "WORKTREE", "TASK"):
-        cli.monkeypatch.delenv(f"MNEMON_{name}")
+        cli.monkeypatch.delenv(f"MNEMARCH_{name}")
     git(cli.home, "init", "--quiet")
     git(cli.home, "commit", "--quiet", "--allow-empty", "-m", "first")
     git(cli.home, "worktree", "add", "--quiet", "-b", "feat/login", str(cli.home.parent / "login"))
@@ -49,10 +49,10 @@ def test_every_example_is_valid_grammar(command):
     examples = command_named(command).examples
     assert 1 <= len(examples) <= 3
     for example in examples:
-        (typed,) = re.findall(r"mnemon [^<|]+", example)
+        (typed,) = re.findall(r"mnemarch [^<|]+", example)
         program, *argv = shlex.split(typed)
         name, rest = split(argv)
-        assert (program, name) == ("mnemon", command)
+        assert (program, name) == ("mnemarch", command)
         parser_for(command, command_named(command)).parse_args(rest)
 
 
@@ -69,13 +69,13 @@ def test_the_overview_lists_every_command_in_the_order_of_the_path(cli):
 def test_no_command_at_all_shows_the_overview_as_an_error(cli):
     run = cli()
     assert run.exit_code == 2
-    assert "usage: mnemon" in run.err
+    assert "usage: mnemarch" in run.err
 
 
 def test_the_version_is_told(cli):
-    import mnemon
+    import mnemarch
 
-    assert cli("--version").out == f"mnemon {mnemon.__version__}\n"
+    assert cli("--version").out == f"mnemarch {mnemarch.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -105,17 +105,17 @@ def test_every_place_can_be_set_in_the_environment(cli):
         "STORE": str(cli.home / "elsewhere"),
     }
     for name, item in where.items():
-        cli.monkeypatch.setenv(f"MNEMON_{name}", item)
+        cli.monkeypatch.setenv(f"MNEMARCH_{name}", item)
     unit = cli.ok("remember", "hello there")["unit"]
     assert unit["scope"] == {"org": "acme", "project": "till", "worktree": "wt", "task": "T-7"}
     assert unit["provenance"][0]["actor"] == "orchestrator:lead"
     assert unit["provenance"][0]["session"] == "s-3"
-    assert (cli.home / "elsewhere" / ".mnemon" / "memory.db").exists()
-    assert not (cli.home / ".mnemon").exists()
+    assert (cli.home / "elsewhere" / ".mnemarch" / "memory.db").exists()
+    assert not (cli.home / ".mnemarch").exists()
 
 
 def test_an_option_wins_over_the_environment_and_an_empty_variable_is_unset(cli):
-    cli.monkeypatch.setenv("MNEMON_TASK", "")
+    cli.monkeypatch.setenv("MNEMARCH_TASK", "")
     unit = cli.ok("remember", "hello there", "--project", "till")["unit"]
     assert unit["scope"] == {"org": "default", "project": "till", "worktree": "main", "task": None}
 
@@ -135,16 +135,16 @@ def test_off_a_terminal_nobody_is_taken_for_a_human(cli):
 
 def test_init_in_a_repository_finds_project_and_worktree(repository, cli):
     made = cli.ok("init")
-    assert made["memory"] == str(repository / ".mnemon")
+    assert made["memory"] == str(repository / ".mnemarch")
     assert (made["project"], made["worktree"], made["new"]) == ("home", "main", True)
-    assert (repository / ".mnemon" / ".gitignore").read_text() == "*\n"
+    assert (repository / ".mnemarch" / ".gitignore").read_text() == "*\n"
     assert cli.ok("init")["new"] is False
 
 
 def test_a_linked_worktree_shares_the_memory_and_has_its_own_name(repository, cli):
     cli.monkeypatch.chdir(repository.parent / "login")
     made = cli.ok("init")
-    assert made["memory"] == str(repository / ".mnemon")
+    assert made["memory"] == str(repository / ".mnemarch")
     assert (made["project"], made["worktree"]) == ("home", "login")
     assert made["root"] == str(repository.parent / "login")
 
@@ -152,7 +152,7 @@ def test_a_linked_worktree_shares_the_memory_and_has_its_own_name(repository, cl
 def test_a_subfolder_of_a_repository_belongs_to_it(repository, cli):
     (repository / "src").mkdir()
     cli.monkeypatch.chdir(repository / "src")
-    assert cli.ok("init")["memory"] == str(repository / ".mnemon")
+    assert cli.ok("init")["memory"] == str(repository / ".mnemarch")
 
 
 def test_the_root_option_stands_for_being_there(repository, cli):
@@ -161,22 +161,22 @@ def test_the_root_option_stands_for_being_there(repository, cli):
     assert cli("init", "--root", "nowhere").exit_code == 2
 
 
-def test_mnemon_toml_names_the_project(repository, cli):
-    (repository / "mnemon.toml").write_text('project = "till"\n')
+def test_mnemarch_toml_names_the_project(repository, cli):
+    (repository / "mnemarch.toml").write_text('project = "till"\n')
     assert cli.ok("init")["project"] == "till"
     assert cli.ok("init", "--project", "other")["project"] == "other"
 
 
 def test_a_store_elsewhere_is_named_by_the_repository_one_stands_in(repository, cli):
     made = cli.ok("init", "--store", str(repository.parent / "team"))
-    assert made["memory"] == str(repository.parent / "team" / ".mnemon")
+    assert made["memory"] == str(repository.parent / "team" / ".mnemarch")
     assert (made["project"], made["worktree"]) == ("home", "main")
 
 
 def test_a_store_elsewhere_names_itself_outside_of_any_repository(cli):
-    cli.monkeypatch.delenv("MNEMON_PROJECT")
-    cli.monkeypatch.delenv("MNEMON_WORKTREE")
-    cli.monkeypatch.delenv("MNEMON_TASK")
+    cli.monkeypatch.delenv("MNEMARCH_PROJECT")
+    cli.monkeypatch.delenv("MNEMARCH_WORKTREE")
+    cli.monkeypatch.delenv("MNEMARCH_TASK")
     assert cli.ok("init", "--store", "team")["project"] == "team"
 
 
@@ -184,7 +184,7 @@ def test_a_store_elsewhere_names_itself_outside_of_any_repository(cli):
 def test_a_hook_loads_nothing_that_it_does_not_need(cli, command, argv):
     probe = (
         "import sys; known = set(sys.modules)\n"
-        "from mnemon.interfaces.cli import main\n"
+        "from mnemarch.interfaces.cli import main\n"
         f"main({[command, *argv]!r})\n"
         "print(*sorted(set(sys.modules) - known))"
     )
@@ -192,5 +192,5 @@ def test_a_hook_loads_nothing_that_it_does_not_need(cli, command, argv):
     done = subprocess.run([sys.executable, "-c", probe], cwd=cli.home, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not loaded & {"rich", "dataclasses", "typing", "pathlib", "subprocess", "shutil", "asyncio"}
-    assert not any(name.startswith("mnemon.interfaces.demo") for name in loaded)
+    assert not any(name.startswith("mnemarch.interfaces.demo") for name in loaded)
     assert ("tantivy" in loaded) <= (command == "recall")

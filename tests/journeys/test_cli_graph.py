@@ -1,4 +1,4 @@
-"""`mnemon graph`: a session's questions from the first to the last, in the terminal and as a picture."""
+"""`mnemarch graph`: a session's questions from the first to the last, in the terminal and as a picture."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from xml.etree import ElementTree
 import pytest
 from cli_session import Cli
 
-from mnemon.graph import MemoryOrchestrator
-from mnemon.interfaces import graph_picture
-from mnemon.interfaces.graph_text import GraphView, dot
-from mnemon.text.canonical import canonical_key
+from mnemarch.graph import MemoryOrchestrator
+from mnemarch.interfaces import graph_picture
+from mnemarch.interfaces.graph_text import GraphView, dot
+from mnemarch.text.canonical import canonical_key
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUESTION = "how does checkout retry?"
@@ -113,7 +113,7 @@ def test_a_question_is_read_from_standard_input(cli):
 
 
 def test_the_session_of_the_environment_is_the_one_meant(cli):
-    cli.monkeypatch.setenv("MNEMON_SESSION", "s-9")
+    cli.monkeypatch.setenv("MNEMARCH_SESSION", "s-9")
     assert cli.ok("graph", "ask", QUESTION)["session"] == "s-9"
     assert cli.ok("graph")["session"] == "s-9"
     assert cli.ok("graph", "--agent")["session"] is None
@@ -124,7 +124,7 @@ def test_what_belongs_to_a_session_needs_one(cli, act):
     run = cli.begun()("graph", *act)
     assert run.exit_code == 2
     assert "--session" in run.err
-    assert "MNEMON_SESSION" in run.err
+    assert "MNEMARCH_SESSION" in run.err
 
 
 # Answers, feedback, entities
@@ -250,7 +250,7 @@ def test_the_colder_questions_are_counted(cli):
 def test_an_empty_graph_says_how_to_begin(cli, where):
     run = cli.begun()("graph", *where)
     assert run.exit_code == 0
-    assert "mnemon graph ask" in run.out
+    assert "mnemarch graph ask" in run.out
     assert cli.ok("graph", *where)["nodes"] == []
     assert cli.ok("graph", "sessions") == []
 
@@ -324,11 +324,11 @@ def test_what_others_wrote_cannot_steer_the_terminal(cli):
 def test_the_graph_is_loaded_when_it_is_used_and_numpy_when_it_is_searched(cli, argv):
     ask(cli)
     probe = (
-        "import sys\nfrom mnemon.interfaces.cli import main\n"
-        f"main({argv!r})\nprint(*(name for name in sys.modules if name in ('numpy', 'mnemon.graph')))"
+        "import sys\nfrom mnemarch.interfaces.cli import main\n"
+        f"main({argv!r})\nprint(*(name for name in sys.modules if name in ('numpy', 'mnemarch.graph')))"
     )
     done = subprocess.run([sys.executable, "-c", probe], cwd=cli.home, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1].split() == (["mnemon.graph"] if "--session" in argv else [])
+    assert done.stdout.splitlines()[-1].split() == (["mnemarch.graph"] if "--session" in argv else [])
 
 
 # Pictures
@@ -409,7 +409,7 @@ def test_the_files_name_says_what_is_drawn(cli, name):
     (cli.home / name).write_text("an older one")
     written = cli.ok("graph", "--out", name, *SESSION)
     assert written == {"path": str(cli.home / name), "nodes": 6, "edges": 6}
-    begin = {"svg": "<svg", "dot": "graph mnemon", "gv": "graph mnemon", "json": "{"}[name.partition(".")[2]]
+    begin = {"svg": "<svg", "dot": "graph mnemarch", "gv": "graph mnemarch", "json": "{"}[name.partition(".")[2]]
     assert (cli.home / name).read_text(encoding="utf-8").startswith(begin)
 
 

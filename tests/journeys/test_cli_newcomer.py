@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from cli_session import TEST, WHERE, Cli, shown_at_terminal, told
 
-from mnemon.interfaces.grammar import MODULE_OF
-from mnemon.interfaces.hints import for_command_line, is_python
+from mnemarch.interfaces.grammar import MODULE_OF
+from mnemarch.interfaces.hints import for_command_line, is_python
 
 ROOT = Path(__file__).parents[2]
 NO_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
@@ -35,7 +35,7 @@ def cli(tmp_path, monkeypatch, capsys) -> Cli:
 def bare(cli) -> Cli:
     """In a git repository of its own, as a person finds it: nothing is set."""
     for name in WHERE:
-        cli.monkeypatch.delenv(f"MNEMON_{name.upper()}")
+        cli.monkeypatch.delenv(f"MNEMARCH_{name.upper()}")
     cli.repository()
     return cli
 
@@ -46,9 +46,11 @@ def bare(cli) -> Cli:
 def commands_of(readme: str) -> list[str]:
     """What the README says to type, without the program that comes before it and the file that is read."""
     text = (ROOT / readme).read_text(encoding="utf-8")
-    block = next(block for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) if "mnemon remember" in block)
+    block = next(
+        block for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) if "mnemarch remember" in block
+    )
     lines = [line.removeprefix("$ ").partition("  #")[0] for line in block.splitlines()]
-    return [re.search(r"mnemon [^<|]*(<[^<>]+>)?", line.replace(" < out.txt", ""))[0].strip() for line in lines]
+    return [re.search(r"mnemarch [^<|]*(<[^<>]+>)?", line.replace(" < out.txt", ""))[0].strip() for line in lines]
 
 
 def decided_and_remembered(cli: Cli) -> tuple[str, str]:
@@ -78,7 +80,7 @@ def test_the_readmes_commands_work_for_a_person_at_a_terminal(bare):
 
 
 def steps_in(text: str) -> list[str]:
-    return [line.strip() for line in text.partition("\nnext\n")[2].splitlines() if line.strip().startswith("mnemon ")]
+    return [line.strip() for line in text.partition("\nnext\n")[2].splitlines() if line.strip().startswith("mnemarch ")]
 
 
 @pytest.mark.parametrize("actor", ["agent:a", "orchestrator:lead", "human:ada", "system:cron"])
@@ -250,7 +252,7 @@ def test_the_policy_names_the_level_of_every_cell(cli):
 def hints_in_the_library() -> list[str]:
     """Every hint that an error of the library can carry, as far as it is written out; what varies is an X."""
     found = []
-    for path in (ROOT / "src/mnemon").rglob("*.py"):
+    for path in (ROOT / "src/mnemarch").rglob("*.py"):
         if "interfaces" in path.parts:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -305,7 +307,7 @@ def test_no_hint_for_a_common_mistake_is_python(cli, argv):
 
 def test_without_a_task_the_hint_names_the_option(cli):
     for name in ("TASK", "WORKTREE"):
-        cli.monkeypatch.delenv(f"MNEMON_{name}")
+        cli.monkeypatch.delenv(f"MNEMARCH_{name}")
     unit = cli.begun().ok("remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", *PERSON)
     for argv in (["verify", "--passed"], ["use", unit["unit"]["id"]]):
         assert "--task ID" in cli(*argv).err
@@ -415,7 +417,7 @@ def test_the_janitor_says_what_it_moved(cli):
 
 def test_a_rebuild_of_a_log_that_was_changed_says_so(cli):
     cli.ok("remember", "Checkout retries three times")
-    with sqlite3.connect(cli.home / ".mnemon" / "memory.db") as database:
+    with sqlite3.connect(cli.home / ".mnemarch" / "memory.db") as database:
         database.execute("UPDATE events SET body = replace(body, 'three', 'seven')")
     database.close()
     run = cli("rebuild")
@@ -441,7 +443,7 @@ def test_a_project_that_got_a_remote_is_told_its_former_name(bare):
         assert run.exit_code == 0
         assert 'project = "home"' in run.out, argv
     assert 'project = "home"' in bare("context", "when do we deploy?").err
-    (bare.home / "mnemon.toml").write_text('project = "home"\n')
+    (bare.home / "mnemarch.toml").write_text('project = "home"\n')
     assert "We deploy on Tuesdays" in bare("recall", "when do we deploy?").out
     assert bare.ok("init")["notes"] == []
 
@@ -463,7 +465,7 @@ def test_a_new_memory_is_told_of_nothing_else(bare):
 
 def test_the_commands_of_the_howto_are_there():
     text = (ROOT / "docs/howto/troubleshooting.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"`mnemon (\w+)", text)) <= set(MODULE_OF)
+    assert set(re.findall(r"`mnemarch (\w+)", text)) <= set(MODULE_OF)
 
 
 def test_the_old_name_of_a_project_is_in_the_export_as_the_howto_greps_it(cli):

@@ -147,7 +147,7 @@ def test_the_policy_command_shows_exactly_this_table(cli):
 
 
 def test_a_tightened_policy_is_shown_and_in_force(cli):
-    (cli.home / "mnemon.toml").write_text('[policy.write]\nworktree = ["orchestrator"]\n')
+    (cli.home / "mnemarch.toml").write_text('[policy.write]\nworktree = ["orchestrator"]\n')
     assert cli.ok("policy")["acts"]["write"]["worktree"] == ["orchestrator"]
     assert cli("remember", "x y z", "--level", "worktree", "--actor", "agent:a").exit_code == 1
 

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from cli_session import Cli
 
-from mnemon.memory import Memory
+from mnemarch.memory import Memory
 
 NO_UNIT = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
 
@@ -83,7 +83,7 @@ def test_wrong_use_ends_with_2_and_a_hint_in_words_and_in_json(cli, argv):
     run = cli(*argv)
     assert (run.exit_code, run.out) == (2, "")
     message, hint = run.err.splitlines()
-    assert message.startswith("mnemon: ")
+    assert message.startswith("mnemarch: ")
     assert hint.startswith("hint: ")
     told = cli("--json", *argv)
     assert told.exit_code == run.exit_code
@@ -115,7 +115,7 @@ def test_bytes_that_are_not_utf_8_are_refused_and_nothing_is_stored(cli, argv):
 
 
 def foreign(cli: Cli) -> None:
-    folder = cli.home / ".mnemon"
+    folder = cli.home / ".mnemarch"
     folder.mkdir()
     with sqlite3.connect(folder / "memory.db") as other:
         other.execute("CREATE TABLE recipes (name TEXT)")
@@ -123,14 +123,14 @@ def foreign(cli: Cli) -> None:
 
 
 def garbage(cli: Cli) -> None:
-    folder = cli.home / ".mnemon"
+    folder = cli.home / ".mnemarch"
     folder.mkdir()
     (folder / "memory.db").write_bytes(b"this is no database at all, but long enough to look at" * 20)
 
 
 def newer(cli: Cli) -> None:
     cli.ok("init")
-    with sqlite3.connect(cli.home / ".mnemon" / "memory.db") as database:
+    with sqlite3.connect(cli.home / ".mnemarch" / "memory.db") as database:
         database.execute("PRAGMA user_version = 999")
     database.close()
 
@@ -140,13 +140,13 @@ def newer(cli: Cli) -> None:
 )
 def test_store_trouble_ends_with_3_and_leaves_the_file_as_it_is(cli, trouble, type):
     trouble(cli)
-    before = (cli.home / ".mnemon" / "memory.db").read_bytes()
+    before = (cli.home / ".mnemarch" / "memory.db").read_bytes()
     for argv in (["log", "thought", "x"], ["recall", "x"], ["stats"]):
         run = cli(*argv)
         assert run.exit_code == 3
         assert "hint: " in run.err
     assert cli("stats", "--json").json["error"]["type"] == type
-    assert (cli.home / ".mnemon" / "memory.db").read_bytes() == before
+    assert (cli.home / ".mnemarch" / "memory.db").read_bytes() == before
 
 
 @pytest.mark.parametrize("trouble", [foreign, garbage, newer])
@@ -161,19 +161,19 @@ def test_the_doctor_says_what_to_do_about_a_store_that_cannot_be_opened(cli, tro
 
 
 def test_the_doctor_finds_a_healthy_memory_healthy(cli):
-    pytest.importorskip("mnemon.doctor")
+    pytest.importorskip("mnemarch.doctor")
     assert all(finding["ok"] for finding in cli.begun().ok("doctor"))
 
 
 def test_the_doctor_and_the_policy_name_a_broken_setting(cli):
-    (cli.begun().home / "mnemon.toml").write_text("colour = 'red'\n")
+    (cli.begun().home / "mnemarch.toml").write_text("colour = 'red'\n")
     assert "colour" in cli("doctor").out
     assert cli("policy").exit_code == 2
 
 
 def test_a_changed_log_fails_the_audit_with_3(cli):
     receipt = cli.ok("log", "thought", "as it was")
-    with sqlite3.connect(cli.home / ".mnemon" / "memory.db") as database:
+    with sqlite3.connect(cli.home / ".mnemarch" / "memory.db") as database:
         database.execute("UPDATE events SET body = replace(body, 'was', 'wasn''t')")
     database.close()
     run = cli("audit")
@@ -183,7 +183,7 @@ def test_a_changed_log_fails_the_audit_with_3(cli):
 
 def test_a_drifted_projection_is_rebuilt_and_told_with_3(cli):
     unit = cli.ok("remember", "Checkout retries.")["unit"]["id"]
-    with sqlite3.connect(cli.home / ".mnemon" / "memory.db") as database:
+    with sqlite3.connect(cli.home / ".mnemarch" / "memory.db") as database:
         database.execute("UPDATE units SET body = json_set(body, '$.importance', 0.9)")
     database.close()
     assert cli("rebuild").exit_code == 3
@@ -215,12 +215,12 @@ def test_a_reader_that_leaves_ends_it_quietly(cli):
 
 def test_head_gets_its_line_and_nobody_complains(cli):
     cli.unit_at("worktree")
-    command = "python -m mnemon units; python -m mnemon --help | head -1"
+    command = "python -m mnemarch units; python -m mnemarch --help | head -1"
     done = subprocess.run(
         ["sh", "-c", command.replace("python", os.sys.executable)], cwd=cli.home, capture_output=True, text=True
     )
     assert done.stderr == ""
-    assert done.stdout.splitlines()[-1].startswith("usage: mnemon")
+    assert done.stdout.splitlines()[-1].startswith("usage: mnemarch")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -243,7 +243,7 @@ def test_ctrl_c_ends_with_130_and_a_plain_sentence(cli):
     cli.begun().monkeypatch.setattr(Memory, "audit", interrupted)
     run = cli("audit")
     assert (run.exit_code, run.out) == (130, "")
-    assert run.err.startswith("mnemon: Interrupted.")
+    assert run.err.startswith("mnemarch: Interrupted.")
     assert cli("audit", "--json").json["error"]["type"] == "KeyboardInterrupt"
 
 
@@ -283,7 +283,7 @@ def test_ctrl_c_at_the_question_erases_nothing(cli, terminal):
     _, err = process.communicate()
     assert process.returncode == 130
     assert b"Traceback" not in err
-    assert b"mnemon: Interrupted." in err
+    assert b"mnemarch: Interrupted." in err
     assert cli.ok("get", unit)["content"]
 
 

@@ -17,8 +17,8 @@ from code_session import (
     worktree,
 )
 
-import mnemon
-from mnemon import Citation
+import mnemarch
+from mnemarch import Citation
 
 REFUND = "def refund(order):\n    return order.total\n"
 
@@ -30,7 +30,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def memory(repo):
-    with mnemon.open(repo) as opened:
+    with mnemarch.open(repo) as opened:
         yield opened
 
 
@@ -208,7 +208,7 @@ def test_a_file_that_moved_is_followed_though_old_branches_have_it_by_its_old_na
 def test_where_git_gives_no_answer_nothing_of_a_branch_is_gone(memory, repo, monkeypatch):
     unit = verified_on_feature(memory, repo)
     git(repo, "checkout", "-q", "main")
-    monkeypatch.setattr("mnemon.code.history.History.fork", lambda *_: None)
+    monkeypatch.setattr("mnemarch.code.history.History.fork", lambda *_: None)
     assert not asked(memory, repo).items
     assert seat_at(memory, repo).get(unit.id).status == "verified"
 
@@ -259,7 +259,7 @@ def test_a_replaced_hypothesis_comes_after_what_is_trusted_and_is_told_as_one(me
 
 def test_a_replaced_hypothesis_is_found_among_many_that_are_past(memory, repo, replaced):
     lead = seat_at(memory, repo, kind="orchestrator", name="lead")
-    system = memory.seat(mnemon.Actor.system("s"), lead.scope, root=repo)
+    system = memory.seat(mnemarch.Actor.system("s"), lead.scope, root=repo)
     for number in range(12):
         noise = lead.remember(f"Queue holds jobs of queue {number}, jobs and jobs", level="worktree").unit
         system.archive(noise.id, "noise")

@@ -21,10 +21,10 @@ from code_session import (
     worktree,
 )
 
-import mnemon
-from mnemon import Actor, Citation, InvalidInput, Scope, StoreUnavailable
-from mnemon.code.codebase import Codebase
-from mnemon.published import janitor
+import mnemarch
+from mnemarch import Actor, Citation, InvalidInput, Scope, StoreUnavailable
+from mnemarch.code.codebase import Codebase
+from mnemarch.published import janitor
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def memory(repo):
-    with mnemon.open(repo) as opened:
+    with mnemarch.open(repo) as opened:
         yield opened
 
 
@@ -68,7 +68,7 @@ def test_what_another_worktree_has_and_did_not_commit_is_left_too(memory, repo):
 
 
 def test_files_that_git_ignores_count_as_long_as_they_are_there(memory, repo):
-    commit(repo, "ignore", **{".gitignore": "local_settings.py\n.mnemon\n"})
+    commit(repo, "ignore", **{".gitignore": "local_settings.py\n.mnemarch\n"})
     (repo / "local_settings.py").write_text("KEY = 1\n")
     known(memory, repo, "KEY is a setting", Citation.symbol("local_settings.py", "KEY"))
     assert memory.janitor(seat_at(memory, repo)).archived == 0
@@ -95,7 +95,7 @@ def test_what_cannot_be_told_is_not_back(tmp_path, trouble):
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "a.py").write_text("def f():\n    pass\n")
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         seat = memory.seat(Actor.agent("a"), Scope(project="plain", task="T"), root=folder)
         unit = seat.remember("f does nothing", citations=[Citation.symbol("a.py", "f")]).unit
         (folder / "a.py").write_text("VALUE = 1\n")
@@ -232,8 +232,8 @@ def test_a_sweep_that_the_store_refused_is_tried_again(memory, repo, monkeypatch
 
 def test_a_policy_that_forbids_archiving_is_asked_once(repo):
     levels = "".join(f'{level} = ["human"]\n' for level in ("task", "worktree", "project", "org"))
-    (repo / "mnemon.toml").write_text(f"[policy]\nallow_unsafe = true\n[policy.archive]\n{levels}")
-    with mnemon.open(repo) as memory:
+    (repo / "mnemarch.toml").write_text(f"[policy]\nallow_unsafe = true\n[policy.archive]\n{levels}")
+    with mnemarch.open(repo) as memory:
         known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
         commit(repo, "gone", src__auth_py=WITHOUT_LOGOUT)
         before = memory.stats().events
@@ -255,7 +255,7 @@ def test_no_recall_fails_because_no_thread_is_to_be_had(memory, repo, monkeypatc
 
 
 def test_git_ends_with_the_memory(repo):
-    memory = mnemon.open(repo)
+    memory = mnemarch.open(repo)
     known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
     seat_at(memory, repo).recall("logout", at_commit="HEAD")
     (commit_tree,) = (tree._sources for tree in memory._codebases[str(repo)]._commits.values())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
 
-import mnemon
-from mnemon import Actor, Citation, InvalidInput, Scope
+import mnemarch
+from mnemarch import Actor, Citation, InvalidInput, Scope
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def memory(repo):
-    with mnemon.open(repo) as opened:
+    with mnemarch.open(repo) as opened:
         yield opened
 
 
@@ -104,7 +104,7 @@ def test_a_constants_secret_is_not_kept(memory, repo):
 
 def test_what_was_cited_before_values_were_kept_still_holds(memory, repo, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("mnemon.code.tree._kept_value", lambda _: "")
+        patched.setattr("mnemarch.code.tree._kept_value", lambda _: "")
         known(memory, repo, "There is one", Citation.symbol("src/other.py", "VALUE"))
     commit(repo, "value", src__other_py="VALUE = 5\n")
     assert len(seat_at(memory, repo).recall("there is one").items) == 1
@@ -457,7 +457,7 @@ def test_a_plain_folder_works_too(tmp_path):
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "a.py").write_text("def f():\n    pass\n")
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), Scope(project="plain", task="T"), root=folder)
         unit = seat.remember("f does nothing", citations=[Citation.symbol("a.py", "f")]).unit
         assert len(seat.recall("what does f do").items) == 1
@@ -469,7 +469,7 @@ def test_a_plain_folder_works_too(tmp_path):
 
 
 def test_a_seat_without_a_tree_is_told_what_to_do(memory):
-    with mnemon.open(":memory:") as bare:
+    with mnemarch.open(":memory:") as bare:
         seat = bare.seat(Actor.agent("a"), Scope(project="p", task="T"))
         with pytest.raises(InvalidInput, match="no working tree"):
             bare.janitor(seat)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from code_session import contents, git, person, repository
 
-import mnemon
-from mnemon import Citation
+import mnemarch
+from mnemarch import Citation
 
 
 def test_a_policy_holds_whatever_becomes_of_the_files_it_names(tmp_path):
     repo = repository(tmp_path)
-    with mnemon.open(repo) as memory:
+    with mnemarch.open(repo) as memory:
         seat = person(memory, repo)
         vouched = Citation.human("alice")
         rule = seat.remember("Never log what src/auth.py sees", kind="policy", level="org", citations=[vouched]).unit

@@ -1,13 +1,13 @@
 from code_session import contents, git, person, repository
 
-import mnemon
-from mnemon import Citation
-from mnemon.published import remember
+import mnemarch
+from mnemarch import Citation
+from mnemarch.published import remember
 
 
 def test_a_mention_that_was_cited_before_archives_no_policy(tmp_path, monkeypatch):
     repo = repository(tmp_path)
-    with mnemon.open(repo) as memory:
+    with mnemarch.open(repo) as memory:
         seat = person(memory, repo)
         monkeypatch.setattr(remember, "_seen", lambda claim: list(claim.seen))
         vouched = [Citation.human("alice")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
 
-import mnemon
-from mnemon import Citation
+import mnemarch
+from mnemarch import Citation
 
 LOGIN = "login takes a user and a password"
 
@@ -18,7 +18,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def memory(tmp_path):
-    with mnemon.open(tmp_path / "memory") as opened:
+    with mnemarch.open(tmp_path / "memory") as opened:
         yield opened
 
 
@@ -112,7 +112,7 @@ def test_what_a_text_names_counts_from_the_same_folder(memory, repo):
 
 
 def test_what_replaced_another_before_roots_were_kept_is_judged_in_its_repository(memory, repo, monkeypatch):
-    monkeypatch.setattr("mnemon.code.tree.folder_name", lambda _: None)
+    monkeypatch.setattr("mnemarch.code.tree.folder_name", lambda _: None)
     old = known(memory, repo, "login takes a user")
     new = known(memory, repo, LOGIN, Citation.symbol("src/auth.py", "login"))
     person(memory, repo).supersede(new.id, old.id, "more")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Scope
-from mnemon.interfaces import demo, demo_world
-from mnemon.interfaces.cli import main
-from mnemon.interfaces.demo_proof import Proof, Witness, proofs_of
+import mnemarch
+from mnemarch import Actor, Scope
+from mnemarch.interfaces import demo, demo_world
+from mnemarch.interfaces.cli import main
+from mnemarch.interfaces.demo_proof import Proof, Witness, proofs_of
 
 AGENTS, EVENTS = 3, 10
 
@@ -26,7 +26,7 @@ def told(tmp_path_factory):
     """One small demo, and the folder it left."""
     folder = tmp_path_factory.mktemp("demo") / "kept"
     argv = ["demo", "--fast", "--agents", str(AGENTS), "--events", str(EVENTS), "--keep", str(folder)]
-    done = subprocess.run([sys.executable, "-m", "mnemon", *argv], capture_output=True, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "mnemarch", *argv], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, folder
 
@@ -46,7 +46,7 @@ def test_every_proof_holds(told):
 
 def test_the_printed_counts_are_those_of_the_memory_it_left(told):
     text, folder = told
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         assert memory.stats().events == number_in(text, r"found among ([\d,]+) events")
         assert memory.audit().ok
         assert memory.rebuild().same
@@ -81,19 +81,19 @@ def test_the_three_commands_it_ends_with_work(told):
     for command in commands:
         program, *argv = shlex.split(command)
         # Where the shell would not find it, the whole path is told.
-        assert program == "mnemon" if shutil.which("mnemon") else Path(program).exists()
-        assert subprocess.run([sys.executable, "-m", "mnemon", *argv], capture_output=True).returncode == 0
+        assert program == "mnemarch" if shutil.which("mnemarch") else Path(program).exists()
+        assert subprocess.run([sys.executable, "-m", "mnemarch", *argv], capture_output=True).returncode == 0
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(told):
     _, folder = told
-    argv = [sys.executable, "-m", "mnemon", "demo", "--fast", "--keep", str(folder)]
+    argv = [sys.executable, "-m", "mnemarch", "demo", "--fast", "--keep", str(folder)]
     assert subprocess.run(argv, capture_output=True).returncode == 2
 
 
 def test_asked_for_json_it_prints_one_document_and_tells_the_story_aside():
     argv = ["demo", "--fast", "--agents", "2", "--events", "4", "--json"]
-    done = subprocess.run([sys.executable, "-m", "mnemon", *argv], capture_output=True, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "mnemarch", *argv], capture_output=True, encoding="utf-8")
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ok"]) == (0, True)
     assert all(proof["ok"] for proof in answer["proofs"])
@@ -102,7 +102,7 @@ def test_asked_for_json_it_prints_one_document_and_tells_the_story_aside():
 
 def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
     _, folder = told
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         judge = memory.seat(Actor.human("ada"), Scope(project="shop", worktree="feat-checkout"))
         proven = next(unit for unit in judge.units() if unit.status == "verified")
         false = Witness(
@@ -117,7 +117,7 @@ def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
             secret=proven.content,
             erased=proven.content,
         )
-        proofs = proofs_of(memory, judge, false, str(tmp_path / "log.jsonl"), str(folder / ".mnemon"))
+        proofs = proofs_of(memory, judge, false, str(tmp_path / "log.jsonl"), str(folder / ".mnemarch"))
     assert [proof.claim for proof in proofs if proof.ok] == [
         "one order, no gap, no double",
         "the log was not tampered with",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.config import Config, config_from
-from mnemon.interfaces.grammar import SUMMARY_OF as COMMANDS
-from mnemon.model.value import replace
-from mnemon.policy.heat import OrchestratorConfig
+from mnemarch.config import Config, config_from
+from mnemarch.interfaces.grammar import SUMMARY_OF as COMMANDS
+from mnemarch.model.value import replace
+from mnemarch.policy.heat import OrchestratorConfig
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")

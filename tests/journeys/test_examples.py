@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.graph import GraphStore
+from mnemarch.graph import GraphStore
 
 DEMO = Path(__file__).parents[2] / "examples" / "session_demo.py"
 
@@ -19,7 +19,7 @@ DEMO = Path(__file__).parents[2] / "examples" / "session_demo.py"
 def ran(tmp_path_factory):
     """The session demo, run once in an empty folder: the folder, and what it printed."""
     folder = tmp_path_factory.mktemp("demo")
-    environ = {name: item for name, item in os.environ.items() if not name.startswith("MNEMON_")}
+    environ = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
     command = [sys.executable, "-X", "utf8", str(DEMO)]
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, encoding="utf-8", timeout=120)
     assert done.returncode == 0, done.stderr

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from mnemon.model.json_text import canonical_json
-from mnemon.model.sketch import Sketch
-from mnemon.model.unit import Searchable
-from mnemon.text.sketching import sketched
+from mnemarch.model.json_text import canonical_json
+from mnemarch.model.sketch import Sketch
+from mnemarch.model.unit import Searchable
+from mnemarch.text.sketching import sketched
 
 # 2026-03-01T12:00:00Z
 NOON = 1_772_366_400_000_000

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon.decisions.adr import AdrLink, AdrRecord, file_name, is_adr, read_adr, write_adr
-from mnemon.errors import InvalidInput
-from mnemon.model.value import replace
+from mnemarch.decisions.adr import AdrLink, AdrRecord, file_name, is_adr, read_adr, write_adr
+from mnemarch.errors import InvalidInput
+from mnemarch.model.value import replace
 
 NYGARD = """\
 # 12. Keep the event log in SQLite

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon.decisions.adr import AdrLink, AdrRecord, read_adr
-from mnemon.decisions.adr_edit import restated
-from mnemon.decisions.adr_matter import mark_in, marked, matter_of, text_of
-from mnemon.decisions.adr_succession import Force, bonds, places
-from mnemon.model.value import replace
+from mnemarch.decisions.adr import AdrLink, AdrRecord, read_adr
+from mnemarch.decisions.adr_edit import restated
+from mnemarch.decisions.adr_matter import mark_in, marked, matter_of, text_of
+from mnemarch.decisions.adr_succession import Force, bonds, places
+from mnemarch.model.value import replace
 
 
 def record(number, status="accepted", **links):
@@ -227,4 +227,4 @@ def test_a_mark_is_found_again_and_changes_nothing(head):
     assert mark_in(read_adr(new)) == "01a1e2e4-f0fd-7124-a8b1-2ab301f7a952"
     assert mark_in(read_adr(text)) is None
     assert matter_of(read_adr(new)) == matter_of(read_adr(text))
-    assert re.sub(r"\n\n<!-- mnemon: \S+ -->", "", new) == text
+    assert re.sub(r"\n\n<!-- mnemarch: \S+ -->", "", new) == text

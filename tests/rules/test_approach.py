@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.text import approach_lexemes, approach_senses
-from mnemon.text.approach import SAME_AT, approach, same_approach, similarity
+from mnemarch.text import approach_lexemes, approach_senses
+from mnemarch.text.approach import SAME_AT, approach, same_approach, similarity
 
 SAME = [
     ("increase the stack size of the parser", "bump the parser's stack size"),

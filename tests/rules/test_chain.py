@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import Actor, EventType, Scope
-from mnemon.ledger.audit import checked_chain
-from mnemon.ledger.chain import entry_hash, payload_hash
-from mnemon.model.event import Stream
-from mnemon.model.value import replace
-from mnemon.stores.in_memory import InMemoryStore
-from mnemon.testing import recorded
+from mnemarch import Actor, EventType, Scope
+from mnemarch.ledger.audit import checked_chain
+from mnemarch.ledger.chain import entry_hash, payload_hash
+from mnemarch.model.event import Stream
+from mnemarch.model.value import replace
+from mnemarch.stores.in_memory import InMemoryStore
+from mnemarch.testing import recorded
 
 SCOPES = (Scope(org="acme", project="shop", task="T-1"), Scope(org="acme", project="bank"), Scope(org="acme"))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemon import Citation, InvalidInput
+from mnemarch import Citation, InvalidInput
 
 names = st.text(min_size=1, max_size=12).filter(
     lambda text: text.strip() and not any("\ud800" <= character <= "\udfff" for character in text)
@@ -81,7 +81,7 @@ def test_lines_must_be_a_range(span):
 @pytest.mark.parametrize("kind", ["human", "test", "nonsense", "", None])
 def test_a_citation_made_by_hand_is_of_a_known_kind(kind):
     """Whatever is accepted must behave as its kind everywhere: `is CitationKind.HUMAN` guards a person's word."""
-    from mnemon.model.citation import CitationKind
+    from mnemarch.model.citation import CitationKind
 
     try:
         citation = Citation(kind, "alice")
@@ -91,7 +91,7 @@ def test_a_citation_made_by_hand_is_of_a_known_kind(kind):
 
 
 def test_the_detail_of_a_citation_can_not_pass_it_off_as_another():
-    from mnemon.model.citation import CitationKind
+    from mnemarch.model.citation import CitationKind
 
     try:
         citation = Citation(CitationKind.LOG, "e-1", (("kind", "human"), ("ref", "alice")))

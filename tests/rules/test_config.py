@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from mnemon import InvalidInput
-from mnemon.config import Config, GateRules, RecallRules, config_from, load
-from mnemon.model.value import replace
-from mnemon.policy.retention import RetentionRules
-from mnemon.policy.trust import TrustRules
+from mnemarch import InvalidInput
+from mnemarch.config import Config, GateRules, RecallRules, config_from, load
+from mnemarch.model.value import replace
+from mnemarch.policy.retention import RetentionRules
+from mnemarch.policy.trust import TrustRules
 
 BAD = [
     {"limit": {}},
@@ -178,19 +178,19 @@ def test_what_is_set_holds_and_the_rest_stays():
 
 def test_a_file_is_read_from_its_folder(tmp_path):
     assert load(str(tmp_path)) == Config()
-    (tmp_path / "mnemon.toml").write_text('[store]\ndurability = "power"\n', encoding="utf-8")
+    (tmp_path / "mnemarch.toml").write_text('[store]\ndurability = "power"\n', encoding="utf-8")
     assert load(str(tmp_path)).store.durability == "power"
 
 
 @pytest.mark.parametrize("content", [b"[store\n", b"\xff\xfe", b"store = \n", b"[recall]\nhalf_life_hours = nan\n"])
 def test_a_file_that_can_not_be_read_is_refused_in_words(tmp_path, content):
-    (tmp_path / "mnemon.toml").write_bytes(content)
+    (tmp_path / "mnemarch.toml").write_bytes(content)
     with pytest.raises(InvalidInput) as caught:
         load(str(tmp_path))
     assert caught.value.hint
 
 
 def test_a_folder_in_the_place_of_the_file_is_refused_in_words(tmp_path):
-    (tmp_path / "mnemon.toml").mkdir()
+    (tmp_path / "mnemarch.toml").mkdir()
     with pytest.raises(InvalidInput):
         load(str(tmp_path))

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mnemon.embedding
-from mnemon.embedding import Frequencies, NgramHashEmbedder, SparseVector, cosine, cosine_sparse
-from mnemon.errors import InvalidInput
-from mnemon.text.ngrams import ngrams
+import mnemarch.embedding
+from mnemarch.embedding import Frequencies, NgramHashEmbedder, SparseVector, cosine, cosine_sparse
+from mnemarch.errors import InvalidInput
+from mnemarch.text.ngrams import ngrams
 
 TEXTS = [
     "Checkout retries 3 times",
@@ -54,7 +54,7 @@ def test_a11_the_vectors_are_these_bit_for_bit(settings):
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])
 def test_a11_another_process_makes_the_same_vectors(hash_seed):
     script = (
-        "import json, sys\nfrom mnemon.embedding import NgramHashEmbedder\n"
+        "import json, sys\nfrom mnemarch.embedding import NgramHashEmbedder\n"
         "state, texts = json.loads(sys.stdin.read())\nembedder = NgramHashEmbedder()\nembedder.import_state(state)\n"
         "print(json.dumps([[[p, w.hex()] for p, w in embedder.embed(t).items()] for t in texts]))"
     )
@@ -221,17 +221,17 @@ def test_frequencies_that_can_not_be_are_refused(counts):
 
 
 def test_the_public_names_are_there():
-    for name in mnemon.embedding.__all__:
-        assert getattr(mnemon.embedding, name) is not None
-        assert name in dir(mnemon.embedding)
+    for name in mnemarch.embedding.__all__:
+        assert getattr(mnemarch.embedding, name) is not None
+        assert name in dir(mnemarch.embedding)
     assert cosine_sparse is cosine
     with pytest.raises(AttributeError):
-        mnemon.embedding.nothing  # noqa: B018 - the access is what is tested
+        mnemarch.embedding.nothing  # noqa: B018 - the access is what is tested
 
 
 def test_nothing_heavy_is_imported_before_a_dense_vector_is_asked_for():
     script = (
-        "import sys\nimport mnemon.embedding as e\n"
+        "import sys\nimport mnemarch.embedding as e\n"
         "[getattr(e, name) for name in e.__all__]\n"
         "e.SentenceEncoder(); e.EndpointEmbedder('http://localhost:1', 'm')\n"
         "e.VectorIndex('/nowhere/at/all', 'x').position()\n"
@@ -244,7 +244,7 @@ def test_nothing_heavy_is_imported_before_a_dense_vector_is_asked_for():
 
 def test_the_sparse_embedders_need_none_of_the_slow_standard_modules():
     script = (
-        "import sys\nfrom mnemon.embedding import NgramHashEmbedder\nNgramHashEmbedder().embed('a')\n"
+        "import sys\nfrom mnemarch.embedding import NgramHashEmbedder\nNgramHashEmbedder().embed('a')\n"
         "print([n for n in ('typing', 'dataclasses', 'pathlib', 'numpy') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

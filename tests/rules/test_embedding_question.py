@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.embedding import NgramHashEmbedder, QuestionEmbedder, Snapshot, cosine, ngram, question
-from mnemon.errors import InvalidInput
-from mnemon.text.canonical import canonical
-from mnemon.text.kept import forget_texts
+from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, Snapshot, cosine, ngram, question
+from mnemarch.errors import InvalidInput
+from mnemarch.text.canonical import canonical
+from mnemarch.text.kept import forget_texts
 
 ENGLISH = "Which service retries a failed checkout, and how often?"
 KOREAN = "결제가 실패하면 어떤 서비스가 API를 다시 호출하나요?"
@@ -65,7 +65,7 @@ def test_r16_what_was_worked_out_of_words_is_forgotten_with_an_erased_text():
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])
 def test_another_process_makes_the_same_vectors(hash_seed):
     script = (
-        "import json, sys\nfrom mnemon.embedding import QuestionEmbedder\n"
+        "import json, sys\nfrom mnemarch.embedding import QuestionEmbedder\n"
         "state, texts = json.loads(sys.stdin.read())\nembedder = QuestionEmbedder()\nembedder.import_state(state)\n"
         "print(json.dumps([[[p, w.hex()] for p, w in embedder.embed(t).items()] for t in texts]))"
     )

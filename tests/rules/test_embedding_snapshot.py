@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.embedding import BagOfWordsEmbedder, NgramHashEmbedder, Snapshot, cosine
-from mnemon.errors import InvalidInput
+from mnemarch.embedding import BagOfWordsEmbedder, NgramHashEmbedder, Snapshot, cosine
+from mnemarch.errors import InvalidInput
 
 TEXTS = {"a": "Checkout retries 3 times", "b": "결제는 세 번 재시도한다", "c": "", "d": "lone \ud800 surrogate"}
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.embedding import BagOfWordsEmbedder, cosine
-from mnemon.embedding.words import features_of
-from mnemon.errors import InvalidInput
-from mnemon.text import hangul
-from mnemon.text.kept import forget_texts
-from mnemon.text.tokens import telling_tokens
+from mnemarch.embedding import BagOfWordsEmbedder, cosine
+from mnemarch.embedding.words import features_of
+from mnemarch.errors import InvalidInput
+from mnemarch.text import hangul
+from mnemarch.text.kept import forget_texts
+from mnemarch.text.tokens import telling_tokens
 
 mixed = st.text(max_size=80) | st.text(alphabet="aB1_ .가나다를이OS", max_size=60)
 TEXTS = ["결제는 세 번 재시도한다", "the pool is exhausted", "API를 getUserName으로 부른다", "결제 실패는 알린다"]

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint
-from mnemon.text.fingerprint_masks import LINE_CHARS_MAX
+from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint
+from mnemarch.text.fingerprint_masks import LINE_CHARS_MAX
 
 Faults = dict[str, tuple[str, ...]]
 # Each fault as two runs show it: other lines, addresses, folders, times, values. No two of a language are the same.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.text.framing import _FRAMES, without_frame
+from mnemarch.text.framing import _FRAMES, without_frame
 
 PARTS = (
     "how many times days ago what is the name of kind did Mina mention last week two total you tell me retry cache 가"

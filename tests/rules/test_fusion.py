@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import InvalidInput
-from mnemon.config import config_from
-from mnemon.recall.fusion import reciprocal_ranks
+from mnemarch import InvalidInput
+from mnemarch.config import config_from
+from mnemarch.recall.fusion import reciprocal_ranks
 
 signals = st.lists(st.floats(0, 1e6) | st.sampled_from([0.0, 1.0, 2.0]), max_size=30)
 

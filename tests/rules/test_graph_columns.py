@@ -8,9 +8,9 @@ from math import exp, fsum, log, sqrt, tanh
 import numpy as np
 import pytest
 
-from mnemon.errors import InvalidInput
-from mnemon.graph import GraphConfig, GraphStore, columns, entries, rows
-from mnemon.model.instant import micros
+from mnemarch.errors import InvalidInput
+from mnemarch.graph import GraphConfig, GraphStore, columns, entries, rows
+from mnemarch.model.instant import micros
 
 HALF_LIFE_MIN = 60
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.graph.node import EdgeType, NodeType
-from mnemon.graph.state import GraphState, edge_id
+from mnemarch.graph.node import EdgeType, NodeType
+from mnemarch.graph.state import GraphState, edge_id
 
 MINUTE = 60_000_000
 

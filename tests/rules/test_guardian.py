@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.decision import Decision, Strength
-from mnemon.model.unit import Kind
-from mnemon.model.verdict import Verdict
-from mnemon.policy.guardian import judged, parting
-from mnemon.testing import made_unit
+from mnemarch.model.decision import Decision, Strength
+from mnemarch.model.unit import Kind
+from mnemarch.model.verdict import Verdict
+from mnemarch.policy.guardian import judged, parting
+from mnemarch.testing import made_unit
 
 AXIS, LOCK, NORMAL = Strength.AXIS, Strength.LOCK, Strength.NORMAL
 NO_BASE = None

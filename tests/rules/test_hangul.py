@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.text.hangul import features, fine_features, is_suffix, pairs, stem
-from mnemon.text.tokens import tokens
+from mnemarch.text.hangul import features, fine_features, is_suffix, pairs, stem
+from mnemarch.text.tokens import tokens
 
 NOUNS = """
 설정 오류 서버 로그인 파일 데이터 테스트 문서 회사 시간 재시도 냉장고 결제 배포 정책 사용자 비밀번호 브랜치 커밋 함수

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.config import config_from
-from mnemon.errors import InvalidInput
-from mnemon.policy.heat import (
+from mnemarch.config import config_from
+from mnemarch.errors import InvalidInput
+from mnemarch.policy.heat import (
     FEEDBACK,
     CheckpointConfig,
     GraphConfig,

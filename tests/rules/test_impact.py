@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.decision import Relation, RelationType
-from mnemon.policy.impact import impact, reached
+from mnemarch.model.decision import Relation, RelationType
+from mnemarch.policy.impact import impact, reached
 
 NAMES = "abcdefghijkl"
 ENOUGH = len(NAMES) + 1

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import Kind
-from mnemon.recall.intent import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL, intent_of
+from mnemarch import Kind
+from mnemarch.recall.intent import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL, intent_of
 
 ALL = (DEBUG, PREFERENCE, PROFILE, RECALL, KNOWLEDGE, GENERAL)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.errors import InvalidInput
-from mnemon.model.json_text import canonical_json, from_json, json_needles, kept_json, to_json
+from mnemarch.errors import InvalidInput
+from mnemarch.model.json_text import canonical_json, from_json, json_needles, kept_json, to_json
 
 _scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 _trees = st.recursive(_scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
@@ -79,9 +79,9 @@ def test_needles_are_the_text_as_it_stands_inside_json(text: str) -> None:
 def test_a_cold_recall_compiles_no_pattern(tmp_path: object) -> None:
     """`re` and what it takes are a sixth of a cold start; a plain question over a plain memory does without."""
     code = (
-        "import sys, mnemon\n"
-        "from mnemon import Actor, Scope\n"
-        f"memory = mnemon.open({str(tmp_path)!r})\n"
+        "import sys, mnemarch\n"
+        "from mnemarch import Actor, Scope\n"
+        f"memory = mnemarch.open({str(tmp_path)!r})\n"
         "seat = memory.seat(Actor.agent('a'), Scope(project='p', task='t'))\n"
         "seat.log('thought', 'the pool of checkout is too small')\n"
         "assert seat.recall('which pool is too small').items == ()\n"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.verdict import Verdict
-from mnemon.policy.loops import Attempt, failed_approaches, judged
+from mnemarch.model.verdict import Verdict
+from mnemarch.policy.loops import Attempt, failed_approaches, judged
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemon.errors import InvalidInput
-from mnemon.text.mentions import NAME_CHARS_MAX, Mentions, mentions
+from mnemarch.errors import InvalidInput
+from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions, mentions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import ActorKind, InvalidInput, Level, can_write
-from mnemon.policy.permissions import DEFAULT_TABLE, Deed, Policy, policy_from
+from mnemarch import ActorKind, InvalidInput, Level, can_write
+from mnemarch.policy.permissions import DEFAULT_TABLE, Deed, Policy, policy_from
 
 A, O, H, S = "agent", "orchestrator", "human", "system"  # noqa: E741 - a table of letters
 LEVELS = ("task", "worktree", "project", "org")

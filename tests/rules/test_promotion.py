@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import Actor, Citation, Level, Scope, Status, can_promote, can_write
-from mnemon.policy.permissions import Policy, policy_from
-from mnemon.policy.promotion import (
+from mnemarch import Actor, Citation, Level, Scope, Status, can_promote, can_write
+from mnemarch.policy.permissions import Policy, policy_from
+from mnemarch.policy.promotion import (
     publishable,
     refusal_to_promote,
     refusal_to_verify,
     refusal_to_write,
     warranted,
 )
-from mnemon.testing import made_unit
+from mnemarch.testing import made_unit
 
 SCOPE = Scope(org="o", project="p", worktree="w", task="t")
 UPWARD = {

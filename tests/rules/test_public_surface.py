@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-import mnemon
+import mnemarch
 
 NAMES = [
     "Actor",
@@ -32,7 +32,7 @@ NAMES = [
     "Level",
     "LoopVerdict",
     "Memory",
-    "MnemonError",
+    "MnemarchError",
     "NotAllowed",
     "NotFound",
     "Pack",
@@ -92,30 +92,30 @@ VERBS = [
 
 
 def test_the_public_names_are_these():
-    assert sorted(mnemon.__all__) == NAMES
+    assert sorted(mnemarch.__all__) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_there_and_documented(name):
-    found = getattr(mnemon, name)
+    found = getattr(mnemarch, name)
     assert found is not None
-    assert name in dir(mnemon)
+    assert name in dir(mnemarch)
 
 
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError):
-        mnemon.nothing  # noqa: B018 - the access is what is tested
+        mnemarch.nothing  # noqa: B018 - the access is what is tested
 
 
 @pytest.mark.parametrize("verb", OPERATOR)
 def test_the_operators_verbs_are_there(verb):
-    assert callable(getattr(mnemon.Memory, verb))
-    assert getattr(mnemon.Memory, verb).__doc__ or verb in {"stats"}
+    assert callable(getattr(mnemarch.Memory, verb))
+    assert getattr(mnemarch.Memory, verb).__doc__ or verb in {"stats"}
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_seats_verbs_are_there(verb):
-    assert getattr(mnemon.Seat, verb).__doc__
+    assert getattr(mnemarch.Seat, verb).__doc__
 
 
 CHANGING = [
@@ -137,16 +137,16 @@ CHANGING = [
 def test_r5_every_verb_that_changes_a_unit_takes_the_version_it_saw(verb):
     import inspect
 
-    assert "expected_version" in inspect.signature(getattr(mnemon.Seat, verb)).parameters
+    assert "expected_version" in inspect.signature(getattr(mnemarch.Seat, verb)).parameters
 
 
-def test_every_error_is_a_mnemon_error_with_a_hint():
-    errors = [getattr(mnemon, name) for name in NAMES if isinstance(getattr(mnemon, name), type)]
+def test_every_error_is_a_mnemarch_error_with_a_hint():
+    errors = [getattr(mnemarch, name) for name in NAMES if isinstance(getattr(mnemarch, name), type)]
     errors = [error for error in errors if issubclass(error, Exception)]
     assert len(errors) == 10
     for error in errors:
-        assert issubclass(error, mnemon.MnemonError)
-        more = {"rule": "R4"} if error is mnemon.NotAllowed else {}
+        assert issubclass(error, mnemarch.MnemarchError)
+        more = {"rule": "R4"} if error is mnemarch.NotAllowed else {}
         made = error("What happened.", hint="What to do.", **more)
         assert (made.message, made.hint) == ("What happened.", "What to do.")
         assert str(made) == "What happened. What to do."
@@ -155,7 +155,7 @@ def test_every_error_is_a_mnemon_error_with_a_hint():
 def test_the_contract_suite_can_be_imported_without_pytest():
     script = (
         "import sys\nsys.modules['pytest'] = None\nsys.modules['hypothesis'] = None\n"
-        "from mnemon.testing import StoreContract\nprint(StoreContract.__name__)"
+        "from mnemarch.testing import StoreContract\nprint(StoreContract.__name__)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "StoreContract"), done.stderr

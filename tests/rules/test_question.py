@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.config import RecallRules
-from mnemon.recall.intent import DEBUG, GENERAL
-from mnemon.recall.question import Question
-from mnemon.text.dates import Date
-from mnemon.text.tokens import query_tokens
+from mnemarch.config import RecallRules
+from mnemarch.recall.intent import DEBUG, GENERAL
+from mnemarch.recall.question import Question
+from mnemarch.text.dates import Date
+from mnemarch.text.tokens import query_tokens
 
 
 def asked(text, **rules):

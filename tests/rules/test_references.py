@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.code.references import Reference, paths_in_data, references_in
+from mnemarch.code.references import Reference, paths_in_data, references_in
 
 FOUND = {
     "auth.ts:login": [("auth.ts", "login", None)],

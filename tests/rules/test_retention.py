@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import Kind
-from mnemon.policy.retention import RetentionRules, prunable
-from mnemon.testing import made_unit
+from mnemarch import Kind
+from mnemarch.policy.retention import RetentionRules, prunable
+from mnemarch.testing import made_unit
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RULES = RetentionRules()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon import Actor, InvalidInput, Level, Scope
-from mnemon.testing import HOSTILE_NAMES
+from mnemarch import Actor, InvalidInput, Level, Scope
+from mnemarch.testing import HOSTILE_NAMES
 
 hostile = st.one_of(
     st.sampled_from(HOSTILE_NAMES),

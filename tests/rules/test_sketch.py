@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sketches import searchable, session_key, sketch
 
-from mnemon.model.sketch import Sketch, place
-from mnemon.testing import HOSTILE_NAMES
-from mnemon.text.sketching import sketched, speaker_of
-from mnemon.text.tokens import telling_tokens
+from mnemarch.model.sketch import Sketch, place
+from mnemarch.testing import HOSTILE_NAMES
+from mnemarch.text.sketching import sketched, speaker_of
+from mnemarch.text.tokens import telling_tokens
 
 FIELDS = [name for name in Sketch.__slots__ if name != "place"]
 names = st.text(st.characters(exclude_characters="\x1f"), max_size=30) | st.sampled_from(HOSTILE_NAMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon.code.symbols import Symbol, has_value, symbols_of
+from mnemarch.code.symbols import Symbol, has_value, symbols_of
 
 
 @pytest.mark.parametrize(

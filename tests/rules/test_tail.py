@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sketches import searchable, session_key
 
-from mnemon.model.sketch import place
-from mnemon.recall.tail import Tail
-from mnemon.text.tokens import telling_tokens
+from mnemarch.model.sketch import place
+from mnemarch.recall.tail import Tail
+from mnemarch.text.tokens import telling_tokens
 
 HERE = ["here"]
 TEXTS = ["apple", "apple pear", "pear pear plum", "plum apple apple", "quince"]

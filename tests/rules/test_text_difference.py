@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.text import english
-from mnemon.text.difference import Difference, differences, skeleton
-from mnemon.text.guarded import _Scan
+from mnemarch.text import english
+from mnemarch.text.difference import Difference, differences, skeleton
+from mnemarch.text.guarded import _Scan
 
 WORDS = (
     "retry must not never three 3 5 twenty hundred 30s allow deny enable off 'a b' \"x\" foo_bar getUser src/a.ts --dry"

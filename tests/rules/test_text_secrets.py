@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon.text.secrets import redacted, redacted_tree
+from mnemarch.text.secrets import redacted, redacted_tree
 
 A = "a"
 MIXED = "Ab3dE5gH7j"
@@ -391,10 +391,10 @@ def test_a_tree_knows_a_secret_by_the_name_of_its_entry() -> None:
 def test_hostile_input_of_64_kib_is_read_in_linear_time() -> None:
     # A limit of 20 s for what takes about one, so that only a square or worse can miss it.
     program = """
-from mnemon.text.canonical import canonical
-from mnemon.text.difference import differences
-from mnemon.text.secrets import redacted
-from mnemon.text.tokens import tokens
+from mnemarch.text.canonical import canonical
+from mnemarch.text.difference import differences
+from mnemarch.text.secrets import redacted
+from mnemarch.text.tokens import tokens
 runs = ["a", "eyJ", "sk-", "sk-proj-", "://", "://u:", "password=", "password=a.", "password:", "pwd:a", ":", "@"]
 runs += ["-----BEGIN", "-----BEGIN PRIVATE KEY-----", "eyJaaaaaa.", "bearer a", "가", "가 ", ".", "a.", "1,", "1 - "]
 runs += ['"', "-", "password is ", "password for a ", "token(a):", "token->", "비밀번호는", "비밀번호는 a1"]

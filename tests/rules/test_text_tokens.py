@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.text.english_forms import STOP_WORDS, irregular_forms
-from mnemon.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, tokens
+from mnemarch.text.english_forms import STOP_WORDS, irregular_forms
+from mnemarch.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, tokens
 
 
 @pytest.mark.parametrize(

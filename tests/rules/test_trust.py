@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.trust import DecayPolicy, Signal, Trust
-from mnemon.model.value import replace
-from mnemon.policy.trust import TrustRules, confidence_at, decay_policy_of, signalled, verified
+from mnemarch.model.trust import DecayPolicy, Signal, Trust
+from mnemarch.model.value import replace
+from mnemarch.policy.trust import TrustRules, confidence_at, decay_policy_of, signalled, verified
 
 RULES = TrustRules()
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -114,6 +114,6 @@ def test_g17_a_unit_that_becomes_verified_has_at_least_the_confidence_of_one(con
 
 
 def test_every_kind_has_a_way_to_fade():
-    from mnemon import Kind
+    from mnemarch import Kind
 
     assert {str(decay_policy_of(kind)) for kind in Kind} <= set(MONTHLY)

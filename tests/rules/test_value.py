@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon import Actor, Analysis, Citation, Claim, Entry, Found, Receipt, Scope
-from mnemon.config import Config
-from mnemon.model.event import Stream
-from mnemon.model.value import replace, value
-from mnemon.testing import made_link, made_unit
+from mnemarch import Actor, Analysis, Citation, Claim, Entry, Found, Receipt, Scope
+from mnemarch.config import Config
+from mnemarch.model.event import Stream
+from mnemarch.model.value import replace, value
+from mnemarch.testing import made_link, made_unit
 
 
 @value

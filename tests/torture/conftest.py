@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import mnemon
+import mnemarch
 
 WORKERS = str(Path(__file__).with_name("workers.py"))
-FULL = os.environ.get("MNEMON_TORTURE", "small") == "full"
+FULL = os.environ.get("MNEMARCH_TORTURE", "small") == "full"
 
 
 class Worker:
@@ -97,7 +97,7 @@ def checked(folder):
     """Assert that the memory is whole and give its events by id."""
 
     def check():
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             audit = memory.audit()
             assert audit.ok, audit.problem
             assert memory._store.check() is None

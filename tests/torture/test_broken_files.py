@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Claim, Scope
+import mnemarch
+from mnemarch import Actor, Claim, Scope
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 
 
 def filled(folder, count=60):
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         seat.remember_many([Claim(content=f"Thing{n} weighs {n} grams") for n in range(count)])
         seat.recall("weighs")
         memory.reindex()
-    return folder / ".mnemon" / "memory.db"
+    return folder / ".mnemarch" / "memory.db"
 
 
 def files(place):
@@ -63,11 +63,11 @@ def test_a_truncated_file_is_corrupt_and_left_alone(worker, folder, cut):
 def killed(folder):
     """A memory as a kill leaves it: most of it only in the write-ahead log."""
     script = (
-        "import mnemon, os, sys\nm = mnemon.open(sys.argv[1])\n"
-        "m.seat(mnemon.Actor.agent('a'), mnemon.Scope(project='p', task='t')).log('note', 'x')\nos._exit(0)"
+        "import mnemarch, os, sys\nm = mnemarch.open(sys.argv[1])\n"
+        "m.seat(mnemarch.Actor.agent('a'), mnemarch.Scope(project='p', task='t')).log('note', 'x')\nos._exit(0)"
     )
     subprocess.run([sys.executable, "-c", script, str(folder)], check=True)
-    return folder / ".mnemon" / "memory.db"
+    return folder / ".mnemarch" / "memory.db"
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -85,7 +85,7 @@ def test_an_emptied_file_beside_its_log_is_a_loss_and_nothing_is_deleted(worker,
     assert "-wal" in told["hint"]
     assert files(path.parent) == before
     path.write_bytes(whole)
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         assert memory.stats().events == 1
 
 
@@ -104,7 +104,7 @@ def test_a_memory_without_its_mark_gets_it_when_it_is_next_opened(worker, folder
 
 @pytest.mark.parametrize("content", [b"hello\n", b"\x00" * 5000, b"SQLite format 3\x00", os.urandom(8192), b"{}"])
 def test_a_file_that_is_no_database_is_corrupt_and_left_alone(worker, folder, content):
-    place = folder / ".mnemon"
+    place = folder / ".mnemarch"
     place.mkdir(parents=True)
     (place / "memory.db").write_bytes(content)
     (told,) = worker("open_only", folder).done()
@@ -115,7 +115,7 @@ def test_a_file_that_is_no_database_is_corrupt_and_left_alone(worker, folder, co
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 def test_somebody_elses_database_is_corrupt_and_left_alone(worker, folder, mode):
-    place = folder / ".mnemon"
+    place = folder / ".mnemarch"
     place.mkdir(parents=True)
     connection = sqlite3.connect(place / "memory.db")
     connection.execute(f"PRAGMA journal_mode = {mode}")
@@ -155,7 +155,7 @@ def test_a_page_of_garbage_is_an_error_in_words(worker, folder, place):
 
 
 def test_a_folder_in_the_place_of_the_file_is_an_error_in_words(worker, folder):
-    (folder / ".mnemon" / "memory.db").mkdir(parents=True)
+    (folder / ".mnemarch" / "memory.db").mkdir(parents=True)
     (told,) = worker("open_only", folder).done()
     assert told["error"] in {"StoreUnavailable", "StoreCorrupt"}
     assert told["hint"]
@@ -163,7 +163,7 @@ def test_a_folder_in_the_place_of_the_file_is_an_error_in_words(worker, folder):
 
 def test_a_file_in_the_place_of_the_folder_is_an_error_in_words(worker, folder):
     folder.mkdir()
-    (folder / ".mnemon").write_text("x", encoding="utf-8")
+    (folder / ".mnemarch").write_text("x", encoding="utf-8")
     (told,) = worker("open_only", folder).done()
     assert told["error"] in {"StoreUnavailable", "StoreCorrupt", "InvalidInput"}
     assert told["hint"]
@@ -204,12 +204,12 @@ HARMS = {
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_broken_index_is_made_again_and_recall_is_right(worker, folder, harm):
     filled(folder, count=200)
-    HARMS[harm](folder / ".mnemon" / "index")
+    HARMS[harm](folder / ".mnemarch" / "index")
     reader = worker("recall", folder, "thing7 weighs", "T-1")
     told = reader.line()
     reader.done()
     assert told["found"][0] == "Thing7 weighs 7 grams"
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         assert memory.reindex() == 200
         seat = memory.seat(Actor.agent("a"), SCOPE)
         assert seat.recall("thing150 weighs").items[0].unit.content == "Thing150 weighs 150 grams"
@@ -221,9 +221,9 @@ def test_an_index_deleted_under_a_running_process_changes_no_answer(worker, fold
     filled(folder, count=200)
     reader = worker("recall", folder, "thing7 weighs", "T-1")
     assert reader.line()["found"][0] == "Thing7 weighs 7 grams"
-    shutil.rmtree(folder / ".mnemon" / "index")
+    shutil.rmtree(folder / ".mnemarch" / "index")
     assert reader.ask("thing8 weighs")["found"][0] == "Thing8 weighs 8 grams"
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         memory.seat(Actor.agent("a"), SCOPE).remember("Thing999 weighs 999 grams")
     assert reader.ask("thing999 weighs")["found"][0] == "Thing999 weighs 999 grams"
     reader.done()
@@ -232,13 +232,13 @@ def test_an_index_deleted_under_a_running_process_changes_no_answer(worker, fold
 def test_an_index_of_another_memory_is_not_believed(worker, folder, tmp_path):
     filled(folder, count=100)
     other = tmp_path / "other"
-    with mnemon.open(other) as memory:
+    with mnemarch.open(other) as memory:
         memory.seat(Actor.agent("a"), SCOPE).remember("A quite different zebra")
         memory.seat(Actor.agent("a"), SCOPE).recall("zebra")
         memory.reindex()
-    shutil.rmtree(folder / ".mnemon" / "index")
-    shutil.copytree(other / ".mnemon" / "index", folder / ".mnemon" / "index")
-    with mnemon.open(folder) as memory:
+    shutil.rmtree(folder / ".mnemarch" / "index")
+    shutil.copytree(other / ".mnemarch" / "index", folder / ".mnemarch" / "index")
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         assert seat.recall("thing7 weighs").items[0].unit.content == "Thing7 weighs 7 grams"
         assert seat.recall("zebra").items == ()
@@ -249,20 +249,20 @@ def test_an_index_of_another_memory_is_not_believed(worker, folder, tmp_path):
 
 def test_a_read_only_folder_can_be_read_or_says_so_and_is_not_written(worker):
     # Not under pytest's own folder, which nobody but its owner may enter.
-    folder = Path(tempfile.mkdtemp(prefix="mnemon-readonly-"))
+    folder = Path(tempfile.mkdtemp(prefix="mnemarch-readonly-"))
     try:
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             memory.seat(Actor.agent("a"), SCOPE).remember("Checkout retries three times", level="worktree")
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        before = files(folder / ".mnemon")
+        before = files(folder / ".mnemarch")
         recalled, logged = worker("read_only", folder).done()
         assert recalled.get("found") == ["Checkout retries three times"] or (
             recalled.get("error") == "StoreUnavailable" and recalled["hint"]
         )
         assert logged["error"] == "StoreUnavailable"
         assert logged["hint"]
-        assert files(folder / ".mnemon")["memory.db"] == before["memory.db"]
+        assert files(folder / ".mnemarch")["memory.db"] == before["memory.db"]
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(stat.S_IRWXU)
@@ -281,22 +281,22 @@ def test_a_full_disk_is_an_error_in_words_and_leaves_nothing_half_written(worker
     assert told[-1].get("closed")
     events = checked()
     assert set(acknowledged) <= set(events)
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         memory.seat(Actor.agent("a"), SCOPE).log("thought", "there is room again")
         assert memory.audit().ok
 
 
 def test_a_lock_that_is_held_for_too_long_is_an_error_in_words(folder):
-    from mnemon.config import config_from
+    from mnemarch.config import config_from
 
     path = filled(folder, count=1)
     config = config_from({"store": {"lock_wait_s_max": 0.2}})
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     try:
-        with mnemon.open(folder, config=config) as memory:
+        with mnemarch.open(folder, config=config) as memory:
             seat = memory.seat(Actor.agent("a"), SCOPE)
-            with pytest.raises(mnemon.StoreUnavailable) as caught:
+            with pytest.raises(mnemarch.StoreUnavailable) as caught:
                 seat.log("thought", "x")
             assert caught.value.hint
             assert "locked" in caught.value.message
@@ -309,14 +309,14 @@ def test_a_lock_that_is_held_for_too_long_is_an_error_in_words(folder):
 
 def test_a_write_ahead_log_left_by_a_crash_is_taken_in(worker, folder, tmp_path, checked):
     """The database and its log as a crash leaves them, copied while a process still had them open."""
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         receipts = [seat.log("thought", f"n{n}") for n in range(50)]
         copy = tmp_path / "copy"
-        (copy / ".mnemon").mkdir(parents=True)
+        (copy / ".mnemarch").mkdir(parents=True)
         for name in ("memory.db", "memory.db-wal"):
-            subprocess.run(["cp", folder / ".mnemon" / name, copy / ".mnemon" / name], check=True)
-    with mnemon.open(copy) as memory:
+            subprocess.run(["cp", folder / ".mnemarch" / name, copy / ".mnemarch" / name], check=True)
+    with mnemarch.open(copy) as memory:
         assert memory.audit().ok
         events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
         assert events == {receipt.event_id for receipt in receipts}

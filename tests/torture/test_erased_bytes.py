@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Citation, Claim, Scope
-from mnemon.config import config_from
+import mnemarch
+from mnemarch import Actor, Citation, Claim, Scope
+from mnemarch.config import config_from
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 SECRET = "The kaleidoscopic marmalade of Zanzibar ferments quietly"
@@ -77,7 +77,7 @@ LIVES = {
 @pytest.mark.parametrize("life", LIVES)
 def test_r16_no_byte_of_erased_content_is_left(tmp_path, life):
     folder = tmp_path / "home"
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat)
         unit = seat.remember(SECRET, level="worktree").unit
@@ -101,7 +101,7 @@ def test_r16_no_byte_of_erased_content_is_left(tmp_path, life):
 def test_r16_no_byte_is_left_in_any_script(tmp_path, content):
     folder = tmp_path / "home"
     words = ("marmalad", "zanzibar") if content.isascii() or "🥭" in content else ("잔지바르", "마멀레이드")
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat, 100)
         unit = seat.remember(content, level="worktree").unit
@@ -113,7 +113,7 @@ def test_r16_no_byte_is_left_in_any_script(tmp_path, content):
 
 def test_r16_a_short_text_leaves_no_byte_either(tmp_path):
     folder = tmp_path / "home"
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat, 200)
         unit = seat.remember("zqxjkvw", level="worktree").unit
@@ -125,7 +125,7 @@ def test_r16_a_short_text_leaves_no_byte_either(tmp_path):
 
 def test_r16_another_process_that_has_the_memory_open_does_not_keep_it(worker, tmp_path):
     folder = tmp_path / "home"
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat)
         unit = seat.remember(SECRET, level="worktree").unit
@@ -147,18 +147,18 @@ def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(tmp_path):
 
     folder = tmp_path / "home"
     config = config_from({"store": {"lock_wait_s_max": 0.3}})
-    with mnemon.open(folder, config=config) as memory:
+    with mnemarch.open(folder, config=config) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         unit = seat.remember(SECRET, level="worktree").unit
-        holder = sqlite3.connect(folder / ".mnemon" / "memory.db", isolation_level=None)
+        holder = sqlite3.connect(folder / ".mnemarch" / "memory.db", isolation_level=None)
         holder.execute("BEGIN")
         holder.execute("SELECT count(*) FROM events").fetchone()
         for _ in range(3):  # However often: the text is known only the first time, and still there each time.
-            with pytest.raises(mnemon.StoreUnavailable) as caught:
+            with pytest.raises(mnemarch.StoreUnavailable) as caught:
                 erase(memory, unit.id)
             assert caught.value.hint
             assert seat.get(unit.id).content == ""
-            assert SECRET.encode() in (folder / ".mnemon" / "memory.db-wal").read_bytes()
+            assert SECRET.encode() in (folder / ".mnemarch" / "memory.db-wal").read_bytes()
         holder.execute("ROLLBACK")
         holder.close()
         erase(memory, unit.id)
@@ -168,7 +168,7 @@ def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(tmp_path):
 
 def test_r16_threads_may_go_on_writing_and_reading_while_one_erases(tmp_path):
     folder = tmp_path / "home"
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         units = [seat.remember(f"{SECRET} number {n}", level="worktree").unit for n in range(6)]
         stop = threading.Event()

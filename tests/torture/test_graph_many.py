@@ -10,10 +10,10 @@ from itertools import count
 
 import pytest
 
-import mnemon
-from mnemon import Actor, Scope
-from mnemon.errors import NotFound
-from mnemon.graph import FileKeeper, GraphStore, MemoryOrchestrator
+import mnemarch
+from mnemarch import Actor, Scope
+from mnemarch.errors import NotFound
+from mnemarch.graph import FileKeeper, GraphStore, MemoryOrchestrator
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 QUESTIONS = ("Where do invoices go?", "결제는 어떻게 하나요?", "Which port has redis?", "로그는 어디에 쌓이나요?")
@@ -22,9 +22,9 @@ CONFIG = {"promotion": {"min_rank": -1.0, "min_degree": 0, "max_promotions": 1_0
 # What each process runs: `python -c HEAD + JOB folder name count`. Each line it prints is a promise kept.
 HEAD = f"""
 import json, os, sys
-import mnemon
-from mnemon import Actor, Scope
-from mnemon.graph import GraphStore
+import mnemarch
+from mnemarch import Actor, Scope
+from mnemarch.graph import GraphStore
 folder, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 QUESTIONS = {QUESTIONS!r}
 def say(**told):
@@ -37,7 +37,7 @@ def graph_of(memory):
     return memory.seat(Actor.agent("coder"), scope, session="s").graph
 """
 JUDGE = """
-memory = mnemon.open(folder)
+memory = mnemarch.open(folder)
 graph = graph_of(memory)
 ready()
 for number in range(count):
@@ -47,7 +47,7 @@ for number in range(count):
 memory.close()
 """
 READ = """
-with mnemon.open(folder) as memory:
+with mnemarch.open(folder) as memory:
     store = graph_of(memory).get_session_store("s")
     say(weights={node.text: [node.weights.repeat, node.weights.feedback] for node in store.nodes("query")})
 """
@@ -142,9 +142,9 @@ def orchestrator(request, tmp_path):
         yield MemoryOrchestrator("a1", CONFIG, root=str(tmp_path))
         return
     target = ":memory:" if request.param == "in memory" else tmp_path / "home"
-    from mnemon.config import config_from
+    from mnemarch.config import config_from
 
-    with mnemon.open(target, config=config_from({"graph": CONFIG})) as memory:
+    with mnemarch.open(target, config=config_from({"graph": CONFIG})) as memory:
         yield memory.seat(Actor.agent("coder"), SCOPE, session="s").graph
 
 
@@ -223,7 +223,7 @@ def test_sessions_that_end_while_others_write_lose_no_feedback(orchestrator):
 
 def test_sessions_end_with_a_checkpoint_while_others_write(tmp_path):
     """An act may be run by the thread of another: it must not wait for what its own thread holds."""
-    with mnemon.open(tmp_path / "home") as memory:
+    with mnemarch.open(tmp_path / "home") as memory:
         done = threading.Event()
 
         def work(number):
@@ -258,7 +258,7 @@ def test_processes_on_one_session_lose_no_feedback(start, tmp_path, processes):
     total = processes * each
     assert sum(feedback for _, feedback in told["weights"].values()) == total
     assert sum(repeat for repeat, _ in told["weights"].values()) == total
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         assert memory.audit().ok
         assert memory.rebuild().same
 
@@ -280,7 +280,7 @@ def test_a_kill_leaves_a_readable_graph_with_all_that_was_told(start, tmp_path):
         (told,) = start(READ, folder, "reader", 0).done()
         heard = sum(feedback for _, feedback in told["weights"].values())
         assert judged <= heard <= judged + killed, "all that was told, and at most one more of each that was killed"
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         assert memory.audit().ok
         assert memory.rebuild().same
         graph = memory.seat(Actor.agent("coder"), SCOPE, session="s").graph
@@ -301,7 +301,7 @@ def test_a_kill_during_a_save_leaves_a_whole_file(start, tmp_path):
 
 def test_a_killed_keeper_lets_its_file_go(start, tmp_path):
     keep = """
-from mnemon.graph import FileKeeper
+from mnemarch.graph import FileKeeper
 keeper = FileKeeper(folder, delay_s=3600)
 store = keeper.open(GraphStore(keeper=keeper))
 store.upsert_query(QUESTIONS[0])
@@ -312,7 +312,7 @@ ready()
     path = tmp_path / "graph.json"
     one = start(keep, path, "keeper", 0)
     assert one.line() == {"ready": True}
-    with pytest.raises(mnemon.StoreUnavailable):
+    with pytest.raises(mnemarch.StoreUnavailable):
         FileKeeper(path)
     one.killed()
     with FileKeeper(path) as keeper:

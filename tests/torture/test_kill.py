@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-import mnemon
+import mnemarch
 
 
 def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked):
@@ -26,7 +26,7 @@ def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked)
                     acknowledged.add(line["event_id"])
                 approved |= {line["approved"]} if "approved" in line else set()
                 erased |= {line["erased"]} if "erased" in line else set()
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             check = memory.audit()
             assert check.ok, check.problem
             events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
@@ -36,7 +36,7 @@ def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked)
     events = checked()
     assert acknowledged <= set(events)
     assert len(acknowledged) > rounds
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         units = memory._store.read(lambda reader: reader.units(approved | erased))
         assert set(units) == approved | erased
         assert all(unit.content == "" for unit in units.values() if unit.id in erased)
@@ -48,10 +48,10 @@ def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked)
 def test_a_kill_in_the_middle_of_a_rebuild_or_a_reindex_changes_nothing(worker, folder, full):
     told = worker("index_and_vanish", folder, 300).done()
     assert told
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         digest = memory.rebuild().digest_before
     script = (
-        "import mnemon, sys\nm = mnemon.open(sys.argv[1])\nprint('go', flush=True)\n"
+        "import mnemarch, sys\nm = mnemarch.open(sys.argv[1])\nprint('go', flush=True)\n"
         "while True:\n    m.rebuild()\n    m.reindex()\n"
     )
     moments = random.Random(3)
@@ -61,11 +61,11 @@ def test_a_kill_in_the_middle_of_a_rebuild_or_a_reindex_changes_nothing(worker, 
         time.sleep(moments.random() * 0.2)  # Not to wait for anything: to kill it at any moment.
         process.kill()
         process.communicate()
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             rebuilt = memory.rebuild()
             assert rebuilt.digest_before == rebuilt.digest_after == digest
             seat = memory.seat(
-                mnemon.Actor.agent("a"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+                mnemarch.Actor.agent("a"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
             )
             assert seat.recall("thing7 weighs").items[0].unit.content == "Thing7 weighs 7 grams"
             digest = memory.rebuild().digest_before  # What recall handed to the task is part of the state.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import mnemon
-from mnemon import EventType, Status
+import mnemarch
+from mnemarch import EventType, Status
 
 
 def test_nothing_is_lost_when_many_processes_log_at_once(worker, folder, full, checked):
@@ -42,9 +42,9 @@ def test_r9_twenty_agents_that_fail_at_once_are_each_counted(worker, folder, ful
 
 def test_d5_of_racing_revisions_one_wins_and_the_versions_have_no_gaps(worker, folder, full, checked):
     rounds = 1_000 if full else 100
-    with mnemon.open(folder) as memory:
-        scope = mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
-        desk = memory.seat(mnemon.Actor.orchestrator("lead"), scope).decisions
+    with mnemarch.open(folder) as memory:
+        scope = mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
+        desk = memory.seat(mnemarch.Actor.orchestrator("lead"), scope).decisions
         why = {"type": "risk", "summary": "a beginning"}
         first = desk.commit(desk.propose("first", reason=why, evidence=[desk.add_evidence("it is so").id]))
     pair = [worker("decide_together", folder, name, first.id, rounds) for name in ("ada", "bob")]
@@ -56,8 +56,8 @@ def test_d5_of_racing_revisions_one_wins_and_the_versions_have_no_gaps(worker, f
     won, lost = sum(item["won"] for item in told), sum(item["lost"] for item in told)
     assert won + lost == 2 * rounds
     assert lost > 0, "they did not race"
-    with mnemon.open(folder) as memory:
-        desk = memory.seat(mnemon.Actor.orchestrator("lead"), scope).decisions
+    with mnemarch.open(folder) as memory:
+        desk = memory.seat(mnemarch.Actor.orchestrator("lead"), scope).decisions
         versions = desk.history(first.id)
         assert [one.version for one in versions] == list(range(1, won + 2))
         assert [one.id for one in versions if one.is_active] == [versions[-1].id]
@@ -67,9 +67,9 @@ def test_d5_of_racing_revisions_one_wins_and_the_versions_have_no_gaps(worker, f
 def test_r5_of_two_revisions_from_one_version_exactly_one_wins(worker, folder, full, checked):
     rounds = 40 if full else 8
     for number in range(rounds):
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             seat = memory.seat(
-                mnemon.Actor.agent("a"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+                mnemarch.Actor.agent("a"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
             )
             old = seat.remember(f"Original of round{number} stands alone", level="worktree").unit
         pair = [worker("revise", folder, f"r{number}x{name}", old.id, old.version) for name in range(2)]
@@ -82,9 +82,9 @@ def test_r5_of_two_revisions_from_one_version_exactly_one_wins(worker, folder, f
         winner = next(item for item in told if item["won"])
         loser = next(item for item in told if not item["won"])
         assert loser["actual"] == old.version + 1
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             seat = memory.seat(
-                mnemon.Actor.agent("a"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+                mnemarch.Actor.agent("a"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
             )
             assert seat.get(old.id).superseded_by == winner["new"]
             assert seat.get(winner["new"]).supersedes == old.id
@@ -111,7 +111,7 @@ def test_r5_the_same_fact_from_many_processes_at_once_is_one_unit_with_every_pro
         told = together([worker("remember", folder, name, content) for name in range(8)])
         assert len({item["unit"] for item in told}) == 1
         assert sorted(item["merged"] for item in told) == [False] + [True] * 7
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             unit = memory._store.read(lambda reader, id=told[0]["unit"]: reader.unit(id))
         assert sorted(source.actor.id for source in unit.provenance) == [f"coder-{name}" for name in range(8)]
         assert unit.mentions == 8
@@ -130,7 +130,7 @@ def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, t
         told = together([worker("remember", folder, name, text.format("checkout")) for name, text in enumerate(pair)])
         assert told[0]["unit"] != told[1]["unit"]
         assert sorted(len(item["conflicts"]) for item in told) == [0, 1]
-        with mnemon.open(folder) as memory:
+        with mnemarch.open(folder) as memory:
             conflict_id = next(item["conflicts"][0] for item in told if item["conflicts"])
             link = memory._store.read(lambda reader, id=conflict_id: reader.link(id))
             assert {link.source, link.target} == {item["unit"] for item in told}
@@ -157,9 +157,9 @@ def test_many_processes_open_a_new_memory_at_once(worker, tmp_path, full):
 def test_a_fact_remembered_in_one_process_is_found_by_the_next_recall_in_another(worker, folder):
     reader = worker("recall", folder, "nothing yet")
     assert reader.line() == {"ready": True, "found": []}
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(
-            mnemon.Actor.agent("writer"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+            mnemarch.Actor.agent("writer"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
         )
         for number in range(30):
             content = f"Widget{number} is stored on shelf {number}"
@@ -173,13 +173,13 @@ def test_what_is_fresh_is_found_while_indexes_are_made_on_both_sides(worker, fol
     rounds, each = (12, 400) if full else (3, 400)
     reader = worker("recall", folder, "nothing yet")
     assert reader.line()["ready"]
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = memory.seat(
-            mnemon.Actor.agent("writer"), mnemon.Scope(org="acme", project="shop", worktree="main", task="T-1")
+            mnemarch.Actor.agent("writer"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
         )
         for number in range(rounds):
             claims = [
-                mnemon.Claim(content=f"Box{number}x{n} holds item {n}", level="worktree", importance=0.5)
+                mnemarch.Claim(content=f"Box{number}x{n} holds item {n}", level="worktree", importance=0.5)
                 for n in range(each)
             ]
             stored = seat.remember_many(claims)
@@ -189,7 +189,7 @@ def test_what_is_fresh_is_found_while_indexes_are_made_on_both_sides(worker, fol
                 assert wanted in [item.unit.content for item in seat.recall(f"box{number}x{n}").items]
             old = stored[1].unit
             new = seat.remember(f"Crate{number} took the place of it", level="worktree").unit
-            boss = memory.seat(mnemon.Actor.orchestrator("o"), seat.scope)
+            boss = memory.seat(mnemarch.Actor.orchestrator("o"), seat.scope)
             boss.supersede(new.id, old.id, "moved")
             assert old.content not in reader.ask(f"box{number}x1")["found"]
             assert old.content not in [item.unit.content for item in seat.recall(f"box{number}x1").items]
@@ -226,7 +226,7 @@ def test_one_process_may_hold_a_memory_more_than_once_while_others_come_and_go(w
     """Closing any descriptor of a file drops all of a process's POSIX locks on it; then another process's close takes
     the write-ahead log away under this one, and what it acknowledges next is lost."""
     told = worker("twice", folder, "other", how).done()
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
         assert len(told) == 4
         assert {item["event_id"] for item in told} <= events

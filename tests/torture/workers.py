@@ -6,8 +6,8 @@ import json
 import os
 import sys
 
-import mnemon
-from mnemon import Actor, Citation, Claim, Conflict, Scope
+import mnemarch
+from mnemarch import Actor, Citation, Claim, Conflict, Scope
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 
@@ -31,7 +31,7 @@ def ready():
 
 def log(folder, name, count):
     """Log `count` entries and acknowledge each once its receipt is there."""
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = seat_of(memory, name=f"coder-{name}")
         for number in range(int(count)):
             receipt = seat.log("thought", f"{name}:{number}", key=f"{name}:{number}")
@@ -42,7 +42,7 @@ def log_together(folder, name, count):
     """As `log`, started together with the others, and with one line at the end: 64 pipes are slower than SQLite."""
     ready()
     receipts = []
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = seat_of(memory, name=f"coder-{name}")
         for number in range(int(count)):
             receipt = seat.log("thought", f"{name}:{number}")
@@ -54,7 +54,7 @@ def fail_together(folder, name, count):
     """Fail the same way `count` times, started together with the others, each a little differently said."""
     ready()
     counts = []
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = seat_of(memory, name=f"coder-{name}")
         for number in range(int(count)):
             said = f"TimeoutError: pool of size {name} timed out after {number}.5 s at 0x7f{name}{number}ab"
@@ -66,7 +66,7 @@ def fail_together(folder, name, count):
 def decide_together(folder, name, root, rounds):
     """Revise one decision again and again, each time from the version in force; tell how often it won and lost."""
     won = lost = 0
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         desk = seat_of(memory, "orchestrator", f"lead-{name}").decisions
         given = [desk.add_evidence(f"what {name} saw").id]
         ready()
@@ -83,7 +83,7 @@ def decide_together(folder, name, root, rounds):
 
 def live(folder, name):
     """Do a bit of everything until killed, acknowledging what is durable."""
-    memory = mnemon.open(folder)
+    memory = mnemarch.open(folder)
     agent = seat_of(memory, name=f"coder-{name}", task=f"T-{name}")
     human = seat_of(memory, "human", "alice", task=f"T-{name}")
     number = 0
@@ -106,7 +106,7 @@ def live(folder, name):
 
 def revise(folder, name, unit_id, version):
     """Revise one unit from the version that everybody saw."""
-    memory = mnemon.open(folder)
+    memory = mnemarch.open(folder)
     boss = seat_of(memory, "orchestrator", f"boss-{name}")
     new = boss.remember(f"Revision by {name} of {unit_id}", level="worktree").unit
     ready()
@@ -119,7 +119,7 @@ def revise(folder, name, unit_id, version):
 
 
 def remember(folder, name, content):
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = seat_of(memory, name=f"coder-{name}")
         ready()
         stored = seat.remember(content, level="worktree")
@@ -128,7 +128,7 @@ def remember(folder, name, content):
 
 def recall(folder, query, task="T-9"):
     """Answer each query that is asked, with one memory held open."""
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         seat = seat_of(memory, name="reader", task=task)
         say(ready=True, found=[item.unit.content for item in seat.recall(query, k=20).items])
         for line in sys.stdin:
@@ -138,7 +138,7 @@ def recall(folder, query, task="T-9"):
 def open_only(folder):
     """Open, look, and say what happened: for files that are broken."""
     try:
-        memory = mnemon.open(folder)
+        memory = mnemarch.open(folder)
         try:
             check = memory.audit()
             seat = seat_of(memory)
@@ -147,7 +147,7 @@ def open_only(folder):
             say(ok=check.ok, events=check.events, check=memory._store.check())
         finally:
             memory.close()
-    except mnemon.MnemonError as error:
+    except mnemarch.MnemarchError as error:
         say(error=type(error).__name__, message=error.message, hint=error.hint)
 
 
@@ -155,7 +155,7 @@ def read_only(folder):
     """As nobody, in a folder that may only be read."""
     import tempfile
 
-    with tempfile.TemporaryDirectory() as elsewhere, mnemon.open(elsewhere) as memory:
+    with tempfile.TemporaryDirectory() as elsewhere, mnemarch.open(elsewhere) as memory:
         # Everything is imported before the rights to the interpreter's own files may be gone.
         seat_of(memory).log("thought", "x")
         seat_of(memory).recall("x")
@@ -165,7 +165,7 @@ def read_only(folder):
         os.setuid(65_534)
     for verb in ("recall", "log"):
         try:
-            memory = mnemon.open(folder)
+            memory = mnemarch.open(folder)
             try:
                 seat = seat_of(memory)
                 told = seat.recall("checkout") if verb == "recall" else seat.log("thought", "x")
@@ -173,7 +173,7 @@ def read_only(folder):
             finally:
                 memory.close()
             say(verb=verb, found=found, notes=list(told.notes) if verb == "recall" else [])
-        except mnemon.MnemonError as error:
+        except mnemarch.MnemarchError as error:
             say(verb=verb, error=type(error).__name__, hint=error.hint)
 
 
@@ -181,7 +181,7 @@ def fill(folder, limit, how):
     """Write until the disk is full: no file may grow beyond `limit` bytes."""
     import resource
 
-    memory = mnemon.open(folder)
+    memory = mnemarch.open(folder)
     seat = seat_of(memory)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
     number = 0
@@ -196,22 +196,22 @@ def fill(folder, limit, how):
                     say(event_id=stored.receipt.event_id)
                 seat.recall("weighs grams")
         say(error=None)
-    except mnemon.MnemonError as error:
+    except mnemarch.MnemarchError as error:
         say(error=type(error).__name__, hint=error.hint)
     try:
         seat.log("thought", "once more " + "x" * 2_000)
-    except mnemon.MnemonError as error:
+    except mnemarch.MnemarchError as error:
         say(again=type(error).__name__)
     try:
         memory.close()
         say(closed=True)
-    except mnemon.MnemonError as error:
+    except mnemarch.MnemarchError as error:
         say(closed=type(error).__name__)
 
 
 def forked(folder, order):
     """Fork with the memory open: both go on writing, and close in either order."""
-    memory = mnemon.open(folder)
+    memory = mnemarch.open(folder)
     seat = seat_of(memory)
     seat.remember("The forked memory is one memory")
     seat.recall("forked memory")
@@ -252,7 +252,7 @@ def offline(folder):
 
     socket.getaddrinfo = socket.gethostbyname = socket.create_connection = refuse
     socket.socket = refuse
-    with mnemon.open(folder) as memory:
+    with mnemarch.open(folder) as memory:
         agent = seat_of(memory)
         agent.log("plan", "x")
         agent.remember("Checkout retries three times", citations=[Citation.test("t")])
@@ -263,7 +263,7 @@ def offline(folder):
 
 def index_and_vanish(folder, count):
     """Leave while the index is still being made in the background."""
-    memory = mnemon.open(folder)
+    memory = mnemarch.open(folder)
     seat = seat_of(memory)
     seat.remember_many([Claim(content=f"Thing{n} weighs {n} grams") for n in range(int(count))])
     say(found=len(seat.recall("weighs grams", k=5).items))
@@ -273,14 +273,14 @@ def twice(folder, other, how):
     """One process, more than one memory on a folder; another process comes and goes in between."""
     import subprocess
 
-    first = mnemon.open(folder)
+    first = mnemarch.open(folder)
     seat = seat_of(first, name="first")
     seat.log("thought", "before")
     if how == "opened twice":
-        second = mnemon.open(folder)
+        second = mnemarch.open(folder)
         seat_of(second, name="second").log("thought", "by the second")
     elif how == "opened and closed":
-        mnemon.open(folder).close()
+        mnemarch.open(folder).close()
     elif how == "erased":
         unit = seat.remember("The seaside house has a turquoise door").unit
         seat_of(first, "human", "alice").erase(unit.id, "privacy")

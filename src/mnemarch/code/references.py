@@ -1,0 +1,349 @@
+"""Which files, lines and symbols a text speaks of: English or Korean prose, code spans, stack traces, diffs, logs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.code.symbols import language_of
+from mnemarch.lazy import Lazy
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+    from typing import Any
+else:
+    re = Lazy("re")
+
+# What is longer is data, not something that somebody wrote to be read.
+_TOKEN_CHARS_MAX = 1_024
+_NEAR_CHARS = 160
+_LINE_DIGITS_MAX = 7
+_TEXT_CHARS_MAX = 262_144
+_NODES_MAX, _PATHS_MAX, _PATH_CHARS_MAX = 2_000, 64, 1_024
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+_ENDINGS = _words(
+    "py pyi pyw ipynb js mjs cjs jsx ts mts cts tsx vue svelte astro go rs java kt kts scala sc groovy gradle c h cc",
+    "cpp cxx hh hpp hxx ipp inl tpp m mm cs fs vb csx rb rake gemspec erb php phtml swift lua pl pm r jl ex exs erl hs",
+    "ml mli clj cljs elm dart zig nim sol sh bash zsh fish ps1 bat cmd sql graphql gql proto thrift html htm css",
+    "scss sass less json jsonc json5 jsonl yaml yml toml ini cfg conf env properties xml csv tsv md mdx rst txt adoc",
+    "tf hcl lock cmake mk dockerfile diff patch snap ejs hbs",
+)
+# One letter is as often the end of `object.property.c`.
+_SHORT_ENDINGS = _words("c h m r")
+_WITHOUT_SYMBOLS = _words("md mdx rst txt adoc lock csv tsv jsonl")
+_WHOLE_NAMES = (
+    r"Makefile|Dockerfile|Jenkinsfile|Gemfile|Rakefile|Procfile|Vagrantfile|Justfile|"
+    r"\.gitignore|\.gitattributes|\.dockerignore|\.editorconfig|\.env"
+)
+# They end like files and are the names of products.
+_PRODUCTS = _words(
+    "node.js vue.js next.js nuxt.js react.js express.js three.js d3.js socket.io.js chart.js p5.js asp.net"
+)
+_DOMAINS = _words("com org net io dev ai app co kr edu gov")
+_NO_NAMES = _words(
+    "def class from import if for while return function const let var export async func fn fun pub static public",
+    "private error warning warn note info debug fatal todo fixme in at line lines the and or package use using include",
+    "type",
+)
+
+
+@value
+class Reference:
+    """A path as it stands in the text, but with `/`; the symbol, with dots, and the first and last line, if said.
+
+    An absolute path stays absolute: only who knows the root can say what it is relative to it.
+    """
+
+    path: str
+    name: str | None = None
+    lines: tuple[int, int] | None = None
+
+
+def references_in(text: str, limit: int = 32) -> list[Reference]:
+    """The first `limit` distinct references of a text, in the order in which they come; its far end is not read."""
+    found: dict[Reference, None] = {}
+    skipped_to = 0
+    for match in _tokens().finditer(text, 0, _TEXT_CHARS_MAX):
+        token = match[0]
+        if match.start() < skipped_to or len(token) > _TOKEN_CHARS_MAX or len(token) < 3:
+            continue
+        if "://" in token:
+            skipped_to = _space().search(text, match.end()).end()  # type: ignore[union-attr]
+            continue
+        for reference in _in_token(text, token, match.start()):
+            found.setdefault(reference)
+        if len(found) >= limit:
+            break
+    return list(found)[:limit]
+
+
+def paths_in_data(data: Any) -> list[str]:
+    """The paths in a tool's input or output: texts under keys such as `file`, `path` or `files`, at any depth."""
+    found: dict[str, None] = {}
+    waiting: list[tuple[Any, bool]] = [(data, False)]
+    for _ in range(_NODES_MAX):
+        if not waiting or len(found) >= _PATHS_MAX:
+            break
+        item, is_named = waiting.pop()
+        if isinstance(item, str):
+            if is_named and 0 < len(item) <= _PATH_CHARS_MAX and _is_path_like(item):
+                found.setdefault(item.replace("\\", "/"))
+        elif isinstance(item, dict):
+            waiting += [(child, _names_a_path(key)) for key, child in reversed(list(item.items())[:_NODES_MAX])]
+        elif isinstance(item, list | tuple):
+            waiting += [(child, is_named) for child in reversed(item[:_NODES_MAX])]
+    return list(found)
+
+
+def _names_a_path(key: object) -> bool:
+    if not isinstance(key, str):
+        return False
+    plain = key.lower().replace("_", "").replace("-", "")
+    return plain in _PATH_KEYS
+
+
+_PATH_KEYS = _words(
+    "file files path paths filepath filepaths filename filenames notebookpath targetfile relativepath absolutepath",
+    "oldpath newpath sourcefile sourcepath destination changedfiles modifiedfiles",
+)
+
+
+def _is_path_like(text: str) -> bool:
+    return "://" not in text and text.isprintable() and text.strip() == text
+
+
+def _in_token(text: str, token: str, start: int) -> Iterator[Reference]:
+    end = _path_end(token)
+    if end == 0:
+        return
+    begin = _path_begin(token, end)
+    if "@" in token[1:begin]:
+        return  # `git@host:path`
+    path, rest = token[begin:end].replace("\\", "/"), token[end:]
+    if text[max(start - 4, 0) : start] in {"+++ ", "--- "} or _is_after_diff(text, start):
+        path = path[2:] if path.startswith(("a/", "b/")) else path
+    while path.startswith("./"):
+        path = path[2:]
+    if not _is_path(path, has_more=bool(rest)):
+        return
+    name, lines, is_said = _said_after(path, rest)
+    behind = text[start + len(token) : start + len(token) + _NEAR_CHARS]
+    if not is_said:
+        name, lines = _after(behind)
+    elif rest.endswith(":in") and (raised := _raised().match(behind)) is not None:
+        name = _plain(raised[1])
+    if name is None and (lines is not None or not is_said):
+        name = _called_before(text[max(start + begin - _NEAR_CHARS, 0) : start + begin])
+    if name is not None or lines is not None or is_said:
+        yield Reference(path, name, lines)
+        return
+    around = _names_before(text[max(start + begin - _NEAR_CHARS, 0) : start + begin])
+    around = around or _names_after(rest + behind)
+    yield from [Reference(path, item) for item in around if language_of(item) is None] or [Reference(path)]
+
+
+def _path_end(token: str) -> int:
+    """Where the first path of a token ends, 0 if there is none."""
+    at = token.find(".")
+    while at >= 0:
+        ending = _letters().match(token, at + 1)
+        end = ending.end() if ending is not None else at + 1
+        after = token[end : end + 1]
+        goes_on = after == "/" or (after in {".", "_"} and token[end + 1 : end + 2].isalnum())
+        if (
+            ending is not None
+            and ending[0].lower() in _ENDINGS
+            and not goes_on
+            and at > 0
+            and token[at - 1] not in "/\\."
+        ):
+            return end
+        at = token.find(".", at + 1)
+    whole = _whole_names().search(token)
+    return whole.end() if whole is not None else 0
+
+
+def _path_begin(token: str, end: int) -> int:
+    """Behind what is glued to a path: `HEAD:`, `--file=`, the `@` of a mention; a drive belongs to it."""
+    begin = 0
+    if not _drive().match(token):
+        begin = max(token.rfind(":", 0, end), token.rfind("=", 0, end)) + 1
+    while begin < end and token[begin] in "@#!$%&^=+-~" and token[begin : begin + 2] != "~/":
+        begin += 1
+    return begin
+
+
+def _is_path(path: str, *, has_more: bool) -> bool:
+    folder, _, file = path.rpartition("/")
+    stem, _, ending = file.rpartition(".")
+    if not file or "@" in path.lstrip("@").replace("/@", "/") or path.startswith("..."):
+        return False  # An address (`user@host.py`), or the end of a path that was cut.
+    if not folder and ending.lower() in _SHORT_ENDINGS and "." in stem:
+        return False
+    first = folder.partition("/")[0]
+    if "." in first and first.rpartition(".")[2].lower() in _DOMAINS:
+        return False
+    return bool(folder) or has_more or file.lower() not in _PRODUCTS
+
+
+def _is_after_diff(text: str, start: int) -> bool:
+    line = text[max(text.rfind("\n", max(start - 300, 0), start) + 1, start - 300) : start]
+    return line.startswith("diff --git ")
+
+
+def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | None, bool]:
+    """What is glued to a path: a symbol, lines, and whether anything is."""
+    placed = _place().match(rest)
+    if placed is not None:
+        first = int(placed["first"])
+        last = int(placed["last"] or first)
+        if first > 0:
+            return None, (first, last if last >= first else first), True
+        return None, None, False
+    named = _symbol().match(rest)
+    ending = path.rpartition(".")[2].lower()
+    if named is None or ending in _WITHOUT_SYMBOLS or (rest[0] == "#" and language_of(path) is None):
+        return None, None, False
+    name = _plain(named[1])
+    return (name, None, True) if name is not None else (None, None, False)
+
+
+def _after(text: str) -> tuple[str | None, tuple[int, int] | None]:
+    """The rest of `File "x.py", line 10, in f` and of `x.ts(10,5)`."""
+    said = _line_and_function().match(text)
+    if said is None:
+        return None, None
+    line = int(said["line"] or said["column"])
+    return _plain(said["name"] or ""), (line, line) if line > 0 else None
+
+
+def _called_before(text: str) -> str | None:
+    """The `login` of `at login (x.ts:10:5)`, the `Auth.login` of `at com.shop.Auth.login(Auth.java:10)`."""
+    called = _call().search(text) if text.endswith("(") else None
+    if called is None:
+        return None
+    parts = [part for part in called[1].split(".") if part not in {"Object", "Module"}]
+    return _plain(".".join(parts[-2:]) if text.endswith(f"{called[1]}(") else ".".join(parts))
+
+
+def _names_before(text: str) -> list[str]:
+    said = _spans_before().search(text) if "`" in text else None
+    return _names(said[1]) if said is not None else []
+
+
+def _names_after(text: str) -> list[str]:
+    said = _spans_after().match(text) if "`" in text else None
+    return _names(said[1]) if said is not None else []
+
+
+def _names(spans: str) -> list[str]:
+    names = [_plain(span) for span in _span().findall(spans)]
+    return [name for name in names if name is not None]
+
+
+def _plain(name: str) -> str | None:
+    """A symbol's name with dots; None if it is no name."""
+    name = name.removesuffix("()").rstrip(".:")
+    if not name or name.lower() in _NO_NAMES or not _identifier().fullmatch(name):
+        return None
+    return _joints().sub(".", name)
+
+
+# Letters of a name; not Hangul, since a Korean particle follows without a space.
+_LETTER = r"[^\W\d가-힣ㄱ-ㆎ]|\$"
+_NAME = rf"(?:{_LETTER})(?:{_LETTER}|\d)*[!?]?"
+_NAMES = rf"{_NAME}(?:(?:\.|::|#|->){_NAME})*"
+_SPAN = rf"`{_NAMES}(?:\(\))?`"
+_SPANS = rf"{_SPAN}(?:(?:,| and| or|와|과|및|나|이나|,? and)? {{0,2}}{_SPAN}){{0,3}}"
+
+
+@cache
+def _tokens() -> re.Pattern[str]:
+    return re.compile(r"[^\s\"'`<>|*,;(){}\[\]（）「」“”‘’…→]+")
+
+
+@cache
+def _space() -> re.Pattern[str]:
+    return re.compile(r"\s|\Z")
+
+
+@cache
+def _letters() -> re.Pattern[str]:
+    return re.compile(r"[A-Za-z0-9]{1,10}(?![A-Za-z0-9])")
+
+
+@cache
+def _whole_names() -> re.Pattern[str]:
+    return re.compile(rf"(?:(?<=[/\\:=])|^)(?:{_WHOLE_NAMES})(?![A-Za-z0-9_./\\-])")
+
+
+@cache
+def _drive() -> re.Pattern[str]:
+    return re.compile(r"[A-Za-z]:[\\/]")
+
+
+@cache
+def _place() -> re.Pattern[str]:
+    digits = rf"\d{{1,{_LINE_DIGITS_MAX}}}"
+    return re.compile(
+        rf"(?::|#L)(?P<first>{digits})(?![\d.])(?::{digits}(?!\d))?(?:[-–](?:L|(?=\d))(?P<last>{digits})(?!\d))?",
+        re.ASCII,
+    )
+
+
+@cache
+def _symbol() -> re.Pattern[str]:
+    return re.compile(rf"(?:::?|#(?!L\d))({_NAMES})")
+
+
+@cache
+def _line_and_function() -> re.Pattern[str]:
+    digits = rf"\d{{1,{_LINE_DIGITS_MAX}}}"
+    return re.compile(
+        rf"[\"'”’]?,? line (?P<line>{digits})(?!\d)(?:,? in (?P<name>{_NAMES}))?|\((?P<column>{digits})(?:,\d+)?\)",
+    )
+
+
+@cache
+def _raised() -> re.Pattern[str]:
+    """Ruby's `x.rb:10:in 'Auth#login'`."""
+    return re.compile(rf" [`']({_NAMES})'")
+
+
+@cache
+def _call() -> re.Pattern[str]:
+    return re.compile(r"\bat (?:async |new )?([A-Za-z_$][\w$.]{0,100}) ?\($", re.ASCII)
+
+
+@cache
+def _spans_before() -> re.Pattern[str]:
+    return re.compile(rf"({_SPANS})(?: (?:in|of|from|at|inside|within|\u2192)| ?\((?:in )?|\]\(| ?@)?[ `\"']{{0,3}}$")
+
+
+@cache
+def _spans_after() -> re.Pattern[str]:
+    particle = r"(?:의|에서|에 있는|에 정의된|에|:|’s|'s| defines| has| exports| →)?"
+    what = r"(?:함수 |클래스 |메서드 |function |class |method |the )?"
+    return re.compile(rf"[`\"')\]]{{0,3}}{particle} {{0,2}}{what}({_SPANS})")
+
+
+@cache
+def _span() -> re.Pattern[str]:
+    return re.compile(r"`([^`]*)`")
+
+
+@cache
+def _identifier() -> re.Pattern[str]:
+    return re.compile(_NAMES)
+
+
+@cache
+def _joints() -> re.Pattern[str]:
+    return re.compile(r"::|->|#")

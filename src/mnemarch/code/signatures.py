@@ -1,0 +1,234 @@
+"""A definition's signature in one normal form: what is said about calling it, however it is laid out."""
+
+from __future__ import annotations
+
+from mnemarch.code.symbol import DEFAULT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ast_grep_py import SgNode
+
+_DEPTH_MAX = 64
+_ELIDED = "…"
+# Between the parts of a signature: here a type begins, or ends.
+_BEFORE_TYPE, _AFTER_TYPE = "\x01", "\x02"
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+_BODIES = _words(
+    "block statement_block compound_statement class_body declaration_list field_declaration_list function_body",
+    "constructor_body enum_body interface_body enum_variant_list enumerator_list enum_class_body body_statement",
+    "template_body with_template_body protocol_body computed_property accessor_list arrow_expression_clause",
+    "enum_member_declaration_list enum_declaration_list annotation_type_body try_statement preproc_arg token_tree",
+    "macro_rule protocol_property_requirements",
+)
+# Says nothing about a call: who may see it, what decorates it, with what a base class is called.
+_SILENT = _words(
+    "decorator marker_annotation annotation attribute_item attribute_list attribute attribute_declaration",
+    "attribute_specifier visibility_modifier accessibility_modifier access_specifier access_modifier",
+    "inheritance_modifier member_modifier virtual_specifier override_modifier",
+    "field_initializer_list constructor_initializer constructor_delegation_call value_arguments arguments",
+    "argument_list raw_string_literal binding_pattern_kind value_binding_pattern var_modifier final_modifier",
+    "abstract_modifier readonly_modifier #define ;",
+)
+_SILENT_WORDS = _words(
+    "function def fn func fun export default declare public private protected internal fileprivate open final override",
+    "virtual inline extern abstract sealed readonly let var val explicit friend synchronized typedef end implicit lazy",
+    "macro_rules! case",
+)
+_UNNAMED = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
+_QUOTES = "'\"`"
+_SPACE_AROUND = frozenset({"->", "=>", "=", "|", "{", "}", "<:", ">:"})
+_NO_SPACE_BEFORE = frozenset({",", ":", ".", ")", "]", ">", "<", "::", "!", DEFAULT})
+_NO_SPACE_AFTER = frozenset({"(", "[", "<", ".", "::", "&", "*", "**", "...", "@", "~", "$", "'", "?.", "&&"})
+
+
+class _UnreadableError(Exception):
+    """There is an error of syntax in the header."""
+
+
+def signature_of(nodes: Iterable[SgNode], kind: str, name: str) -> str:
+    """The normal form of a definition whose header is in `nodes`; empty if the header has an error of syntax."""
+    parts: list[str] = []
+    try:
+        for node in nodes:
+            if node.kind() in _UNNAMED:
+                _put_unnamed(node, parts, name.rpartition(".")[2])
+            else:
+                _put_header(node, parts, kind)
+    except _UnreadableError:
+        return ""
+    return _joined(parts)
+
+
+def _put_unnamed(node: SgNode, parts: list[str], name: str) -> None:
+    """A function or class that is called like the variable it is put in: `f = async a => ...` is `async f(a)`."""
+    own_name, parameter = node.field("name"), node.field("parameter")
+    after: list[str] = []
+    for child in node.children():
+        kind = child.kind()
+        if kind in _BODIES or kind == "=>":
+            break
+        if kind in {"async", "*", "class"}:
+            parts.append(kind)
+        elif parameter is not None and child == parameter:
+            after += ["(", child.text(), ")"]
+        elif own_name is None or child != own_name:
+            _put(child, after, 0, outer=True)
+    parts += [name, *after]
+
+
+def _put_header(node: SgNode, parts: list[str], kind: str) -> None:
+    """All of a definition up to its body or its content; a type's content is what it is."""
+    children = node.children()
+    if not children or node.kind() in {"function_declarator", "qualified_identifier"}:
+        _put(node, parts, 0, outer=True)
+        return
+    receiver = node.field("receiver") if node.kind() == "method_declaration" else None
+    parens, skipping = 0, False
+    for child in children:
+        what = child.kind()
+        if what in _BODIES or what == "{":
+            break
+        parens += (what == "(") - (what == ")")
+        if skipping and not (what == "," or (what == ")" and parens == 0)):
+            continue
+        skipping = False
+        if what == "=" and parens:
+            parts.append(DEFAULT)
+            skipping = True
+        elif what in {"=", "=>"} and kind != "type":
+            break
+        elif receiver is not None and child == receiver:
+            _put_receiver(child, parts)
+        elif kind in {"type", "interface"} and what in {"object_type", "interface_type"}:
+            parts.append("{…}" if what == "object_type" else "interface")
+        else:
+            _put(child, parts, 0, outer=True)
+    if node.kind() in {"method", "singleton_method"} and node.field("parameters") is None:
+        parts += ["(", ")"]
+
+
+def _put_receiver(node: SgNode, parts: list[str]) -> None:
+    """Go's `(a *Auth)`: what it is called inside doesn't matter."""
+    declared = node.find(kind="parameter_declaration")
+    shape = declared.field("type") if declared is not None else None
+    parts.append("(")
+    if shape is not None:
+        _put(shape, parts, 1)
+    parts += [")", _AFTER_TYPE]
+
+
+def _put(node: SgNode, parts: list[str], depth: int, *, outer: bool = False) -> None:
+    kind = node.kind()
+    if kind in _SILENT or kind in _BODIES or "comment" in kind:
+        return
+    if kind == "ERROR":
+        raise _UnreadableError
+    children = node.children()
+    text = node.text() if not children or kind.endswith(("string", "string_literal", "char_literal")) else ""
+    if not children or (text and text[0] in _QUOTES):
+        if not text:
+            raise _UnreadableError
+        if len(text) > 1 and text[0] in _QUOTES and text[-1] == text[0]:
+            text = f'"{text[1:-1]}"'
+        # A keyword's node is of its own kind: a function may well be called `open`.
+        if not (outer and kind == text in _SILENT_WORDS):
+            parts.append(text)
+        return
+    if depth > _DEPTH_MAX or kind == "operator_name":
+        parts.append(_ELIDED if depth > _DEPTH_MAX else "".join(node.text().split()))
+        return
+    is_type = kind.endswith("_type")
+    if is_type:
+        parts.append(_BEFORE_TYPE)
+    if kind == "object_type":
+        _put_members(node, parts, depth)
+    else:
+        _put_children(kind, children, parts, depth, outer="modifier" in kind or (outer and "specifier" in kind))
+    if is_type:
+        parts.append(_AFTER_TYPE)
+
+
+def _put_children(kind: str, children: list[SgNode], parts: list[str], depth: int, *, outer: bool) -> None:
+    bare = kind == "method_parameters" and children[0].kind() != "("
+    if bare:
+        parts.append("(")
+    skipping = False
+    for child in children:
+        what = child.kind()
+        if skipping and what not in {",", ")", "]", ">"}:
+            continue
+        skipping = what == "=" and kind not in {"type_binding", "setter"}
+        if skipping:
+            parts.append(DEFAULT)
+        elif kind == "keyword_parameter" and what == ":":
+            parts.append(":")
+            if child.next() is not None:
+                parts.append(_ELIDED)
+            break
+        elif kind == "superclass" and what == "<":
+            parts.append("< ")
+        elif kind == "function_declarator" and what == "qualified_identifier":
+            _put(_last_name(child), parts, depth + 1)
+        else:
+            _put(child, parts, depth + 1, outer=outer)
+    if bare:
+        parts.append(")")
+
+
+def _last_name(node: SgNode) -> SgNode:
+    """C++'s `void Auth::login()` is the `login()` of its class."""
+    while node.kind() == "qualified_identifier" and (name := node.field("name")) is not None:
+        node = name
+    return node
+
+
+def _put_members(node: SgNode, parts: list[str], depth: int) -> None:
+    """TypeScript's `{ a: string; b: number }`, whose members may be parted by `;`, `,` or a line's end."""
+    parts.append("{")
+    for child in node.children():
+        if child.is_named():
+            _put(child, parts, depth + 1)
+            parts.append(",")
+    parts.append("}")
+
+
+def _joined(parts: list[str]) -> str:
+    out: list[str] = []
+    last, gap = "", ""
+    for part in parts:
+        if part in {_BEFORE_TYPE, _AFTER_TYPE}:
+            gap = part
+            continue
+        if part in {")", "]", ">", "}"} and last == ",":
+            out.pop()
+            last = out[-1] if out else ""
+        if part == "|" and last in {"", "=", ":", "(", "<", ","}:
+            continue  # `| A | B` is `A | B`
+        if out and _is_space_between(last, part, gap):
+            out.append(" ")
+        out.append(part)
+        last, gap = part, ""
+    return "".join(out).rstrip(",: ")
+
+
+def _is_space_between(last: str, part: str, gap: str) -> bool:
+    if part in _NO_SPACE_BEFORE or last in _NO_SPACE_AFTER:
+        return False
+    if last in _SPACE_AROUND or part in _SPACE_AROUND or last in {",", ":"}:
+        return True
+    if part == "(":
+        return last == ")"
+    if part == "[":
+        return gap == _BEFORE_TYPE and last != "]"
+    if part == "?":
+        return False
+    if last == "?":
+        return gap == _AFTER_TYPE  # PHP's `?int`, Kotlin's `Int?`
+    return bool(gap) or last in {")", ">"} or last[-1].isalnum() or last[-1] in "_…\"'"

@@ -1,0 +1,343 @@
+"""Decisions from a seat (D1-D19): propose, commit, look up, relate, and what a change would reach."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from mnemarch.decisions import chain, loading, opposition
+from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.model.actor import checked_id
+from mnemarch.model.claim import Claim
+from mnemarch.model.decision import (
+    AnchorKind,
+    Decision,
+    DecisionProposal,
+    Impact,
+    Reason,
+    RelationType,
+    Strength,
+    is_original,
+)
+from mnemarch.model.ids import new_id
+from mnemarch.model.scope import Level
+from mnemarch.model.unit import Kind
+from mnemarch.model.value import replace
+from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_text
+from mnemarch.policy.permissions import Deed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from mnemarch.ledger.act import Ledger
+    from mnemarch.model.decision import Loaded, Relation
+    from mnemarch.model.outcome import Refused, Stored
+    from mnemarch.model.presence import Presence
+    from mnemarch.model.unit import Unit
+    from mnemarch.ports import Reader
+
+    T = TypeVar("T")
+
+_DEPTH_MAX = 64
+_NODES_MAX = 10_000
+_LIMIT_MAX = 10_000
+_REASON_BYTES_MAX = 4_096
+_USUAL = {"strength": Strength.NORMAL, "domain": loading.GLOBAL, "level": Level.PROJECT}
+_OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain", "level", "key")
+
+
+class Decisions:
+    """The decisions that a seat can see and make. Nothing is kept here: a proposal lives with whoever asked for it."""
+
+    def __init__(self, ledger: Ledger, presence: Presence, remember: Callable[[Claim], Stored | Refused]) -> None:
+        self._ledger = ledger
+        self._presence = presence
+        self._remember = remember
+
+    # Evidence and anchors
+
+    def add_evidence(self, content: str, tags: Sequence[str] = (), *, level: Level | str | None = None) -> Unit:
+        """Keep a snapshot, word for word, that decisions can rest on (D1)."""
+        named = [checked_text(tag, "A tag", _REASON_BYTES_MAX) for tag in checked_list(tags, "tags")]
+        return self._kept(chain.snapshot_of(content, named), level)
+
+    def add_anchor(
+        self, hint: str, target_id: str, kind: str, *, domain: str = "global", level: Level | str | None = None
+    ) -> Unit:
+        """Leave a hint that leads to one version of a decision, or to an evidence (D19)."""
+        try:
+            named = AnchorKind(kind)
+        except ValueError:
+            raise InvalidInput(
+                f"{kind!r} is no kind of anchor.", hint=f"Use one of: {', '.join(AnchorKind)}."
+            ) from None
+        target = self._read(lambda reader: reader.unit(checked_id(target_id, "a target's id")))
+        if target is None or target.scope.key not in self._presence.visible_keys or not is_original(target):
+            raise InvalidInput(
+                f"{target_id!r} is no decision or evidence here.",
+                hint="Anchor a version of a decision, or an evidence.",
+            )
+        attributes = {"target": target.id, "anchor_kind": str(named)}
+        return self._kept(Claim(content=hint, kind=Kind.ANCHOR, domain=domain, attributes=attributes), level)
+
+    def _kept(self, claim: Claim, level: Level | str | None) -> Unit:
+        """Where knowledge needs no validation it is claimed like any other; elsewhere it is an exhibit (R4)."""
+        from mnemarch.model.outcome import Refused
+
+        where = self._own_level() if level is None else Level.parse(level)
+        if self._ledger.config.policy.requires_validation(where):
+            self._presence.scope.at(where)
+            checked = replace(claim, content=self._text(claim.content, "The content"), domain=_domain(claim.domain))
+            return self._ledger.act(self._presence, lambda act: chain.exhibit(act, checked, where))
+        answered = self._remember(replace(claim, level=where))
+        if isinstance(answered, Refused):
+            raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level this seat may write at.")
+        return answered.unit
+
+    def _own_level(self) -> Level:
+        """The narrowest level of this seat, up to its project, that its actor may write at: a person's is the project.
+
+        Where there is none it is the seat's own, where the policy refuses with its words.
+        """
+        levels = [scope.level for scope in self._presence.scope.visible]
+        allows, kind = self._ledger.config.policy.allows, self._presence.actor.kind
+        fit = (level for level in levels if level <= Level.PROJECT and allows(kind, Deed.WRITE, level))
+        return next(fit, levels[0])
+
+    def _text(self, text: str, what: str) -> str:
+        return checked_text(text, what, self._ledger.config.limits.text_bytes_max)
+
+    # Proposing and committing
+
+    def propose(
+        self,
+        text: str,
+        *,
+        reason: Reason | Mapping[str, Any] | None = None,
+        evidence: Sequence[str] = (),
+        snapshots: Sequence[str] = (),
+        strength: Strength | str | None = None,
+        domain: str | None = None,
+        level: Level | str | None = None,
+        revises: str | None = None,
+        key: str | None = None,
+    ) -> DecisionProposal:
+        """What a decision would be and break, before anybody commits it. Nothing is stored (D2).
+
+        It rests on `evidence` that is there, or on `snapshots`, texts that `commit` keeps as evidence. `revises` is the
+        version that it was made against, or the decision's root for whichever holds now. A revision keeps the strength,
+        domain and level of what it revises. With a `key`, it is committed once however often it is made.
+        """
+        given = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
+        chosen = {"strength": strength, "domain": domain, "level": level}
+        named = None if revises is None else checked_id(revises, "a decision's id")
+        return self._read(lambda reader: self._proposal(reader, given, chosen, named))
+
+    def _proposal(
+        self, reader: Reader, given: dict[str, Any], chosen: dict[str, Any], revises: str | None
+    ) -> DecisionProposal:
+        presence = self._presence
+        base = None if revises is None else chain.revised(reader, presence, revises, _key(given["key"]))
+        usual = _USUAL if base is None else {"strength": base.strength, "domain": base.domain, "level": base.unit.level}
+        checked = self._checked(
+            **given, **{name: usual[name] if each is None else each for name, each in chosen.items()}
+        )
+        for unit_id in checked["evidence"]:
+            chain.evidence_of(reader, presence, unit_id)
+        standing = {name: checked[name] for name in chosen}
+        radius, reached = (Impact(nodes=()), []) if base is None else self._radius(reader, base.root_id)
+        verdict, conflicts = chain.guarded(reader, presence, base, reached, **standing)
+        where = {"domain": checked["domain"], "level": checked["level"], "base": base}
+        opposed = opposition.opposed(reader, presence, checked["text"], **where)
+        return DecisionProposal(
+            id=new_id(),
+            scope=presence.scope.at(checked["level"]),
+            revises=None if base is None else base.root_id,
+            base=base,
+            blast_radius=radius,
+            conflicts=(*conflicts, *(one for one in opposed if one not in conflicts)),
+            guardian=verdict,
+            **checked,
+        )
+
+    def _checked(
+        self, *, text: Any, reason: Any, evidence: Any, snapshots: Any, strength: Any, domain: Any, level: Any, key: Any
+    ) -> dict[str, Any]:
+        """What makes a decision (R12), every part of its proper type."""
+        cited = tuple(checked_id(each, "an evidence's id") for each in checked_list(evidence, "evidence"))
+        quoted = tuple(self._text(each, "A snapshot") for each in checked_list(snapshots, "snapshots"))
+        if not cited and not quoted:
+            raise InvalidInput("A decision needs at least one evidence (R12).", hint=chain.HOW_TO_GIVE_EVIDENCE)
+        return {
+            "text": self._text(text, "A decision"),
+            "reason": _reason_given(reason),
+            "evidence": cited,
+            "snapshots": quoted,
+            "strength": Strength.parse(strength),
+            "domain": _domain(domain),
+            "level": Level.parse(level),
+            "key": _key(key),
+        }
+
+    def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision:
+        """Make it a decision, durable at once (D3). The same proposal committed again gives the same decision."""
+        given: Any = proposal
+        if not isinstance(given, DecisionProposal):
+            raise InvalidInput(f"{given!r} is no proposal.", hint="commit(propose(...))")
+        if given.revises != (given.base.root_id if isinstance(given.base, Decision) else given.base):
+            raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint="propose(..., revises=ID)")
+        # A proposal is anybody's to copy and change, so what R12 wants is asked again.
+        checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
+        why = _override(override)
+        return self._ledger.act(self._presence, lambda act: chain.commit(act, checked, why), durable=True)
+
+    def check(self, proposal: DecisionProposal) -> None:
+        """Refuse now what `commit` would refuse this actor whatever reason is given, before anybody takes pains."""
+        policy = self._ledger.config.policy
+        self._read(lambda reader: chain.check(reader, self._presence, policy, proposal))
+
+    # Looking up
+
+    def get(self, decision_id: str) -> Decision:
+        """One version of a decision."""
+        return self._read(lambda reader: chain.found(reader, self._presence, checked_id(decision_id, "an id")))
+
+    def in_force(self, decision_id: str) -> Decision:
+        """The version that holds of the decision that this id, of whichever version, names."""
+        return self._read(lambda reader: chain.in_force(reader, self._presence, checked_id(decision_id, "an id")))
+
+    def active(self, domain: str = "global", *, limit: int = 50, after: str | None = None) -> list[Decision]:
+        """What is in force in a domain, the firmest first; `after` is the id of the last one of the page before."""
+        checked_count(limit, "limit", _LIMIT_MAX)
+        named = checked_id(domain, "a domain")
+        last = None if after is None else checked_id(after, "a decision's id")
+        return self._read(lambda reader: self._page(reader, named, limit, last))
+
+    def _page(self, reader: Reader, domain: str, limit: int, after: str | None) -> list[Decision]:
+        last = None if after is None else chain.found(reader, self._presence, after)
+        page: list[Decision] = []
+        for strength in sorted(Strength, reverse=True):
+            if last is not None and strength > last.strength:
+                continue
+            begin = last.id if last is not None and strength == last.strength else ""
+            units = loading.decided(reader, self._presence, domain, strength, begin)
+            page += [Decision(unit) for unit in islice(units, limit - len(page))]
+            if len(page) >= limit:
+                break
+        return page
+
+    def domains(self) -> list[str]:
+        """The domains in which something is in force for this seat."""
+        keys = self._presence.visible_keys
+        return self._read(lambda reader: sorted({name for key in keys for name in reader.domains_decided(key)}))
+
+    def history(self, decision_id: str) -> list[Decision]:
+        """Every version, the first first (D4, D7)."""
+        named = checked_id(decision_id, "an id")
+        return self._read(lambda reader: chain.versions(reader, self._presence, named))
+
+    def load(
+        self,
+        domain: str | None = None,
+        phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
+        *,
+        around: str | None = None,
+        limit: int = 200,
+    ) -> list[Loaded]:
+        """What to know first in a domain, in the order of D15; `around` is the decision that is being worked on."""
+        checked_count(limit, "limit", _LIMIT_MAX)
+        named = None if domain is None else checked_id(domain, "a domain")
+        at = None if around is None else checked_id(around, "a decision's id")
+
+        def work(reader: Reader) -> list[Loaded]:
+            root = None if at is None else chain.root_of(reader, self._presence, at)
+            return loading.loaded(reader, self._presence, named, root, limit)
+
+        return self._read(work)
+
+    # Relations
+
+    def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
+        """Say how one decision bears on another (D10)."""
+        sides = _sides(source_id, relation, target_id)
+        self._ledger.act(self._presence, lambda act: chain.relate(act, *sides))
+
+    def unrelate(
+        self, source_id: str, relation: RelationType | str, target_id: str, *, override: str | None = None
+    ) -> None:
+        """Say that it no longer does; `override` is why, where that frees a decision from an axis."""
+        sides, why = _sides(source_id, relation, target_id), _override(override)
+        self._ledger.act(self._presence, lambda act: chain.unrelate(act, *sides, why))
+
+    def relations(self, decision_id: str) -> list[Relation]:
+        """The relations that begin or end at a decision, by the roots of both sides."""
+        named = checked_id(decision_id, "an id")
+        return self._read(lambda reader: chain.relations(reader, self._presence, named))
+
+    def impact(self, decision_id: str, *, depth: int | None = None, nodes: int | None = None) -> Impact:
+        """What changing a decision reaches, by explicit relations alone, with the path to each (D11-D14)."""
+        named = checked_id(decision_id, "an id")
+        depth_max = None if depth is None else checked_count(depth, "depth", _DEPTH_MAX)
+        nodes_max = None if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
+
+        def work(reader: Reader) -> Impact:
+            return self._radius(reader, chain.root_of(reader, self._presence, named), depth_max, nodes_max)[0]
+
+        return self._read(work)
+
+    def _radius(
+        self, reader: Reader, root: str, depth_max: int | None = None, nodes_max: int | None = None
+    ) -> tuple[Impact, list[Decision]]:
+        rules = self._ledger.config.decisions
+        return chain.blast_radius(
+            reader,
+            self._presence,
+            root,
+            depth_max=rules.impact_depth_max if depth_max is None else depth_max,
+            nodes_max=rules.impact_nodes_max if nodes_max is None else nodes_max,
+        )
+
+    def broken_anchors(self, limit: int = 200) -> list[Unit]:
+        """Anchors whose target is gone or no longer in force: reported, never fatal, never moved (R12)."""
+        checked_count(limit, "limit", _LIMIT_MAX)
+
+        def work(reader: Reader) -> list[Unit]:
+            return list(islice(loading.broken_anchors(reader, self._presence), limit))
+
+        return self._read(work)
+
+    def _read(self, work: Callable[[Reader], T]) -> T:
+        return self._ledger.store.read(work)
+
+
+def _sides(source_id: str, relation: RelationType | str, target_id: str) -> tuple[str, RelationType, str]:
+    type = RelationType.parse(relation)
+    return checked_id(source_id, "a source's id"), type, checked_id(target_id, "a target's id")
+
+
+def _override(given: str | None) -> str | None:
+    return None if given is None else checked_text(given, "The override", _REASON_BYTES_MAX)
+
+
+def _key(given: Any) -> str | None:
+    return None if given is None else checked_key(given)
+
+
+def _domain(given: Any) -> str:
+    return checked_id(given, "a domain")
+
+
+def _reason_given(given: Any) -> Reason:
+    try:
+        # Also of what is a reason already: a value can be made around its check.
+        parts = given.to_json() if isinstance(given, Reason) else given
+        reason = Reason(parts["type"], parts["summary"], parts.get("tradeoff"))
+    except (TypeError, KeyError, AttributeError):
+        raise InvalidInput(
+            "A decision needs a reason (R12)." if given is None else f"{given!r} is no reason.",
+            hint='Use Reason("risk", "why, in a sentence", tradeoff=None), or: --type risk --reason "why".',
+        ) from None
+    if reason.tradeoff not in (None, ""):
+        checked_text(reason.tradeoff, "The trade-off", _REASON_BYTES_MAX)
+    return reason

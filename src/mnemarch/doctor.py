@@ -1,0 +1,108 @@
+"""The doctor: a real write and a real recall, and what is wrong in words."""
+
+from __future__ import annotations
+
+from mnemarch.errors import MnemarchError
+from mnemarch.model.actor import Actor
+from mnemarch.model.outcome import Finding
+from mnemarch.model.scope import Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mnemarch.memory import Memory
+    from mnemarch.ports import Store
+
+# A place of its own: the doctor's traces are never in anybody's scope.
+_SCOPE = Scope(org="mnemarch-doctor", project="round-trip", task="check")
+_SENTENCE = "The doctor left this sentence to see whether it can be found again"
+_BEHIND_S_MAX = 60.0
+
+
+def examined(memory: Memory, store: Store) -> list[Finding]:
+    """Each check in the order in which trouble would show; one that fails says what to do, and the rest go on."""
+    checks: tuple[Callable[[Memory, Store], Finding], ...] = (
+        _file_is_sound,
+        _store_is_writable,
+        _log_holds,
+        _clock_is_right,
+        _round_trip,
+        _index_keeps_up,
+    )
+    return [_checked(check, memory, store) for check in checks]
+
+
+def _checked(check: Callable[[Memory, Store], Finding], memory: Memory, store: Store) -> Finding:
+    try:
+        return check(memory, store)
+    except MnemarchError as error:
+        return Finding(ok=False, what=error.message, hint=error.hint)
+
+
+def _file_is_sound(_: Memory, store: Store) -> Finding:
+    trouble = store.check()
+    if trouble is None:
+        return Finding(
+            ok=True, what=f"The store is sound ({store.bytes_on_disk():,} bytes, format {store.format_version})."
+        )
+    return Finding(
+        ok=False,
+        what=f"The storage engine finds damage: {trouble}.",
+        hint="Restore the newest backup, or export what can be read and import it into a new memory.",
+    )
+
+
+def _store_is_writable(_: Memory, store: Store) -> Finding:
+    if store.writable:
+        return Finding(ok=True, what="The store can be written.")
+    return Finding(
+        ok=False, what="The store is read-only.", hint="Give yourself the right to write its file and folder."
+    )
+
+
+def _log_holds(memory: Memory, _: Store) -> Finding:
+    check = memory.audit()
+    if check.ok:
+        return Finding(ok=True, what=f"The log holds: {check.events:,} events, every hash in place.")
+    return Finding(
+        ok=False,
+        what=f"The log is broken at event {check.first_broken}: {check.problem}.",
+        hint="Somebody changed the file by hand, or the disk did. Restore a backup and compare exports.",
+    )
+
+
+def _clock_is_right(memory: Memory, store: Store) -> Finding:
+    newest = store.read(lambda reader: list(reader.events(after=max(0, reader.position() - 1), limit=1)))
+    behind_s = (newest[0].recorded_at - memory.now()).total_seconds() if newest else 0.0
+    if behind_s < _BEHIND_S_MAX:
+        return Finding(ok=True, what="The clock is not behind the log.")
+    return Finding(
+        ok=False,
+        what=f"This machine's clock is {behind_s:,.0f} s behind the newest event.",
+        hint="Set the clock. Nothing is lost: order comes from sequence numbers, but ages will read wrong.",
+    )
+
+
+def _round_trip(memory: Memory, _: Store) -> Finding:
+    seat = memory.seat(Actor.agent("doctor"), _SCOPE)
+    receipt = seat.log("check", "round trip")
+    seat.remember(_SENTENCE, key="the-sentence")
+    found = seat.recall(_SENTENCE, k=1)
+    if found.items and found.items[0].unit.content == _SENTENCE:
+        return Finding(ok=True, what=f"A write and a recall came round (event #{receipt.seq}).")
+    return Finding(
+        ok=False, what="What was written could not be recalled.", hint="Run mnemarch reindex, then doctor again."
+    )
+
+
+def _index_keeps_up(memory: Memory, _: Store) -> Finding:
+    stats = memory.stats()
+    behind_max = 2 * memory.config.store.index_tail_max
+    if stats.unindexed <= behind_max:
+        return Finding(
+            ok=True, what=f"The search index keeps up ({stats.indexed:,} indexed, {stats.unindexed:,} in the tail)."
+        )
+    return Finding(
+        ok=False, what=f"{stats.unindexed:,} units are not indexed: recall is slow.", hint="Run mnemarch reindex."
+    )

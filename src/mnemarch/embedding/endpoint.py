@@ -1,0 +1,220 @@
+"""A model behind an OpenAI-compatible embeddings endpoint, asked with the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cache
+from random import random
+
+from mnemarch.embedding.dense import sound, vectors_of
+from mnemarch.errors import InvalidInput, StoreUnavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from email.message import Message
+    from typing import Any
+    from urllib.request import OpenerDirector
+
+    from mnemarch.embedding.dense import Vectors
+
+# What may be otherwise in a moment; every other refusal stays one however often it is asked.
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_FIRST_WAIT_S, _WAIT_S_MAX = 0.5, 30.0
+_ANSWER_BYTES_MAX = 64 << 20
+_DETAIL_CHARS_MAX = 300
+_HINTS = {
+    401: "Check the API key.",
+    403: "Check what the API key may do.",
+    404: "Check base_url (it usually ends in /v1) and the model's name.",
+}
+
+
+class EndpointEmbedder:
+    """Asks `base_url`/embeddings, in batches, and again with patience when the server is busy or away."""
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        api_key: str | None = None,
+        dim: int | None = None,
+        timeout_s: float = 30.0,
+        *,
+        batch_max: int = 64,
+        attempts_max: int = 4,
+        text_chars_max: int = 8_000,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._url = _url(base_url)
+        if not model or timeout_s <= 0 or batch_max < 1 or attempts_max < 1 or (dim is not None and dim < 1):
+            raise InvalidInput(
+                f"Model {model!r}, dim {dim!r}, timeout_s {timeout_s!r}, batch_max {batch_max!r} and "
+                f"attempts_max {attempts_max!r} make no embedder.",
+                hint="Name the model; the numbers must be above 0.",
+            )
+        if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+            raise InvalidInput("The API key has characters that no key has.", hint="Give the key alone, in one line.")
+        self._model = model
+        self._api_key = api_key
+        self._dim = dim
+        self._timeout_s = timeout_s
+        self._batch_max = batch_max
+        self._attempts_max = attempts_max
+        self._text_chars_max = text_chars_max
+        self._sleep = sleep
+
+    @property
+    def id(self) -> str:
+        """The model's name: wherever it is served, it is the same model."""
+        return f"endpoint/{self._model}"
+
+    @property
+    def dim(self) -> int:
+        """As given, or as long as the answer to a first question is."""
+        if self._dim is None:
+            self._dim = len(self._answered(["dimension"])[0])
+        return self._dim
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return vectors_of(texts, self._in_batches, self.dim, f"{self._model} at {self._url}")
+
+    def _in_batches(self, texts: list[str]) -> list[list[float]]:
+        sent = [sound(text, self._text_chars_max) for text in texts]
+        starts = range(0, len(sent), self._batch_max)
+        return [row for start in starts for row in self._answered(sent[start : start + self._batch_max])]
+
+    def _answered(self, texts: list[str]) -> list[list[float]]:
+        body = json.dumps({"model": self._model, "input": texts, "encoding_format": "float"}).encode()
+        trouble = ""
+        for attempt in range(self._attempts_max):
+            try:
+                return self._rows(self._posted(body), len(texts))
+            except _AnotherTimeError as passing:
+                trouble = passing.args[0]
+                if attempt + 1 < self._attempts_max:
+                    wait_s = min(_WAIT_S_MAX, max(passing.wait_s, _FIRST_WAIT_S * 2**attempt))
+                    # A little more for each: those who were refused together shall not come back together.
+                    self._sleep(wait_s * (1 + random() / 4))  # noqa: S311
+        raise StoreUnavailable(
+            f"{self._url} did not embed {len(texts)} texts in {self._attempts_max} attempts: {trouble}.",
+            hint="Check that it runs and can be reached; what is not embedded now is embedded when it answers again.",
+        )
+
+    def _posted(self, body: bytes) -> bytes:
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "mnemarch"}
+        if self._api_key:
+            headers["Authorization"] = f"Bearer {self._api_key}"
+        request = Request(self._url, body, headers)  # noqa: S310 - `_url` lets http and https through only
+        give_up_at = time.monotonic() + self._timeout_s
+        try:
+            with _opener().open(request, timeout=self._timeout_s) as response:
+                return _read(response, give_up_at)
+        except HTTPError as error:
+            with error:
+                refusal = self._refusal(error.code, error.headers, _detail(error))
+            raise refusal from None
+        except (OSError, HTTPException) as error:
+            raise _AnotherTimeError(str(error) or type(error).__name__) from None
+
+    def _refusal(self, status: int, headers: Message, detail: str) -> Exception:
+        if self._api_key:
+            detail = detail.replace(self._api_key, "***")
+        if status in _PASSING:
+            return _AnotherTimeError(f"status {status} {detail}".strip(), _wait_s(headers.get("Retry-After")))
+        moved = f"It says to ask {headers.get('Location')} instead." if 300 <= status < 400 else ""
+        return InvalidInput(
+            f"{self._url} refused with status {status}: {detail or 'no reason given'}.",
+            hint=_HINTS.get(status) or moved or "Check the model's name and that it embeds.",
+        )
+
+    def _rows(self, answer: bytes, texts: int) -> list[list[float]]:
+        """The vectors in the order of the texts, which an answer need not keep."""
+        try:
+            rows = {item["index"]: item["embedding"] for item in json.loads(answer)["data"]}
+            ordered = [rows[at] for at in range(texts)]
+            if len(rows) == texts and all(isinstance(row, list) and row for row in ordered):
+                return ordered
+        except (ValueError, KeyError, TypeError, RecursionError):
+            pass
+        raise InvalidInput(
+            f"{self._url} answered {texts} texts with something that is no list of as many embeddings.",
+            hint="Check base_url: an OpenAI-compatible /v1/embeddings is needed.",
+        )
+
+
+class _AnotherTimeError(Exception):
+    """It failed now and may work soon."""
+
+    def __init__(self, trouble: str, wait_s: float = 0.0) -> None:
+        super().__init__(trouble)
+        self.wait_s = wait_s
+
+
+def _url(base_url: str) -> str:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(base_url.strip())
+        plain = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        parts, plain = urlsplit(""), False
+    if not plain or parts.scheme not in {"http", "https"} or parts.query or parts.fragment:
+        raise InvalidInput(
+            "base_url must be a plain http or https address.",
+            hint='Give one such as "http://localhost:11434/v1", and the key apart.',
+        )
+    path = parts.path.rstrip("/")
+    if not path.endswith("/embeddings"):
+        path = f"{path or '/v1'}/embeddings"
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+@cache
+def _opener() -> OpenerDirector:
+    from urllib.request import HTTPRedirectHandler, build_opener
+
+    class Staying(HTTPRedirectHandler):
+        """Follows no redirect: it would hand texts and the key to another host."""
+
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    return build_opener(Staying)
+
+
+def _read(response: Any, give_up_at: float) -> bytes:
+    """The whole answer, within the time: the socket's own limit starts again with each byte."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := response.read1(1 << 16):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > _ANSWER_BYTES_MAX:
+            raise InvalidInput(
+                f"The endpoint's answer has more than {_ANSWER_BYTES_MAX >> 20} MB.", hint="Use a smaller batch_max."
+            )
+        if time.monotonic() > give_up_at:
+            raise _AnotherTimeError("the answer took too long")
+    if response.length:
+        raise _AnotherTimeError("the answer broke off")
+    return b"".join(chunks)
+
+
+def _detail(error: Any) -> str:
+    """What the server says about its refusal, in one short line."""
+    try:
+        text = " ".join(error.read(4 * _DETAIL_CHARS_MAX).decode("utf-8", "replace").split())
+    except OSError:
+        return ""
+    return text[:_DETAIL_CHARS_MAX]
+
+
+def _wait_s(retry_after: str | None) -> float:
+    """The seconds a server asks to wait; a date, or nonsense, counts as no wish."""
+    return float(retry_after) if retry_after and retry_after.isdecimal() else 0.0

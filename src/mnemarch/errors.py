@@ -1,0 +1,91 @@
+"""What can go wrong, and what to do about it.
+
+MnemarchError
+├── InvalidInput        the call itself is wrong; nothing was changed
+├── NotFound            no such thing, or none that this seat may see
+├── NotAllowed          the policy forbids this act to this actor at this level
+├── Conflict            somebody else changed it first; carries both versions
+├── AnalystFailed       the analyst (a model, or a caller's own analysis) gave nothing usable
+└── StoreError
+    ├── StoreUnavailable    locked for too long, read-only, disk full, unreachable: nothing half-written
+    ├── StoreCorrupt        truncated, damaged, or not a Mnemarch database at all
+    └── Incompatible        written by a newer Mnemarch; left untouched
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.model.unit import Unit
+
+
+class MnemarchError(Exception):
+    """Root of every error Mnemarch raises on purpose; `hint` says what to do next."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class InvalidInput(MnemarchError):
+    """The call itself is wrong: correct it as the hint says and call again."""
+
+
+class NotFound(MnemarchError):
+    """No such thing, or none that this seat may see: check the id and the seat's scope."""
+
+
+class NotAllowed(MnemarchError):
+    """The policy forbids this act: ask an actor that may, or write at a narrower level."""
+
+    def __init__(self, message: str, *, rule: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.rule = rule
+
+
+class Conflict(MnemarchError):
+    """Somebody else changed it first: read `current`, decide again, and repeat with its version."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        expected_version: int | None = None,
+        actual_version: int | None = None,
+        current: Unit | None = None,
+        proposed: Unit | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.expected_version = expected_version
+        self.actual_version = actual_version
+        self.current = current
+        self.proposed = proposed
+
+
+class AnalystFailed(MnemarchError):
+    """The analysis is unusable: hand in another one, or none to let the rules analyse."""
+
+
+class StoreError(MnemarchError):
+    """Root of the store's troubles."""
+
+
+class StoreUnavailable(StoreError):
+    """The store can't be reached or written now; nothing was half-written."""
+
+
+class StoreCorrupt(StoreError):
+    """The store's file is damaged or foreign: restore a backup, or rebuild from an export."""
+
+    def __init__(self, message: str, *, hint: str = "", event_id: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.event_id = event_id
+
+
+class Incompatible(StoreError):
+    """The store was written by a newer Mnemarch: upgrade Mnemarch; the file was left untouched."""

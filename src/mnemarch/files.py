@@ -1,0 +1,97 @@
+"""Files that are there whole or not at all, that one holder has at a time, and what stands in them."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager, suppress
+
+from mnemarch.errors import StoreUnavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PARTIAL_END = ".partial"
+CHUNK_BYTES = 1 << 20
+_NAP_S = 0.01
+
+
+def write_whole(path: str, text: str) -> None:
+    """Put a text in place of what was in the file; a crash or a full disk leaves what was there.
+
+    A link stays a link, and the file keeps its rights.
+    """
+    target = os.path.realpath(path)
+    # Always the same name: what a crash leaves of a text goes with the next writing.
+    partial = target + PARTIAL_END
+    try:
+        with open(partial, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            os.chmod(partial, os.stat(target).st_mode & 0o7777)
+        os.replace(partial, target)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(partial)
+        raise
+    synced(os.path.dirname(target))
+
+
+def synced(path: str) -> None:
+    """Bring a file or a folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def holds_any(path: str, needles: list[bytes]) -> bool:
+    """Whether the file has one of these byte strings anywhere."""
+    overlap = max(map(len, needles), default=1) - 1
+    with open(path, "rb") as file:
+        end = b""
+        while chunk := file.read(CHUNK_BYTES):
+            window = end + chunk
+            if any(needle in window for needle in needles):
+                return True
+            end = window[-overlap:] if overlap else b""
+    return False
+
+
+@contextmanager
+def locked(path: str, wait_s_max: float) -> Iterator[None]:
+    """Hold the lock file alone among all threads and processes; a holder that dies lets go of it."""
+    give_up_at = time.monotonic() + wait_s_max
+    while True:
+        with locked_if_free(path) as is_held:
+            if is_held:
+                yield
+                return
+        if time.monotonic() > give_up_at:
+            raise StoreUnavailable(f"{path} is held by another process.", hint="Wait for it, then call again.")
+        time.sleep(_NAP_S)
+
+
+@contextmanager
+def locked_if_free(path: str) -> Iterator[bool]:
+    """Hold the lock file if nobody else does; tells whether."""
+    import fcntl
+
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} can't be made: {error.strerror}.", hint="Check the folder's rights.") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)

@@ -1,0 +1,321 @@
+"""The nodes and edges of one graph, and the few ways in which they change.
+
+Every change is one of the steps below. A graph that is kept in the log records the steps of an act as one event, and
+reads itself back by taking them again: what was decided then (who was merged, who had to go) is not decided anew.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from mnemarch.graph.node import EdgeType, NodeType
+from mnemarch.policy.heat import rank, recency
+from mnemarch.text.canonical import canonical
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    Step = list[Any]
+
+MICROS_PER_MIN = 60_000_000
+_WEIGHT_MAX = 1e12
+# Neither says anything without what it belongs to.
+_DEPENDENT = frozenset({NodeType.FEEDBACK, NodeType.ANSWER})
+
+
+class Vertex:
+    """A node while it lives in a graph; times are in microseconds since 1970."""
+
+    __slots__ = (
+        "about", "aliases", "created", "edges", "feedback", "id", "key", "last", "pinned", "repeat", "text", "type",
+        "vector",
+    )  # fmt: skip
+
+    def __init__(
+        self, id: str, type: NodeType, text: str | None, key: str | None, at: int, about: Mapping[str, Any]
+    ) -> None:
+        self.id = id
+        self.type = type
+        self.text = text
+        self.key = key
+        self.created = self.last = at
+        self.about = dict(about)
+        self.repeat = self.feedback = 0.0
+        self.pinned = False
+        # Keys of other wordings that were taken for this one.
+        self.aliases: list[str] = []
+        self.edges: dict[str, Arc] = {}
+        # As a file brought it, until it is compared for the first time.
+        self.vector: Any = None
+
+    @property
+    def degree(self) -> int:
+        return len(self.edges)
+
+    def rank(self, now: int, half_life_min: float) -> float:
+        return rank((now - self.last) / MICROS_PER_MIN, half_life_min, self.repeat, self.feedback)
+
+
+class Arc:
+    """An edge while it lives in a graph."""
+
+    __slots__ = ("created", "from_", "id", "last", "to", "type", "weight")
+
+    def __init__(self, from_: str, type: EdgeType, to: str, at: int) -> None:
+        self.id = edge_id(from_, type, to)
+        self.from_ = from_
+        self.to = to
+        self.type = type
+        self.weight = 0.0
+        self.created = self.last = at
+
+    def other(self, node_id: str) -> str:
+        return self.to if self.from_ == node_id else self.from_
+
+
+def _bounded(weight: float) -> float:
+    """A weight that stays a number, however often somebody adds to it."""
+    return max(-_WEIGHT_MAX, min(_WEIGHT_MAX, weight))
+
+
+def quotes(text: str | None, about: Mapping[str, Any], contents: Sequence[str]) -> bool:
+    """Whether a node says one of these texts, or has a name that does."""
+    said = [canonical(part) for part in (text or "", *about.get("names", ()))]
+    return any(canonical(content) in part for content in contents for part in said)
+
+
+def edge_id(from_: str, type: str, to: str) -> str:
+    return f"{from_}::{type}::{to}"
+
+
+class GraphState:
+    """Nodes by id and by key, and their edges. `on_change` hears of every node that changed or went."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Vertex] = {}
+        self.arcs: dict[str, Arc] = {}
+        self.by_key: dict[tuple[str, str], str] = {}
+        self.sessions: dict[str, int] = {}
+        self.decayed_at: int | None = None
+        # The session this graph belonged to has ended.
+        self.closed = False
+        self.steps: list[Step] = []
+        self.on_change: Callable[[Vertex, bool], None] | None = None
+        self._weakest: list[tuple[float, int, str]] = []
+
+    # Steps. Each tolerates that what it is about is gone: an erasure takes nodes out of the middle of a history.
+
+    def take(self, step: Step) -> None:
+        """Take one recorded step."""
+        _STEPS[step[0]](self, *step[1:])
+
+    def add(
+        self,
+        id: str,
+        type: str,
+        text: str | None,
+        key: str | None,
+        at: int,
+        about: Mapping[str, Any],
+        *,
+        vector: Any = None,
+    ) -> None:
+        """Add a node; its `vector`, if it is known, is not recorded: it can be made from the text."""
+        vertex = self.nodes[id] = Vertex(id, NodeType(type), text, key, at, about)
+        vertex.vector = vector
+        if key is not None:
+            self.by_key[vertex.type, key] = id
+        self._changed(vertex, ["add", id, str(type), text, key, at, dict(about)])
+
+    def weigh(self, id: str, repeat: float, feedback: float, at: int | None) -> None:
+        """Add to a node's weights; `at` is when it was touched, None if it was not."""
+        vertex = self.nodes.get(id)
+        if vertex is None:
+            return
+        vertex.repeat = _bounded(vertex.repeat + repeat)
+        vertex.feedback = _bounded(vertex.feedback + feedback)
+        if at is not None and at > vertex.last:
+            vertex.last = at
+        self._changed(vertex, ["weigh", id, repeat, feedback, at])
+
+    def tell(self, id: str, about: Mapping[str, Any], text: str | None = None) -> None:
+        """Say more about a node."""
+        vertex = self.nodes.get(id)
+        if vertex is None:
+            return
+        vertex.about |= about
+        vertex.text = vertex.text if text is None else text
+        self._changed(vertex, ["tell", id, dict(about), text])
+
+    def alias(self, id: str, key: str) -> None:
+        """Let another wording lead to a node from now on."""
+        vertex = self.nodes.get(id)
+        if vertex is not None and (vertex.type, key) not in self.by_key:
+            vertex.aliases.append(key)
+            self.by_key[vertex.type, key] = id
+            self.steps.append(["alias", id, key])
+
+    def pin(self, id: str, pinned: bool) -> None:
+        vertex = self.nodes.get(id)
+        if vertex is not None:
+            vertex.pinned = pinned
+            self._changed(vertex, ["pin", id, pinned])
+
+    def join(self, from_: str, type: str, to: str, weight: float, at: int) -> None:
+        """Add an edge, or weight to the one that is there (A6)."""
+        if from_ not in self.nodes or to not in self.nodes:
+            return
+        arc = self.arcs.get(edge_id(from_, type, to))
+        if arc is None:
+            arc = Arc(from_, EdgeType(type), to, at)
+            self.arcs[arc.id] = self.nodes[from_].edges[arc.id] = self.nodes[to].edges[arc.id] = arc
+        arc.weight = _bounded(arc.weight + weight)
+        arc.last = max(arc.last, at)
+        heappush(self._weakest, (arc.weight, arc.last, arc.id))
+        self._changed(self.nodes[from_], ["join", from_, str(type), to, weight, at])
+        self._changed(self.nodes[to])
+
+    def cut(self, arc_id: str) -> None:
+        """Take an edge away, and with it a feedback or an answer that nothing else leads to."""
+        if arc_id in self.arcs:
+            self.steps.append(["cut", arc_id])
+            self._cut(arc_id)
+
+    def drop(self, id: str) -> None:
+        """Take a node away with its edges."""
+        if id in self.nodes:
+            self.steps.append(["drop", id])
+            self._drop(self.nodes[id])
+
+    def _cut(self, arc_id: str) -> None:
+        arc = self.arcs.pop(arc_id)
+        for end in (arc.from_, arc.to):
+            vertex = self.nodes[end]
+            vertex.edges.pop(arc_id, None)
+            self._changed(vertex)
+        dependent = self.nodes[arc.to]
+        if dependent.type in _DEPENDENT and not dependent.edges and not dependent.pinned:
+            self._drop(dependent)
+
+    def _drop(self, vertex: Vertex) -> None:
+        for arc_id in list(vertex.edges):
+            self._cut(arc_id)
+        if self.nodes.pop(vertex.id, None) is None:
+            return  # It went with the last of its edges.
+        for key in (vertex.key, *vertex.aliases):
+            if key is not None and self.by_key.get((vertex.type, key)) == vertex.id:
+                del self.by_key[vertex.type, key]
+        if self.on_change is not None:
+            self.on_change(vertex, False)
+
+    def wear(self, half_life_min: float, at: int) -> None:
+        """Really lower every weight, each for the time it was left alone since this was last done (A24)."""
+        since, self.decayed_at = self.decayed_at or 0, at
+        self.steps.append(["wear", half_life_min, at])
+        for vertex in self.nodes.values():
+            factor = recency((at - max(since, vertex.last)) / MICROS_PER_MIN, half_life_min)
+            vertex.repeat *= factor
+            vertex.feedback *= factor
+            self._changed(vertex)
+        for arc in self.arcs.values():
+            arc.weight *= recency((at - max(since, arc.last)) / MICROS_PER_MIN, half_life_min)
+        self._order_arcs()
+
+    def begin(self, session: str, at: int) -> None:
+        self.sessions[session] = at
+        self.steps.append(["begin", session, at])
+
+    def end(self, session: str) -> None:
+        self.sessions.pop(session, None)
+        self.steps.append(["end", session])
+
+    def close(self, closed: bool) -> None:
+        """End the session of this graph, or let it begin again."""
+        self.closed = closed
+        self.steps.append(["close", closed])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for vertex in list(self.nodes.values()):
+            if self.on_change is not None:
+                self.on_change(vertex, False)
+        self.nodes, self.arcs, self.by_key = {}, {}, {}
+        self.sessions, self._weakest, self.decayed_at = {}, [], None
+        self.steps.append(["clear"])
+
+    def _changed(self, vertex: Vertex, *steps: Step) -> None:
+        self.steps += steps
+        if self.on_change is not None:
+            self.on_change(vertex, True)
+
+    # What is asked of it
+
+    def of_type(self, type: NodeType) -> Iterator[Vertex]:
+        return (vertex for vertex in self.nodes.values() if vertex.type is type)
+
+    def neighbours(self, id: str, type: EdgeType) -> Iterator[tuple[str, float]]:
+        """Where edges of one type lead, either way, and what they weigh."""
+        return ((arc.other(id), arc.weight) for arc in self.nodes[id].edges.values() if arc.type is type)
+
+    def weakest_arc(self, may_go: Callable[[Arc], bool]) -> Arc | None:
+        """The edge of the lowest weight among those that may go, of equals the one longest untouched (A23)."""
+        if len(self._weakest) > 2 * len(self.arcs) + 64:
+            self._order_arcs()
+        held: list[tuple[float, int, str]] = []
+        found: Arc | None = None
+        while self._weakest and found is None:
+            weight, last, arc_id = self._weakest[0]
+            arc = self.arcs.get(arc_id)
+            if arc is None or (arc.weight, arc.last) != (weight, last):
+                heappop(self._weakest)  # It went, or grew since.
+            elif may_go(arc):
+                found = arc
+            else:
+                held.append(heappop(self._weakest))
+        for entry in held:
+            heappush(self._weakest, entry)
+        return found
+
+    def leaves_alone(self, arc: Arc) -> bool:
+        """Whether what the edge leads to would go with it."""
+        vertex = self.nodes[arc.to]
+        return vertex.type in _DEPENDENT and vertex.degree == 1 and not vertex.pinned
+
+    def _order_arcs(self) -> None:
+        self._weakest = [(arc.weight, arc.last, arc.id) for arc in self.arcs.values()]
+        heapify(self._weakest)
+
+    def retold(self) -> list[Step]:
+        """The steps that make this graph from nothing."""
+        # Of nothing nothing is worn: it only says when that was.
+        steps: list[Step] = [] if self.decayed_at is None else [["wear", 1.0, self.decayed_at]]
+        for vertex in self.nodes.values():
+            steps.append(["add", vertex.id, str(vertex.type), vertex.text, vertex.key, vertex.created, vertex.about])
+            steps.append(["weigh", vertex.id, vertex.repeat, vertex.feedback, vertex.last])
+            steps += [["alias", vertex.id, key] for key in vertex.aliases]
+            steps += [["pin", vertex.id, True]] if vertex.pinned else []
+        for arc in self.arcs.values():
+            steps.append(["join", arc.from_, str(arc.type), arc.to, arc.weight, arc.created])
+            steps += [["join", arc.from_, str(arc.type), arc.to, 0.0, arc.last]] if arc.last != arc.created else []
+        steps += [["begin", session, at] for session, at in self.sessions.items()]
+        steps += [["close", True]] if self.closed else []
+        return steps
+
+
+_STEPS: dict[str, Callable[..., None]] = {
+    "add": GraphState.add,
+    "weigh": GraphState.weigh,
+    "tell": GraphState.tell,
+    "alias": GraphState.alias,
+    "pin": GraphState.pin,
+    "join": GraphState.join,
+    "cut": GraphState.cut,
+    "drop": GraphState.drop,
+    "wear": GraphState.wear,
+    "begin": GraphState.begin,
+    "end": GraphState.end,
+    "clear": GraphState.clear,
+    "close": GraphState.close,
+}

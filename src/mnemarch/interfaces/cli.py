@@ -1,0 +1,175 @@
+"""`mnemarch`: finds the command, runs it, prints its answer once; what goes wrong becomes words and an exit code."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+from mnemarch.errors import (
+    AnalystFailed,
+    Conflict,
+    InvalidInput,
+    MnemarchError,
+    NotAllowed,
+    NotFound,
+    StoreError,
+)
+from mnemarch.interfaces import grammar
+from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE, Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mnemarch.interfaces.command import Answer
+
+_NEWLY_MADE_MAX = 50_000
+EXIT_CODE_OF: dict[type[BaseException], int] = {
+    NotAllowed: REFUSED,
+    Conflict: REFUSED,
+    InvalidInput: WRONG_USE,
+    NotFound: WRONG_USE,
+    AnalystFailed: WRONG_USE,
+    StoreError: STORE_TROUBLE,
+    OSError: STORE_TROUBLE,
+    KeyboardInterrupt: INTERRUPTED,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if argv is None else argv)
+    _let_any_text_out()
+    printer = _Printer(as_json="--json" in (given[: given.index("--")] if "--" in given else given))
+    if argv is None:
+        # A process of one command: what is garbage goes with it, unless it runs for long.
+        gc.set_threshold(_NEWLY_MADE_MAX)
+    try:
+        return _run(given, printer)
+    except SystemExit as stopped:
+        # argparse printed a help text.
+        return _flushed(int(stopped.code or DONE))
+    except BrokenPipeError:
+        return _reader_left(DONE)
+    except (MnemarchError, OSError, KeyboardInterrupt) as error:
+        return printer.failed(error)
+    except Exception:  # noqa: BLE001 - a bug must not look like a refusal, which is what Python's own exit code 1 means
+        import traceback
+
+        traceback.print_exc()
+        return BUG
+
+
+def _run(given: list[str], printer: _Printer) -> int:
+    name, rest = grammar.split(given)
+    if name is None:
+        return _without_command(rest)
+    command = grammar.command_named(name)
+    call = Call(grammar.parser_for(name, command).parse_args(rest), begins_memory=command.begins_memory)
+    try:
+        answer = command.run(call)
+        printer.answered(answer)
+    finally:
+        call.close()
+    return answer.exit_code
+
+
+def _without_command(given: list[str]) -> int:
+    if "--version" in given:
+        from mnemarch import __version__
+
+        print(f"mnemarch {__version__}")
+        return DONE
+    if "-h" in given or "--help" in given:
+        print(grammar.overview())
+        return _flushed(DONE)
+    if given:
+        raise InvalidInput(f"There is no command in: {' '.join(given)}.", hint="See: mnemarch --help")
+    print(grammar.overview(), file=sys.stderr)
+    return WRONG_USE
+
+
+class _Printer:
+    """Writes one answer or one error. Once an answer stands on stdout, nothing else goes there."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._answered = False
+
+    def answered(self, answer: Answer) -> None:
+        text = json_text(answer.data) if self._as_json else answer.text()
+        aside = answer.aside() if answer.aside is not None and not self._as_json else ""
+        self._answered = True
+        if text:
+            _written(text, answer.exit_code)
+        if aside:
+            print(aside, file=sys.stderr)
+
+    def failed(self, error: BaseException) -> int:
+        exit_code = next(code for kind, code in EXIT_CODE_OF.items() if isinstance(error, kind))
+        message, hint = _words(error)
+        if self._as_json and not self._answered:
+            facts = {"type": type(error).__name__, "message": message, "hint": hint}
+            return _written(json_text({"error": facts | _carried(error)}), exit_code)
+        print(f"mnemarch: {message}", file=sys.stderr)
+        if hint:
+            print(f"hint: {hint}", file=sys.stderr)
+        return exit_code
+
+
+def _words(error: BaseException) -> tuple[str, str]:
+    if isinstance(error, MnemarchError):
+        from mnemarch.interfaces.hints import for_command_line
+
+        return error.message, for_command_line(error.hint)
+    if isinstance(error, OSError):
+        named = f"{error.filename}: " if error.filename else ""
+        return f"{named}{error.strerror or error}.", "Check the path and its rights."
+    return "Interrupted.", "What was acknowledged is stored, nothing is half-written; the command can be run again."
+
+
+def _carried(error: BaseException) -> dict[str, Any]:
+    """What some errors know beyond their words: a conflict both versions, a refusal its rule."""
+    names = ("rule", "expected_version", "actual_version", "current", "proposed")
+    return {name: getattr(error, name) for name in names if hasattr(error, name)}
+
+
+def json_text(data: Any) -> str:
+    import json
+
+    from mnemarch.interfaces.json_form import to_json
+
+    # A terminal that can't show every character must not lose one in data.
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    return json.dumps(to_json(data), ensure_ascii=ascii_only, indent=2)
+
+
+def _let_any_text_out() -> None:
+    """What the terminal can't show becomes a question mark, not a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _written(text: str, exit_code: int) -> int:
+    """Print it at once; whoever stopped reading is no error."""
+    try:
+        print(text)
+    except BrokenPipeError:
+        return _reader_left(exit_code)
+    return _flushed(exit_code)
+
+
+def _flushed(exit_code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_left(exit_code)
+    return exit_code
+
+
+def _reader_left(exit_code: int) -> int:
+    """Whoever read us has enough (`| head -1`): the rest goes nowhere, so that closing stdout is quiet too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exit_code

@@ -1,0 +1,245 @@
+"""The attempt ledger of a task: read from the log, so it is shared by all agents and outlives every process (R9)."""
+
+from __future__ import annotations
+
+from mnemarch.errors import Conflict
+from mnemarch.lazy import Lazy
+from mnemarch.ledger.act import receipt_for
+from mnemarch.model.actor import ActorKind
+from mnemarch.model.digest import blake2b
+from mnemarch.model.event import EventType
+from mnemarch.model.json_text import to_json
+from mnemarch.model.value import value
+from mnemarch.model.verdict import ApproachValidation, LoopVerdict, Verdict
+from mnemarch.policy.admission import checked_key
+from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted
+from mnemarch.policy.permissions import Deed
+from mnemarch.text.secrets import redacted_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.ledger.act import Act
+    from mnemarch.model.event import Event
+    from mnemarch.model.scope import Scope
+    from mnemarch.policy.loops import Judgement
+    from mnemarch.ports import Reader, Store
+    from mnemarch.text import approach as approaches
+    from mnemarch.text import fingerprint as fingerprints
+    from mnemarch.text.fingerprint import Fingerprint
+else:
+    # Each takes a while to load, and most verifications need neither.
+    approaches = Lazy("mnemarch.text.approach")
+    fingerprints = Lazy("mnemarch.text.fingerprint")
+
+_ERROR_CHARS_MAX = 16_384
+# A task that failed so often is beyond help by what came before.
+_REMEMBERED_MAX = 1_000
+_ERASED = "[ERASED]"
+
+
+@value
+class Ledger:
+    """What a task has behind it since it last succeeded, and whether somebody called it stuck."""
+
+    attempts: tuple[Attempt, ...]
+    stuck: str | None
+
+
+def subject_of(scope: Scope, task: str | None) -> str:
+    """The name of a task's ledger: one for the task in its project, whichever worktree its agents sit in."""
+    if task is None:
+        return f"loops:{scope.key}"
+    return f"loops:{blake2b(to_json([scope.org, scope.project, task]).encode(), digest_size=16).hexdigest()}"
+
+
+def ledger(reader: Reader, subject: str) -> Ledger:
+    attempts: list[Attempt] = []
+    stuck: str | None = None
+    for event in reader.events_of_subject(subject, last=_REMEMBERED_MAX):
+        payload = event.payload or {}  # Erased: that it happened still counts, its words do not.
+        if event.type is EventType.ATTEMPT_FAILED and payload:
+            attempts.append(_attempt(event))
+            stuck = payload.get("stuck", stuck)
+        elif event.type is EventType.TASK_STUCK:
+            stuck = payload.get("reason", _ERASED)
+        elif event.type is EventType.ATTEMPTS_CLEARED:
+            attempts.clear()
+            stuck = None if payload.get("unstuck", event.actor.kind is not ActorKind.AGENT) else stuck
+    return Ledger(attempts=tuple(attempts), stuck=stuck)
+
+
+def _attempt(event: Event) -> Attempt:
+    payload = event.payload or {}
+    known = payload["fingerprint"]
+    if known["version"] != fingerprints.FINGERPRINT_VERSION:
+        made = fingerprints.fingerprint(payload["error"])
+        known = {"hash": made.hash, "core": made.core}
+    return Attempt(
+        event_id=event.id,
+        at=event.recorded_at,
+        actor=str(event.actor),
+        fault=known["hash"],
+        summary=known["core"],
+        approach=payload["approach"],
+        first=payload["first"] or (event.id if payload["approach"] else None),
+    )
+
+
+class Likeness:
+    """Which attempts were of one approach, however it was worded then. Each wording is compared once."""
+
+    def __init__(self, approach: str) -> None:
+        self._wanted = approaches.approach(approach)
+        self._is_same: dict[str, bool] = {}
+
+    def first(self, attempts: tuple[Attempt, ...]) -> str | None:
+        """The first attempt of this approach; None if it is new."""
+        return next((attempt.first for attempt in attempts if attempt.approach and self._is(attempt.approach)), None)
+
+    def _is(self, other: str) -> bool:
+        if other not in self._is_same:
+            self._is_same[other] = approaches.same_approach(approaches.approach(other), self._wanted)
+        return self._is_same[other]
+
+
+@value
+class Failure:
+    """What failed, read before the act begins: a long output takes a while, and other writers would wait."""
+
+    error: str
+    fault: Fingerprint
+    approach: str | None
+    likeness: Likeness | None
+
+
+def failure(store: Store, subject: str, error: str, approach: str | None) -> Failure:
+    likeness = None if approach is None else Likeness(approach)
+    if likeness is not None:
+        # So are the earlier approaches: only those that come in meanwhile are left for the act to compare.
+        likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
+    return Failure(error=_cut(error), fault=fingerprints.fingerprint(error), approach=approach, likeness=likeness)
+
+
+def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
+    """Record a failure and judge it, in one act: of twenty agents that fail at once each is counted."""
+    if key is not None:
+        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
+        if earlier is not None:
+            return _again(earlier, subject, given)
+    before = ledger(act.transaction, subject)
+    fault = given.fault
+    new = Attempt(
+        event_id="",
+        at=act.now,
+        actor=str(act.presence.actor),
+        fault=fault.hash,
+        summary=fault.core,
+        approach=given.approach,
+        first=None if given.likeness is None else given.likeness.first(before.attempts),
+    )
+    judgement = judged(before.attempts, new, before.stuck, act.config.loops.threshold)
+    payload: dict[str, object] = {
+        "error": given.error,
+        "fingerprint": {
+            "hash": fault.hash,
+            "kind": fault.kind,
+            "core": fault.core,
+            "version": fingerprints.FINGERPRINT_VERSION,
+        },
+        "approach": given.approach,
+        "first": new.first,
+        "verdict": _to_json(judgement),
+    }
+    if before.stuck is not None:
+        # However many fail after it: what is read back begins with one that says so.
+        payload["stuck"] = before.stuck
+    event, redacted = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
+    return _verdict(event, duplicate=False, redacted=redacted)
+
+
+def _cut(error: str) -> str:
+    """Beginning and end of a long output: what failed stands in one of them."""
+    if len(error) <= _ERROR_CHARS_MAX:
+        return error
+    half = _ERROR_CHARS_MAX // 2
+    return f"{error[:half]}\n… ({len(error)} characters in all) …\n{error[-half:]}"
+
+
+def _to_json(judgement: Judgement) -> dict[str, object]:
+    return {
+        "type": str(judgement.type),
+        "reason": judgement.reason,
+        "details": judgement.details,
+        "instruction": judgement.instruction,
+    }
+
+
+def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -> LoopVerdict:
+    record = (event.payload or {})["verdict"]
+    return LoopVerdict(
+        type=Verdict(record["type"]),
+        reason=record["reason"],
+        details=record["details"],
+        instruction=record["instruction"],
+        receipt=receipt_for(event, duplicate=duplicate, redacted=redacted),
+    )
+
+
+def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
+    """The first verdict, if this is the same failure told again; another one must not go uncounted."""
+    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not _tells(earlier, given):
+        raise Conflict(
+            f"Key {earlier.key!r} already stands for event {earlier.id}, which is another failure, none of this task, "
+            "or was erased.",
+            hint="Use a new key for a new failure; nothing was stored.",
+        )
+    return _verdict(earlier, duplicate=True)
+
+
+def _tells(earlier: Event, given: Failure) -> bool:
+    """Whether the event says what was given, as the log keeps it: without secrets."""
+    payload = earlier.payload or {}
+    said = redacted_tree({"error": given.error, "approach": given.approach}, set())
+    return all(name in payload and payload[name] == item for name, item in said.items())
+
+
+def validated(known: Ledger, approach: str) -> ApproachValidation:
+    """Whether an approach has not failed yet in this task (G21)."""
+    history = tuple(failed_approaches(known.attempts))
+    if known.stuck is not None:
+        return ApproachValidation(
+            valid=False,
+            reason=f"The task is stuck: {quoted(known.stuck)}.",
+            suggestion="Ask a person; only a person or an orchestrator can clear it.",
+            failed_history=history,
+        )
+    first = Likeness(approach).first(known.attempts)
+    if first is None:
+        return ApproachValidation(valid=True, reason="", suggestion="", failed_history=history)
+    tries = [attempt for attempt in known.attempts if attempt.first == first]
+    return ApproachValidation(
+        valid=False,
+        reason=f"This approach already failed: {quoted(tries[-1].summary)}",
+        suggestion="Try an alternative, or ask for human intervention.",
+        failed_history=tuple(failed_approaches(tries)),
+    )
+
+
+def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
+    event, _ = act.record(EventType.TASK_STUCK, {"task": task, "reason": reason}, subject=subject)
+    return event
+
+
+def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
+    """Start anew: a person looked at it."""
+    act.require_at(Deed.UNBLOCK, act.presence.scope.level, f"clear task {task!r}")
+    payload = {"task": task, "reason": reason, "unstuck": True}
+    event, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
+    return event
+
+
+def succeeded(act: Act, subject: str, task: str | None) -> None:
+    """A verified success: what failed before it no longer counts. A stuck task stays so until a person clears it."""
+    if ledger(act.transaction, subject).attempts:
+        payload = {"task": task, "reason": "verified", "unstuck": False}
+        act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)

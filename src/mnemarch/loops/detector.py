@@ -1,0 +1,118 @@
+"""The seed's circular-fix detector (G19-G21, S3-S6), over the shared attempt ledger instead of a map in one process."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput
+from mnemarch.lazy import Lazy
+from mnemarch.ledger.act import receipt_for
+from mnemarch.loops import attempts
+from mnemarch.policy.admission import checked_name, checked_text
+from mnemarch.policy.loops import failed_approaches
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mnemarch.ledger.act import Act, Ledger
+    from mnemarch.model.event import Receipt
+    from mnemarch.model.presence import Presence
+    from mnemarch.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
+    from mnemarch.text import fingerprint as fingerprints
+else:
+    fingerprints = Lazy("mnemarch.text.fingerprint")
+
+_ERROR_BYTES_MAX = 1_048_576
+_REASON_BYTES_MAX = 4_096
+
+
+class CircularFixDetector:
+    """Tells whether a task goes round in circles. Nothing is kept here: every answer is read from the log."""
+
+    def __init__(self, ledger: Ledger, presence: Presence) -> None:
+        self._ledger = ledger
+        self._presence = presence
+
+    def check(
+        self, error: str, *, approach: str | None = None, task_id: str | None = None, key: str | None = None
+    ) -> LoopVerdict:
+        """Count a failure and say whether to go on (S5)."""
+        count = self.counting(error, approach, task_id, key)
+        return self._ledger.act(self._presence, count)
+
+    def counting(
+        self, error: str, approach: str | None, task_id: str | None = None, key: str | None = None
+    ) -> Callable[[Act], LoopVerdict]:
+        """The same for an act that is still to begin: what fits into no transaction is done here."""
+        subject, _ = self._named(task_id)
+        given = attempts.failure(
+            self._ledger.store,
+            subject,
+            checked_text(error, "The error", _ERROR_BYTES_MAX),
+            None if approach is None else self._approach(approach),
+        )
+        return lambda act: attempts.fail(act, subject, given, key)
+
+    def settle(self, act: Act) -> None:
+        """The task succeeded, in the act that is under way: its failures no longer count."""
+        attempts.succeeded(act, *self._named(None))
+
+    def validate_approach(self, task_id: str | None, proposed: str) -> ApproachValidation:
+        """Whether an approach is worth trying, asked before acting (G21). Nothing is recorded."""
+        known = self._known(task_id)
+        return attempts.validated(known, self._approach(proposed))
+
+    def detect_repeated_approach(self, task_id: str | None, approach: str) -> bool:
+        """Whether this approach already failed in the task, in whatever words."""
+        known = self._known(task_id)
+        return attempts.Likeness(self._approach(approach)).first(known.attempts) is not None
+
+    def get_failed_approaches(self, task_id: str | None = None) -> list[FailedApproach]:
+        """What was tried in the task and failed, since it last succeeded or was cleared."""
+        return failed_approaches(self._known(task_id).attempts)
+
+    def stuck_reason(self, task_id: str | None = None) -> str | None:
+        """Why the task was called stuck, or None if it is not."""
+        return self._known(task_id).stuck
+
+    def mark_subtask_stuck(self, task_id: str | None, reason: str) -> Receipt:
+        """Call the task stuck: every further attempt is blocked until a person clears it."""
+        subject, task = self._named(task_id)
+        why = self._reason(reason)
+        return receipt_for(self._ledger.act(self._presence, lambda act: attempts.mark_stuck(act, subject, task, why)))
+
+    def clear(self, task_id: str | None, reason: str) -> Receipt:
+        """Forget the failures of a task and that it was stuck; for a person or an orchestrator."""
+        subject, task = self._named(task_id)
+        why = self._reason(reason)
+        return receipt_for(self._ledger.act(self._presence, lambda act: attempts.clear_stuck(act, subject, task, why)))
+
+    @staticmethod
+    def hash_error(error: str) -> str:
+        """The fingerprint of an error (S4): the same for the same fault, whatever its line numbers and values."""
+        return fingerprints.fingerprint(error).hash
+
+    def _known(self, task_id: str | None) -> attempts.Ledger:
+        """What the task has behind it: read in one go, and compared afterwards, since that takes a while."""
+        subject, _ = self._named(task_id)
+        return self._ledger.store.read(lambda reader: attempts.ledger(reader, subject))
+
+    def _named(self, task_id: str | None) -> tuple[str, str | None]:
+        """The ledger that is meant. From inside a task no other can be named: its failures are its own (R3)."""
+        scope = self._presence.scope
+        if task_id is None or task_id == scope.task:
+            return attempts.subject_of(scope, scope.task), scope.task
+        task = checked_name(task_id, "a task")
+        if scope.task is not None:
+            raise InvalidInput(
+                f"This seat is in task {scope.task!r} and can't see the attempts of {task!r}.",
+                hint="Take a seat in that task, or one of the project without a task.",
+            )
+        return attempts.subject_of(scope, task), task
+
+    @staticmethod
+    def _approach(text: str) -> str:
+        return checked_text(text, "The approach", _REASON_BYTES_MAX * 4)
+
+    @staticmethod
+    def _reason(text: str) -> str:
+        return checked_text(text, "The reason", _REASON_BYTES_MAX)

@@ -1,0 +1,127 @@
+"""What a unit rests on: a commit, a log entry, a person, a test, a file or a symbol (S9, R11)."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.actor import checked_id
+from mnemarch.model.closed import Names
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class CitationKind(Names):
+    COMMIT = "commit"
+    LOG = "log"
+    HUMAN = "human"
+    TEST = "test"
+    FILE = "file"
+    SYMBOL = "symbol"
+
+
+# What stands in a working tree and may no longer stand there tomorrow.
+OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
+
+
+@value
+class Citation:
+    """One piece of evidence. `ref` is what it points to; `detail` holds what else its kind knows."""
+
+    kind: CitationKind
+    ref: str
+    detail: tuple[tuple[str, str], ...] = ()
+
+    def __check__(self) -> None:
+        try:
+            object.__setattr__(self, "kind", CitationKind(self.kind))
+        except ValueError:
+            known = ", ".join(CitationKind)
+            raise InvalidInput(f"{self.kind!r} is no kind of citation.", hint=f"Use one of: {known}.") from None
+        checked_id(self.ref, f"a {self.kind} citation")
+
+    @classmethod
+    def commit(cls, hash: str, repo: str = "") -> Citation:
+        """Proved by code: a commit of the seat's repository."""
+        return cls(CitationKind.COMMIT, hash, (("repo", repo),) if repo else ())
+
+    @classmethod
+    def log(cls, id: str) -> Citation:
+        """Seen in the log: the id of an event."""
+        return cls(CitationKind.LOG, id)
+
+    @classmethod
+    def human(cls, user_id: str) -> Citation:
+        """Confirmed by a person; only that person can make it."""
+        return cls(CitationKind.HUMAN, user_id)
+
+    @classmethod
+    def test(cls, name: str, outcome: str = "pass") -> Citation:
+        """Shown by a test; counts once a verification recorded that test as passed."""
+        if outcome != "pass":
+            raise InvalidInput(f"A test citation needs outcome 'pass', not {outcome!r}.", hint="Cite a passing test.")
+        return cls(CitationKind.TEST, name)
+
+    @classmethod
+    def file(cls, path: str, lines: tuple[int, int] | None = None) -> Citation:
+        """Rests on a file of the working tree, or on some lines of it (first, last)."""
+        if lines is None:
+            return cls(CitationKind.FILE, path)
+        given: Any = lines
+        is_pair = isinstance(given, tuple | list) and len(given) == 2 and all(type(end) is int for end in given)
+        if not is_pair or not 1 <= lines[0] <= lines[1]:
+            raise InvalidInput(f"Lines {lines!r} are no range.", hint="Give (first, last), counted from 1.")
+        return cls(CitationKind.FILE, path, (("lines", f"{lines[0]}-{lines[1]}"),))
+
+    @classmethod
+    def symbol(cls, path: str, name: str) -> Citation:
+        """Rests on a function, class or other name in a file of the working tree."""
+        return cls(CitationKind.SYMBOL, path, (("name", checked_id(name, "a symbol's name")),))
+
+    @classmethod
+    def parse(cls, text: str) -> Citation:
+        """Read `kind:rest` as the command line writes it, for example `test:tests/test_a.py::test_b`."""
+        kind, _, rest = text.partition(":")
+        if kind == CitationKind.SYMBOL:
+            path, _, name = rest.partition("::")
+            return cls.symbol(path, name)
+        if kind == CitationKind.FILE:
+            path, _, span = rest.rpartition("#L")
+            if (
+                path
+                and (ends := span.replace("L", "").split("-"))
+                and all(end.isascii() and end.isdigit() for end in ends)
+            ):
+                return cls.file(path, (int(ends[0]), int(ends[-1])))
+            return cls.file(rest)
+        makers: dict[str, Callable[[str], Citation]] = {
+            "commit": cls.commit,
+            "log": cls.log,
+            "human": cls.human,
+            "test": cls.test,
+        }
+        if kind not in makers or not rest:
+            raise InvalidInput(
+                f"{text!r} is no citation.",
+                hint="Write commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME.",
+            )
+        return makers[kind](rest)
+
+    def get(self, name: str) -> str | None:
+        return dict(self.detail).get(name)
+
+    def to_json(self) -> dict[str, Any]:
+        # The detail stays apart: it must never pass for the kind or the reference.
+        return {"kind": str(self.kind), "ref": self.ref, "detail": dict(self.detail)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Citation:
+        return cls(CitationKind(record["kind"]), record["ref"], tuple(sorted(record["detail"].items())))
+
+    def __str__(self) -> str:
+        if self.kind is CitationKind.SYMBOL:
+            return f"symbol:{self.ref}::{self.get('name')}"
+        lines = self.get("lines")
+        return f"{self.kind}:{self.ref}" + (f"#L{lines.replace('-', '-L')}" if lines else "")

@@ -1,0 +1,283 @@
+"""Decisions and what belongs to them (D1-D19): strength, reason, relations, anchors, proposals."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.closed import Names
+from mnemarch.model.scope import Level, Scope
+from mnemarch.model.unit import Kind, Unit
+from mnemarch.model.value import value
+from mnemarch.model.verdict import Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+SUMMARY_CHARS_MAX = 1_000
+
+
+class Strength(Names):
+    """How firm a decision stands (D8). Members are their texts, and compare by how firm they are."""
+
+    NORMAL = "normal"
+    LOCK = "lock"
+    AXIS = "axis"
+
+    @classmethod
+    def parse(cls, name: str) -> Strength:
+        given: Any = name
+        try:
+            return cls(given.lower())
+        except (AttributeError, ValueError):
+            raise InvalidInput(f"{name!r} is no strength.", hint="Use one of: axis, lock, normal.") from None
+
+    @property
+    def rank(self) -> int:
+        """The number that stores keep and order by: the firmer, the higher."""
+        return _RANKS[self]
+
+    def __lt__(self, other: str) -> bool:
+        return self.rank < _rank(other)
+
+    def __le__(self, other: str) -> bool:
+        return self.rank <= _rank(other)
+
+    def __gt__(self, other: str) -> bool:
+        return self.rank > _rank(other)
+
+    def __ge__(self, other: str) -> bool:
+        return self.rank >= _rank(other)
+
+
+# Databases hold these numbers.
+_RANKS: dict[str, int] = {Strength.NORMAL: 1, Strength.LOCK: 2, Strength.AXIS: 3}
+
+
+def _rank(other: str) -> int:
+    # Not NotImplemented: then texts would be compared, since members are texts.
+    if other not in _RANKS:
+        raise TypeError(f"{other!r} is no strength to compare with.")
+    return _RANKS[other]
+
+
+class ReasonType(Names):
+    CONSISTENCY = "consistency"
+    RISK = "risk"
+    SECURITY = "security"
+    PERFORMANCE = "performance"
+    UX = "ux"
+    MAINTAINABILITY = "maintainability"
+    OTHER = "other"
+
+
+class RelationType(Names):
+    """`A DEPENDS_ON B`, and so on (D10). Which way a change travels is in `policy.impact`."""
+
+    DEPENDS_ON = "DEPENDS_ON"
+    CONSTRAINS = "CONSTRAINS"
+    VALIDATES = "VALIDATES"
+    SUPERSEDES = "SUPERSEDES"
+    REFINES = "REFINES"
+
+    @classmethod
+    def parse(cls, name: str) -> RelationType:
+        given: Any = name
+        try:
+            return cls(given.upper().replace("-", "_"))
+        except (AttributeError, ValueError):
+            raise InvalidInput(f"{name!r} is no relation.", hint=f"Use one of: {', '.join(cls)}.") from None
+
+
+class AnchorKind(Names):
+    RUNBOOK = "runbook"
+    ENTRYPOINT = "entrypoint"
+    WIRING = "wiring"
+    CONFIG = "config"
+    INVARIANT = "invariant"
+    GOTCHA = "gotcha"
+
+
+@value
+class Reason:
+    """Why something was decided (R12)."""
+
+    type: ReasonType | str
+    summary: str
+    tradeoff: str | None = None
+
+    def __check__(self) -> None:
+        try:
+            object.__setattr__(self, "type", ReasonType(self.type))
+        except ValueError:
+            known = ", ".join(ReasonType)
+            raise InvalidInput(f"{self.type!r} is no type of reason.", hint=f"Use one of: {known}.") from None
+        given: Any = self.summary
+        if not isinstance(given, str) or not given.strip() or len(given) > SUMMARY_CHARS_MAX:
+            raise InvalidInput(
+                f"A reason's summary has 1 to {SUMMARY_CHARS_MAX} characters.", hint="Say in a sentence or two why."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": str(self.type), "summary": self.summary, "tradeoff": self.tradeoff}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Reason:
+        return cls(record["type"], record["summary"], record["tradeoff"])
+
+
+@value
+class Decision:
+    """One version of a decision. `root_id` is the id of its first version, and names all of them.
+
+    `version` is its place among the decision's versions. That of its `unit` counts what happened to this one (uses,
+    citations), and is what a lifecycle verb's `expected_version` means.
+    """
+
+    unit: Unit
+
+    @property
+    def id(self) -> str:
+        return self.unit.id
+
+    @property
+    def text(self) -> str:
+        return self.unit.content
+
+    @property
+    def root_id(self) -> str:
+        return str(self.unit.attributes["root"])
+
+    @property
+    def version(self) -> int:
+        return int(self.unit.attributes["version"])
+
+    @property
+    def strength(self) -> Strength:
+        return Strength.parse(self.unit.attributes["strength"])
+
+    @property
+    def domain(self) -> str:
+        return self.unit.domain
+
+    @property
+    def is_active(self) -> bool:
+        return self.unit.live
+
+    @property
+    def reason(self) -> Reason:
+        return Reason.from_json(self.unit.attributes["reason"])
+
+    @property
+    def override(self) -> str | None:
+        """Why a person committed it although the guardian blocked it."""
+        given = self.unit.attributes["reason"].get("override")
+        return None if given is None else str(given)
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        return tuple(self.unit.attributes["evidence"])
+
+
+@value
+class Standing:
+    """Where a version of a decision stands: the root that all its versions share, its number, its strength."""
+
+    root: str
+    number: int
+    strength: int
+
+
+def standing_of(unit: Unit) -> Standing | None:
+    """Where a unit stands among the decisions that were committed, if it does."""
+    told = unit.attributes
+    if unit.kind is not Kind.DECISION or "root" not in told:
+        return None  # None, only claimed to be one, or erased.
+    return Standing(root=told["root"], number=told["version"], strength=Strength.parse(told["strength"]).rank)
+
+
+def target_of(anchor: Unit) -> str:
+    """The id of what an anchor leads to."""
+    return str(anchor.attributes.get("target"))
+
+
+def is_original(unit: Unit) -> bool:
+    """Whether an anchor may lead to it: evidence or a decision; what was only claimed to be one is none (D2, D19)."""
+    return unit.kind is Kind.EVIDENCE or standing_of(unit) is not None
+
+
+@value
+class Relation:
+    """`source type target`, by the roots of two decisions; `id` is the event that made it."""
+
+    source: str
+    type: RelationType
+    target: str
+    id: str
+
+
+@value
+class ImpactNode:
+    """A decision that a change reaches, by its root: along which path from what was changed, and by which relation.
+
+    The relation is the last step of the path, and reads `source relation target`.
+    """
+
+    id: str
+    path: tuple[str, ...]
+    relation: RelationType
+    source: str
+    target: str
+
+
+@value
+class Impact:
+    """The blast radius of a change. `cut` says which limit ended the search, if one did."""
+
+    nodes: tuple[ImpactNode, ...]
+    cut: str | None = None
+
+
+@value
+class GuardianVerdict:
+    """What the guardian says of a proposal (D11): deterministic, and it changes nothing."""
+
+    type: Verdict
+    reasons: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
+@value
+class Loaded:
+    """One unit in the loading order (D15), and the tier it stands in."""
+
+    tier: int
+    unit: Unit
+
+
+@value
+class DecisionProposal:
+    """A decision that somebody might commit (D2). It lives in memory only, bound to the version it was made against.
+
+    `conflicts` are the axis and lock decisions it revises, is constrained by, or says the opposite of; `guardian` is
+    what the first two make of it.
+    It rests on `evidence`, by id, and on `snapshots`, which become evidence when it is committed. `scope` is where it
+    would hold. The decision that it becomes has its `id`. With a `key`, another proposal with the same key becomes the
+    same one.
+    """
+
+    id: str
+    text: str
+    strength: Strength
+    domain: str
+    level: Level
+    scope: Scope
+    reason: Reason
+    evidence: tuple[str, ...]
+    snapshots: tuple[str, ...]
+    revises: str | None
+    base: Decision | None
+    blast_radius: Impact
+    conflicts: tuple[Decision, ...]
+    guardian: GuardianVerdict
+    key: str | None = None

@@ -1,0 +1,136 @@
+"""One entry of the append-only log (G2, R1)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mnemarch.model.actor import Actor
+from mnemarch.model.closed import Names
+from mnemarch.model.json_text import from_json
+from mnemarch.model.scope import Scope
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class EventType(Names):
+    """The closed vocabulary of the log. What each does to the projections is in `ledger.projection`."""
+
+    LOGGED = "logged"
+    CLAIM_REFUSED = "claim.refused"
+    ACT_REFUSED = "act.refused"
+    UNIT_REMEMBERED = "unit.remembered"
+    UNIT_MERGED = "unit.merged"
+    UNIT_MENTIONED = "unit.mentioned"
+    UNIT_CITED = "unit.cited"
+    UNIT_MOVED = "unit.moved"
+    UNIT_VERIFIED = "unit.verified"
+    UNIT_PUBLISHED = "unit.published"
+    UNIT_HELD = "unit.held"
+    UNIT_VALIDATED = "unit.validated"
+    UNIT_USED = "unit.used"
+    UNIT_PROMOTED = "unit.promoted"
+    UNIT_APPROVED = "unit.approved"
+    UNIT_REJECTED = "unit.rejected"
+    UNIT_SUPERSEDED = "unit.superseded"
+    UNIT_SUPERSEDING = "unit.superseding"
+    UNIT_ARCHIVED = "unit.archived"
+    UNIT_REVIVED = "unit.revived"
+    UNIT_ERASED = "unit.erased"
+    UNIT_RESTATED = "unit.restated"
+    LINK_ADDED = "link.added"
+    LINK_RESOLVED = "link.resolved"
+    RELATION_ADDED = "relation.added"
+    RELATION_DROPPED = "relation.dropped"
+    RECALLED = "recalled"
+    TASK_VERIFIED = "task.verified"
+    TESTS_RESTATED = "tests.restated"
+    ATTEMPT_FAILED = "attempt.failed"
+    ATTEMPTS_CLEARED = "attempts.cleared"
+    TASK_STUCK = "task.stuck"
+    GRAPH_CHANGED = "graph.changed"
+    GRAPH_RESTATED = "graph.restated"
+
+
+# Entries that are only read, never projected.
+WITHOUT_EFFECT = frozenset(
+    {
+        EventType.LOGGED,
+        EventType.CLAIM_REFUSED,
+        EventType.ACT_REFUSED,
+        EventType.UNIT_HELD,
+        EventType.ATTEMPT_FAILED,
+        EventType.ATTEMPTS_CLEARED,
+        EventType.TASK_STUCK,
+        EventType.GRAPH_CHANGED,
+        EventType.GRAPH_RESTATED,
+    }
+)
+
+
+@value
+class Stream:
+    """One hash chain: a project of an org, or the org itself."""
+
+    org: str
+    project: str | None
+
+    # Looked up on every append, so spelled out.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.org == other.org and self.project == other.project
+
+    def __hash__(self) -> int:
+        return hash((self.org, self.project))
+
+    def __str__(self) -> str:
+        return self.org if self.project is None else f"{self.org} / {self.project}"
+
+
+@value
+class Event:
+    """What somebody did, thought, saw or decided. Never edited; its payload can be erased (R16), its hash stays."""
+
+    id: str
+    stream: Stream
+    seq: int
+    type: EventType
+    actor: Actor
+    scope: Scope
+    session: str | None
+    subject: str | None
+    key: str | None
+    occurred_at: datetime
+    recorded_at: datetime
+    body: str | None
+    salt: bytes | None
+    payload_hash: bytes
+    hash: bytes
+    position: int = 0
+
+    @property
+    def payload(self) -> dict[str, Any] | None:
+        """What was recorded, or None once it was erased."""
+        return None if self.body is None else from_json(self.body)
+
+    def placed(self, position: int, hash: bytes) -> Event:
+        """This event at its place in the log; what was made for one append is completed, not copied."""
+        object.__setattr__(self, "position", position)
+        object.__setattr__(self, "hash", hash)
+        return self
+
+    @property
+    def erased(self) -> bool:
+        return self.body is None
+
+
+@value
+class Receipt:
+    """Proof that an event is durable. `duplicate`: it was there already; `redacted`: the kinds of secret taken out."""
+
+    event_id: str
+    seq: int
+    hash: str
+    duplicate: bool = False
+    redacted: tuple[str, ...] = ()

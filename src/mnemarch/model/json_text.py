@@ -1,0 +1,89 @@
+"""The stored form of values as text: canonical JSON, the same bytes for the same value on every store.
+
+Reading and writing is done by the half of `json` that is in C: the other half compiles six regular expressions at its
+import and loads all that this takes, a sixth of a cold start. What the C half does not take is handed to the whole.
+"""
+
+from __future__ import annotations
+
+from _json import encode_basestring as quoted
+from _json import encode_basestring_ascii as quoted_in_ascii
+from _json import make_encoder, make_scanner
+from functools import lru_cache
+
+from mnemarch.errors import InvalidInput
+from mnemarch.lazy import Lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import json
+    from typing import Any
+else:
+    json = Lazy("json")
+
+_TEXT = frozenset({str})
+
+
+class _Reading:
+    """How `json` reads when nothing else is said."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+
+_scanned = make_scanner(_Reading())  # type: ignore[arg-type]
+
+
+def from_json(text: str) -> Any:
+    """As `json.loads`."""
+    try:
+        found, end = _scanned(text, 0)
+    except StopIteration:
+        return json.loads(text)
+    return found if end == len(text) else json.loads(text)
+
+
+def to_json(content: Any) -> str:
+    """As `json.dumps`."""
+    return "".join(_encoder(quoted_in_ascii, ": ", ", ", False, True)(content, 0))
+
+
+@lru_cache(maxsize=4096)
+def kept_json(*items: str | None) -> str:
+    """The compact array of names that come back with every entry, encoded once and kept."""
+    return "".join(_encoder(quoted_in_ascii, ":", ",", False, True)(items, 0))
+
+
+def canonical_json(content: Any) -> str:
+    """JSON with sorted keys and no spaces; what JSON can't hold is refused before anything is written."""
+    try:
+        # A flat dictionary of texts, as nearly every log entry is, needs no encoder.
+        if type(content) is dict and {*map(type, content), *map(type, content.values())} <= _TEXT:
+            return f"{{{','.join([f'{quoted(name)}:{quoted(text)}' for name, text in sorted(content.items())])}}}"
+        return "".join(_encoder(quoted, ":", ",", True, False)(content, 0))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"This can't be stored as JSON: {error}.",
+            hint="Use strings, finite numbers, booleans, lists and dictionaries with string keys.",
+        ) from None
+
+
+def json_needles(text: str) -> tuple[str, ...]:
+    """`text` as it stands inside JSON strings: as we write them, as others do (ASCII), and once more inside those."""
+    plain = quoted(text)[1:-1]
+    ascii_only = quoted_in_ascii(text)[1:-1]
+    nested = (quoted(form)[1:-1] for form in (plain, ascii_only))
+    return tuple(dict.fromkeys((plain, ascii_only, *nested)))
+
+
+def _encoder(quote: Any, colon: str, comma: str, sort_keys: bool, allow_nan: bool) -> Any:
+    # A new one for each text: one that failed remembers where it was, and would call that circular.
+    return make_encoder({}, _refused, quote, None, colon, comma, sort_keys, False, allow_nan)
+
+
+def _refused(item: object) -> Any:
+    raise TypeError(f"Object of type {type(item).__name__} is not JSON serializable")

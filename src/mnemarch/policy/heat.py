@@ -1,0 +1,239 @@
+"""Heat: how much a node of a session's or an agent's graph is worth, and how feedback on it spreads (A22, R15).
+
+Heat says what to look at first. It says nothing about what is true: that is trust, and the two are never mixed.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, tanh
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+_OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
+_OF_SIMILARITY, _OF_RANK = 0.7, 0.3
+_SATURATED_AT = 5.0
+_NUMBER_MAX = 1e300
+_LN2 = log(2.0)
+
+# What one piece of feedback weighs (R15).
+FEEDBACK: Mapping[str, float] = {"up": 1.0, "down": -1.0, "retry": -0.5}
+_HOPS_MAX = 2
+_PER_HOP = 0.5
+_SPREAD_MIN = 0.05
+# An edge that real decay has worn down to this is gone.
+EDGE_WEIGHT_MIN = 0.05
+
+
+def _refuse(*rules: tuple[str, bool]) -> None:
+    for rule, broken in rules:
+        if broken:
+            raise InvalidInput(
+                f"A graph's {rule}.",
+                hint="Correct the configuration; docs/reference/configuration.md has all settings.",
+            )
+
+
+def _whole(number: Any, least: int) -> bool:
+    return type(number) is int and number >= least
+
+
+def _number(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < _NUMBER_MAX
+
+
+def _share(number: Any) -> bool:
+    return _number(number) and 0 <= number <= 1
+
+
+def _truth(given: Any) -> bool:
+    return isinstance(given, bool)
+
+
+def _folder(given: Any) -> bool:
+    path = given.__fspath__() if hasattr(given, "__fspath__") else given
+    return isinstance(path, str) and bool(path.strip())
+
+
+@value
+class GraphConfig:
+    """The bounds and thresholds of one graph; the defaults are those of a session (A31)."""
+
+    max_nodes: int = 1_000
+    max_edges: int = 4_000
+    half_life_min: float = 240.0
+    tau_dup: float = 0.96
+    tau_sim: float = 0.75
+    protect_min_degree: int = 3
+    enable_inverted_index: bool = False
+    # A question is linked to its nearest so many: of a thousand alike each would else have a thousand edges.
+    similar_max: int = 8
+    # How often weights really are lowered; 0: never, time then counts at computation only (A24).
+    decay_every_min: float = 0.0
+
+    def __check__(self) -> None:
+        _refuse(
+            ("max_nodes must be at least 2", not _whole(self.max_nodes, 2)),
+            ("max_edges must be at least 1", not _whole(self.max_edges, 1)),
+            ("half_life_min must be above 0", not _number(self.half_life_min) or self.half_life_min <= 0),
+            ("tau_dup must be from 0 to 1", not _share(self.tau_dup)),
+            ("tau_sim must be from 0 to 1", not _share(self.tau_sim)),
+            ("protect_min_degree must be at least 1", not _whole(self.protect_min_degree, 1)),
+            ("enable_inverted_index must be true or false", not _truth(self.enable_inverted_index)),
+            ("similar_max must be a whole number", not _whole(self.similar_max, 0)),
+            ("decay_every_min must not be negative", not _number(self.decay_every_min) or self.decay_every_min < 0),
+        )
+
+
+@value
+class PromotionConfig:
+    """What of a session goes to the agent's graph when it ends (A26)."""
+
+    min_rank: float = 0.55
+    max_promotions: int = 20
+    min_degree: int = 2
+    carry_weights: bool = True
+
+    def __check__(self) -> None:
+        _refuse(
+            ("promotion.min_rank must be a number", not _number(self.min_rank)),
+            ("promotion.max_promotions must be a whole number", not _whole(self.max_promotions, 0)),
+            ("promotion.min_degree must be a whole number", not _whole(self.min_degree, 0)),
+            ("promotion.carry_weights must be true or false", not _truth(self.carry_weights)),
+        )
+
+
+@value
+class CheckpointConfig:
+    """Where checkpoints are written, and how much of a session is in one (A27)."""
+
+    out_dir: str | os.PathLike[str] = "./.agentos/checkpoints"
+    top_k: int = 30
+    pretty: bool = True
+
+    def __check__(self) -> None:
+        _refuse(
+            ("checkpoint.out_dir must name a folder", not _folder(self.out_dir)),
+            ("checkpoint.top_k must be at least 1", not _whole(self.top_k, 1)),
+            ("checkpoint.pretty must be true or false", not _truth(self.pretty)),
+        )
+
+
+_AGENT_GRAPH = GraphConfig(
+    max_edges=12_000, half_life_min=1_440.0, tau_sim=0.78, protect_min_degree=4, enable_inverted_index=True
+)
+
+
+@value
+class OrchestratorConfig:
+    """The settings of an agent's graph and of its sessions', with the defaults of A31."""
+
+    session_graph: GraphConfig = GraphConfig()
+    agent_graph: GraphConfig = _AGENT_GRAPH
+    promotion: PromotionConfig = PromotionConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    search_bias_session_first: float = 0.05
+
+    def __check__(self) -> None:
+        bias = self.search_bias_session_first
+        given: list[tuple[str, Any, type]] = [
+            ("session_graph", self.session_graph, GraphConfig),
+            ("agent_graph", self.agent_graph, GraphConfig),
+            ("promotion", self.promotion, PromotionConfig),
+            ("checkpoint", self.checkpoint, CheckpointConfig),
+        ]
+        _refuse(
+            ("search_bias_session_first must not be negative", not _number(bias) or bias < 0),
+            *(
+                (f"{name} must be a {kind.__name__}; or give it all as a mapping", not isinstance(item, kind))
+                for name, item, kind in given
+            ),
+        )
+
+
+def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
+    """The settings in a table, as `[graph]` in mnemarch.toml holds them: `session`, `agent`, `promotion`, `checkpoint`.
+
+    An unknown name is an error, not a no-op.
+    """
+    if not isinstance(given, dict):
+        raise InvalidInput(f"{given!r} are no settings of graphs.", hint="Use OrchestratorConfig(...), or a mapping.")
+    known = OrchestratorConfig()
+    tables = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
+    given = {name.removesuffix("_graph"): setting for name, setting in given.items()}
+    changes: dict[str, Any] = {}
+    for name, setting in given.items():
+        if name == "search_bias_session_first":
+            changes[name] = setting
+        elif name in tables and isinstance(setting, type(getattr(known, tables[name]))):
+            changes[tables[name]] = setting
+        elif name in tables and isinstance(setting, dict):
+            changes[tables[name]] = _changed(getattr(known, tables[name]), setting, f"graph.{name}")
+        elif name in tables:
+            raise InvalidInput(f"graph.{name} must be a table, not {setting!r}.", hint=f"Write [graph.{name}].")
+        else:
+            raise InvalidInput(
+                f"There is no setting graph.{name}.",
+                hint=f"[graph] knows: {', '.join(tables)}, search_bias_session_first.",
+            )
+    return OrchestratorConfig(**changes)
+
+
+def _changed(section: Any, changes: Mapping[str, Any], name: str) -> Any:
+    fields = type(section).__match_args__
+    if unknown := [field for field in changes if field not in fields]:
+        raise InvalidInput(f"There is no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}.")
+    return type(section)(**{field: changes.get(field, getattr(section, field)) for field in fields})
+
+
+def recency(age_min: float, half_life_min: float) -> float:
+    """1 for what was just touched, halved with every half-life; what lies in the future counts as just touched."""
+    return exp(-_LN2 * max(0.0, age_min) / half_life_min)
+
+
+def worth(repeat: float, feedback: float) -> float:
+    """The part of a rank that does not depend on the time."""
+    return _OF_REPEAT * tanh(repeat / _SATURATED_AT) + _OF_FEEDBACK * tanh(feedback / _SATURATED_AT)
+
+
+def rank(age_min: float, half_life_min: float, repeat: float, feedback: float) -> float:
+    """The heat of a node (A22)."""
+    return rank_of(worth(repeat, feedback), age_min, half_life_min)
+
+
+def rank_of(worth: float, age_min: float, half_life_min: float) -> float:
+    """The same of what is worth so much."""
+    return _OF_RECENCY * recency(age_min, half_life_min) + worth
+
+
+def score(similarity: float, rank: float) -> float:
+    """By what questions are ordered in a search (R15)."""
+    return _OF_SIMILARITY * similarity + _OF_RANK * rank
+
+
+def spread(origin: str, delta: float, neighbours: Callable[[str], Iterable[tuple[str, float]]]) -> dict[str, float]:
+    """What each node near `origin` gets of a feedback on it: times the edge's weight and a half for every hop.
+
+    A node gets it once, by the shortest way and of those the strongest. An edge that grew beyond 1 passes on no more
+    than it was given: spreading wears off.
+    """
+    reached: dict[str, float] = {}
+    front = {origin: delta}
+    for _ in range(_HOPS_MAX):
+        ahead: dict[str, float] = {}
+        for node, at_hand in front.items():
+            for other, weight in neighbours(node):
+                share = at_hand * min(1.0, weight) * _PER_HOP
+                if other == origin or other in reached or abs(share) < _SPREAD_MIN:
+                    continue
+                if abs(share) > abs(ahead.get(other, 0.0)):
+                    ahead[other] = share
+        reached |= ahead
+        front = ahead
+    return reached

@@ -1,0 +1,156 @@
+"""Who may do what, at which level (G22-G23, R4). The table is data: a project can tighten it, not quietly loosen it."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.model.actor import ActorKind
+from mnemarch.model.closed import Names
+from mnemarch.model.scope import Level
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mnemarch.model.actor import Actor
+
+
+class Deed(Names):
+    """An act that the policy rules on: writing content, or one step in the life of a unit."""
+
+    WRITE = "write"
+    ARCHIVE = "archive"
+    REVIVE = "revive"
+    PRUNE = "prune"
+    DECAY = "decay"
+    APPROVE = "approve"
+    REJECT = "reject"
+    ANNOTATE = "annotate"
+    SUPERSEDE = "supersede"
+    RESOLVE = "resolve"
+    ERASE = "erase"
+    CITE = "cite"
+    USE = "use"
+    VALIDATE = "validate"
+    UNBLOCK = "unblock"
+
+
+_AGENT, _ORCHESTRATOR, _HUMAN, _SYSTEM = ActorKind
+_EVERYBODY = frozenset(ActorKind)
+_KEEPERS = dict.fromkeys(Level, frozenset({_SYSTEM}))
+_JUDGES = dict.fromkeys(Level, frozenset({_HUMAN, _ORCHESTRATOR})) | {Level.ORG: frozenset({_HUMAN})}
+_READERS = dict.fromkeys(Level, _EVERYBODY)
+
+DEFAULT_TABLE: dict[Deed, dict[Level, frozenset[ActorKind]]] = {
+    Deed.WRITE: {
+        Level.TASK: frozenset({_AGENT, _ORCHESTRATOR}),
+        Level.WORKTREE: frozenset({_AGENT, _ORCHESTRATOR}),
+        Level.PROJECT: frozenset({_ORCHESTRATOR, _HUMAN}),
+        Level.ORG: frozenset({_HUMAN, _SYSTEM}),
+    },
+    Deed.ARCHIVE: _KEEPERS,
+    Deed.PRUNE: _KEEPERS,
+    Deed.DECAY: _KEEPERS,
+    Deed.REVIVE: {level: judges | {_SYSTEM} for level, judges in _JUDGES.items()},
+    Deed.APPROVE: _JUDGES,
+    Deed.REJECT: _JUDGES,
+    Deed.ANNOTATE: _JUDGES,
+    Deed.SUPERSEDE: _JUDGES,
+    Deed.RESOLVE: _JUDGES,
+    Deed.ERASE: _JUDGES,
+    Deed.CITE: _READERS,
+    Deed.USE: _READERS,
+    Deed.VALIDATE: _READERS,
+    Deed.UNBLOCK: _JUDGES,
+}
+DEFAULT_VALIDATED = frozenset({Level.PROJECT, Level.ORG})
+
+
+def can_write(kind: ActorKind | str, level: Level | str) -> bool:
+    """G22 with the table of G23; a kind or level that isn't known may nothing."""
+    try:
+        return ActorKind(kind) in DEFAULT_TABLE[Deed.WRITE][Level.parse(level)]
+    except (TypeError, ValueError, InvalidInput):
+        return False
+
+
+@value
+class Policy:
+    """The permission table in force."""
+
+    table: Mapping[Deed, Mapping[Level, frozenset[ActorKind]]] = DEFAULT_TABLE
+    validated_levels: frozenset[Level] = DEFAULT_VALIDATED
+
+    def allows(self, kind: ActorKind, deed: Deed, level: Level) -> bool:
+        return kind in self.table.get(deed, {}).get(level, frozenset())
+
+    def require(self, actor: Actor, deed: Deed, level: Level, what: str) -> None:
+        """Refuse the deed, which is `what` in words, unless this actor may do it at this level."""
+        if not self.allows(actor.kind, deed, level):
+            allowed = ", ".join(sorted(self.table[deed][level])) or "nobody"
+            rule = self.rule_of(deed)
+            raise NotAllowed(
+                f"{actor} may not {what} at {level} scope (policy rule {rule}).",
+                rule=rule,
+                hint=f"At {level} scope this is for: {allowed}.",
+            )
+
+    def requires_validation(self, level: Level) -> bool:
+        return level in self.validated_levels
+
+    @staticmethod
+    def rule_of(deed: Deed) -> str:
+        return "G23" if deed is Deed.WRITE else "R4"
+
+
+def policy_from(settings: Mapping[str, Any]) -> Policy:
+    """The policy that `[policy]` of mnemarch.toml asks for; wider than the default needs `allow_unsafe = true`."""
+    table = {deed: dict(levels) for deed, levels in DEFAULT_TABLE.items()}
+    validated = DEFAULT_VALIDATED
+    _shaped(settings, dict, "[policy]", "a table")
+    unsafe = _shaped(settings.get("allow_unsafe", False), bool, "policy.allow_unsafe", "true or false")
+    for name, setting in settings.items():
+        if name == "allow_unsafe":
+            continue
+        if name == "requires_validation":
+            levels = _shaped(setting, list, "policy.requires_validation", "a list of levels")
+            validated = frozenset(Level.parse(level) for level in levels)
+            _refuse_loosening(DEFAULT_VALIDATED - validated, "requires_validation drops", unsafe)
+            continue
+        deed = _deed(name)
+        for level_name, kinds in _shaped(setting, dict, f"[policy.{name}]", "a table of levels").items():
+            level = Level.parse(level_name)
+            named = _shaped(kinds, list, f"policy.{name}.{level_name}", "a list of actors")
+            wanted = frozenset(_kind(kind) for kind in named)
+            _refuse_loosening(wanted - table[deed][level], f"{deed} at {level} adds", unsafe)
+            table[deed][level] = wanted
+    return Policy(table=table, validated_levels=validated)
+
+
+def _shaped(setting: Any, shape: type, what: str, words: str) -> Any:
+    if not isinstance(setting, shape):
+        raise InvalidInput(f"{what} must be {words}, not {setting!r}.", hint="Correct it in mnemarch.toml.")
+    return setting
+
+
+def _refuse_loosening(extra: frozenset[Any], what: str, unsafe: bool) -> None:
+    if extra and not unsafe:
+        raise InvalidInput(
+            f"[policy] {what} {', '.join(sorted(map(str, extra)))}: wider than the default (G23, R4).",
+            hint="Remove it, or set allow_unsafe = true under [policy] if you mean it.",
+        )
+
+
+def _deed(name: str) -> Deed:
+    try:
+        return Deed(name)
+    except ValueError:
+        raise InvalidInput(f"[policy.{name}] is no act.", hint=f"Use one of: {', '.join(Deed)}.") from None
+
+
+def _kind(name: str) -> ActorKind:
+    try:
+        return ActorKind(name)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name!r} is no kind of actor.", hint=f"Use one of: {', '.join(ActorKind)}.") from None

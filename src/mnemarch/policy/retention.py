@@ -1,0 +1,61 @@
+"""What the nightly job may archive (G24, R13): old and worthless together, and never a task's last few."""
+
+from __future__ import annotations
+
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from mnemarch.model.unit import Unit
+
+
+@value
+class RetentionRules:
+    age_days_max: int = 90
+    reward_min: float = 0.3
+    success_rate_min: float = 0.5
+    keep_per_task_min: int = 5
+
+
+def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tuple[list[Unit], int]:
+    """The live episodes and skills to archive, oldest first, and how many stay.
+
+    `units` are all live episodes and skills; a task keeps at least `keep_per_task_min` of all its episodes.
+    """
+    by_task: dict[str, list[Unit]] = {}
+    total = 0
+    for unit in sorted(units, key=lambda unit: (unit.occurred_at, unit.id)):
+        by_task.setdefault(_task_of(unit), []).append(unit)
+        total += 1
+    pruned: list[Unit] = []
+    for task, members in by_task.items():
+        allowance = len(members) if task == "" else max(0, len(members) - rules.keep_per_task_min)
+        pruned += [unit for unit in members if _worthless(unit, rules) and _old(unit, now, rules)][:allowance]
+    return pruned, total - len(pruned)
+
+
+def _task_of(unit: Unit) -> str:
+    """Episodes are counted per task; a skill belongs to none and has no minimum."""
+    if unit.kind != "episode":
+        return ""
+    return str(unit.attributes.get("task_key") or unit.scope.key)
+
+
+def _old(unit: Unit, now: datetime, rules: RetentionRules) -> bool:
+    return (now - unit.occurred_at).days > rules.age_days_max
+
+
+def _worthless(unit: Unit, rules: RetentionRules) -> bool:
+    if unit.kind == "episode":
+        return _below(unit.attributes.get("reward"), rules.reward_min)
+    if unit.kind == "skill":
+        return _below(unit.attributes.get("success_rate"), rules.success_rate_min)
+    return False
+
+
+def _below(number: object, least: float) -> bool:
+    """What has no number can't be called worthless."""
+    return isinstance(number, int | float) and not isinstance(number, bool) and number < least

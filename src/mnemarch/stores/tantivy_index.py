@@ -1,0 +1,341 @@
+"""The search index beside the embedded store: derived, shared through mmap, rebuilt whenever it is in doubt."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mnemarch.errors import StoreUnavailable
+from mnemarch.model.json_text import from_json, to_json
+from mnemarch.model.sketch import Sketch
+from mnemarch.text.coherence import Coherence
+from mnemarch.text.sketching import sketched
+from mnemarch.text.tokens import TOKENS_VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    import tantivy
+
+    from mnemarch.model.sketch import Sums
+    from mnemarch.model.unit import Searchable
+
+_META = "#meta"
+_HEAP_BYTES = 30_000_000
+_OPEN_ATTEMPTS = 4
+# By this word tantivy says that another writer has the lock; all else is trouble.
+_BUSY = "LockBusy"
+# So much of a scope's key tells it from all others: 64 of its 128 bits.
+_SCOPE_CHARS = 16
+_NAP_S = 0.02
+
+
+class TantivyIndex:
+    """One folder. What it has learnt, and of which store, is written in the index itself, so both commit together."""
+
+    def __init__(self, folder: str, store_id: str, event_at: Callable[[int], str]) -> None:
+        self._folder = folder
+        self._store_id = store_id
+        self._event_at = event_at
+        self._opened: tantivy.Index | None = None
+        self._schema: Any = None
+        self._meta: dict[str, Any] = {}
+
+    # Opening
+
+    def _index(self) -> tantivy.Index:
+        opened = self._opened
+        if opened is None:
+            opened = self._open()
+            self._read_meta(opened)
+            self._opened = opened
+        return opened
+
+    def _open(self) -> tantivy.Index:
+        import tantivy
+
+        self._schema = self._built_schema()
+        for attempt in range(_OPEN_ATTEMPTS):
+            try:
+                os.makedirs(self._folder, exist_ok=True)
+                return tantivy.Index(self._schema, path=self._folder)
+            except (ValueError, OSError):
+                # Another process may be making it this very moment.
+                time.sleep(_NAP_S * attempt)
+        # A damaged or foreign index is worth nothing: the store can make it again.
+        return self._created_anew()
+
+    def _created_anew(self) -> tantivy.Index:
+        import shutil
+
+        import tantivy
+
+        try:
+            if os.path.isdir(self._folder):
+                shutil.rmtree(self._folder)
+            elif os.path.exists(self._folder):
+                os.remove(self._folder)
+            os.makedirs(self._folder, exist_ok=True)
+            return tantivy.Index(self._schema, path=self._folder)
+        except (ValueError, OSError) as error:
+            raise StoreUnavailable(
+                f"The search index {self._folder} can't be made: {error}.", hint="Check the folder's rights."
+            ) from None
+
+    def _built_schema(self) -> tantivy.Schema:
+        import tantivy
+
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+        for name in ("scope", "kind", "domain", "state", "place"):
+            builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        # The same words under their scope: how rare a word is must not tell, or depend on, what others wrote.
+        builder.add_text_field("own", tokenizer_name="whitespace", index_option="basic")
+        builder.add_bytes_field("sketch", stored=True, indexed=False)
+        builder.add_text_field("meta", stored=True, tokenizer_name="raw", index_option="basic")
+        return builder.build()
+
+    def _read_meta(self, index: tantivy.Index) -> None:
+        import tantivy
+
+        searcher = index.searcher()
+        query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
+        hits = searcher.search(query, 1).hits
+        meta = from_json(searcher.doc(hits[0][1])["meta"][0]) if hits else {}
+        # The event at its position tells whether the store went back meanwhile (a backup was restored).
+        ours = (
+            meta.get("store") == self._store_id
+            and meta.get("version") == TOKENS_VERSION
+            and meta.get("event") == self._event_at(meta["position"])
+        )
+        self._meta = meta if ours else {}
+
+    def refresh(self) -> None:
+        try:
+            index = self._index()
+            index.reload()
+            self._read_meta(index)
+        except (ValueError, OSError):
+            self._drop()
+
+    def _drop(self) -> None:
+        """It was deleted or damaged while open: the next call opens or makes it anew, empty."""
+        self._opened = None
+        self._meta = {}
+
+    # Reading
+
+    def position(self) -> int:
+        self._index()
+        return int(self._meta.get("position", 0))
+
+    def documents(self) -> int:
+        return max(0, self._index().searcher().num_docs - 1) if self._meta_known() else 0
+
+    def _meta_known(self) -> bool:
+        self._index()
+        return bool(self._meta)
+
+    def coherence(self) -> Mapping[str, Sums]:
+        self._index()
+        found: Mapping[str, Sums] = self._meta.get("coherence", {})
+        return found
+
+    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
+        if not self._meta_known():
+            return []
+        searcher = self._index().searcher()
+        return [
+            word.partition(":")[2]
+            for key in scope_keys
+            for word, _ in searcher.terms_with_prefix("own", _owned(key, beginning), limit=limit)
+        ]
+
+    def mean_length(self) -> float:
+        self._index()
+        return float(self._meta.get("tokens", 0)) / max(1, int(self._meta.get("added", 0)))
+
+    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
+        if not self._meta_known():
+            return 0
+        searcher = self._index().searcher()
+        return sum([searcher.doc_freq("own", _owned(key, word)) for key in scope_keys])
+
+    def documents_in(self, scope_keys: Sequence[str]) -> int:
+        if not self._meta_known():
+            return 0
+        searcher = self._index().searcher()
+        return sum([searcher.doc_freq("scope", key) for key in scope_keys])
+
+    def search(
+        self,
+        weights: Mapping[str, float],
+        scope_keys: Sequence[str],
+        *,
+        states: Sequence[str],
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        limit: int,
+    ) -> list[tuple[float, Sketch]]:
+        if not weights or limit <= 0 or not self._meta_known():
+            return []
+        filters = self._filters([("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)])
+        if filters is None:
+            return []
+        import tantivy
+
+        words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
+        return self._found(tantivy.Query.boolean_query(words), filters, limit)
+
+    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        return self._named("place", places, scope_keys, states)
+
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        return self._named("id", unit_ids, scope_keys, states)
+
+    def _named(
+        self, field: str, names: Sequence[str], scope_keys: Sequence[str], states: Sequence[str]
+    ) -> list[Sketch]:
+        if not names or not self._meta_known():
+            return []
+        filters = self._filters([("scope", scope_keys), ("state", states)])
+        if filters is None:
+            return []
+        import tantivy
+
+        wanted = tantivy.Query.term_set_query(self._schema, field, list(names))
+        return [sketch for _, sketch in self._found(wanted, filters, len(names))]
+
+    def _filters(self, allowed: list[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
+        """What a document must have; None if no document has it."""
+        import tantivy
+
+        searcher = self._index().searcher()
+        required = []
+        for field, items in allowed:
+            held = [item for item in items if searcher.doc_freq(field, item)]
+            if items and not held:
+                return None
+            if held:
+                required.append((tantivy.Occur.Must, self._one_of(field, held)))
+        return required
+
+    def _found(self, wanted: tantivy.Query, filters: list[tuple[Any, Any]], limit: int) -> list[tuple[float, Sketch]]:
+        import tantivy
+
+        query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted)])
+        searcher = self._index().searcher()
+        try:
+            hits = searcher.search(query, limit, count=False).hits
+            return [(score, Sketch.from_line(searcher.doc(at)["sketch"][0].decode())) for score, at in hits]
+        except (ValueError, OSError):
+            self._drop()
+            return []
+
+    def _weighted(self, word: str, weight: float) -> tantivy.Query:
+        import tantivy
+
+        query = tantivy.Query.term_query(self._schema, "body", word, "freq")
+        return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
+
+    def _one_of(self, field: str, allowed: Sequence[str]) -> tantivy.Query:
+        """A filter that adds nothing to the score. Terms, not a term set: that would visit every document it allows."""
+        import tantivy
+
+        terms = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, item, "basic")) for item in allowed
+        ]
+        chosen = terms[0][1] if len(terms) == 1 else tantivy.Query.boolean_query(terms)
+        return tantivy.Query.const_score_query(chosen, 0.0)
+
+    # Writing
+
+    def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
+        try:
+            writer = self._writer()
+            if writer is None:
+                return False
+            try:
+                meta = self._written(writer, changes_after, rebuild)
+            finally:
+                writer.wait_merging_threads()  # It lets the lock go, also after trouble.
+            self._index().reload()
+            self._meta = meta
+        except (ValueError, OSError) as error:
+            self._drop()
+            raise StoreUnavailable(
+                f"The search index {self._folder} can't be written: {error}.",
+                hint="Check the disk and the folder's rights, then reindex; what is not indexed is still found.",
+            ) from None
+        return True
+
+    def _writer(self, *, again: bool = True) -> tantivy.IndexWriter | None:
+        """The index's one writer, or None while somebody else has it."""
+        try:
+            return self._index().writer(_HEAP_BYTES, 1)
+        except (ValueError, OSError) as error:
+            if _BUSY in str(error):
+                return None
+            if not again:
+                raise
+        self._drop()  # The folder went away under us: it is opened or made anew.
+        return self._writer(again=False)
+
+    def _written(
+        self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
+    ) -> dict[str, Any]:
+        """Commit what changed; gives what the index says of itself after that."""
+        import tantivy
+
+        index = self._index()
+        # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
+        index.reload()
+        self._read_meta(index)
+        rebuild = rebuild or not self._meta
+        empty: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0, "coherence": {}}
+        meta = empty | ({} if rebuild else self._meta)
+        if rebuild:
+            writer.delete_all_documents()
+        coherence = Coherence()
+        for unit in changes_after(meta["position"]):
+            if not rebuild:
+                writer.delete_documents_by_term("id", unit.id)
+            if unit.content:
+                sketch = sketched(unit)
+                writer.add_document(_document(tantivy, unit, sketch))
+                meta["tokens"] += sketch.length
+                meta["added"] += 1
+                coherence.note(sketch)
+            meta["position"] = max(meta["position"], unit.changed_at)
+        meta["coherence"] = coherence.sums(meta["coherence"])
+        meta |= {"store": self._store_id, "version": TOKENS_VERSION, "event": self._event_at(meta["position"])}
+        writer.delete_documents_by_term("id", _META)
+        writer.add_document(tantivy.Document(id=[_META], meta=[to_json(meta)]))
+        writer.commit()
+        if rebuild:
+            writer.garbage_collect_files()
+        return meta
+
+    def close(self) -> None:
+        self._drop()
+
+
+def _document(tantivy: Any, unit: Searchable, sketch: Sketch) -> Any:
+    return tantivy.Document(
+        id=[unit.id],
+        scope=[unit.scope_key],
+        kind=[unit.kind],
+        domain=[unit.domain],
+        state=[unit.state],
+        place=[sketch.place] if sketch.session else [],
+        body=[" ".join([" ".join([word] * count) for word, count in sketch.counted()])],
+        own=[" ".join([_owned(unit.scope_key, word) for word, _ in sketch.counted()])],
+        sketch=[sketch.to_line().encode()],
+    )
+
+
+def _owned(scope_key: str, word: str) -> str:
+    return f"{scope_key[:_SCOPE_CHARS]}:{word}"

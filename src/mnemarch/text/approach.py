@@ -1,0 +1,179 @@
+"""Whether two plans of what to try next are one approach in other words.
+
+An approach is an action on a thing. Other words for either, frames ("let me try to"), reasons and what only one of the
+two says are no difference. These are:
+
+- an opposite: raise and lower, add and remove, `cache` and `don't cache`;
+- something else in the same place: the pool of checkout and the pool of search, debounce and throttle;
+- another action on the same thing: raise the timeout of a test, skip that test;
+- the two sides exchanged: rename a to b and b to a, x before y and y before x.
+
+A number that is an amount or a version is no difference: the same idea with another value is the same idea tried again
+(pool size 50 and 100, numpy 1.26 and 2.0). Two kinds of numbers are one: a number that says which one (port 8080, line
+40, issue #12, status 401, foo_2), and zero against any other amount, because zero switches off.
+"""
+
+from __future__ import annotations
+
+from mnemarch.text.approach_reading import read as approach
+from mnemarch.text.approach_terms import LIGHT, NAMED, Approach, Term, beginnings
+
+__all__ = ["SAME_AT", "Approach", "approach", "same_approach", "similarity"]
+
+# On the dev pairs of bench/loops/approaches.jsonl nothing different reaches it; the highest that does not has 0.60.
+SAME_AT = 0.64
+
+# What a word costs that the other plan lacks: where both lack something, where one does, and if it is an action.
+_LACKED_BY_BOTH, _LACKED_BY_ONE, _ACTION_LACKED = 1.0, 0.2, 0.3
+# What is left of a likeness.
+_OPPOSED, _IN_ITS_PLACE = 0.3, 0.6
+_OTHER_HEAD, _HEAD_LACKED = 0.65, 0.8
+# A word of a plan that the other says only around its own.
+_SAID_AROUND = 0.5
+
+_NEGATIVE_PREFIXES = ("un", "dis", "non", "비", "미", "불", "언")
+_EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
+
+
+def same_approach(left: Approach, right: Approach) -> bool:
+    """Whether the two are one approach, whatever the words."""
+    return similarity(left, right) >= SAME_AT
+
+
+def similarity(left: Approach, right: Approach) -> float:
+    """How far two plans are one, from 0 to 1: 1 for the same, 0 for those that share nothing or say nothing."""
+    ours, ours_lacked = _compared(left, right)
+    theirs, theirs_lacked = _compared(right, left)
+    shared = ours + theirs
+    if not shared:
+        return 0.0
+    lacked = sorted((_weight(ours_lacked), _weight(theirs_lacked)))
+    actions = _weight([term for term in ours_lacked + theirs_lacked if term.kind == "action" and term.weight > LIGHT])
+    cost = _LACKED_BY_BOTH * lacked[0] + _LACKED_BY_ONE * lacked[1] + _ACTION_LACKED * actions
+    likeness = shared / (shared + 2 * cost)
+    if _opposed(left, right, ours_lacked, theirs_lacked):
+        return likeness * _OPPOSED
+    if _replaced(left, right, ours_lacked, theirs_lacked):
+        likeness *= _IN_ITS_PLACE
+    return likeness * _likeness_of_heads(left, right, ours_lacked, theirs_lacked)
+
+
+def _weight(terms: list[Term]) -> float:
+    return sum([term.weight for term in terms])
+
+
+def _compared(own: Approach, other: Approach) -> tuple[float, list[Term]]:
+    """How much of a plan the other says too, and the terms that it lacks."""
+    shared, lacked = 0.0, []
+    covered = {part for compound, part in own.parts if compound in other.stems}
+    value_shared = bool(own.values & other.values)
+    for term in own.terms:
+        if (
+            term.concept in other.concepts
+            or term.stem in other.stems
+            or term.stem in covered
+            or term.stem in other.compounds
+            or term.stem in other.beginnings
+            or not other.stems.isdisjoint(beginnings(term.stem))
+            # Set it to 50 and raise it to 50: the number says which way.
+            or (term.concept == "up" and value_shared and not other.concepts.isdisjoint(("set", "change")))
+        ):
+            shared += term.weight
+        elif term.concept in other.around:
+            shared += term.weight * _SAID_AROUND
+        else:
+            lacked.append(term)
+    return shared, lacked
+
+
+def _opposed(left: Approach, right: Approach, ours_lacked: list[Term], theirs_lacked: list[Term]) -> bool:
+    return (
+        _turned_around(left, right, theirs_lacked)
+        or _turned_around(right, left, ours_lacked)
+        or _prefixed(ours_lacked, theirs_lacked)
+        or _prefixed(theirs_lacked, ours_lacked)
+        or (bool(left.numbered and right.numbered) and left.numbered.isdisjoint(right.numbered))
+        or (bool(left.values and right.values) and (left.values == {"0"}) != (right.values == {"0"}))
+        or _exchanged(left, right)
+    )
+
+
+def _turned_around(negative: Approach, positive: Approach, lacked: list[Term]) -> bool:
+    """Whether one says the negative of what the other says; disabling a thing and having none of it are the same."""
+    switched_off = any(term.sign < 0 and term.kind == "action" for term in lacked)
+    return any(
+        term.sign < 0
+        and (term.concept, -1) not in positive.signs
+        and (term.concept, 1) in positive.signs
+        and (term.concept, 1) not in negative.signs
+        and (term.kind == "action" or not switched_off)
+        for term in negative.terms
+    )
+
+
+def _prefixed(ours: list[Term], theirs: list[Term]) -> bool:
+    """Pin and unpin."""
+    stems = {term.stem for term in theirs}
+    return any(
+        term.stem.startswith(prefix) and term.stem.removeprefix(prefix) in stems
+        for term in ours
+        for prefix in _NEGATIVE_PREFIXES
+    )
+
+
+def _exchanged(left: Approach, right: Approach) -> bool:
+    """Whether more terms changed their role than kept it; what is brought where counts only for one verb."""
+    ours, theirs = _roles(left), _roles(right)
+    both = ours.keys() & theirs.keys()
+    pairs = _EXCHANGED if left.terms[0].concept == right.terms[0].concept else _EXCHANGED[:2]
+    kept = sum([ours[concept] == theirs[concept] for concept in both])
+    return sum([{ours[concept], theirs[concept]} in pairs for concept in both]) > kept
+
+
+def _roles(own: Approach) -> dict[str, str]:
+    return {term.concept: term.role for term in own.terms if term.role and term.kind != "action"}
+
+
+def _replaced(left: Approach, right: Approach, ours_lacked: list[Term], theirs_lacked: list[Term]) -> bool:
+    """Whether something else stands in the same place, or another name anywhere."""
+    if not ours_lacked or not theirs_lacked:
+        return False
+    other_name = all(any(term.weight >= NAMED for term in lacked) for lacked in (ours_lacked, theirs_lacked))
+    return other_name or not _places(left, ours_lacked).isdisjoint(_places(right, theirs_lacked))
+
+
+def _places(own: Approach, lacked: list[Term]) -> set[tuple[str, str]]:
+    """Between which shared concepts the lacked ones stand."""
+    missing = set(map(id, lacked))
+    places = set()
+    before, is_open = "", False
+    for term in own.terms:
+        if term.weight <= LIGHT:
+            continue
+        if id(term) in missing:
+            is_open = True
+            continue
+        if is_open:
+            places.add((before, term.concept))
+        before, is_open = term.concept, False
+    if is_open:
+        places.add((before, ""))
+    return places
+
+
+def _likeness_of_heads(left: Approach, right: Approach, ours_lacked: list[Term], theirs_lacked: list[Term]) -> float:
+    """What is done stands first in English and last in Korean; less is left where the other plan doesn't do it."""
+    ours, theirs = _solid(ours_lacked), _solid(theirs_lacked)
+    our_head, their_head = _has_head(left, ours), _has_head(right, theirs)
+    if (our_head and theirs) or (their_head and ours):
+        return _OTHER_HEAD
+    return _HEAD_LACKED if our_head or their_head else 1.0
+
+
+def _solid(terms: list[Term]) -> list[Term]:
+    return [term for term in terms if term.weight > LIGHT]
+
+
+def _has_head(own: Approach, terms: list[Term]) -> bool:
+    head = own.terms[0 if own.is_latin else -1]
+    return any(term is head for term in terms)

@@ -1,0 +1,124 @@
+"""Whether the order of a conversation says anything: how much more neighbours share than strangers do.
+
+In a real conversation a turn is about what the turns next to it are about, so they may speak for each other; in a list
+of unrelated statements they may not. Measured on a sample of what is there, for each project apart.
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+from mnemarch.model.json_text import from_json, to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mnemarch.model.sketch import Sketch, Sums
+
+_PAIRS_MIN = 50
+_PAIRS_MAX = 512
+_STRANGERS_MAX = 256
+_SESSIONS_MAX = 64
+# A word that two texts share now and then by chance is no coherence.
+_BY_CHANCE = 0.02
+# Shuffled conversations come to 1.0-1.3, real ones to 2.5 and more.
+_NOTHING, _FULL = 1.2, 2.0
+
+
+class Coherence:
+    """Takes sketches in the order of the log and keeps a sample of neighbours and strangers."""
+
+    def __init__(self) -> None:
+        self._samples: dict[str, _Sample] = {}
+
+    def note(self, sketch: Sketch) -> None:
+        if sketch.session and sketch.length:
+            self._samples.setdefault(project_of(sketch.session), _Sample()).note(sketch)
+
+    def sums(self, known: Mapping[str, Sums] | None = None) -> dict[str, Sums]:
+        """What was seen here, added to what is `known` from before; what is long past counts for less and less."""
+        total = dict(known or {})
+        for project, sample in self._samples.items():
+            near, far, pairs = sample.sums()
+            known_near, known_far, known_pairs = total.get(project, (0.0, 0.0, 0))
+            kept = min(1.0, _PAIRS_MAX / known_pairs) if known_pairs else 0.0
+            total[project] = (near + kept * known_near, far + kept * known_far, pairs + round(kept * known_pairs))
+        return total
+
+
+def project_of(session: str) -> str:
+    """The project of a session key."""
+    org, project, _ = from_json(session)
+    return project_key(org, project)
+
+
+def project_key(org: str, project: str | None) -> str:
+    return to_json([org, project])
+
+
+def weight_of(sums: Sums | None) -> float:
+    """How far neighbours may speak for each other, from 0 to 1."""
+    if sums is None or sums[2] < _PAIRS_MIN:
+        return 0.0
+    near, far, pairs = sums
+    chance = _BY_CHANCE * pairs
+    return min(1.0, max(0.0, ((near + chance) / (far + chance) - _NOTHING) / (_FULL - _NOTHING)))
+
+
+class _Sample:
+    """Pairs of neighbours, each with a stranger to one of them; every second is dropped when there are too many."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, Sketch] = {}
+        self._strangers: list[Sketch] = []
+        self._triples: list[tuple[Sketch, Sketch, Sketch]] = []
+        self._stride = 1
+        self._seen = 0
+
+    def note(self, sketch: Sketch) -> None:
+        before = self._newest.pop(sketch.session, None)
+        self._newest[sketch.session] = sketch
+        if len(self._newest) > _SESSIONS_MAX:
+            del self._newest[next(iter(self._newest))]
+        chance = _chance(sketch.id)
+        if before is not None and before.turn == sketch.turn - 1 and self._strangers:
+            self._seen += 1
+            if self._seen % self._stride == 0:
+                self._triples.append((sketch, before, self._strangers[chance % len(self._strangers)]))
+            if len(self._triples) > _PAIRS_MAX:
+                self._triples = self._triples[::2]
+                self._stride *= 2
+        if len(self._strangers) < _STRANGERS_MAX:
+            self._strangers.append(sketch)
+        elif chance % 3 == 0:
+            self._strangers[chance // 3 % _STRANGERS_MAX] = sketch
+
+    def sums(self) -> Sums:
+        seen = {
+            sketch.id: frozenset([word for word, _ in sketch.counted()])
+            for triple in self._triples
+            for sketch in triple
+        }
+        counted: dict[str, int] = {}
+        for words in seen.values():
+            for word in words:
+                counted[word] = counted.get(word, 0) + 1
+        weights = {word: log(1 + (len(seen) - count + 0.5) / (count + 0.5)) for word, count in counted.items()}
+        near = far = 0.0
+        for sketch, before, stranger in self._triples:
+            near += _shared(seen[sketch.id], seen[before.id], weights)
+            far += _shared(seen[sketch.id], seen[stranger.id], weights)
+        return near, far, len(self._triples)
+
+
+def _chance(unit_id: str) -> int:
+    """A number that follows from the id alone, so that the same log always gives the same sample."""
+    number = 0
+    for byte in unit_id.encode()[-8:]:
+        number = (number * 31 + byte * 2_654_435_761) & 0xFFFFFFFF
+    return number >> 4
+
+
+def _shared(left: frozenset[str], right: frozenset[str], weights: Mapping[str, float]) -> float:
+    return sum([weights[word] for word in left & right]) / sqrt(max(1, len(left) * len(right)))

@@ -1,0 +1,127 @@
+"""The guard of R6: what forbids taking two alike statements for one, and the skeleton they share without it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from mnemarch.model.value import value
+from mnemarch.text.canonical import canonical, without_hangul_spaces
+from mnemarch.text.guarded import Piece, pieces
+from mnemarch.text.kept import kept
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+_VALUES = frozenset({"number", "negation"})
+
+
+@value
+class Difference:
+    """One guarded piece that two texts do not share: a number, negation, quoted string or identifier."""
+
+    what: str
+    left: str
+    right: str
+
+
+def differences(a: str, b: str) -> tuple[Difference, ...]:
+    """What differs between two statements that may not differ if they are to be one; empty if nothing does (R6)."""
+    found = _differences(pieces(a), pieces(b))
+    # Whether an identifier wears quotes is a matter of taste: `foo_bar` and foo_bar are one.
+    if any(each.what == "quoted" for each in found) and not _differences(
+        pieces(a, unquoted=True), pieces(b, unquoted=True)
+    ):
+        return ()
+    return found
+
+
+def oppose(parted: Sequence[Difference]) -> bool:
+    """Whether statements that are alike but for this say opposite things: they part in values only, or in one respect.
+
+    In subject and value, they speak of different things: `a_pool` of 5 and `b_pool` of 8 can both be.
+    """
+    return len(parted) == 1 or (bool(parted) and all(part.what in _VALUES for part in parted))
+
+
+@kept(256)
+def skeleton(text: str) -> str:
+    """The canonical text with `#` for numbers, `@` for identifiers, `"` for quotes, `±` for opposites, no negations.
+
+    Two statements with one skeleton and with differences contradict each other.
+    """
+    shapes = " ".join(shape for _, _, shape, _ in pieces(text) if shape)
+    return without_hangul_spaces(shapes.casefold()) or canonical(text)
+
+
+def _differences(left: Sequence[Piece], right: Sequence[Piece]) -> tuple[Difference, ...]:
+    opposites = tuple(_of_opposites(left, right))
+    return (
+        *_of_sequence("number", left, right),
+        *_of_negations(left, right, told=bool(opposites)),
+        *opposites,
+        *_of_sequence("quoted", left, right),
+        *_of_sequence("identifier", left, right),
+    )
+
+
+def _of_sequence(what: str, left: Sequence[Piece], right: Sequence[Piece]) -> Iterator[Difference]:
+    """Order counts: from 3 to 5 is not from 5 to 3."""
+    ours = [piece for piece in left if piece[0] == what]
+    theirs = [piece for piece in right if piece[0] == what]
+    keys, other_keys = [piece[1] for piece in ours], [piece[1] for piece in theirs]
+    if keys != other_keys:
+        head = _shared(keys, other_keys)
+        tail = _shared(keys[head:][::-1], other_keys[head:][::-1])
+        yield Difference(what, _written(ours[head : len(ours) - tail]), _written(theirs[head : len(theirs) - tail]))
+
+
+def _shared(keys: list[str], other_keys: list[str]) -> int:
+    """How many keys the two begin with together."""
+    pairs = zip(keys, other_keys, strict=False)
+    return next((at for at, (ours, theirs) in enumerate(pairs) if ours != theirs), min(len(keys), len(other_keys)))
+
+
+def _of_negations(left: Sequence[Piece], right: Sequence[Piece], *, told: bool) -> Iterator[Difference]:
+    """The number of negations counts; `told` leaves out those of words whose opposites are reported already."""
+    ours = [piece for piece in left if piece[0] == "negation" and not (told and piece[1] == "un")]
+    theirs = [piece for piece in right if piece[0] == "negation" and not (told and piece[1] == "un")]
+    if len(ours) != len(theirs) or (ours and _moved(left, right)):
+        yield Difference("negation", _written(ours), _written(theirs))
+
+
+def _moved(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
+    """Whether the same words negate something else: tabs, not spaces; spaces, not tabs."""
+    if sorted(piece[1] for piece in left) != sorted(piece[1] for piece in right):
+        return False
+    return _negated(left) != _negated(right)
+
+
+def _negated(found: Sequence[Piece]) -> list[str]:
+    return [after[1] for piece, after in pairwise(found) if piece[0] == "negation"]
+
+
+def _of_opposites(left: Sequence[Piece], right: Sequence[Piece]) -> Iterator[Difference]:
+    """One text has more of one pole and the other more of the other, or both have the two in another order."""
+    groups = dict.fromkeys(piece[1][:-1] for piece in left if piece[0] == "opposite")
+    reported: set[tuple[str, str]] = set()
+    for group in groups:
+        ours = [piece for piece in left if piece[0] == "opposite" and piece[1][:-1] == group]
+        theirs = [piece for piece in right if piece[0] == "opposite" and piece[1][:-1] == group]
+        if not _oppose([piece[1][-1] for piece in ours], [piece[1][-1] for piece in theirs]):
+            continue
+        words = (_written(ours), _written(theirs))
+        if words not in reported:
+            reported.add(words)
+            yield Difference("negation", *words)
+
+
+def _oppose(ours: list[str], theirs: list[str]) -> bool:
+    more_plus = ours.count("+") - theirs.count("+")
+    more_minus = ours.count("-") - theirs.count("-")
+    return more_plus * more_minus < 0 or (more_plus == more_minus == 0 and ours != theirs)
+
+
+def _written(found: Sequence[Piece]) -> str:
+    return ", ".join(piece[3] for piece in found)

@@ -1,0 +1,435 @@
+"""The pieces of a statement that must not differ between two texts that are taken for one."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from unicodedata import category
+
+from mnemarch.text import english, korean
+from mnemarch.text.canonical import compatible
+from mnemarch.text.kept import kept
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# What it is (number, negation, opposite, quoted, identifier or word), what it is compared by, what stands for it in a
+# skeleton, and how it was written.
+Piece = tuple[str, str, str, str]
+
+_HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
+_EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
+
+
+# A bulk write compares each text with the same few neighbours again and again.
+@kept(512)
+def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
+    """The pieces in order; `unquoted` reads a quoted single identifier as if it had no quotes."""
+    text = compatible(text)
+    scan = _Scan(shouted=text.isupper())
+    for match in _lexemes(text.isascii()).finditer(text):
+        scan.read(match, unquoted=unquoted)
+    return tuple(scan.found)
+
+
+class _Scan:
+    """A reading of one text from left to right; units and number words change the number before them."""
+
+    __slots__ = ("ended_at", "found", "number_at", "number_end", "shouted", "spelled")
+
+    def __init__(self, *, shouted: bool) -> None:
+        self.found: list[Piece] = []
+        self.shouted = shouted
+        self.number_at = self.number_end = -1
+        # Where the last piece of a Hangul phrase ended: what is glued to it there is an ending.
+        self.ended_at = -1
+        self.spelled = 0
+
+    def read(self, match: re.Match[str], *, unquoted: bool) -> None:
+        what, text = match.lastgroup, match[0]
+        if what == "quoted":
+            inner = " ".join(text[1:-1].split())
+            name = _identifier_in(inner) if unquoted else None
+            if name is None:
+                self.add("quoted", inner, '"')
+            else:
+                self.add("identifier", name, "@", inner)
+        elif what == "tag":
+            self.add("identifier", text, "@")
+        elif what == "called":
+            self.add("identifier", text, "@", text + "()")
+        elif what == "operator":
+            self.read_operator(text)
+        elif what == "chunk":
+            self.read_chunk(text, match.start(), match.end())
+        elif what == "hangul":
+            self.read_hangul(text, match.start())
+        elif what == "han":
+            self.read_han(text)
+        elif category(text)[0] != "P":
+            self.add("word", text, text)
+
+    def add(self, what: str, key: str, shape: str, written: str = "") -> None:
+        self.found.append((what, key, shape, written or key))
+
+    def add_word(self, word: str) -> None:
+        self.add("word", word, "" if word in english.LIGHT else word)
+
+    def add_negation(self, written: str) -> None:
+        self.add("negation", "not", "", written)
+
+    def add_negation_after(self, written: str) -> None:
+        """A negation of what stands before it, as in Korean: 허용하지 않는다 says what 금지한다 does."""
+        if not (self.found and self.turn_around(f"{self.found[-1][3]} {written}")):
+            self.add_negation(written)
+
+    def is_deniable(self) -> bool:
+        """Whether what was read last has an opposite that says no more than that it is not so."""
+        what, key = self.found[-1][:2] if self.found else ("", "")
+        return what == "opposite" and (key[:-1] in english.contradictory() or key[:-1] in korean.contradictory())
+
+    def turn_around(self, written: str) -> bool:
+        """Whether what was read last is denied by its opposite: not allowed is forbidden, not forbidden is allowed."""
+        if not self.is_deniable():
+            return False
+        what, key, shape, _ = self.found.pop()
+        group, pole = key[:-1], key[-1]
+        if pole == "+":
+            self.add("negation", "un", "", written)
+        elif self.found and self.found[-1][:2] == ("negation", "un"):
+            self.found.pop()
+        self.add(what, group + ("-" if pole == "+" else "+"), shape, written)
+        return True
+
+    def add_opposite(self, poles: tuple[str, ...], negates: bool, written: str) -> None:
+        shape = "" if poles[0][:-1] in english.EXTENTS else "±" + poles[0][:-1]
+        denied_at = self.denial() if len(poles) == 1 else -1
+        if negates:
+            self.add("negation", "un", "", written)
+        for pole in poles:
+            self.add("opposite", pole, shape, written)
+            shape = ""
+        if denied_at >= 0:
+            negation = self.found[denied_at][3]
+            if self.turn_around(negation if negation.endswith(written) else f"{negation} {written}"):
+                del self.found[denied_at]
+
+    def denial(self) -> int:
+        """Where the negation of what comes next stands, with nothing but light words after it; -1 if there is none."""
+        at = len(self.found) - 1
+        while at >= 0 and _is_light(self.found[at]):
+            at -= 1
+        return at if at >= 0 and self.found[at][:2] == ("negation", "not") else -1
+
+    def add_number(self, key: str, end: int, *, written: str = "", spelled: int = 0) -> None:
+        self.number_at, self.number_end, self.spelled = len(self.found), end, spelled
+        self.add("number", key, "#", written)
+
+    def give_unit(self, unit: str, written: str) -> None:
+        what, key, shape, before = self.found[self.number_at]
+        self.found[self.number_at] = (what, key + unit, shape, f"{before} {written}")
+        self.number_at = -1
+
+    def read_operator(self, text: str) -> None:
+        if text in _COMPARISONS:
+            poles, negates = _COMPARISONS[text]
+            self.add_opposite(poles, negates, text)
+        elif text == "!":
+            self.add_negation(text)
+
+    def read_chunk(self, chunk: str, start: int, end: int) -> None:
+        if chunk in _SIGNS:
+            self.read_joint(chunk)
+            return
+        bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
+        if bare.isalpha() and bare.isascii() and not _is_name(bare):
+            word = bare.lower()
+            # Nearly every word: nothing below would say anything else of it.
+            if word not in english.guarded() and english.unprefixed(word) is None:
+                self.add_word(word)
+                return
+        if self.read_number(bare, end) or not bare:
+            return
+        if _is_whole(bare):
+            self.add("identifier", bare, "@")
+            return
+        position = start + chunk.find(bare)
+        for number, part in enumerate(_joints().split(bare)):
+            if number % 2:
+                self.read_joint(part)
+            else:
+                self.read_part(part, position)
+            position += len(part)
+
+    def read_joint(self, joint: str) -> None:
+        # A hyphen may be a minus: a-b is not a+b, and says nothing else that the words beside it do not.
+        if joint in _SIGNS:
+            self.add_opposite((_SIGNS[joint],), False, joint)
+
+    def read_number(self, text: str, end: int) -> bool:
+        match = _number().fullmatch(text)
+        if match is None:
+            return False
+        body, suffix = match["body"], match["suffix"]
+        if _thousands().fullmatch(body):
+            body = body.replace(",", "")
+        if body.startswith("."):
+            body = "0" + body
+        # Gb and GB are two units; gb is a careless GB.
+        mixed = suffix.lower() != suffix != suffix.upper() and suffix.endswith("b")
+        unit = suffix if mixed else english.UNITS.get(suffix.lower(), suffix)
+        self.add_number(match["sign"] + match["money"] + body.lower() + unit, end, written=text)
+        if suffix:
+            self.number_at = -1
+        return True
+
+    def read_part(self, part: str, start: int) -> None:
+        part = part.replace("’", "'").strip("'")
+        part = part[:-2] if part.endswith("'s") else part
+        if not part or self.read_number(part, start + len(part)):
+            return
+        word = part.casefold()
+        if not word.replace("'", "").isalpha():
+            self.add("identifier", part, "@")
+        elif self.read_word(word, start):
+            return
+        elif not self.shouted and word not in english.SHOUTED and _is_name(part):
+            self.add("identifier", part, "@")
+        else:
+            self.add_word(word)
+
+    def read_word(self, word: str, start: int) -> bool:
+        if self.number_at >= 0 and start - self.number_end <= 1:
+            if word in english.UNITS:
+                self.give_unit(english.UNITS[word], word)
+                return True
+            if self.read_spelled(word, start):
+                return True
+        if word in english.CONTRACTIONS:
+            self.add_word(english.CONTRACTIONS[word])
+            self.add_negation(word)
+        elif word in english.opposites():
+            poles, negates = english.opposites()[word]
+            self.add_opposite(poles, negates, word)
+            if word == "first":  # The opposite of last, and also what is not the second.
+                self.add("number", "1th", "", word)
+        elif word in english.NEGATIONS:
+            self.add_negation(word)
+        elif word in english.ORDINALS and not self.is_time(word):
+            self.add("number", f"{english.ORDINALS[word]}th", "#", word)
+        elif word in english.MULTIPLES:
+            self.add("number", english.MULTIPLES[word], "#", word)
+        elif word == "one" and self.found and self.found[-1][3] == "no":
+            return True
+        elif word in english.NUMBERS:
+            number = english.NUMBERS[word]
+            self.add_number(str(number), start + len(word), written=word, spelled=number)
+        elif word in english.SCALES:
+            number = english.SCALES[word]
+            self.add_number(str(number), start + len(word), written=word, spelled=number)
+        else:
+            return self.read_prefixed(word, start)
+        return True
+
+    def is_time(self, word: str) -> bool:
+        """Whether a second is one of a minute: requests per second."""
+        return word == "second" and bool(self.found) and self.found[-1][1] in english.BEFORE_A_UNIT
+
+    def read_prefixed(self, word: str, start: int) -> bool:
+        denied = english.unprefixed(word)
+        if denied is None:
+            return False
+        self.add_negation(word)
+        if not self.read_word(denied, start):
+            self.add_word(denied)
+        return True
+
+    def read_spelled(self, word: str, start: int) -> bool:
+        """Whether the word went into the number before it: twenty-five, two hundred, 3 million."""
+        key = self.found[self.number_at][1]
+        if word in english.SCALES and key.isdigit():
+            total = int(key) * english.SCALES[word] if len(key) < 20 else 0
+        elif word in english.NUMBERS and self.spelled and _continues(self.spelled, english.NUMBERS[word]):
+            total = self.spelled + english.NUMBERS[word]
+        else:
+            return False
+        what, _, shape, before = self.found[self.number_at]
+        self.found[self.number_at] = (what, str(total), shape, f"{before} {word}")
+        self.number_end, self.spelled = start + len(word), total
+        return True
+
+    def read_hangul(self, phrase: str, start: int) -> None:
+        at = 0
+        if self.number_at >= 0 and start - self.number_end <= 1:
+            unit = korean.unit_pattern().match(phrase)
+            if unit and (start == self.number_end or korean.ends_a_word(unit["tail"])):
+                self.give_unit(korean.UNITS[unit["unit"]], unit["unit"])
+                at = unit.end("unit")
+        self.ended_at = at or -1
+        for match in korean.guarded_pattern().finditer(phrase, at):
+            self.add_plain(phrase, at, match.start(), korean.reduction_before(match))
+            self.read_korean(match)
+            at = match.end()
+        self.add_plain(phrase, at, len(phrase), korean.bare)
+
+    def read_korean(self, match: re.Match[str]) -> None:
+        written = match[0].strip()
+        if match["must"]:
+            self.read_must(match, written)
+        elif match["negation"]:
+            add = self.add_negation_after if match[0][0] in korean.DENYING_WHAT_IS_BEFORE else self.add_negation
+            add(written)
+        elif match["opposite"]:
+            poles, negates = korean.opposites()[match["opposite"]]
+            if not (match[0] in korean.THERE_IS and self.read_there_is(match)):
+                self.add_opposite(poles, negates, match[0])
+        elif korean.ends_a_word(match["tail"]):
+            self.add("number", korean.number_key(match), "#", match[0])
+        else:
+            self.add_plain(match[0], 0, len(match[0]), korean.bare)
+            return
+        self.ended_at = match.end()
+
+    def read_must(self, match: re.Match[str], written: str) -> None:
+        """What must be is plain in the verb before it; that it must not be, or need not, is told here."""
+        if korean.is_barred(match) or match["spared"]:
+            self.add_negation_after(written)
+        if korean.is_obliged(match):
+            self.add_opposite(("must+",), False, written)
+        elif match["spared"] or match["free"]:
+            self.add_opposite(("must-",), False, written)
+
+    def read_there_is(self, match: re.Match[str]) -> bool:
+        """Whether 있다 or 없다 only says yes or no to the opposite right before it: 필요가 없다 is 불필요하다."""
+        between = match.string[max(0, self.ended_at) : match.start()].strip()
+        if not self.is_deniable() or (between and not korean.is_ending(between)):
+            return False
+        return korean.THERE_IS[match[0]] or self.turn_around(f"{self.found[-1][3]} {match[0]}")
+
+    def add_plain(self, phrase: str, start: int, end: int, reduce_last: Callable[[str], str]) -> None:
+        """Words that the guard reads no more of; the last of them may be a verb that goes on in what comes next."""
+        words = phrase[start:end].split()
+        if words and start == self.ended_at and not phrase[start].isspace() and korean.is_ending(words[0]):
+            del words[0]
+        is_joined = bool(words) and not phrase[end - 1].isspace()
+        for number, word in enumerate(words, start=1):
+            reduce = reduce_last if is_joined and number == len(words) else korean.bare
+            self.add("word", word, reduce(word))
+
+    def read_han(self, text: str) -> None:
+        number = _han_number().fullmatch(text)
+        if number is None:
+            self.add("word", text, text)
+        else:
+            self.add_number(_value_of_han(number["digits"]), -1, written=number["digits"])
+            self.number_at = -1
+            if number["counter"]:
+                self.add("word", number["counter"], number["counter"])
+
+
+def _continues(number: int, more: int) -> bool:
+    return (number % 100 == 0 and 0 < more < 100) or (number % 100 >= 20 and number % 10 == 0 and 0 < more < 10)
+
+
+def _is_light(piece: Piece) -> bool:
+    """Whether it stands between a negation and what it denies without a say: not an allowed, non-blocking."""
+    return (piece[0] == "word" and not piece[2]) or piece[1] == "sum-"
+
+
+def _value_of_han(digits: str) -> str:
+    if not any(digit in _HAN_SCALES for digit in digits):
+        return "".join(str(_HAN_DIGITS.index(digit)) for digit in digits)
+    total = digit = 0
+    for each in digits:
+        if each in _HAN_SCALES:
+            total += (digit or 1) * _HAN_SCALES[each]
+            digit = 0
+        else:
+            digit = _HAN_DIGITS.index(each)
+    return str(total + digit)
+
+
+def _is_whole(chunk: str) -> bool:
+    """Whether a chunk with joining marks is one identifier: a path, a flag, a dotted or snake_case name."""
+    return chunk.lower() not in {"e.g", "i.e"} and _whole().search(chunk) is not None
+
+
+def _is_name(part: str) -> bool:
+    return len(part) > 1 and part[1:] != part[1:].lower()
+
+
+def _identifier_in(text: str) -> str | None:
+    """The identifier that the text is, and nothing else."""
+    found = pieces(text)
+    is_one = len(found) == 1 and found[0][0] == "identifier" and found[0][3] == text
+    return found[0][1] if is_one else None
+
+
+_SIGNS = {"+": "sum+", "-": "sum-"}
+_HAN_DIGITS = "零一二三四五六七八九"
+_HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
+_COMPARISONS: dict[str, tuple[tuple[str, ...], bool]] = {
+    "<": (("than-", "closed-"), False),
+    ">": (("than+", "closed-"), False),
+    "<=": (("than-", "closed+"), False),
+    "≤": (("than-", "closed+"), False),
+    ">=": (("than+", "closed+"), False),
+    "≥": (("than+", "closed+"), False),
+    "==": (("same+",), False),
+    "===": (("same+",), False),
+    "!=": (("same-",), True),
+    "!==": (("same-",), True),
+    "≠": (("same-",), True),
+}
+
+
+@cache
+def _lexemes(is_ascii: bool) -> re.Pattern[str]:
+    """The ASCII one finds the same in ASCII, at a fraction of the cost to compile it."""
+    letter, alpha, quoted, han = r"\w", "[A-Za-z]", "", ""
+    if not is_ascii:
+        letter, alpha = f"[^\\W{_EAST_ASIAN}]", r"[^\W\d_]"
+        quoted = r"|“[^“”]+”|‘[^‘’]+’(?!\w)|「[^「」]+」|『[^『』]+』|«[^«»]+»|‹[^‹›]+›|《[^《》]+》|〈[^〈〉]+〉"
+        han = r"|(?P<han>[\u3040-\u9fff]+)"
+    return re.compile(
+        rf"""(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
+        r"|(?P<tag></?[A-Za-z][\w.:-]*/?>)"
+        # What is called with nothing, or with names; "option(s)" and "Redis (cache)" are no calls.
+        r"|(?P<called>(?<![\w.:/-])[A-Za-z_][A-Za-z0-9_]*+(?=\((?:\)|(?![sS]\))[A-Za-z]\)|\w+(?:, ?\w+)+\))))"
+        r"|(?P<operator>[-=]>|<-|[<>]=?|[!=]==?|[≠≤≥]|(?<!\w)!(?=[\w(]))"
+        rf"|(?P<chunk>(?:{letter}|[./\\@+$~#%:^€£¥₩]|-(?!>)|(?<=\d),(?=\d)|(?<={alpha})['’](?={alpha}))+)"
+        rf"|(?P<hangul>{_HANGUL_WORDS}(?: {_HANGUL_WORDS})*)"
+        rf"{han}"
+        r"|(?P<other>[^\s\w])",
+        re.ASCII if is_ascii else 0,
+    )
+
+
+@cache
+def _number() -> re.Pattern[str]:
+    return re.compile(
+        r"#?(?P<sign>[-+~^]?)(?P<money>[$€£¥₩]?)"
+        r"(?P<body>0x[0-9a-fA-F]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d+/\d+|[vV]?\d+(?:[.:,]\d+)*(?:\.[xX*])?|\.\d+)"
+        r"(?P<suffix>%|[A-Za-zµμ]{0,12})"
+    )
+
+
+@cache
+def _joints() -> re.Pattern[str]:
+    return re.compile("([-+:~^#%.]+)")
+
+
+@cache
+def _han_number() -> re.Pattern[str]:
+    return re.compile(f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)")
+
+
+@cache
+def _thousands() -> re.Pattern[str]:
+    return re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
+
+@cache
+def _whole() -> re.Pattern[str]:
+    return re.compile(r"[_/\\@$]|^--?[^\W\d]|\w\.\w|::|\w\+\+$|^[a-zA-Z]#$|^#[^\W\d]|^\.[a-zA-Z]")

@@ -1,0 +1,166 @@
+"""The only file that names concrete parts: from what the user opens to a memory that works."""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch import config as configuration
+from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.lazy import Lazy
+from mnemarch.memory import Memory
+from mnemarch.model import instant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from threading import Event
+    from typing import Any
+
+    from mnemarch.config import Config
+    from mnemarch.embedding import dense_search, endpoint, onnx, sentence
+    from mnemarch.embedding.dense import DenseEmbedder
+    from mnemarch.ports import MeaningIndex, Store
+    from mnemarch.stores import sqlite, tantivy_index
+else:
+    sqlite = Lazy("mnemarch.stores.sqlite")
+    tantivy_index = Lazy("mnemarch.stores.tantivy_index")
+    dense_search = Lazy("mnemarch.embedding.dense_search")
+    endpoint = Lazy("mnemarch.embedding.endpoint")
+    onnx = Lazy("mnemarch.embedding.onnx")
+    sentence = Lazy("mnemarch.embedding.sentence")
+
+_DATABASE, _IGNORE = "memory.db", ".gitignore"
+_LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
+
+
+def open(
+    target: str | os.PathLike[str] | None = None,
+    *,
+    config: Config | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> Memory:
+    """Open a memory: that of this git repository, of a folder, or ":memory:" with nothing on disk."""
+    clock = clock or instant.now
+    if target == ":memory:":
+        from mnemarch.stores.in_memory import InMemoryStore
+
+        return Memory(InMemoryStore(), index=None, config=config or configuration.Config(), clock=clock, root=None)
+    address = None if target is None else _address(target)
+    if address is None:
+        from mnemarch.code.home import home_of
+
+        home = home_of(_current_folder())
+        folder, root = home.folder, home.root
+    else:
+        folder = root = os.path.abspath(address)
+    return _embedded(folder, root, config or configuration.load(folder), clock)
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
+
+
+def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime]) -> Memory:
+    place = os.path.join(folder, ".mnemarch")
+    _make_place(place)
+    store = sqlite.SqliteStore(
+        os.path.join(place, _DATABASE),
+        durability=config.store.durability,
+        lock_wait_s_max=config.store.lock_wait_s_max,
+    )
+    index = tantivy_index.TantivyIndex(
+        os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
+    )
+    meanings = _meanings(os.path.join(place, "vectors"), store, config) if config.recall.semantic else None
+    return Memory(store, index=index, meanings=meanings, config=config, clock=clock, root=root)
+
+
+def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:
+    """Vectors by the embedder that the configuration names; the model itself is loaded when it is first needed."""
+    from threading import Event  # a millisecond to load
+
+    stop = Event()
+    return dense_search.DenseSearch(
+        folder,
+        _embedder(config.recall.semantic, stop),
+        store_id=store.id,
+        event_at=lambda position: _event_at(store, position),
+        lock_wait_s_max=config.store.lock_wait_s_max,
+        stop=stop,
+    )
+
+
+def _embedder(name: str, stop: Event) -> DenseEmbedder:
+    if name == "sentence":
+        return sentence.SentenceEncoder()
+    if name.startswith("onnx:"):
+        return onnx.OnnxEmbedder(name.removeprefix("onnx:"))
+    url, _, model = name.partition("#")
+    key = os.environ.get("MNEMARCH_EMBEDDING_KEY")
+    return endpoint.EndpointEmbedder(url, model, api_key=key, sleep=lambda wait_s: _wait(stop, wait_s))
+
+
+def _wait(stop: Event, wait_s: float) -> None:
+    """Before the next attempt; there is none once the memory is being closed."""
+    if stop.wait(wait_s):
+        raise StoreUnavailable("The memory is being closed.", hint="Open it again.")
+
+
+def _event_at(store: Store, position: int) -> str:
+    """The id of the event at a position, or nothing: by it an index knows the store it was made from."""
+    found = store.read(lambda reader: list(reader.events(after=position - 1, limit=1))) if position else []
+    return found[0].id if found and found[0].position == position else ""
+
+
+def _make_place(place: str) -> None:
+    """The folder of the memory, which git should never pick up: also not when its making was cut short."""
+    if os.path.exists(os.path.join(place, _IGNORE)):
+        return
+    from mnemarch.files import write_whole
+
+    try:
+        os.makedirs(place, exist_ok=True)
+        if _is_ours(place):
+            write_whole(os.path.join(place, _IGNORE), "*\n")
+    except OSError as error:
+        # One that may only be read is opened; another process may have been faster.
+        if not os.path.isdir(place):
+            raise StoreUnavailable(
+                f"{place} can't be made: {error.strerror}.", hint="Choose a folder you may write to."
+            ) from None
+
+
+def _is_ours(place: str) -> bool:
+    """Whether the folder is a memory's, or nobody's yet. Another's is left as it is."""
+    names = os.listdir(place)
+    return _DATABASE in names or all(name.startswith(_IGNORE) for name in names)
+
+
+def _address(target: Any) -> str:
+    """The folder that is meant; what can't be one is refused, before anything of that name is made."""
+    path = target if isinstance(target, str) else getattr(target, "__fspath__", lambda: None)()
+    if not isinstance(path, str):
+        raise InvalidInput(f"{target!r} names no memory.", hint="Give a folder, or nothing for this repository's.")
+    address = os.path.expanduser(path)
+    _refuse_unknown(address)
+    return address
+
+
+def _refuse_unknown(address: str) -> None:
+    if not address.strip():
+        raise InvalidInput("The memory to open has no name.", hint="Give a folder, or nothing for this repository's.")
+    for prefix, what in _LATER.items():
+        if address.startswith(prefix):
+            raise InvalidInput(
+                f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead."
+            )
+    if "://" in address:
+        raise InvalidInput(
+            f"No store is known by {address!r}.", hint="Open a folder, or nothing for this repository's."
+        )
+    if os.path.exists(address) and not os.path.isdir(address):
+        raise InvalidInput(f"{address!r} is a file.", hint="Give the folder that holds (or shall hold) .mnemarch/.")

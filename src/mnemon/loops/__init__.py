@@ -1,6 +1,0 @@
-"""Loops. Takes: failures and approaches. Gives: whether a task goes round in circles. Never: stops anybody itself."""
-
-from mnemon.loops.detector import CircularFixDetector
-from mnemon.model.verdict import ApproachValidation, FailedApproach, LoopVerdict, Verdict
-
-__all__ = ["ApproachValidation", "CircularFixDetector", "FailedApproach", "LoopVerdict", "Verdict"]

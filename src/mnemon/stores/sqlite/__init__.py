@@ -1,5 +1,0 @@
-"""The embedded truth: one SQLite file in WAL mode, written by any number of processes."""
-
-from mnemon.stores.sqlite.store import SqliteStore
-
-__all__ = ["SqliteStore"]
