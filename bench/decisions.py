@@ -224,7 +224,7 @@ class Bench:
     """One filled memory and every question that is put to it, by name; each gives what it found."""
 
     def __init__(self, memory: mnemarch.Memory, count: int, versions: int) -> None:
-        self._store = memory._store
+        self._store = memory._engine.store
         self.made = made = filled(self._store, count, versions)
         self.seat = seat = memory.seat(LEAD, SCOPE)
         desk = seat.decisions

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         StoreError,
         StoreUnavailable,
     )
-    from mnemarch.memory import Memory, Seat
+    from mnemarch.log.append import Entry
+    from mnemarch.memory import Memory
     from mnemarch.model.actor import Actor, ActorKind
     from mnemarch.model.citation import Citation
     from mnemarch.model.claim import Claim
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Kind, Status, Unit
     from mnemarch.model.verdict import ApproachValidation, FailedApproach, LoopVerdict, Verdict
     from mnemarch.policy.permissions import can_write
-    from mnemarch.staging.append import Entry
+    from mnemarch.seat import Seat
     from mnemarch.wiring import open
 
 __version__ = "0.1.0"
@@ -48,7 +49,7 @@ _HOME_OF = {
     "Conflict": "mnemarch.errors",
     "Decision": "mnemarch.model.decision",
     "DecisionProposal": "mnemarch.model.decision",
-    "Entry": "mnemarch.staging.append",
+    "Entry": "mnemarch.log.append",
     "Event": "mnemarch.model.event",
     "EventType": "mnemarch.model.event",
     "FailedApproach": "mnemarch.model.verdict",
@@ -69,7 +70,7 @@ _HOME_OF = {
     "Receipt": "mnemarch.model.event",
     "Refused": "mnemarch.model.outcome",
     "Scope": "mnemarch.model.scope",
-    "Seat": "mnemarch.memory",
+    "Seat": "mnemarch.seat",
     "Status": "mnemarch.model.unit",
     "StoreCorrupt": "mnemarch.errors",
     "StoreError": "mnemarch.errors",

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self
 
-    from mnemarch.memory import Memory, Seat
+    from mnemarch.memory import Memory
+    from mnemarch.seat import Seat
 
 
 class _Awaitable:

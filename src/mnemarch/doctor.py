@@ -1,28 +1,25 @@
-"""The doctor: a real write and a real recall, and what is wrong in words."""
+"""Doctor. Takes: an open memory. Gives: what is wrong with it, in words, after a real write and a real recall."""
 
 from __future__ import annotations
 
 from mnemarch.errors import MnemarchError
-from mnemarch.model.actor import Actor
+from mnemarch.log.audit import audited
 from mnemarch.model.outcome import Finding
-from mnemarch.model.scope import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mnemarch.memory import Memory
-    from mnemarch.ports import Store
+    from mnemarch.engine import Engine
+    from mnemarch.seat import Seat
 
-# A place of its own: the doctor's traces are never in anybody's scope.
-_SCOPE = Scope(org="mnemarch-doctor", project="round-trip", task="check")
 _SENTENCE = "The doctor left this sentence to see whether it can be found again"
 _BEHIND_S_MAX = 60.0
 
 
-def examined(memory: Memory, store: Store) -> list[Finding]:
+def examined(engine: Engine, seat: Seat) -> list[Finding]:
     """Each check in the order in which trouble would show; one that fails says what to do, and the rest go on."""
-    checks: tuple[Callable[[Memory, Store], Finding], ...] = (
+    checks: tuple[Callable[[Engine, Seat], Finding], ...] = (
         _file_is_sound,
         _store_is_writable,
         _log_holds,
@@ -30,17 +27,18 @@ def examined(memory: Memory, store: Store) -> list[Finding]:
         _round_trip,
         _index_keeps_up,
     )
-    return [_checked(check, memory, store) for check in checks]
+    return [_checked(check, engine, seat) for check in checks]
 
 
-def _checked(check: Callable[[Memory, Store], Finding], memory: Memory, store: Store) -> Finding:
+def _checked(check: Callable[[Engine, Seat], Finding], engine: Engine, seat: Seat) -> Finding:
     try:
-        return check(memory, store)
+        return check(engine, seat)
     except MnemarchError as error:
         return Finding(ok=False, what=error.message, hint=error.hint)
 
 
-def _file_is_sound(_: Memory, store: Store) -> Finding:
+def _file_is_sound(engine: Engine, _: Seat) -> Finding:
+    store = engine.store
     trouble = store.check()
     if trouble is None:
         return Finding(
@@ -53,16 +51,16 @@ def _file_is_sound(_: Memory, store: Store) -> Finding:
     )
 
 
-def _store_is_writable(_: Memory, store: Store) -> Finding:
-    if store.writable:
+def _store_is_writable(engine: Engine, _: Seat) -> Finding:
+    if engine.store.writable:
         return Finding(ok=True, what="The store can be written.")
     return Finding(
         ok=False, what="The store is read-only.", hint="Give yourself the right to write its file and folder."
     )
 
 
-def _log_holds(memory: Memory, _: Store) -> Finding:
-    check = memory.audit()
+def _log_holds(engine: Engine, _: Seat) -> Finding:
+    check = audited(engine.store)
     if check.ok:
         return Finding(ok=True, what=f"The log holds: {check.events:,} events, every hash in place.")
     return Finding(
@@ -72,9 +70,9 @@ def _log_holds(memory: Memory, _: Store) -> Finding:
     )
 
 
-def _clock_is_right(memory: Memory, store: Store) -> Finding:
-    newest = store.read(lambda reader: list(reader.events(after=max(0, reader.position() - 1), limit=1)))
-    behind_s = (newest[0].recorded_at - memory.now()).total_seconds() if newest else 0.0
+def _clock_is_right(engine: Engine, _: Seat) -> Finding:
+    newest = engine.store.read(lambda reader: list(reader.events(after=max(0, reader.position() - 1), limit=1)))
+    behind_s = (newest[0].recorded_at - engine.log.clock()).total_seconds() if newest else 0.0
     if behind_s < _BEHIND_S_MAX:
         return Finding(ok=True, what="The clock is not behind the log.")
     return Finding(
@@ -84,8 +82,7 @@ def _clock_is_right(memory: Memory, store: Store) -> Finding:
     )
 
 
-def _round_trip(memory: Memory, _: Store) -> Finding:
-    seat = memory.seat(Actor.agent("doctor"), _SCOPE)
+def _round_trip(_: Engine, seat: Seat) -> Finding:
     receipt = seat.log("check", "round trip")
     seat.remember(_SENTENCE, key="the-sentence")
     found = seat.recall(_SENTENCE, k=1)
@@ -96,9 +93,9 @@ def _round_trip(memory: Memory, _: Store) -> Finding:
     )
 
 
-def _index_keeps_up(memory: Memory, _: Store) -> Finding:
-    stats = memory.stats()
-    behind_max = 2 * memory.config.store.index_tail_max
+def _index_keeps_up(engine: Engine, _: Seat) -> Finding:
+    stats = engine.stats()
+    behind_max = 2 * engine.config.store.index_tail_max
     if stats.unindexed <= behind_max:
         return Finding(
             ok=True, what=f"The search index keeps up ({stats.indexed:,} indexed, {stats.unindexed:,} in the tail)."

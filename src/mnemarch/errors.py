@@ -16,7 +16,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.model.unit import Unit
+    from typing import Any
 
 
 class MnemarchError(Exception):
@@ -57,8 +57,8 @@ class Conflict(MnemarchError):
         hint: str = "",
         expected_version: int | None = None,
         actual_version: int | None = None,
-        current: Unit | None = None,
-        proposed: Unit | None = None,
+        current: Any = None,
+        proposed: Any = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.expected_version = expected_version

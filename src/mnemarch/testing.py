@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from mnemarch.errors import Conflict
-from mnemarch.ledger.audit import checked_chain
-from mnemarch.ledger.chain import entry_hash, payload_hash
+from mnemarch.log.audit import checked_chain
+from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.actor import Actor
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.decision import Relation, RelationType, Standing

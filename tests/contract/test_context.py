@@ -49,7 +49,7 @@ def test_the_callers_own_tokenizer_decides(seats):
 def test_only_what_was_packed_counts_as_handed_out(memory, seats):
     agent = told(seats)
     pack = agent.context("which checkout step retries", 150)
-    events = memory._store.read(lambda reader: list(reader.events()))
+    events = memory._engine.store.read(lambda reader: list(reader.events()))
     (handed,) = [event.payload["units"] for event in events if event.type is EventType.RECALLED]
     assert handed == [item.unit.id for item in pack.items]
 

@@ -6,8 +6,8 @@ import pytest
 
 from mnemarch import Citation, NotAllowed, NotFound
 from mnemarch.code.view import Bearing
+from mnemarch.janitor import Janitor
 from mnemarch.model.decision import Reason
-from mnemarch.published.janitor import sweep_all
 
 WHY = Reason("consistency", "so that all do the same")
 
@@ -170,7 +170,7 @@ def test_a_dropped_relation_stays_dropped_when_the_words_of_its_drop_are_erased(
     seats.human().erase(fact.id, "private")
     assert memory.rebuild().same
     assert agent.decisions.relations(store.id) == []
-    events = memory._store.read(lambda reader: list(reader.events()))
+    events = memory._engine.store.read(lambda reader: list(reader.events()))
     assert not any("harbour" in (event.body or "") for event in events)
 
 
@@ -185,6 +185,8 @@ def test_d8_an_old_version_of_an_axis_is_not_in_force(seats, lead):
 class Gone:
     """The code after everything was deleted."""
 
+    commit = None
+
     def of(self, _unit):
         return self
 
@@ -196,7 +198,9 @@ def test_d8_no_janitor_archives_an_axis_whose_file_is_gone(seats, memory):
     lead = seats.orchestrator()
     axis, normal = decided(lead, "No server", strength="axis"), decided(lead, "Use SQLite")
     before = memory.stats().events
-    assert sweep_all(memory._ledger, [axis.unit, normal.unit], Gone())
+    janitor = Janitor(memory._engine.log)
+    janitor.sweep_in_background(Gone(), [axis.unit, normal.unit])
+    janitor.wait()
     assert [lead.decisions.get(one.id).is_active for one in (axis, normal)] == [True, False]
     assert memory.stats().events == before + 1, "nothing is tried that would be refused"
 

@@ -92,7 +92,7 @@ def test_every_query_of_decisions_has_its_index(disk, seat, name):
     revised(seat, made, 2)
     text = QUERY[name].replace(":unit_ids", ":one, :two")
     names = set(re.findall(r":(\w+)", text))
-    database = sqlite3.connect(disk._store._path)
+    database = sqlite3.connect(disk._engine.store._path)
     try:
         plan = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {text}", dict.fromkeys(names, "[]"))]
     finally:
@@ -117,7 +117,7 @@ def test_the_table_above_names_every_query_that_reads_decisions():
 def test_d7_what_was_superseded_is_no_part_of_the_index(disk, seat, index):
     made = decided_everywhere(seat)
     revised(seat, made, 2)
-    database = sqlite3.connect(disk._store._path)
+    database = sqlite3.connect(disk._engine.store._path)
     try:
         (made_by,) = database.execute("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).fetchone()
     finally:
@@ -225,11 +225,11 @@ def test_d7_a_long_history_adds_nothing_to_the_work_of_the_default_path(disk, se
     related(seat, made)
     roots = [one.root_id for one in made]
     revised(seat, made, 1)
-    before = {name: steps(disk._store, ask) for name, ask in default_path(seat, roots).items()}
-    history = steps(disk._store, lambda: seat.decisions.history(made[0].id))
+    before = {name: steps(disk._engine.store, ask) for name, ask in default_path(seat, roots).items()}
+    history = steps(disk._engine.store, lambda: seat.decisions.history(made[0].id))
     revised(seat, made, 12)
-    assert {name: steps(disk._store, ask) for name, ask in default_path(seat, roots).items()} == before
-    assert steps(disk._store, lambda: seat.decisions.history(made[0].id)) > history
+    assert {name: steps(disk._engine.store, ask) for name, ask in default_path(seat, roots).items()} == before
+    assert steps(disk._engine.store, lambda: seat.decisions.history(made[0].id)) > history
 
 
 # Impact reads what is related, and nothing else
@@ -268,7 +268,7 @@ def put_graph(memory, scope, steps_):
             type = RelationType.DEPENDS_ON
             transaction.put_relation(Relation(source=after, type=type, target=before, id=f"{before}>{after}"))
 
-    memory._store.write(work)
+    memory._engine.store.write(work)
 
 
 def ring(name, size):
@@ -284,7 +284,7 @@ def rows_read(memory, seat, root):
         assert radius.cut is None
         return len(radius.nodes), counting.rows
 
-    return memory._store.read(work)
+    return memory._engine.store.read(work)
 
 
 def test_d14_impact_reads_the_reachable_part_however_large_the_graph_is(memory, seats):
@@ -324,9 +324,9 @@ def test_d14_what_impact_reads_grows_with_what_it_reaches(memory, seats):
 
 def test_d14_sqlite_itself_does_no_more_work_in_a_larger_graph(disk, seat):
     put_graph(disk, seat.scope, ring("near", 30))
-    alone = steps(disk._store, lambda: seat.decisions.impact("near-0000"))
+    alone = steps(disk._engine.store, lambda: seat.decisions.impact("near-0000"))
     put_graph(disk, seat.scope, [step for number in range(20) for step in ring(f"far{number}", 100)])
-    assert steps(disk._store, lambda: seat.decisions.impact("near-0000")) == alone
+    assert steps(disk._engine.store, lambda: seat.decisions.impact("near-0000")) == alone
 
 
 def test_a_proposal_reads_each_decision_that_it_reaches_once(disk, seat, monkeypatch):

@@ -22,9 +22,9 @@ def everything_said(memory, seats, tmp_path):
     if not path.exists():
         memory.export(path)
     told = [path.read_text(encoding="utf-8")]
-    rows = memory._store.read(lambda reader: list(reader.rows()))
+    rows = memory._engine.store.read(lambda reader: list(reader.rows()))
     told += rows
-    for scope in {event.scope for event in memory._store.read(lambda reader: list(reader.events()))}:
+    for scope in {event.scope for event in memory._engine.store.read(lambda reader: list(reader.events()))}:
         seat = memory.seat(Actor.human("alice"), scope)
         for unit in seat.units(limit=1000):
             told += [repr(seat.get(unit.id)), repr(seat.history(unit.id)), repr(seat.explain(unit.id))]
@@ -61,7 +61,7 @@ def test_r16_erased_content_is_nowhere_and_the_chain_and_the_state_hold(memory, 
 
 
 def log_of(memory):
-    return memory._store.read(lambda reader: list(reader.events()))
+    return memory._engine.store.read(lambda reader: list(reader.events()))
 
 
 def test_r16_an_episode_that_quotes_the_content_goes_too(memory, seats, tmp_path):

@@ -59,9 +59,9 @@ def test_recall_answers_where_no_thread_is_to_be_had(eager, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         assert contents(seat.recall("red pump a"))
-        eager._finder.wait()
+        eager._engine.finder.wait()
     assert contents(seat.recall("red pump a"))
-    eager._finder.wait()
+    eager._engine.finder.wait()
     assert eager.stats().unindexed == 0
 
 
@@ -81,7 +81,7 @@ def test_recall_and_close_do_without_an_index_that_can_not_be_written(eager, ful
     seat = seat_of(eager)
     seat.remember_many([Claim(content=fact) for fact in FACTS])
     assert "The a pump is painted red" in contents(seat.recall("red pump a"))
-    eager._finder.wait()
+    eager._engine.finder.wait()
     assert "The b pump is painted red" in contents(seat.recall("red pump b"))
     eager.close()
 
@@ -89,14 +89,14 @@ def test_recall_and_close_do_without_an_index_that_can_not_be_written(eager, ful
 def test_a_busy_index_is_waited_for_and_not_opened_anew(eager):
     seat_of(eager).remember_many([Claim(content=fact) for fact in FACTS])
     eager.reindex()
-    index = eager._index
+    index = eager._engine._index
     opened = index._opened
     other = tantivy_index.TantivyIndex(index._folder, index._store_id, index._event_at)
     writer = other._writer()
     assert index.update(lambda _: []) is False
     assert index._opened is opened
     with pytest.raises(StoreUnavailable, match="Another process is indexing"):
-        eager._finder.index_patiently(0.0)
+        eager._engine.finder.index_patiently(0.0)
     writer.wait_merging_threads()
     assert index.update(lambda _: []) is True
 
@@ -151,9 +151,9 @@ def test_closing_does_not_wait_for_an_endpoint_that_never_answers(tmp_path, cloc
             assert contents(seat.recall("pump")) == {FACTS[0]}
         assert asked.wait(10)
         memory.close()
-        assert memory._meanings._thread.is_alive()
+        assert memory._engine._meanings._thread.is_alive()
         accepting.join()
         taken[0].close()
     # The request broke off: it is not made again for a memory that is closed.
-    memory._meanings.wait()
-    assert "being closed" in memory._meanings.progress().error
+    memory._engine._meanings.wait()
+    assert "being closed" in memory._engine._meanings.progress().error

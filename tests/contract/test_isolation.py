@@ -95,11 +95,11 @@ def test_r3_no_verb_crosses_a_scope(scope, index, name):
         units, conflict, receipt = filled(memory, scope)
         # What lies at a level that both share is rightly seen by both.
         hidden = [unit for unit in units if unit.scope.key not in {seen.key for seen in stranger.visible}]
-        before = [memory._store.read(lambda reader, id=unit.id: reader.unit(id)) for unit in hidden]
+        before = [memory._engine.store.read(lambda reader, id=unit.id: reader.unit(id)) for unit in hidden]
         if stranger == scope:
             return
         assert crossings(memory, stranger, hidden, conflict, receipt) == []
-        assert [memory._store.read(lambda reader, id=unit.id: reader.unit(id)) for unit in hidden] == before
+        assert [memory._engine.store.read(lambda reader, id=unit.id: reader.unit(id)) for unit in hidden] == before
 
 
 CLOSE = [

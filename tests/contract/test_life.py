@@ -128,7 +128,7 @@ def test_r16_every_spelling_that_was_merged_is_erased(memory, seats):
     seats.agent("coder-2").remember("BOB SMITH earns: ninety thousand!")
     agent.log("note", "he said BOB SMITH earns: ninety thousand! and left")
     seats.human("alice").erase(unit.id, "privacy")
-    assert not any("BOB SMITH" in (event.body or "") for event in memory._store.read(lambda r: list(r.events())))
+    assert not any("BOB SMITH" in (event.body or "") for event in memory._engine.store.read(lambda r: list(r.events())))
 
 
 def test_an_import_carries_the_erasure(tmp_path):
@@ -227,7 +227,7 @@ def test_r1_a_failed_act_in_a_shared_commit_does_not_fork_the_chain(tmp_path):
         scope = Scope(project="p", task="t")
         seat = memory.seat(Actor.agent("a"), scope)
         seat.log("t", "first")
-        store = memory._store
+        store = memory._engine.store
         failed = []
 
         def fail():

@@ -247,7 +247,7 @@ def test_secrets_in_errors_never_reach_the_log(seats, memory):
     secret = "ghp_" + "a1B2" * 9
     verdict = seats.agent().fail(f"AuthError: token {secret} was refused", approach=f"use {secret}")
     assert verdict.receipt.redacted
-    events = memory._store.read(lambda reader: list(reader.events()))
+    events = memory._engine.store.read(lambda reader: list(reader.events()))
     assert not any(secret in (event.body or "") for event in events)
     assert secret not in str(verdict)
 
@@ -259,7 +259,7 @@ def test_what_failed_is_erased_with_the_words_it_quotes(seats, memory):
     stored = agent.remember(content)
     agent.fail(f"LookupError: {content}", approach=f"look where it says: {content}")
     seats.orchestrator().erase(stored.unit.id, "private")
-    events = memory._store.read(lambda reader: list(reader.events()))
+    events = memory._engine.store.read(lambda reader: list(reader.events()))
     assert not any(content in (event.body or "") for event in events)
     assert agent.failed_approaches() == []
     assert human.fail(POOL).type == "ALLOW"

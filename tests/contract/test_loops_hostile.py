@@ -94,7 +94,7 @@ def test_earlier_approaches_are_compared_before_the_act_begins(seats, memory, mo
     seat = seats.agent()
     for name in ("queue", "cursor", "socket", "header"):
         seat.fail(error(len(name)), approach=f"rewrite the {name}")
-    write = memory._store.write
+    write = memory._engine.store.write
     compared, within = [], []
 
     class Observed:
@@ -112,7 +112,7 @@ def test_earlier_approaches_are_compared_before_the_act_begins(seats, memory, mo
         return answered
 
     monkeypatch.setattr(attempts, "approaches", Observed)
-    monkeypatch.setattr(memory._store, "write", observed, raising=False)
+    monkeypatch.setattr(memory._engine.store, "write", observed, raising=False)
     verdict = seat.fail(POOL, approach="rewrite the socket")
     assert verdict.details["approach_count"] == 2
     assert "rewrite the socket" in compared

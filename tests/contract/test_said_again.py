@@ -45,7 +45,7 @@ def test_r5_nor_by_an_orchestrator_at_project_scope(seats, rejected):
 def test_a_refused_repetition_stays_in_the_log_and_its_key_gives_the_same_answer(memory, seats, rejected):
     agent = seats.agent()
     refused = agent.remember(FACT, citations=PASSED, key="k")
-    logged = [event for event in memory._store.read(lambda reader: list(reader.events())) if event.key == "k"]
+    logged = [event for event in memory._engine.store.read(lambda reader: list(reader.events())) if event.key == "k"]
     assert [event.type for event in logged] == [EventType.CLAIM_REFUSED]
     assert agent.remember(FACT, citations=PASSED, key="k").rule == refused.rule
 
@@ -213,7 +213,8 @@ def test_a_merged_rewording_that_is_said_again_is_a_merge_proposal_and_no_contra
     vouched = {"level": "project", "citations": [Citation.human("alice")]}
     first = human.remember("The checkout service retries failed payments with exponential backoff", **vouched).unit
     second = human.remember("The checkout service will retry failed payments with exponential backoff", **vouched)
-    (proposal,) = second.similar
+    (proposal,) = human.proposals()
+    assert second.unit.id in proposal.units
     human.resolve(proposal.id, winner=second.unit.id, reason="one will do")
     again = human.remember(first.content, **vouched)
     assert (again.conflicts, [set(dispute.units) for dispute in again.similar]) == (

@@ -77,12 +77,12 @@ def content(store):
 
 def read_anew(memory):
     """Let a memory forget what it read of graphs."""
-    memory._graphs.clear()
+    memory._engine._graphs.clear()
     return memory
 
 
 def events_of(memory, *types):
-    return [event for event in memory._store.read(lambda reader: list(reader.events())) if event.type in types]
+    return [event for event in memory._engine.store.read(lambda reader: list(reader.events())) if event.type in types]
 
 
 def lived(seat, said, session="s"):
@@ -196,7 +196,7 @@ def test_r1_a_graph_told_in_several_events_reads_back_equal(memory, said, monkey
         seat.graph.record_feedback("s", query, "up")
         read = content(seat.graph.get_session_store("s"))
         fresh = GraphStore(
-            seat.graph.config.session_graph, keeper=log_keeper.LogKeeper(memory._ledger, seat.presence, "s")
+            seat.graph.config.session_graph, keeper=log_keeper.LogKeeper(memory._engine.log, seat.presence, "s")
         )
         assert content(fresh) == read
     assert len(events_of(memory, EventType.GRAPH_RESTATED)) > 1
@@ -537,7 +537,9 @@ def test_r16_what_was_erased_leaves_the_graph_and_the_rest_stays(memory):
         assert store.node(innocent).weights.feedback == 2.0
         assert graph.get_active_sessions() == ["s"]
     assert not other.graph.get_session_store("s").held.has(theirs)
-    assert "turquoise" not in str(memory._store.read(lambda reader: [event.payload for event in reader.events()]))
+    assert "turquoise" not in str(
+        memory._engine.store.read(lambda reader: [event.payload for event in reader.events()])
+    )
     assert memory.audit().ok
     assert memory.rebuild().same
     read_anew(memory)
@@ -586,7 +588,9 @@ def test_r16_a_graph_that_was_told_anew_is_rid_of_it_too(memory, said, monkeypat
     for _ in range(12):
         seat.graph.record_feedback("s", query, "up")
     seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
-    assert said["unit"] not in str(memory._store.read(lambda reader: [event.payload for event in reader.events()]))
+    assert said["unit"] not in str(
+        memory._engine.store.read(lambda reader: [event.payload for event in reader.events()])
+    )
     for _ in range(2):
         store = seat.graph.get_session_store("s")
         assert not store.held.has(guilty)
@@ -641,7 +645,7 @@ def test_the_settings_of_mnemarch_toml_are_the_graphs(tmp_path, clock):
 
 
 def test_more_seats_than_graphs_are_held_at_once_lose_nothing(memory, monkeypatch):
-    from mnemarch import memory as module
+    from mnemarch import engine as module
 
     monkeypatch.setattr(module, "_GRAPHS_MAX", 3)
     first = seat_of(memory).graph
@@ -698,7 +702,7 @@ def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
             with suppress(StoreUnavailable, NotFound):
                 work()
 
-        holding = threading.Thread(target=memory._store.write, args=(hold,))
+        holding = threading.Thread(target=memory._engine.store.write, args=(hold,))
         holding.start()
         assert entered.wait(20)
         waiting = [
@@ -706,7 +710,7 @@ def test_what_a_failed_commit_took_back_is_not_in_the_graph(tmp_path, clock):
             for work in (
                 lambda: writing.upsert_entity("ada", "undone"),
                 lambda: looking.pin("query:nobody"),
-                lambda: memory._store.write(fail),
+                lambda: memory._engine.store.write(fail),
             )
         ]
         for thread in waiting:
@@ -735,7 +739,7 @@ def test_r16_an_erasure_that_was_interrupted_leaves_nothing_in_checkpoints(tmp_p
 
         human = seat_of(memory, Actor.human("alice"))
         with monkeypatch.context() as patched:
-            patched.setattr(memory._finder, "index_patiently", busy)
+            patched.setattr(memory._engine.finder, "index_patiently", busy)
             with pytest.raises(StoreUnavailable):
                 human.erase(unit.id, "privacy")
         human.erase(unit.id, "privacy")

@@ -36,9 +36,14 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def seat(home):
+def memory(home):
     with mnemarch.open(home) as memory:
-        yield memory.seat(Actor.agent("a"), Scope(project="p", worktree="w", task="t"))
+        yield memory
+
+
+@pytest.fixture
+def seat(memory):
+    return memory.seat(Actor.agent("a"), Scope(project="p", worktree="w", task="t"))
 
 
 WAYS = {
@@ -72,16 +77,16 @@ WAYS = {
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_secret_never_reaches_the_disk(home, seat, way, secret):
+def test_a_secret_never_reaches_the_disk(home, memory, seat, way, secret):
     text, hidden = SECRETS[secret]
     seat.remember("An innocent fact to search for")
     with suppress(mnemarch.InvalidInput):  # Refused is as good as redacted.
         WAYS[way](seat, text)
     seat.recall("innocent fact")
-    seat._memory.reindex()
+    memory.reindex()
     assert hidden.encode() not in bytes_on_disk(home)
-    assert seat._memory.audit().ok
-    assert seat._memory.rebuild().same
+    assert memory.audit().ok
+    assert memory.rebuild().same
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -116,9 +121,9 @@ def test_an_assigned_password_in_data_is_taken_out(home, seat):
     assert b"swordfish-9" not in bytes_on_disk(home)
 
 
-def test_a_refused_reason_and_a_policy_refusal_keep_secrets_out(home, seat):
+def test_a_refused_reason_and_a_policy_refusal_keep_secrets_out(home, memory, seat):
     unit = seat.remember("Some fact").unit
-    human = seat._memory.seat(Actor.human("h"), seat.scope)
+    human = memory.seat(Actor.human("h"), seat.scope)
     human.reject(unit.id, f"it held {GITHUB}")
     with pytest.raises(mnemarch.NotAllowed):
         seat.archive(unit.id, f"it held {GITHUB}")

@@ -43,7 +43,7 @@ def test_what_is_remembered_later_is_embedded_in_the_background(memory):
     agent.remember("The cat is sleeping on the sofa")
     memory.reindex()
     late = agent.remember("A dog runs in the park").unit
-    memory._finder.embed_all()
+    memory._engine.finder.embed_all()
     assert late.id in ids(agent.recall("개가 공원에서 뛴다"))
 
 
@@ -62,13 +62,13 @@ def test_an_erased_unit_has_no_vector_any_more(memory):
     memory.reindex()
     human.erase(unit.id, "private")
     assert ids(agent.recall("고양이가 소파에서 자고 있다")) == []
-    assert memory._meanings.similarities("cat", [unit.id]) == {}
+    assert memory._engine._meanings.similarities("cat", [unit.id]) == {}
 
 
 def test_without_the_setting_no_model_is_loaded(tmp_path, clock):
     with mnemarch.open(tmp_path / "plain", clock=clock) as plain:
         plain.seat(Actor.agent("a"), SCOPE).recall("anything")
-        assert plain._meanings is None
+        assert plain._engine._meanings is None
 
 
 def test_an_unknown_embedder_is_refused_with_what_there_is(tmp_path):
@@ -86,9 +86,9 @@ def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp
         def silent(*_: object, **__: object) -> list[tuple[str, float]]:
             raise StoreUnavailable("The endpoint does not answer.", hint="Start it.")
 
-        memory._meanings.ready = lambda: True
-        memory._meanings.nearest = silent
-        memory._meanings.follow = lambda *_: None
+        memory._engine._meanings.ready = lambda: True
+        memory._engine._meanings.nearest = silent
+        memory._engine._meanings.follow = lambda *_: None
         found = agent.recall("where does the cat sleep")
         assert ids(found) == [unit.id]
         assert "words alone" in found.notes[0]

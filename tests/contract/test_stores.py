@@ -11,7 +11,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
-from mnemarch.ledger.replay import digest
+from mnemarch.log.rebuild import digest
 from mnemarch.model.value import replace
 from mnemarch.stores.in_memory import InMemoryStore
 from mnemarch.stores.sqlite import SqliteStore
@@ -61,7 +61,7 @@ def journal(memory, seats, clock):
 
 
 def digest_of(memory):
-    return memory._store.read(digest)
+    return memory._engine.store.read(digest)
 
 
 def exported(memory, path):
@@ -204,7 +204,7 @@ def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path
         for number in range(12):
             seat = memory.seat(Actor.agent("a"), Scope(project="프로젝트", task="t"), session=SESSIONS[number % 4])
             seat.remember(f"statement of pear {'x' * number}")
-        fresh = memory._store.read(lambda reader: reader.searchable_after(0, 100))
+        fresh = memory._engine.store.read(lambda reader: reader.searchable_after(0, 100))
     assert [(unit.session is None, unit.turn) for unit in fresh[:5]] == [
         (False, 1),
         (False, 1),
@@ -222,10 +222,11 @@ def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path
     )
     database.close()
     with mnemarch.open(tmp_path / "home", clock=clock) as memory:
-        assert memory._store.read(lambda reader: reader.searchable_after(0, 100)) == fresh
+        assert memory._engine.store.read(lambda reader: reader.searchable_after(0, 100)) == fresh
         assert memory.rebuild().same
         assert [
-            (unit.session, unit.turn) for unit in memory._store.read(lambda reader: reader.searchable_after(0, 100))
+            (unit.session, unit.turn)
+            for unit in memory._engine.store.read(lambda reader: reader.searchable_after(0, 100))
         ] == [(unit.session, unit.turn) for unit in fresh]
 
 
@@ -239,5 +240,5 @@ def test_a_lost_index_is_made_anew_before_a_large_memory_is_searched(tmp_path, c
     with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         found = memory.seat(Actor.agent("a"), scope).recall("which pear is number_77", k=1)
         assert found.items[0].unit.content == "pear number_77 is ripe"
-        assert len(memory._finder._tail) == 0
+        assert len(memory._engine.finder._tail) == 0
         assert memory.stats().indexed == 120

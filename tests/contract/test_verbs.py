@@ -33,7 +33,7 @@ TEST = "tests/test_checkout.py::test_retry"
 
 
 def log_of(memory):
-    return memory._store.read(lambda reader: list(reader.events()))
+    return memory._engine.store.read(lambda reader: list(reader.events()))
 
 
 def types_of(memory):
@@ -828,7 +828,7 @@ def test_verify_reads_only_what_it_judges_and_tells(memory, seats, monkeypatch):
     agent.remember("Bare fact about pears")
     agent.recall("pears")
     read = []
-    kind = memory._store.write(type)
+    kind = memory._engine.store.write(type)
     seen = kind.events_of_scope
 
     def watched(self, scope_key, types=()):
@@ -992,7 +992,9 @@ def test_g10_the_same_skill_again_is_one_skill_with_one_more_success(seats):
     skill = seats.agent().get(made[0])
     assert made == [skill.id, skill.id]
     assert (skill.attributes["successes"], skill.attributes["success_rate"]) == (2, 1.0)
-    assert not [event for event in seats.memory._store.read(lambda r: list(r.events())) if "refused" in event.type]
+    assert not [
+        event for event in seats.memory._engine.store.read(lambda r: list(r.events())) if "refused" in event.type
+    ]
 
 
 def test_r2_a_worktrees_verification_is_no_reusing_task(seats):

@@ -76,5 +76,4 @@ def contents(found):
 
 def settled(memory):
     """Wait for what goes on in the background."""
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()

@@ -22,9 +22,8 @@ from code_session import (
 )
 
 import mnemarch
-from mnemarch import Actor, Citation, InvalidInput, Scope, StoreUnavailable
+from mnemarch import Actor, Citation, InvalidInput, Scope, StoreUnavailable, janitor
 from mnemarch.code.codebase import Codebase
-from mnemarch.published import janitor
 
 
 @pytest.fixture
@@ -258,7 +257,7 @@ def test_git_ends_with_the_memory(repo):
     memory = mnemarch.open(repo)
     known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
     seat_at(memory, repo).recall("logout", at_commit="HEAD")
-    (commit_tree,) = (tree._sources for tree in memory._codebases[str(repo)]._commits.values())
+    (commit_tree,) = (tree._sources for tree in memory._engine._codebases[str(repo)]._commits.values())
     process = commit_tree._objects._process
     assert process.poll() is None
     del commit_tree
@@ -281,7 +280,7 @@ def test_a_child_does_not_share_git_with_its_parent(repo):
 def test_a_file_is_parsed_once_however_often_it_is_cited(memory, repo, monkeypatch):
     commit(repo, "many", src__many_py="".join(f"def f{n}():\n    pass\n\n\n" for n in range(20)))
     parsed = []
-    tree = memory._codebase(str(repo)).tree
+    tree = memory._engine.codebase(str(repo)).tree
     monkeypatch.setattr(tree, "_parse", lambda *given, parse=tree._parse: parsed.append(given[0]) or parse(*given))
     unit = known(memory, repo, "There are many", *(Citation.symbol("src/many.py", f"f{n}") for n in range(20)))
     assert len(unit.citations) == 21
@@ -307,7 +306,7 @@ def test_many_stale_units_share_one_recalls_patience(memory, repo, monkeypatch):
         (repo / f"{name}.py").write_text(f"def {name}_one():\n    pass\n")
         known(memory, repo, f"function {name} does nothing", Citation.file(f"{name}.py"))
         (repo / f"{name}.py").unlink()
-    code = memory._codebase(str(repo))
+    code = memory._engine.codebase(str(repo))
     waits = []
 
     def slow(path, head, *, wait_s_max):

@@ -33,8 +33,7 @@ def test_a_memory_of_a_function_that_was_renamed_on_a_branch_is_kept_from_its_re
     assert withheld.unit_id == unit.id
     assert withheld.reason == "stale: src/auth.py no longer defines login"
     here = seat_at(memory, repo)
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()
     assert memory.janitor(seat_at(memory, branch, worktree="feat")).archived == 0
     assert contents(here.recall("password login")) == ["login checks the password"]
     assert here.get(unit.id).status == "verified", "a branch archives nothing that the project still needs"
@@ -48,8 +47,7 @@ def test_a_project_is_judged_on_its_default_branch_also_where_nobody_has_it_chec
     commit(repo, "rename", src__auth_py=AUTH.replace("def login", "def sign_in"))
     seat = seat_at(memory, repo)
     assert not seat.recall("password login").items
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()
     assert memory.janitor(seat).archived == 0
     assert seat.get(unit.id).status == "verified"
     git(repo, "checkout", "-q", "main")
@@ -78,8 +76,7 @@ def test_another_value_is_another_constant(memory, repo, now):
     assert not found.items
     told = now.partition(" = ")[2].strip() if now[8].isdigit() else "…"
     assert found.withheld[0].reason == f"stale: src/other.py: VALUE = 1 is now {told}"
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()
     assert seat.get(unit.id).status == "archived"
 
 
@@ -154,8 +151,7 @@ def test_what_is_gone_is_archived_in_the_background_and_revived_by_the_janitor(m
     seat = seat_at(memory, repo)
     commit(repo, "gone", src__auth_py=AUTH.partition("\n\n\ndef logout")[0])
     assert not seat.recall("logout").items
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()
     archived = seat.get(unit.id)
     assert archived.status == "archived"
     assert archived.archive_reason == "stale: src/auth.py no longer defines logout"
@@ -172,8 +168,7 @@ def test_what_is_only_edited_and_not_committed_is_withheld_but_not_archived(memo
     seat = seat_at(memory, repo)
     (repo / "src" / "auth.py").write_text(AUTH.partition("\n\n\ndef logout")[0])
     assert not seat.recall("logout").items
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()
     assert seat.get(unit.id).status == "verified"
     (repo / "src" / "auth.py").write_text(AUTH)
     assert len(seat.recall("logout").items) == 1
@@ -267,8 +262,7 @@ def test_code_that_is_cited_again_is_cited_as_it_is_now(memory, repo):
     commit(repo, "signature", src__auth_py=AUTH.replace("user, password", "user, password, otp"))
     seat = seat_at(memory, repo)
     assert not seat.recall("login takes").items
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()
     assert seat.get(unit.id).status == "archived"
     seat.cite(unit.id, Citation.symbol("src/auth.py", "login"))
     assert memory.janitor(seat).revived == 1
@@ -463,8 +457,7 @@ def test_a_plain_folder_works_too(tmp_path):
         assert len(seat.recall("what does f do").items) == 1
         (folder / "a.py").write_text("def g():\n    pass\n")
         assert not seat.recall("what does f do").items
-        for sweep in memory._sweeps:
-            sweep.join()
+        memory._engine.janitor.wait()
         assert seat.get(unit.id).status == "archived"
 
 

@@ -2,7 +2,7 @@ from code_session import contents, git, person, repository
 
 import mnemarch
 from mnemarch import Citation
-from mnemarch.published import remember
+from mnemarch.units import remember
 
 
 def test_a_mention_that_was_cited_before_archives_no_policy(tmp_path, monkeypatch):

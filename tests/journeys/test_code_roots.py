@@ -52,8 +52,7 @@ def unborn(repo, name="unborn"):
 
 def settled(memory, seat, unit):
     """The unit's status, once the background has done what it will."""
-    for sweep in memory._sweeps:
-        sweep.join()
+    memory._engine.janitor.wait()
     return seat.get(unit.id).status
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mnemarch.model.trust import DecayPolicy, Signal, Trust
 from mnemarch.model.value import replace
-from mnemarch.policy.trust import TrustRules, confidence_at, decay_policy_of, signalled, verified
+from mnemarch.policy.kinds import KINDS
+from mnemarch.policy.trust import TrustRules, confidence_at, signalled, verified
 
 RULES = TrustRules()
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -116,4 +117,4 @@ def test_g17_a_unit_that_becomes_verified_has_at_least_the_confidence_of_one(con
 def test_every_kind_has_a_way_to_fade():
     from mnemarch import Kind
 
-    assert {str(decay_policy_of(kind)) for kind in Kind} <= set(MONTHLY)
+    assert {KINDS[kind].decay_policy for kind in Kind} <= set(MONTHLY)

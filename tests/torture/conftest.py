@@ -100,8 +100,8 @@ def checked(folder):
         with mnemarch.open(folder) as memory:
             audit = memory.audit()
             assert audit.ok, audit.problem
-            assert memory._store.check() is None
+            assert memory._engine.store.check() is None
             assert memory.rebuild().same
-            return {event.id: event for event in memory._store.read(lambda reader: list(reader.events()))}
+            return {event.id: event for event in memory._engine.store.read(lambda reader: list(reader.events()))}
 
     return check

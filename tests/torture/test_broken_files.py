@@ -318,5 +318,5 @@ def test_a_write_ahead_log_left_by_a_crash_is_taken_in(worker, folder, tmp_path,
             subprocess.run(["cp", folder / ".mnemarch" / name, copy / ".mnemarch" / name], check=True)
     with mnemarch.open(copy) as memory:
         assert memory.audit().ok
-        events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+        events = {event.id for event in memory._engine.store.read(lambda reader: list(reader.events()))}
         assert events == {receipt.event_id for receipt in receipts}

@@ -201,5 +201,5 @@ def test_r16_threads_may_go_on_writing_and_reading_while_one_erases(tmp_path):
         assert troubles == []
         assert traces(folder, SECRET, WORDS) == []
         assert memory.audit().ok
-        events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+        events = {event.id for event in memory._engine.store.read(lambda reader: list(reader.events()))}
         assert {receipt.event_id for receipt in receipts} <= events

@@ -29,7 +29,7 @@ def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked)
         with mnemarch.open(folder) as memory:
             check = memory.audit()
             assert check.ok, check.problem
-            events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+            events = {event.id for event in memory._engine.store.read(lambda reader: list(reader.events()))}
             assert acknowledged <= events
             if number % 5 == 0:
                 assert memory.rebuild().same
@@ -37,7 +37,7 @@ def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked)
     assert acknowledged <= set(events)
     assert len(acknowledged) > rounds
     with mnemarch.open(folder) as memory:
-        units = memory._store.read(lambda reader: reader.units(approved | erased))
+        units = memory._engine.store.read(lambda reader: reader.units(approved | erased))
         assert set(units) == approved | erased
         assert all(unit.content == "" for unit in units.values() if unit.id in erased)
         # An erasure may have happened without having been acknowledged; and what was reused is published by now.

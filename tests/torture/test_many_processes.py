@@ -112,7 +112,7 @@ def test_r5_the_same_fact_from_many_processes_at_once_is_one_unit_with_every_pro
         assert len({item["unit"] for item in told}) == 1
         assert sorted(item["merged"] for item in told) == [False] + [True] * 7
         with mnemarch.open(folder) as memory:
-            unit = memory._store.read(lambda reader, id=told[0]["unit"]: reader.unit(id))
+            unit = memory._engine.store.read(lambda reader, id=told[0]["unit"]: reader.unit(id))
         assert sorted(source.actor.id for source in unit.provenance) == [f"coder-{name}" for name in range(8)]
         assert unit.mentions == 8
     checked()
@@ -132,10 +132,10 @@ def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, t
         assert sorted(len(item["conflicts"]) for item in told) == [0, 1]
         with mnemarch.open(folder) as memory:
             conflict_id = next(item["conflicts"][0] for item in told if item["conflicts"])
-            link = memory._store.read(lambda reader, id=conflict_id: reader.link(id))
+            link = memory._engine.store.read(lambda reader, id=conflict_id: reader.link(id))
             assert {link.source, link.target} == {item["unit"] for item in told}
             assert link.open
-            units = memory._store.read(lambda reader, told=told: reader.units([item["unit"] for item in told]))
+            units = memory._engine.store.read(lambda reader, told=told: reader.units([item["unit"] for item in told]))
             assert all(unit.status is Status.HYPOTHESIS for unit in units.values())
             assert memory.stats().open_conflicts == 1
             assert memory.audit().ok
@@ -227,7 +227,7 @@ def test_one_process_may_hold_a_memory_more_than_once_while_others_come_and_go(w
     the write-ahead log away under this one, and what it acknowledges next is lost."""
     told = worker("twice", folder, "other", how).done()
     with mnemarch.open(folder) as memory:
-        events = {event.id for event in memory._store.read(lambda reader: list(reader.events()))}
+        events = {event.id for event in memory._engine.store.read(lambda reader: list(reader.events()))}
         assert len(told) == 4
         assert {item["event_id"] for item in told} <= events
         assert memory.audit().ok

@@ -144,7 +144,7 @@ def open_only(folder):
             seat = seat_of(memory)
             seat.recall("anything")
             seat.log("thought", "x")
-            say(ok=check.ok, events=check.events, check=memory._store.check())
+            say(ok=check.ok, events=check.events, check=memory._engine.store.check())
         finally:
             memory.close()
     except mnemarch.MnemarchError as error:

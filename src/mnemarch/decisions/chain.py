@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from mnemarch.decisions.guard import RULE, binding, binds, in_force_among, is_local, may_answer
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from mnemarch.ledger.guarding import RULE, binding, binds, held, is_local, may_answer
-from mnemarch.ledger.standing import change
-from mnemarch.ledger.twins import is_same, said_alike, twin_of
 from mnemarch.model.actor import ActorKind
 from mnemarch.model.citation import Citation
 from mnemarch.model.claim import Claim
@@ -20,13 +18,15 @@ from mnemarch.policy.guardian import judged
 from mnemarch.policy.impact import impact
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.secrets import redacted, redacted_tree
+from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
+from mnemarch.units.status import change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.ledger.act import Act
+    from mnemarch.log.act import Act
     from mnemarch.model.decision import DecisionProposal, GuardianVerdict, Impact, Relation
     from mnemarch.model.event import Event
     from mnemarch.model.presence import Presence
@@ -86,11 +86,11 @@ def _named(reader: Reader, presence: Presence, decision_id: str) -> tuple[str, D
     The root first: who asks by it gets what holds without a look at the version that it was the id of (D7), which may
     be erased by now, or of another worktree.
     """
-    by_root = held(reader, presence, [decision_id])
+    by_root = in_force_among(reader, presence, [decision_id])
     if by_root:
         return decision_id, by_root[0]
     root = found(reader, presence, decision_id).root_id
-    by_version = held(reader, presence, [root]) if root != decision_id else []
+    by_version = in_force_among(reader, presence, [root]) if root != decision_id else []
     return root, by_version[0] if by_version else None
 
 
@@ -114,7 +114,7 @@ def blast_radius(
     met: dict[str, Decision] = {}
 
     def seen(roots: Sequence[str]) -> set[str]:
-        there = {one.root_id: one for one in held(reader, presence, roots)}
+        there = {one.root_id: one for one in in_force_among(reader, presence, roots)}
         met.update(there)
         return set(there)
 
@@ -137,7 +137,7 @@ def _other_side(relation: Relation, root: str) -> str:
 
 
 def _is_known(reader: Reader, presence: Presence, root: str) -> bool:
-    if held(reader, presence, [root]):
+    if in_force_among(reader, presence, [root]):
         return True
     first = reader.unit(root)
     return first is not None and _is_visible(first, presence)
@@ -251,7 +251,7 @@ def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
     act.require_at(Deed.WRITE, level, f"keep {claim.kind}")
     scope, kind = act.presence.scope.at(level), Kind.parse(claim.kind)
     content, _ = redacted(claim.content)
-    for known in said_alike(act.transaction, [scope.key], content):
+    for known in live_with_same_text(act.transaction, [scope.key], content):
         if is_same(known, kind, claim.domain, content, claim.attributes):
             return known
     unit_id = new_id()
@@ -437,7 +437,7 @@ def _stated(act: Act, root: str) -> set[tuple[RelationType, str]]:
 
 def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
     """One side of a relation: its root, and what is left of it to ask who may write there, in force or not."""
-    holds = held(act.transaction, act.presence, [decision_id])
+    holds = in_force_among(act.transaction, act.presence, [decision_id])
     if holds:
         return decision_id, holds[0].unit
     unit = act.transaction.unit(decision_id)
@@ -449,7 +449,7 @@ def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
 
 def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str, override: str | None) -> None:
     """What binds a decision so that the guardian blocks its change is not let go of in passing (D11)."""
-    sides = held(act.transaction, act.presence, [source, target])
+    sides = in_force_among(act.transaction, act.presence, [source, target])
     if type is not RelationType.CONSTRAINS or len(sides) < len({source, target}):
         return
     axis, actor = sides[0], act.presence.actor

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from mnemarch.ledger.act import Ledger
+    from mnemarch.log.act import Ledger
     from mnemarch.model.decision import Loaded, Relation
-    from mnemarch.model.outcome import Refused, Stored
     from mnemarch.model.presence import Presence
     from mnemarch.model.unit import Unit
     from mnemarch.ports import Reader
+    from mnemarch.units.intake import Intake
 
     T = TypeVar("T")
 
@@ -50,10 +50,10 @@ _OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain
 class Decisions:
     """The decisions that a seat can see and make. Nothing is kept here: a proposal lives with whoever asked for it."""
 
-    def __init__(self, ledger: Ledger, presence: Presence, remember: Callable[[Claim], Stored | Refused]) -> None:
+    def __init__(self, ledger: Ledger, presence: Presence, intake: Intake) -> None:
         self._ledger = ledger
         self._presence = presence
-        self._remember = remember
+        self._intake = intake
 
     # Evidence and anchors
 
@@ -90,7 +90,7 @@ class Decisions:
             self._presence.scope.at(where)
             checked = replace(claim, content=self._text(claim.content, "The content"), domain=_domain(claim.domain))
             return self._ledger.act(self._presence, lambda act: chain.exhibit(act, checked, where))
-        answered = self._remember(replace(claim, level=where))
+        [answered] = self._intake.remember([replace(claim, level=where)])
         if isinstance(answered, Refused):
             raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level this seat may write at.")
         return answered.unit

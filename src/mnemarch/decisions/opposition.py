@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mnemarch.decisions.guard import firmest_first
 from mnemarch.decisions.loading import GLOBAL, decided
-from mnemarch.ledger.guarding import firmest_first
 from mnemarch.model.decision import Decision, Strength
 from mnemarch.text.difference import differences, oppose, skeleton
 from mnemarch.text.english_forms import EMPTY_WORDS

@@ -10,17 +10,18 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.event import EventType
 from mnemarch.model.instant import micros
 from mnemarch.model.json_text import to_json
+from mnemarch.model.presence import GRAPH_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, TypeVar
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeVar
 
     from mnemarch.graph import checkpoint
     from mnemarch.graph.held import Held
     from mnemarch.graph.keeping import Keeper
     from mnemarch.graph.state import Step
-    from mnemarch.ledger.act import Act, Ledger
+    from mnemarch.log.act import Act, Ledger
     from mnemarch.model.event import Event
     from mnemarch.model.presence import Presence
     from mnemarch.ports import Reader
@@ -132,8 +133,14 @@ class Erasing:
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def without(self, reader: Reader, subject: str, contents: Sequence[str]) -> list[Step]:
-        """A graph of the log told anew without the nodes that quote any of these texts."""
+    def without(
+        self, reader: Reader, events: Iterable[Event], contents: Sequence[str]
+    ) -> list[tuple[Event, list[Step]]]:
+        """For each graph that has one of these events: its last one, and the graph without what quotes a text."""
+        last = {event.subject: event for event in events if (event.subject or "").startswith(GRAPH_PREFIX)}
+        return [(event, self._without(reader, subject or "", contents)) for subject, event in last.items()]
+
+    def _without(self, reader: Reader, subject: str, contents: Sequence[str]) -> list[Step]:
         state = GraphState()
         for event in reader.events_of_subject(subject):
             if _is_whole(event):
@@ -145,8 +152,13 @@ class Erasing:
                 state.drop(vertex.id)
         return state.retold()
 
-    def restate(self, act: Act, event: Event, told: Mapping[str, Any], steps: Sequence[Step]) -> None:
-        """Record a graph anew, in place of events of it that were emptied; `told` is what one of them said."""
+    def restate(self, act: Act, graphs: Sequence[tuple[Event, list[Step]]]) -> None:
+        """Record graphs anew, in place of their events that were emptied."""
+        for event, steps in graphs:
+            self._restate(act, event, steps)
+
+    def _restate(self, act: Act, event: Event, steps: Sequence[Step]) -> None:
+        told = event.payload or {}
         for at, batch in enumerate(_batches(steps, _chars_max(act)) or [[]]):
             type = EventType.GRAPH_CHANGED if at else EventType.GRAPH_RESTATED
             payload = {

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from mnemarch.decisions.adr_import import Step
     from mnemarch.decisions.adr_succession import Bond
-    from mnemarch.memory import Seat
     from mnemarch.model.decision import Relation
     from mnemarch.model.unit import Unit
+    from mnemarch.seat import Seat
 
 _PAGE = 1_000
 _FILE_BYTES_MAX = 1_048_576

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.home import Home
-    from mnemarch.memory import Memory, Seat
+    from mnemarch.memory import Memory
     from mnemarch.model.outcome import Refused, Stored
+    from mnemarch.seat import Seat
 
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.demo_crew import Member
     from mnemarch.interfaces.demo_proof import Proof
     from mnemarch.interfaces.demo_world import World
-    from mnemarch.memory import Memory, Seat
+    from mnemarch.memory import Memory
+    from mnemarch.seat import Seat
 
 AGENTS_MIN, AGENTS_MAX = 2, 32
 _PAUSE_S_MAX = 0.03

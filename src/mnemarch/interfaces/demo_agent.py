@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mnemarch.memory import Seat
+    from mnemarch.seat import Seat
 
 
 def say(message: str, **facts: Any) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.memory import Memory, Seat
+    from mnemarch.memory import Memory
+    from mnemarch.seat import Seat
 
 
 @value

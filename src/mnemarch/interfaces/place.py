@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.home import Home
-    from mnemarch.memory import Memory, Seat
+    from mnemarch.memory import Memory
+    from mnemarch.seat import Seat
 
 
 def setting(options: Namespace, name: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
-from mnemarch.ledger.act import receipt_for
+from mnemarch.log.act import receipt_for
 from mnemarch.model.actor import ActorKind
 from mnemarch.model.digest import blake2b
 from mnemarch.model.event import EventType
@@ -18,7 +18,7 @@ from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.ledger.act import Act
+    from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.model.scope import Scope
     from mnemarch.policy.loops import Judgement

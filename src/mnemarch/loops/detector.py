@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
-from mnemarch.ledger.act import receipt_for
+from mnemarch.log.act import receipt_for
 from mnemarch.loops import attempts
 from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.policy.loops import failed_approaches
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mnemarch.ledger.act import Act, Ledger
+    from mnemarch.log.act import Act, Ledger
     from mnemarch.model.event import Receipt
     from mnemarch.model.presence import Presence
     from mnemarch.model.verdict import ApproachValidation, FailedApproach, LoopVerdict

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from enum import IntEnum as Ranks
     from enum import StrEnum as Names
+    from typing import assert_never
 else:
 
     class _Closed(type):
@@ -83,5 +84,8 @@ else:
         __repr__ = _Member.__repr__
         __reduce_ex__ = _Member.__reduce_ex__
 
+    def assert_never(member):
+        raise AssertionError(f"{member!r} is handled nowhere")
 
-__all__ = ["Names", "Ranks"]
+
+__all__ = ["Names", "Ranks", "assert_never"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.value import value
+from mnemarch.policy.kinds import KINDS, kinds_where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +21,13 @@ class RetentionRules:
     keep_per_task_min: int = 5
 
 
-def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tuple[list[Unit], int]:
-    """The live episodes and skills to archive, oldest first, and how many stay.
+PRUNED_KINDS = kinds_where(lambda rules: rules.pruned_by is not None)
 
-    `units` are all live episodes and skills; a task keeps at least `keep_per_task_min` of all its episodes.
+
+def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tuple[list[Unit], int]:
+    """The live units to archive, oldest first, and how many stay.
+
+    `units` are all live units of PRUNED_KINDS; a task keeps at least `keep_per_task_min` of all its episodes.
     """
     by_task: dict[str, list[Unit]] = {}
     total = 0
@@ -49,11 +53,9 @@ def _old(unit: Unit, now: datetime, rules: RetentionRules) -> bool:
 
 
 def _worthless(unit: Unit, rules: RetentionRules) -> bool:
-    if unit.kind == "episode":
-        return _below(unit.attributes.get("reward"), rules.reward_min)
-    if unit.kind == "skill":
-        return _below(unit.attributes.get("success_rate"), rules.success_rate_min)
-    return False
+    attribute = KINDS[unit.kind].pruned_by
+    least = {"reward": rules.reward_min, "success_rate": rules.success_rate_min}
+    return attribute is not None and _below(unit.attributes.get(attribute), least[attribute])
 
 
 def _below(number: object, least: float) -> bool:

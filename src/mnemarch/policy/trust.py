@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.model.trust import Signal, Trust
-    from mnemarch.model.unit import Kind
+    from mnemarch.model.unit import Unit
 
 DAYS_PER_MONTH = 30
 
@@ -35,22 +35,6 @@ class TrustRules:
     maximum: float = 1.0
     initial_draft: float = 0.3
     initial_verified: float = 0.6
-
-
-_DECAY_OF_KIND = {
-    "episode": "recency_bias",
-    "preference": "recency_bias",
-    "profile": "manual_only",
-    "decision": "manual_only",
-    "evidence": "manual_only",
-    "anchor": "manual_only",
-    "policy": "manual_only",
-}
-
-
-def decay_policy_of(kind: Kind) -> str:
-    """How a unit of this kind fades unless its claim says otherwise."""
-    return _DECAY_OF_KIND.get(kind, "stable")
 
 
 def confidence_at(trust: Trust, moment: datetime, rules: TrustRules) -> float:
@@ -80,3 +64,11 @@ def verified(trust: Trust, moment: datetime, rules: TrustRules) -> Trust:
     """Trust of a unit that has just become verified: at least what a verified unit starts with (G17), from now on."""
     confidence = max(confidence_at(trust, moment, rules), rules.initial_verified)
     return replace(trust, confidence=confidence, last_validated_at=moment)
+
+
+def aged(unit: Unit, now: datetime, rules: TrustRules) -> Unit:
+    """The unit with its confidence as of now; nothing is written by reading (R7)."""
+    confidence = confidence_at(unit.trust, now, rules)
+    if confidence == unit.trust.confidence:
+        return unit
+    return replace(unit, trust=replace(unit.trust, confidence=confidence))

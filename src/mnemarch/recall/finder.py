@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from threading import Thread
     from typing import Any
 
-    from mnemarch.config import StoreRules
+    from mnemarch.log.act import Ledger
     from mnemarch.model.sketch import Sketch
     from mnemarch.model.unit import Searchable
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.ports import MeaningIndex, SearchIndex
 
 _TAIL_PAGE = 2_000
 _TAIL_MAX = 5_000
 _NAP_S = 0.05
+# More new units than this are an import.
+_CHECKED_MAX = 1_000
 # A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
 _COMMON_MIN = 20_000
 _SEARCHED_MIN = 3
@@ -52,15 +54,15 @@ def _is_long_word(word: str) -> bool:
 class Finder:
     """Searches one store. Safe to share between threads."""
 
-    def __init__(
-        self, store: Store, index: SearchIndex | None, rules: StoreRules, meanings: MeaningIndex | None = None
-    ) -> None:
-        self._store = store
+    def __init__(self, log: Ledger, index: SearchIndex | None, meanings: MeaningIndex | None = None) -> None:
+        self._log = log
+        self._store = log.store
         self._index = index
         self._meanings = meanings
         self._followed = 0
         self._questions = 0
-        self._rules = rules
+        self._rules = log.config.store
+        self._checked_position: int | None = None
         self._tail = Tail()
         self._lock = RLock()
         self._indexing: Thread | None = None
@@ -139,11 +141,11 @@ class Finder:
         self._questions += 1
         if not meanings.ready():
             if self._questions > 1:
-                meanings.follow(*self._log())
+                meanings.follow(*self._followed_log())
             return {}
         if self._store.read(lambda reader: reader.position()) - self._followed > _FOLLOWED_EVERY:
             self._followed = self._store.read(lambda reader: reader.position())
-            meanings.follow(*self._log())
+            meanings.follow(*self._followed_log())
         return dict(meanings.nearest(text, scope_keys, **within))
 
     def similarities(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
@@ -155,10 +157,10 @@ class Finder:
     def embed_all(self) -> None:
         """Bring the vectors up to date and load the model, here and now."""
         if self._meanings is not None:
-            self._meanings.catch_up(*self._log())
+            self._meanings.catch_up(*self._followed_log())
             self._meanings.warm()
 
-    def _log(self) -> tuple[Callable[[int], Iterator[Searchable]], Callable[[], int]]:
+    def _followed_log(self) -> tuple[Callable[[int], Iterator[Searchable]], Callable[[], int]]:
         changes = lambda position: self._changes_after(position, None)  # noqa: E731
         return changes, lambda: self._store.read(lambda reader: reader.position())
 
@@ -178,10 +180,10 @@ class Finder:
                     found.append(Term(words, weight, _rarity(seen, documents)))
             return found
 
-    def weighed(self, words: Sequence[str], scope_keys: Sequence[str]) -> tuple[dict[str, float], float, int]:
-        """The weight of each word in these scopes, the mean length of a text, and how far everything was looked at."""
+    def weighed(self, words: Sequence[str], scope_keys: Sequence[str]) -> tuple[dict[str, float], float]:
+        """The weight of each word in these scopes, and the mean length of a text."""
         with self._lock:
-            return *self._weighed(dict.fromkeys(words, 1.0), scope_keys), self._tail.position
+            return self._weighed(dict.fromkeys(words, 1.0), scope_keys)
 
     def coherence(self, project: str) -> float:
         """How far neighbours in this project's sessions may speak for each other, from 0 to 1."""
@@ -301,6 +303,7 @@ class Finder:
     def _index_if_possible(self) -> None:
         """What can't be indexed now stays in the tail, where it is found; `reindex` says what is wrong."""
         try:
+            self.link_duplicates()
             self.index_now()
         except StoreUnavailable:
             return
@@ -334,6 +337,25 @@ class Finder:
             self._forget_tail()
             self._read_tail()
         return True
+
+    def link_duplicates(self) -> None:
+        """Check the units that came since the last check, or since the index was last written, for near-duplicates.
+
+        Of a long tail only the newest are checked: an import is no conversation.
+        """
+        if not self._store.writable:
+            return
+        self.catch_up()
+        with self._lock:
+            position = self._indexed_position() if self._checked_position is None else self._checked_position
+            head = self._tail.position
+        if head <= position:
+            return
+        from mnemarch.recall.duplicates import link_duplicates
+
+        changed = [unit.id for unit in self._changes_after(position, None)]
+        link_duplicates(self._log, self, changed[-_CHECKED_MAX:])
+        self._checked_position = head
 
     def _changes_after(self, position: int, progress: Callable[[int], None] | None) -> Iterator[Searchable]:
         done = 0

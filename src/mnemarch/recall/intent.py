@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.value import value
+from mnemarch.policy.kinds import kinds_where
 
 
 @value
@@ -13,12 +14,17 @@ class Intent:
     kinds: frozenset[str]
 
 
-PROFILE = Intent("PROFILE", frozenset({"profile"}))
-PREFERENCE = Intent("PREFERENCE", frozenset({"preference"}))
-RECALL = Intent("RECALL", frozenset({"episode"}))
-KNOWLEDGE = Intent("KNOWLEDGE", frozenset({"semantic", "fact"}))
-DEBUG = Intent("DEBUG", frozenset({"episode", "semantic"}))
-GENERAL = Intent("GENERAL", frozenset())
+def _intent(name: str) -> Intent:
+    return Intent(name, kinds_where(lambda rules: name in rules.intents))
+
+
+PROFILE = _intent("PROFILE")
+PREFERENCE = _intent("PREFERENCE")
+RECALL = _intent("RECALL")
+KNOWLEDGE = _intent("KNOWLEDGE")
+DEBUG = _intent("DEBUG")
+# No kind is preferred: all buckets count alike.
+GENERAL = _intent("GENERAL")
 
 # The first that fits, from the most telling signs to the least: English, then Korean.
 _DEBUG = (

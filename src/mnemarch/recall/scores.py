@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.found import Recalled
 from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Status, search_kind
+from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.tiers import (
     TIER_AXIS,
     TIER_FOUND,
@@ -11,7 +12,6 @@ from mnemarch.policy.tiers import (
     TIER_HYPOTHESIS,
     TIER_LOCK,
     TIER_NORMAL,
-    TIER_POLICY,
 )
 
 TYPE_CHECKING = False
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
     from mnemarch.recall.relevance import Relevance
 
-_TIERS = {
-    "policy": TIER_POLICY,
+# Kinds as the search index names them: a decision with its strength and reach, anything else by its kind alone.
+_TIERS = {name: rules.tier for name, rules in KINDS.items()} | {
     "decision.axis.global": TIER_GLOBAL_AXIS,
     "decision.axis": TIER_AXIS,
     "decision.lock": TIER_LOCK,

@@ -56,7 +56,7 @@ def _log_batch(call: Call) -> Answer:
 
 
 def _timed(number: int, record: dict[str, Any]) -> dict[str, Any]:
-    from mnemarch.staging.append import Entry
+    from mnemarch.log.append import Entry
 
     _refuse_unknown(record, Entry.__match_args__, f"Line {number}: no log entry", '{"kind": "thought", "text": "..."}')
     return record | {"occurred_at": instant_given(record.get("occurred_at"), f"Line {number}: occurred_at")}

@@ -1,0 +1,140 @@
+"""What the guardian protects leaves or returns to force only by a person's word, whichever verb is used (D8, D11)."""
+
+from __future__ import annotations
+
+from mnemarch.errors import NotAllowed
+from mnemarch.model.actor import ActorKind
+from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
+from mnemarch.model.event import EventType
+from mnemarch.model.scope import Level
+from mnemarch.model.verdict import Verdict
+from mnemarch.policy.guardian import parting
+from mnemarch.policy.permissions import Deed
+from mnemarch.units import evidence, retirement
+from mnemarch.units.rejections import rejection_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mnemarch.log.act import Act
+    from mnemarch.model.actor import Actor
+    from mnemarch.model.decision import GuardianVerdict
+    from mnemarch.model.presence import Presence
+    from mnemarch.model.unit import Unit
+    from mnemarch.policy.permissions import Policy
+    from mnemarch.ports import Reader
+
+RULE = "D11"
+_LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
+_RETURNING = frozenset({EventType.UNIT_APPROVED, EventType.UNIT_REVIVED})
+
+
+def in_force_among(reader: Reader, presence: Presence, roots: Iterable[str]) -> list[Decision]:
+    """Those of these roots that are in force and visible."""
+    units = (reader.decision_in_force(root) for root in roots)
+    return [Decision(unit) for unit in units if unit is not None and unit.scope.key in presence.visible_keys]
+
+
+def firmest_first(decision: Decision) -> tuple[int, str]:
+    return -decision.strength.rank, decision.root_id
+
+
+def binding(reader: Reader, presence: Presence, base: Decision) -> list[Decision]:
+    """The decisions that constrain this one, the firmest first."""
+    sources = [one.source for one in reader.relations_to([base.root_id]) if one.type is RelationType.CONSTRAINS]
+    return sorted((one for one in in_force_among(reader, presence, sources) if binds(one, base)), key=firmest_first)
+
+
+def binds(source: Decision, target: Decision) -> bool:
+    """Whether it can: what holds in one worktree only can't bind what holds in the whole project."""
+    return source.unit.level >= target.unit.level
+
+
+def is_local(base: Decision, constraining: Iterable[Decision]) -> bool:
+    """Whether all that guards a decision stands below project scope: then it is in nobody's way but theirs."""
+    guards = (base, *(one for one in constraining if one.strength is Strength.AXIS))
+    return all(one.unit.level < Level.PROJECT for one in guards)
+
+
+def may_answer(policy: Policy, actor: Actor, base: Decision, constraining: Iterable[Decision], level: Level) -> bool:
+    """Whether this actor may do what the guardian blocks: a person, and below project scope whoever writes there."""
+    if actor.kind is ActorKind.HUMAN:
+        return True
+    return is_local(base, constraining) and policy.allows(actor.kind, Deed.WRITE, level)
+
+
+def verdict_on_retiring(reader: Reader, presence: Presence, unit: Unit) -> GuardianVerdict | None:
+    """What the guardian says to taking a decision out of force; None for a unit that is no decision in force."""
+    if not unit.live or standing_of(unit) is None:
+        return None
+    base = Decision(unit)
+    return parting(base, binding(reader, presence, base))
+
+
+def require_may_retire(act: Act, unit: Unit) -> None:
+    """Refuse to take a decision out of force if only a person may."""
+    verdict = verdict_on_retiring(act.transaction, act.presence, unit)
+    if verdict is None or verdict.type is not Verdict.BLOCK:
+        return
+    base = Decision(unit)
+    constraining = binding(act.transaction, act.presence, base)
+    if not may_answer(act.config.policy, act.presence.actor, base, constraining, unit.level):
+        raise NotAllowed(
+            f"{act.presence.actor} may not take decision {unit.id} out of force: the guardian blocks it"
+            f" (rule {RULE}). {' '.join(verdict.reasons)}",
+            rule=RULE,
+            hint="A person can reject it.",
+        )
+
+
+def require_may_restore(act: Act, unit: Unit) -> None:
+    """Refuse to put a protected decision back in force if a person took it out."""
+    if standing_of(unit) is None or act.presence.actor.kind is ActorKind.HUMAN:
+        return
+    person = _who_took_out(act.transaction, unit)
+    if person is None:
+        return
+    base = Decision(unit)
+    if parting(base, binding(act.transaction, act.presence, base)).type is Verdict.BLOCK:
+        raise NotAllowed(
+            f"{act.presence.actor} may not put decision {unit.id} back in force: {person} took it out (rule {RULE}).",
+            rule=RULE,
+            hint="A person can revive it.",
+        )
+
+
+def _who_took_out(reader: Reader, unit: Unit) -> Actor | None:
+    """The person who took a unit out of recall since it last came back."""
+    person = None
+    for event in reader.events_of_subject(unit.id):
+        if event.type in _RETURNING:
+            person = None
+        elif event.type in _LEAVING and event.actor.kind is ActorKind.HUMAN:
+            person = event.actor
+    return person
+
+
+# The verbs that take a unit out of force or put it back. Only decisions are protected; other units pass.
+
+
+def archive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+    require_may_retire(act, act.permitted_unit(unit_id, Deed.ARCHIVE, expected_version))
+    return retirement.archive(act, unit_id, reason, expected_version)
+
+
+def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+    require_may_retire(act, act.permitted_unit(unit_id, Deed.REJECT, expected_version))
+    return evidence.reject(act, unit_id, reason, expected_version)
+
+
+def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+    require_may_restore(act, act.permitted_unit(unit_id, Deed.REVIVE, expected_version))
+    return retirement.revive(act, unit_id, reason, expected_version)
+
+
+def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
+    unit = act.permitted_unit(unit_id, Deed.APPROVE, expected_version)
+    if rejection_of(act.transaction, unit) is not None:
+        require_may_restore(act, unit)
+    return evidence.approve(act, unit_id, expected_version)

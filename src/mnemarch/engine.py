@@ -1,0 +1,156 @@
+"""Engine: what the seats of one open memory share. The log, the search, the code, the graphs and the janitor."""
+
+from __future__ import annotations
+
+from mnemarch.log.act import Ledger
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from mnemarch.code.codebase import Codebase
+    from mnemarch.config import Config
+    from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.janitor import Janitor
+    from mnemarch.model.outcome import Stats
+    from mnemarch.model.presence import Presence
+    from mnemarch.model.unit import Unit
+    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.recall.finder import Finder
+
+_CODEBASES_MAX = 64
+_GRAPHS_MAX = 64
+
+
+class Engine:
+    """Each part is made when it is first needed: a process that only logs loads none of them."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        index: SearchIndex | None,
+        meanings: MeaningIndex | None,
+        config: Config,
+        clock: Callable[[], datetime],
+        root: str | None,
+    ) -> None:
+        self.config = config
+        self.store = store
+        self.log = Ledger(store, clock, config)
+        self.root = root
+        # Set by whatever may write units: then `close` looks whether there is something to index.
+        self.has_new_units = False
+        self._index = index
+        self._meanings = meanings
+        self._finder: Finder | None = None
+        self._janitor: Janitor | None = None
+        self._codebases: dict[str, Codebase] = {}
+        self._graphs: dict[tuple[str, str, str | None], MemoryOrchestrator] = {}
+        self._closed = False
+
+    @property
+    def finder(self) -> Finder:
+        if self._finder is None:
+            from mnemarch.recall.finder import Finder
+
+            self._finder = Finder(self.log, self._index, self._meanings)
+        return self._finder
+
+    @property
+    def janitor(self) -> Janitor:
+        if self._janitor is None:
+            from mnemarch.janitor import Janitor
+
+            self._janitor = Janitor(self.log)
+        return self._janitor
+
+    def codebase(self, root: str) -> Codebase:
+        """The code at that root; cached, so that nothing is parsed twice."""
+        codebase = self._codebases.get(root)
+        if codebase is None:
+            from mnemarch.code.codebase import Codebase
+
+            if len(self._codebases) >= _CODEBASES_MAX:
+                self._codebases.clear()
+            codebase = self._codebases[root] = Codebase(root)
+        return codebase
+
+    def graph(self, caller: Presence) -> MemoryOrchestrator:
+        """The graphs of an actor; cached, so that the log is not read twice."""
+        key = str(caller.actor), caller.scope_key, caller.session
+        graph = self._graphs.get(key)
+        if graph is None:
+            from mnemarch.graph.log_keeper import LogKeeper
+            from mnemarch.graph.orchestrator import MemoryOrchestrator
+
+            if len(self._graphs) >= _GRAPHS_MAX:
+                self._graphs.clear()
+            graph = self._graphs[key] = MemoryOrchestrator(
+                key[0],
+                self.config.graph,
+                keeper_of=lambda session: LogKeeper(self.log, caller, session),
+                root=self.root,
+                keeps_files=self.root is not None,
+            )
+        return graph
+
+    @property
+    def checkpoint_folder(self) -> str:
+        """Where graphs write their checkpoints."""
+        from mnemarch.graph.orchestrator import checkpoint_folder
+
+        return checkpoint_folder(self.config.graph, self.root)
+
+    def sweep_in_background(self, caller: Presence, units: Sequence[Unit]) -> None:
+        """Have the janitor check units that the caller's code no longer bears out."""
+        if caller.root is None or not self.store.writable:
+            return
+        from mnemarch.janitor import Views
+
+        self.janitor.sweep_in_background(Views(self.codebase(caller.root), caller.scope), units)
+
+    def forget_erased(self, unit_ids: Sequence[str], contents: Sequence[str] = ()) -> int:
+        """Remove what was erased from the index, the files and this process; gives the number of files searched."""
+        from mnemarch.text.kept import forget_texts
+
+        self._graphs.clear()  # They are read anew from the log.
+        forget_texts()
+        self.finder.forget_all(unit_ids)
+        self.finder.index_patiently(self.config.store.lock_wait_s_max)
+        return self.store.scrub(contents)
+
+    def stats(self) -> Stats:
+        """Counts and sizes."""
+        from mnemarch.model.outcome import Stats
+        from mnemarch.model.scope import Level
+
+        counts = self.store.read(lambda reader: reader.counts())
+        return Stats(
+            events=counts["total"]["events"],
+            units=sum(counts["status"].values()),
+            by_status=counts["status"],
+            by_kind=counts["kind"],
+            by_level={str(Level(int(level))): count for level, count in counts["level"].items()},
+            projects=counts["total"]["streams"],
+            open_conflicts=counts["total"]["open_conflicts"],
+            indexed=self.finder.documents(),
+            unindexed=self.finder.pending(),
+            bytes_on_disk=self.store.bytes_on_disk(),
+            format_version=self.store.format_version,
+        )
+
+    def close(self) -> None:
+        """Close everything. A long unindexed tail is indexed first, so that the next process starts fast."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._janitor is not None:
+            self._janitor.wait()
+        try:
+            if self._finder is not None or self.has_new_units:
+                self.finder.close()
+        finally:
+            self.store.close()
+            self._codebases.clear()  # With them end the git processes that answered for them.

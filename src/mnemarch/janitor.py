@@ -1,0 +1,154 @@
+"""Janitor. Takes: units that cite code. Gives: units whose code is gone archived, whose code is back revived (R11)."""
+
+from __future__ import annotations
+
+from mnemarch.decisions import guard
+from mnemarch.errors import Conflict, NotAllowed, NotFound, StoreError
+from mnemarch.model.actor import Actor
+from mnemarch.model.outcome import Swept
+from mnemarch.model.presence import Presence
+from mnemarch.model.unit import Status
+from mnemarch.model.verdict import Verdict
+from mnemarch.units.evidence import move
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from threading import Thread
+
+    from mnemarch.code.codebase import Codebase
+    from mnemarch.code.view import CodeView
+    from mnemarch.log.act import Act, Ledger
+    from mnemarch.model.scope import Scope
+    from mnemarch.model.unit import Unit
+
+_PAGE = 200
+_STALE = "stale: "
+_ARCHIVED, _REVIVED, _MOVED = "archived", "revived", "moved"
+_CHECKED_MAX = 4_096
+_SWEEP_S_MAX = 10.0
+
+
+class Views:
+    """The code each unit is checked against: a worktree's unit in that worktree, a project's on the default branch.
+
+    Committed code counts, and new code that is not committed yet. A file that is being edited archives nothing.
+    """
+
+    def __init__(self, codebase: Codebase, scope: Scope) -> None:
+        self._codebase = codebase
+        self._scope = scope
+        self._by_worktree: dict[str | None, CodeView | None] = {}
+
+    def of(self, unit: Unit) -> CodeView | None:
+        """The code that decides about this unit, or None if it can't be seen from here."""
+        where = unit.provenance[0].scope if unit.provenance else unit.scope
+        if (where.org, where.project) != (self._scope.org, self._scope.project):
+            return None
+        if not self._codebase.is_root_of(unit):
+            return None
+        worktree = unit.scope.worktree
+        if worktree not in self._by_worktree:
+            self._by_worktree[worktree] = self._codebase.committed_view(
+                self._scope.project, worktree, own=worktree == self._scope.worktree
+            )
+        return self._by_worktree[worktree]
+
+
+class Janitor:
+    """Sweeps one memory: all of it when asked, and in the background what recall found stale."""
+
+    def __init__(self, log: Ledger) -> None:
+        self._log = log
+        # Each version of a unit is checked once a commit.
+        self._checked: dict[str, tuple[int, str | None]] = {}
+        self._threads: list[Thread] = []
+
+    def sweep(self, views: Views, progress: Callable[[int], None] | None) -> Swept:
+        """Check every unit that cites code."""
+        counts = {"checked": 0, _ARCHIVED: 0, _REVIVED: 0, _MOVED: 0, "skipped": 0}
+        for seen, unit in enumerate(self._units(), start=1):
+            view = views.of(unit)
+            if view is None:
+                counts["skipped"] += 1
+            else:
+                counts["checked"] += 1
+                outcome = self._sweep_one(unit, view)
+                if outcome is not None:
+                    counts[outcome] += 1
+            if progress is not None:
+                progress(seen)
+        return Swept(**counts)
+
+    def sweep_in_background(self, views: Views, units: Sequence[Unit]) -> None:
+        """Check these units in a thread, unless they were checked at this commit already."""
+        seen = {unit.id: (unit.version, view.commit) for unit in units if unit.live and (view := views.of(unit))}
+        new = [unit for unit in units if unit.id in seen and self._checked.get(unit.id) != seen[unit.id]]
+        if not new:
+            return
+        from threading import Thread
+
+        if len(self._checked) >= _CHECKED_MAX:
+            self._checked = {}
+        self._checked |= seen
+        thread = Thread(target=self._sweep_some, args=(new, views), name="mnemarch-janitor", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return  # The process is ending and gives no thread: a later sweep does it.
+        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+
+    def wait(self) -> None:
+        """Let background sweeps end."""
+        for thread in self._threads:
+            thread.join(_SWEEP_S_MAX)
+
+    def _sweep_some(self, units: Sequence[Unit], views: Views) -> None:
+        try:
+            for unit in units:
+                view = views.of(unit)
+                if view is not None and unit.live:
+                    self._sweep_one(unit, view)
+        except NotAllowed:
+            return  # A policy of this project: it would be refused again.
+        except StoreError:
+            for unit in units:  # Worth another try.
+                self._checked.pop(unit.id, None)
+
+    def _units(self) -> Iterator[Unit]:
+        """Every unit that cites code, page by page: others write meanwhile."""
+        after = ""
+        while page := self._log.store.read(lambda reader, after=after: reader.units_citing_code(after, _PAGE)):  # type: ignore[misc]
+            yield from page
+            after = page[-1].id
+
+    def _sweep_one(self, unit: Unit, view: CodeView) -> str | None:
+        """Archive the unit if its code is gone, follow it if it moved, revive it if the code is back."""
+        check = view.bearings([unit]).get(unit.id)
+        if check is None:
+            return None
+        if unit.live and check.is_stale:
+            if self._needs_a_person(unit):
+                return None
+            reason = check.reason or _STALE
+            return self._changed(unit, _ARCHIVED, lambda act: guard.archive(act, unit.id, reason, unit.version))
+        if unit.live and check.moves:
+            return self._changed(unit, _MOVED, lambda act: move(act, unit.id, dict(check.moves), unit.version))
+        was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(_STALE)
+        if was_stale and check.is_borne_out and unit.erased_at is None:
+            back = "the code is back"
+            return self._changed(unit, _REVIVED, lambda act: guard.revive(act, unit.id, back, unit.version))
+        return None
+
+    def _needs_a_person(self, unit: Unit) -> bool:
+        """Whether it is a decision that no janitor may take out of force (D8)."""
+        caller = Presence(Actor.system("janitor"), unit.scope)
+        verdict = self._log.store.read(lambda reader: guard.verdict_on_retiring(reader, caller, unit))
+        return verdict is not None and verdict.type is Verdict.BLOCK
+
+    def _changed(self, unit: Unit, outcome: str, work: Callable[[Act], Unit]) -> str | None:
+        try:
+            self._log.act(Presence(Actor.system("janitor"), unit.scope), work)
+        except (Conflict, NotFound):
+            return None  # Somebody changed it meanwhile, or its twin lives: the next sweep will see.
+        return outcome

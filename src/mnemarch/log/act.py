@@ -1,0 +1,187 @@
+"""One act: a caller's reads and writes in one transaction."""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemarch.log.chain import entry_hash, payload_hash
+from mnemarch.model.actor import checked_id
+from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
+from mnemarch.model.ids import new_id
+from mnemarch.model.json_text import canonical_json
+from mnemarch.text.secrets import redacted_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from typing import Any, TypeVar
+
+    from mnemarch.config import Config
+    from mnemarch.model.presence import Presence
+    from mnemarch.model.scope import Level
+    from mnemarch.model.unit import Unit
+    from mnemarch.policy.permissions import Deed
+    from mnemarch.ports import Store, Transaction
+
+    T = TypeVar("T")
+
+_NO_HASH = b""
+
+
+class Act:
+    """The open transaction, the caller, the time and the settings; `record` is the only way to write."""
+
+    __slots__ = ("config", "now", "presence", "transaction")
+
+    def __init__(self, transaction: Transaction, presence: Presence, now: datetime, config: Config) -> None:
+        self.transaction = transaction
+        self.presence = presence
+        self.now = now
+        self.config = config
+
+    def record(
+        self,
+        type: EventType,
+        payload: dict[str, Any],
+        *,
+        subject: str | None = None,
+        key: str | None = None,
+        occurred_at: datetime | None = None,
+        session: str | None = None,
+    ) -> tuple[Event, tuple[str, ...]]:
+        """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
+        found: set[str] = set()
+        body = canonical_json(_without_secrets(payload, found))
+        presence = self.presence
+        seq, previous = self.transaction.head(presence.stream)
+        salt = os.urandom(16)
+        event = Event(
+            id=new_id(),
+            stream=presence.stream,
+            seq=seq + 1,
+            type=type,
+            actor=presence.actor,
+            scope=presence.scope,
+            session=session or presence.session,
+            subject=subject,
+            key=key,
+            occurred_at=occurred_at or self.now,
+            recorded_at=self.now,
+            body=body,
+            salt=salt,
+            payload_hash=payload_hash(salt, self._encoded(body)),
+            hash=_NO_HASH,
+        )
+        event = self.transaction.append(event, entry_hash(previous, event))
+        if type not in WITHOUT_EFFECT:
+            from mnemarch.log.projection import project
+
+            project(self.transaction, event)
+        return event, tuple(sorted(found)) if found else ()
+
+    def _encoded(self, body: str) -> bytes:
+        try:
+            encoded = body.encode()
+        except UnicodeEncodeError as error:
+            wrong = error.object[error.start]
+            raise InvalidInput(f"This is not valid Unicode: {wrong!r}.", hint="Decode it first.") from None
+        if len(encoded) > self.config.limits.data_bytes_max:
+            raise InvalidInput(
+                f"An event of {len(encoded)} bytes is over the limit of {self.config.limits.data_bytes_max}.",
+                hint="Log a reference to the data instead, or raise limits.data_bytes_max in mnemarch.toml.",
+            )
+        return encoded
+
+    # What every lifecycle verb asks first
+
+    def visible_unit(self, unit_id: str) -> Unit:
+        """The unit, if this seat may see it. What it may not see does not exist for it."""
+        unit = self.transaction.unit(checked_id(unit_id, "a unit's id"))
+        if unit is None or unit.scope.key not in self.presence.visible_keys:
+            raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+        return unit
+
+    def changeable_unit(self, unit_id: str, expected_version: int | None) -> Unit:
+        """The unit, if it still is as the caller saw it (R5)."""
+        unit = self.visible_unit(unit_id)
+        if unit.erased_at is not None:
+            raise NotFound(f"Unit {unit_id} was erased.", hint="Nothing can be done with it any more.")
+        self.check_version(unit, expected_version)
+        return unit
+
+    def permitted_unit(self, unit_id: str, deed: Deed, expected_version: int | None) -> Unit:
+        """The unit, if it is as the caller saw it and the policy allows the deed (R4)."""
+        unit = self.changeable_unit(unit_id, expected_version)
+        self.require(deed, unit)
+        return unit
+
+    def known_unit(self, unit_id: str | None) -> Unit:
+        """A unit that this act has just read or written, as it is now."""
+        unit = self.transaction.unit(unit_id or "")
+        assert unit is not None
+        return unit
+
+    @staticmethod
+    def check_version(unit: Unit, expected_version: int | None, *, proposed: Unit | None = None) -> None:
+        """Refuse a change that was decided on another version of the unit."""
+        if expected_version is not None and type(expected_version) is not int:
+            raise InvalidInput(
+                f"expected_version is a number, not {expected_version!r}.", hint="Pass the unit.version you saw."
+            )
+        if expected_version is not None and unit.version != expected_version:
+            raise Conflict(
+                f"Unit {unit.id} is at version {unit.version}, not {expected_version}.",
+                hint="Read it again, decide anew, and pass the version you saw.",
+                expected_version=expected_version,
+                actual_version=unit.version,
+                current=unit,
+                proposed=proposed,
+            )
+
+    def require(self, deed: Deed, unit: Unit) -> None:
+        """Refuse the deed unless the policy allows it to this actor at the unit's level (R4)."""
+        self.require_at(deed, unit.level, f"{deed} unit {unit.id}")
+
+    def require_at(self, deed: Deed, level: Level, what: str) -> None:
+        """The same for what is done to no unit."""
+        self.config.policy.require(self.presence.actor, deed, level, what)
+
+
+def _without_secrets(payload: dict[str, Any], found: set[str]) -> Any:
+    try:
+        return redacted_tree(payload, found)
+    except RecursionError:
+        raise InvalidInput("The data is nested too deep, or holds itself.", hint="Flatten it.") from None
+
+
+def receipt_for(event: Event, *, redacted: tuple[str, ...] = (), duplicate: bool = False) -> Receipt:
+    return Receipt(event_id=event.id, seq=event.seq, hash=event.hash.hex(), duplicate=duplicate, redacted=redacted)
+
+
+class Ledger:
+    """The store, the clock and the settings together: where acts begin."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], config: Config) -> None:
+        self.store = store
+        self.clock = clock
+        self.config = config
+
+    def act(self, presence: Presence, work: Callable[[Act], T], *, durable: bool = False) -> T:
+        """Run `work` as one act of `presence`. A refusal (NotAllowed) undoes the act and is itself recorded (R4)."""
+        try:
+            return self.store.write(
+                lambda transaction: work(Act(transaction, presence, self.clock(), self.config)), durable=durable
+            )
+        except NotAllowed as refusal:
+            self._record_refusal(presence, refusal)
+            raise
+
+    def _record_refusal(self, presence: Presence, refusal: NotAllowed) -> None:
+        payload = {"rule": refusal.rule, "reason": refusal.message}
+        self.store.write(
+            lambda transaction: Act(transaction, presence, self.clock(), self.config).record(
+                EventType.ACT_REFUSED, payload
+            )
+        )

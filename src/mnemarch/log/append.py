@@ -1,0 +1,76 @@
+"""Free appends to the log (G2), idempotent by key."""
+
+from __future__ import annotations
+
+from mnemarch.errors import Conflict, InvalidInput
+from mnemarch.log.act import receipt_for
+from mnemarch.model.event import EventType
+from mnemarch.model.instant import checked_instant
+from mnemarch.model.json_text import canonical_json
+from mnemarch.model.value import value
+from mnemarch.policy.admission import checked_key, checked_mapping, checked_name, checked_text
+from mnemarch.text.secrets import redacted_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from mnemarch.log.act import Act
+    from mnemarch.model.event import Event, Receipt
+
+_KIND_BYTES_MAX = 256
+
+
+@value
+class Entry:
+    """One thing to log: what kind of thing, its text, and data that goes with it."""
+
+    kind: str
+    text: str
+    data: Mapping[str, Any] | None = None
+    key: str | None = None
+    occurred_at: datetime | None = None
+    session: str | None = None
+
+    @classmethod
+    def of(cls, entry: Entry | Mapping[str, Any] | tuple[str, str]) -> Entry:
+        """An entry from a pair of kind and text, or from its fields."""
+        if isinstance(entry, cls):
+            return entry
+        try:
+            return cls(*entry) if isinstance(entry, tuple) else cls(**entry)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise InvalidInput(
+                f"{entry!r} is no log entry: {error}.", hint='Use ("thought", "text") or Entry(...).'
+            ) from None
+
+
+def append(act: Act, entry: Entry) -> Receipt:
+    """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
+    payload: dict[str, Any] = {
+        "kind": checked_text(entry.kind, "The kind of entry", _KIND_BYTES_MAX),
+        "text": checked_text(entry.text, "The text", act.config.limits.text_bytes_max),
+    }
+    if entry.data is not None:
+        payload["data"] = checked_mapping(entry.data, "data")
+    key = entry.key
+    if key is not None:
+        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
+        if earlier is not None:
+            return _again(earlier, payload)
+    occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
+    session = None if entry.session is None else checked_name(entry.session, "a session")
+    event, redacted = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
+    return receipt_for(event, redacted=redacted)
+
+
+def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:
+    """The first entry's receipt, if this one says the same."""
+    if earlier.body != canonical_json(redacted_tree(payload, set())):
+        raise Conflict(
+            f"Key {earlier.key!r} already stands for event {earlier.id}, which says something else or was erased.",
+            hint="Use a new key for a new entry; nothing was stored.",
+        )
+    return receipt_for(earlier, duplicate=True)

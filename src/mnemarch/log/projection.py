@@ -1,0 +1,191 @@
+"""What each event does to the projections (R1). The same function serves a new event and a replay."""
+
+from __future__ import annotations
+
+from mnemarch.model.citation import OF_CODE, Citation
+from mnemarch.model.closed import assert_never
+from mnemarch.model.event import EventType
+from mnemarch.model.instant import instant
+from mnemarch.model.link import Link, Use
+from mnemarch.model.scope import Scope
+from mnemarch.model.trust import Trust
+from mnemarch.model.unit import Kind, Provenance, Status, Unit, fields_from_json
+from mnemarch.model.value import replace
+from mnemarch.policy.kinds import kinds_where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mnemarch.model.decision import Relation
+    from mnemarch.model.event import Event
+    from mnemarch.ports import Transaction
+
+_SEARCHED = ("content", "scope", "status")
+_MERGING_KINDS = kinds_where(lambda rules: rules.merges)
+PROVENANCE_MAX = 100
+
+
+def project(transaction: Transaction, event: Event) -> None:
+    """Apply one event. Its payload states outcomes: nothing is decided here, so a replay gives the same."""
+    payload = event.payload
+    if payload is None:
+        return  # Erased: what it did is undone or restated by the erasure that follows it.
+    match event.type:
+        case EventType.UNIT_REMEMBERED:
+            _put(transaction, _born(payload["unit"], event), searchable_at=event.position)
+        case EventType.RECALLED:
+            task_key = event.scope.key
+            for unit_id in payload["units"]:
+                transaction.put_use(Use(unit_id=unit_id, task_key=task_key, handed=True))
+        case EventType.TASK_VERIFIED | EventType.TESTS_RESTATED:
+            for name in payload["tests"]:
+                transaction.put_test(event.stream, name, payload["passed"], event.recorded_at, event.id)
+        case EventType.LINK_ADDED:
+            transaction.put_link(Link.from_json(payload["link"] | {"id": event.id}))
+        case EventType.LINK_RESOLVED:
+            link = transaction.link(payload["link"])
+            if link is not None:
+                transaction.put_link(replace(link, open=False, winner=payload["winner"]))
+        case EventType.RELATION_ADDED:
+            transaction.put_relation(_relation(payload, event.id))
+        case EventType.RELATION_DROPPED:
+            transaction.drop_relation(payload["source"], payload["type"], payload["target"])
+        case EventType.UNIT_ERASED:
+            for link_id in payload["links"]:
+                transaction.drop_link(link_id)
+            for record in payload["units"]:
+                transaction.drop_uses(record["id"])
+                _put(transaction, _tombstone(record, event), searchable_at=event.position)
+            transaction.drop_tests(payload["events"])
+        case (
+            EventType.UNIT_MERGED
+            | EventType.UNIT_MENTIONED
+            | EventType.UNIT_CITED
+            | EventType.UNIT_MOVED
+            | EventType.UNIT_VERIFIED
+            | EventType.UNIT_PUBLISHED
+            | EventType.UNIT_VALIDATED
+            | EventType.UNIT_USED
+            | EventType.UNIT_PROMOTED
+            | EventType.UNIT_APPROVED
+            | EventType.UNIT_REJECTED
+            | EventType.UNIT_SUPERSEDED
+            | EventType.UNIT_SUPERSEDING
+            | EventType.UNIT_ARCHIVED
+            | EventType.UNIT_REVIVED
+            | EventType.UNIT_RESTATED
+        ):
+            _change(transaction, event, payload)
+        case (
+            EventType.LOGGED
+            | EventType.CLAIM_REFUSED
+            | EventType.ACT_REFUSED
+            | EventType.UNIT_HELD
+            | EventType.ATTEMPT_FAILED
+            | EventType.ATTEMPTS_CLEARED
+            | EventType.TASK_STUCK
+            | EventType.GRAPH_CHANGED
+            | EventType.GRAPH_RESTATED
+        ):
+            pass  # Only read, never projected: the same set as WITHOUT_EFFECT.
+        case _ as unknown:
+            assert_never(unknown)
+
+
+def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> None:
+    """The common shape of a step in a unit's life: fields set, citations and provenance gained, a task's use noted."""
+    if "use" in payload and event.subject is not None:
+        transaction.put_use(Use(unit_id=event.subject, **payload["use"]))
+    for task_key in payload.get("reused_by", ()):
+        transaction.put_use(Use(unit_id=event.subject or "", task_key=task_key, credited=True))
+    before = transaction.unit(event.subject or "")
+    if before is None:
+        return  # Erased later in the log.
+    fields = fields_from_json(payload.get("set", {}))
+    gained = [Citation.from_json(item) for item in payload.get("cite", ())]
+    if gained:
+        # Code that is cited again is cited as it is now.
+        again = {str(item) for item in gained if item.kind in OF_CODE}
+        known = [item for item in before.citations if str(item) not in again]
+        fields["citations"] = (*known, *(item for item in gained if item not in known))
+    if event.type in {EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}:
+        fields["mentions"] = before.mentions + 1
+    if event.type is EventType.UNIT_MERGED and "voices" not in payload and _is_new_voice(before, event):
+        fields["provenance"] = (*before.provenance, Provenance.of(event))
+    if "voices" in payload:
+        fields["provenance"] = _joined(before.provenance, payload["voices"])
+    counters_only = not payload.get("set") and not gained and "provenance" not in fields
+    if not counters_only:
+        fields.setdefault("version", before.version + 1)
+    after = replace(before, **fields)
+    searched = any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
+    _put(transaction, after, searchable_at=event.position if searched else None)
+
+
+def _joined(known: tuple[Provenance, ...], voices: list[dict[str, Any]]) -> tuple[Provenance, ...]:
+    """The provenances of a unit and of its twin, each voice once."""
+    heard = {source.voice for source in known}
+    new = [source for source in map(Provenance.from_json, voices) if source.voice not in heard]
+    return (*known, *new)[:PROVENANCE_MAX]
+
+
+def _is_new_voice(unit: Unit, event: Event) -> bool:
+    """One entry for each actor, place and session: a unit that is repeated must not grow with each repetition."""
+    heard = any(source.voice == Provenance.of(event).voice for source in unit.provenance)
+    return not heard and len(unit.provenance) < PROVENANCE_MAX
+
+
+def _relation(payload: dict[str, Any], event_id: str) -> Relation:
+    from mnemarch.model.decision import Relation, RelationType
+
+    type = RelationType(payload["type"])
+    return Relation(source=payload["source"], type=type, target=payload["target"], id=event_id)
+
+
+def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> None:
+    # A recall records what it handed out in a process that starts cold: only a write pays for these.
+    from mnemarch.model.decision import standing_of
+    from mnemarch.text.canonical import canonical_key
+    from mnemarch.text.difference import skeleton
+
+    keyed = bool(unit.content) and unit.kind in _MERGING_KINDS
+    transaction.put_unit(
+        unit,
+        canonical_key=canonical_key(unit.content) if keyed else None,
+        skeleton_key=canonical_key(skeleton(unit.content)) if keyed else None,
+        searchable_at=searchable_at,
+        standing=standing_of(unit) if unit.kind is Kind.DECISION else None,
+    )
+
+
+def _born(record: dict[str, Any], event: Event) -> Unit:
+    fields = fields_from_json(record)
+    return Unit(
+        **fields,
+        id=event.subject or "",
+        provenance=(Provenance.of(event),),
+        occurred_at=event.occurred_at,
+        recorded_at=event.recorded_at,
+    )
+
+
+def _tombstone(record: dict[str, Any], event: Event) -> Unit:
+    """What is left of an erased unit: that it was there, what kind of thing it was, and when it went."""
+    return Unit(
+        id=record["id"],
+        kind=Kind(record["kind"]),
+        content="",
+        scope=Scope.of(record["scope"]),
+        domain="global",
+        status=Status.ARCHIVED,
+        trust=Trust(confidence=0.0, since=event.recorded_at),
+        importance=0.0,
+        citations=(),
+        provenance=(),
+        occurred_at=instant(record["recorded_at"]),
+        recorded_at=instant(record["recorded_at"]),
+        version=record["version"],
+        archive_reason="erased",
+        erased_at=event.recorded_at,
+    )

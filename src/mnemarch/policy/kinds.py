@@ -1,0 +1,53 @@
+"""What each kind of unit means to the rules: one row per kind. A kind without a row fails a test."""
+
+from __future__ import annotations
+
+from mnemarch.model.value import value
+from mnemarch.policy.tiers import TIER_FOUND, TIER_POLICY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@value
+class KindRules:
+    """How the rules treat units of one kind."""
+
+    # The bucket of M1, or None for what lives outside the buckets.
+    bucket: str | None
+    # The intents of M5 that prefer this kind.
+    intents: tuple[str, ...] = ()
+    # Units with the same canonical text become one (R6).
+    merges: bool = False
+    # Units of this kind can contradict or repeat each other, and somebody has to decide.
+    disputes: bool = False
+    decay_policy: str = "stable"
+    # Where recall loads it (D15); what a decision in force loads with is its strength.
+    tier: int = TIER_FOUND
+    # The attribute that retention judges by (G24), or None if the kind is never pruned.
+    pruned_by: str | None = None
+    # It quotes what others said or did; erasing the original erases it too (R16).
+    is_quote: bool = False
+
+
+# Keyed by name, so that the settings load without the model of a unit.
+KINDS: dict[str, KindRules] = {
+    "profile": KindRules("PROFILE", ("PROFILE",), merges=True, disputes=True, decay_policy="manual_only"),
+    "preference": KindRules("PREFERENCE", ("PREFERENCE",), merges=True, disputes=True, decay_policy="recency_bias"),
+    "episode": KindRules(
+        "EPISODIC", ("RECALL", "DEBUG"), decay_policy="recency_bias", pruned_by="reward", is_quote=True
+    ),
+    "semantic": KindRules("SEMANTIC", ("KNOWLEDGE", "DEBUG"), merges=True, disputes=True),
+    "fact": KindRules("FACT", ("KNOWLEDGE",), merges=True, disputes=True),
+    "skill": KindRules("SEMANTIC", merges=True, disputes=True, pruned_by="success_rate", is_quote=True),
+    "decision": KindRules(None, decay_policy="manual_only"),
+    "evidence": KindRules(None, merges=True, decay_policy="manual_only", is_quote=True),
+    "anchor": KindRules(None, decay_policy="manual_only"),
+    "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only", tier=TIER_POLICY),
+}
+
+
+def kinds_where(holds: Callable[[KindRules], bool]) -> frozenset[str]:
+    """The names of the kinds whose row satisfies a condition."""
+    return frozenset(name for name, rules in KINDS.items() if holds(rules))

@@ -1,0 +1,271 @@
+"""The verbs on units that exist: look at them, add evidence, decide about them, retire them."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.model.actor import checked_id
+from mnemarch.model.scope import Level
+from mnemarch.model.value import replace
+from mnemarch.policy.admission import checked_count, checked_text
+from mnemarch.policy.trust import aged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from mnemarch.engine import Engine
+    from mnemarch.log.act import Act
+    from mnemarch.model.actor import Actor
+    from mnemarch.model.citation import Citation
+    from mnemarch.model.event import Event
+    from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Stored
+    from mnemarch.model.presence import Presence
+    from mnemarch.model.scope import Scope
+    from mnemarch.model.unit import Kind, Status, Unit
+    from mnemarch.ports import Reader
+    from mnemarch.units.intake import Intake
+
+    T = TypeVar("T")
+    Progress = Callable[[int], None]
+
+_PAGE_MAX = 10_000
+_REASON_BYTES_MAX = 4_096
+
+
+class UnitVerbs:
+    """What a seat can do with units. It holds nothing but its memory's engine and its caller."""
+
+    __slots__ = ("_engine", "presence")
+
+    def __init__(self, engine: Engine, presence: Presence) -> None:
+        self._engine = engine
+        self.presence = presence
+
+    @property
+    def actor(self) -> Actor:
+        return self.presence.actor
+
+    @property
+    def scope(self) -> Scope:
+        return self.presence.scope
+
+    def get(self, unit_id: str) -> Unit:
+        """The unit as it is now, its confidence decayed to this moment."""
+        return self._aged(self._stored(unit_id))
+
+    def units(
+        self,
+        *,
+        kind: Kind | str | None = None,
+        status: Status | str | None = None,
+        level: Level | str | None = None,
+        domain: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> list[Unit]:
+        """What this seat can see, newest first; `after` is the last id of the page before."""
+        from mnemarch.model.unit import Kind, Status
+
+        checked_count(limit, "limit", _PAGE_MAX)
+        units = self._read(
+            lambda reader: reader.units_in(
+                self.presence.visible_keys,
+                kind=None if kind is None else Kind.parse(kind),
+                status=None if status is None else Status.parse(status),
+                level=None if level is None else Level.parse(level),
+                domain=None if domain is None else checked_id(domain, "a domain"),
+                limit=limit,
+                before=None if after is None else checked_id(after, "a unit's id"),
+            )
+        )
+        return [self._aged(unit) for unit in units]
+
+    def cite(self, unit_id: str, citation: Citation, *, expected_version: int | None = None) -> Unit:
+        """Add evidence to a unit; what it points to is checked."""
+        from mnemarch.model.citation import Citation
+        from mnemarch.units.evidence import cite
+
+        if not isinstance(citation, Citation):
+            raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
+        complete = self._intake().completed(citation)
+        return self._changed(lambda act: cite(act, unit_id, complete, expected_version))
+
+    def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
+        """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
+        from mnemarch.policy.claims import checked_signal
+        from mnemarch.units.evidence import validate
+
+        checked = checked_signal(signal)
+        return self._act(lambda act: validate(act, unit_id, checked, expected_version)).confidence
+
+    def use(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
+        """Say that this task used a unit; each task counts once towards publishing it."""
+        from mnemarch.units.evidence import use
+
+        return self._changed(lambda act: use(act, unit_id, expected_version))
+
+    def approve(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
+        """A yes; a human's is evidence."""
+        from mnemarch.decisions import guard
+
+        return self._changed(lambda act: guard.approve(act, unit_id, expected_version), durable=True)
+
+    def reject(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """A no, and why: the unit leaves recall."""
+        from mnemarch.decisions import guard
+
+        why = _checked_reason(reason)
+        return self._changed(lambda act: guard.reject(act, unit_id, why, expected_version), durable=True)
+
+    def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
+        from mnemarch.units.succession import supersede
+
+        why, commit = _checked_reason(reason), self._head()
+        return self._changed(lambda act: supersede(act, new_id, old_id, why, commit, expected_version), durable=True)
+
+    def archive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """Take a unit out of recall; it can be revived."""
+        from mnemarch.decisions import guard
+
+        why = _checked_reason(reason)
+        return self._changed(lambda act: guard.archive(act, unit_id, why, expected_version))
+
+    def revive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
+        """Bring an archived unit back."""
+        from mnemarch.decisions import guard
+
+        why = _checked_reason(reason)
+        return self._changed(lambda act: guard.revive(act, unit_id, why, expected_version))
+
+    def erase(self, unit_id: str, reason: str, *, quoting: bool = False, expected_version: int | None = None) -> Erased:
+        """Delete the content of a unit, or of an entry of the log, for good: from the log to the last file (R16).
+
+        Units that say it within statements of their own are named, and nothing is erased, unless they are meant too.
+        """
+        from mnemarch.erasing import erase
+
+        why = _checked_reason(reason)
+        return erase(self._engine, self.presence, unit_id, why, quoting=quoting, expected_version=expected_version)
+
+    def conflicts(self) -> list[Dispute]:
+        """The open contradictions that this seat can see."""
+        return self._disputes("contradicts")
+
+    def proposals(self) -> list[Dispute]:
+        """Near-duplicates that wait for somebody to merge them (resolve) or let them be."""
+        return self._disputes("duplicates")
+
+    def resolve(
+        self,
+        conflict_id: str,
+        *,
+        winner: str | None = None,
+        both: bool = False,
+        reason: str,
+        expected_version: int | None = None,
+    ) -> Dispute:
+        """Decide a conflict or a merge proposal: the winner replaces the other side, seen at `expected_version`.
+
+        With `both` there is no winner: the two do not exclude each other, and stay as they are.
+        """
+        from mnemarch.units import succession
+
+        why = _checked_reason(reason)
+        if (winner is None) != bool(both) or (both and expected_version is not None):
+            raise InvalidInput(
+                "A dispute is resolved for a winner, or for both sides as they are.",
+                hint="Pass winner='unit id', or both=True and no version.",
+            )
+        if winner is None:
+            return self._act(lambda act: succession.let_both_hold(act, conflict_id, why), durable=True)
+        commit = self._head()
+        return self._act(
+            lambda act: succession.resolve(act, conflict_id, winner, why, commit, expected_version), durable=True
+        )
+
+    def explain(self, unit_id: str) -> Explanation:
+        """Where from, who, when true, how sure and why, replaced by what, used by whom."""
+        from mnemarch.units.explain import explained
+
+        unit = self._stored(unit_id)
+        log, caller = self._engine.log, self.presence
+        explanation = self._read(
+            lambda reader: explained(reader, unit, caller.stream, caller.visible_keys, log.clock(), log.config.trust)
+        )
+        if caller.root is None or not unit.is_bound_to_code:
+            return explanation
+        view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)
+        check = view.bearings([unit]).get(unit.id)
+        return (
+            explanation
+            if check is None
+            else replace(explanation, here=(*((check.reason,) if check.reason else ()), *check.notes))
+        )
+
+    def history(self, unit_id: str) -> list[Event]:
+        """The unit's events, oldest first, without what they tell of units that this seat may not see."""
+        from mnemarch.units.explain import told
+
+        self._stored(unit_id)
+        return self._read(lambda reader: told(reader, unit_id, self.presence.visible_keys))
+
+    # Shared by the verbs
+
+    def _act(self, work: Callable[[Act], T], *, durable: bool = False) -> T:
+        return self._engine.log.act(self.presence, work, durable=durable)
+
+    def _changed(self, work: Callable[[Act], Unit], *, durable: bool = False) -> Unit:
+        return self._aged(self._act(work, durable=durable))
+
+    def _read(self, work: Callable[[Reader], T]) -> T:
+        return self._engine.store.read(work)
+
+    def _intake(self) -> Intake:
+        from mnemarch.units.intake import Intake
+
+        root = self.presence.root
+        codebase = None if root is None else self._engine.codebase(root)
+        return Intake(self._engine.log, self.presence, codebase)
+
+    def _stored(self, unit_id: str) -> Unit:
+        """The unit as it is stored, if this seat may see it."""
+        unit = self._read(lambda reader: reader.unit(checked_id(unit_id, "a unit's id")))
+        if unit is None or unit.scope.key not in self.presence.visible_keys:
+            raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
+        return unit
+
+    def _aged(self, unit: Unit) -> Unit:
+        log = self._engine.log
+        return aged(unit, log.clock(), log.config.trust)
+
+    def _with_current_trust(self, outcome: Stored | Refused) -> Stored | Refused:
+        from mnemarch.model.outcome import Stored
+
+        return replace(outcome, unit=self._aged(outcome.unit)) if isinstance(outcome, Stored) else outcome
+
+    def _disputes(self, type: str) -> list[Dispute]:
+        """Open disputes, after the near-duplicates of what was written last have been looked for."""
+        from mnemarch.model.link import LinkType
+        from mnemarch.units.conflicts import open_disputes
+
+        self._engine.finder.link_duplicates()
+        return self._read(lambda reader: open_disputes(reader, self.presence.visible_keys, LinkType(type)))
+
+    def _head(self) -> str | None:
+        """The commit checked out where the seat is, if it is in a repository."""
+        from mnemarch.code import git
+
+        return None if self.presence.root is None else git.head(self.presence.root)
+
+    def _full_hash(self, commit: str | None) -> str | None:
+        if commit is None:
+            return None
+        from mnemarch.model.citation import Citation
+
+        return self._intake().completed(Citation.commit(commit)).ref
+
+
+def _checked_reason(reason: str) -> str:
+    return checked_text(reason, "The reason", _REASON_BYTES_MAX)

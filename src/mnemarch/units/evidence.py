@@ -1,0 +1,108 @@
+"""What makes a unit more or less sure: citations, signals, use, a person's yes or no."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.model.actor import ActorKind
+from mnemarch.model.citation import OF_CODE, Citation
+from mnemarch.model.event import EventType
+from mnemarch.model.link import Use
+from mnemarch.model.trust import Signal
+from mnemarch.model.unit import Status
+from mnemarch.model.value import replace
+from mnemarch.policy.permissions import Deed
+from mnemarch.units.rejections import rejection_of
+from mnemarch.units.status import change, check_citations, credit, raise_by_evidence, signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mnemarch.log.act import Act
+    from mnemarch.model.unit import Unit
+
+_A_PERSONS = frozenset({Signal.HUMAN_APPROVED, Signal.HUMAN_REJECTED})
+
+
+def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | None) -> Unit:
+    """Add evidence; a passed test or a person's own word makes a hypothesis verified at once (Rule 2)."""
+    unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
+    check_citations(act.transaction, act.presence, [citation])
+    if citation in unit.citations:
+        return raise_by_evidence(act, unit)
+    return raise_by_evidence(act, change(act, EventType.UNIT_CITED, unit, {"cite": [citation.to_json()]}))
+
+
+def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int | None) -> Unit:
+    """Cite files by the names they have now; the event keeps the old ones."""
+    unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
+    cited = [_moved(item, moves) if item.kind in OF_CODE else item for item in unit.citations]
+    changes = {"citations": [citation.to_json() for citation in dict.fromkeys(cited)]}
+    return change(act, EventType.UNIT_MOVED, unit, {"moves": dict(moves), "set": changes})
+
+
+def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
+    """The citation by its new name; the old one is kept for branches that still have it."""
+    path = moves.get(citation.ref)
+    if path is None:
+        return citation
+    detail = dict(citation.detail) | {"was": citation.ref}
+    return replace(citation, ref=path, detail=tuple(sorted(detail.items())))
+
+
+def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None) -> Unit:
+    """One signal for or against a unit (G18); a person's signals come only from a person (R2)."""
+    unit = act.permitted_unit(unit_id, Deed.VALIDATE, expected_version)
+    if given in _A_PERSONS and act.presence.actor.kind is not ActorKind.HUMAN:
+        raise NotAllowed(
+            f"{act.presence.actor} may not give the signal {given}: it is a person's (R2).",
+            rule="R2",
+            hint="Let a human approve or reject the unit.",
+        )
+    return signal(act, EventType.UNIT_VALIDATED, unit, given, {})
+
+
+def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
+    """Mark a unit as used by the seat's task; each task counts once towards publishing (Rule 3, R2)."""
+    unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
+    task_key = act.presence.task_key
+    if task_key is None:
+        raise InvalidInput(
+            "Use is counted by task, and this seat has none.", hint="Take a seat with Scope(..., task=...)."
+        )
+    earlier = act.transaction.use(unit_id, task_key)
+    if earlier is not None and earlier.credited:
+        return unit
+    return credit(act, unit, Use(unit_id=unit_id, task_key=task_key, used=True), None)
+
+
+def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
+    """A yes. A human's is evidence and verifies; an orchestrator's is recorded, since only Rule 2 makes verified."""
+    unit = act.permitted_unit(unit_id, Deed.APPROVE, expected_version)
+    actor = act.presence.actor
+    changes: dict[str, object] = {}
+    if rejection_of(act.transaction, unit) is not None:
+        changes = {
+            "status": str(unit.archived_from or Status.HYPOTHESIS),
+            "archived_from": None,
+            "archive_reason": None,
+        }
+    if actor.kind is not ActorKind.HUMAN:
+        return change(act, EventType.UNIT_APPROVED, unit, {"set": changes})
+    payload = {"cite": [Citation.human(actor.id).to_json()], "set": changes}
+    approved = signal(act, EventType.UNIT_APPROVED, unit, Signal.HUMAN_APPROVED, payload)
+    return raise_by_evidence(act, approved)
+
+
+def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+    """A no: trust falls and the unit leaves recall; an approval or a revival brings it back."""
+    unit = act.permitted_unit(unit_id, Deed.REJECT, expected_version)
+    changes = {
+        "status": str(Status.ARCHIVED),
+        "archived_from": str(unit.archived_from or unit.status),
+        "archive_reason": f"rejected: {reason}",
+    }
+    payload = {"reason": reason, "set": changes}
+    if act.presence.actor.kind is not ActorKind.HUMAN:
+        return change(act, EventType.UNIT_REJECTED, unit, payload)
+    return signal(act, EventType.UNIT_REJECTED, unit, Signal.HUMAN_REJECTED, payload)

@@ -1,0 +1,85 @@
+"""Scope upward (G6): one unit, one level or more, by an actor who may write there."""
+
+from __future__ import annotations
+
+from mnemarch.log.act import receipt_for
+from mnemarch.model.actor import ActorKind
+from mnemarch.model.decision import standing_of
+from mnemarch.model.event import EventType
+from mnemarch.model.instant import micros
+from mnemarch.model.outcome import Refused, Stored
+from mnemarch.model.unit import Status
+from mnemarch.policy.promotion import refusal_to_promote, refusal_to_verify
+from mnemarch.units.conflicts import with_open_disputes
+from mnemarch.units.rejections import refusal_to_repeat
+from mnemarch.units.same_text import twin_of
+from mnemarch.units.status import change, inherit, passed_tests, publish_if_reused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mnemarch.log.act import Act
+    from mnemarch.model.scope import Level
+    from mnemarch.model.unit import Unit
+    from mnemarch.policy.promotion import Refusal
+
+
+def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:
+    """Move a unit to a wider level, and open the conflicts it has there; a twin at that level absorbs it."""
+    unit = act.changeable_unit(unit_id, expected_version)
+    scope = act.presence.scope.at(target)
+    twin = twin_of(act.transaction, unit, scope.key)
+    refusal = _refusal(act, unit, target, twin)
+    if refusal is not None:
+        payload: dict[str, Any] = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
+        event, _ = act.record(EventType.UNIT_HELD, payload, subject=unit_id)
+        reason = f"{refusal.reason} {refusal.hint}"
+        return Refused(rule=refusal.rule, reason=reason, receipt=receipt_for(event), unit_id=unit_id)
+    if twin is not None:
+        return _absorbed(act, unit, twin)
+    payload = {"from": unit.scope.segments, "set": {"scope": scope.segments}}
+    event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit_id)
+    return with_open_disputes(act, Stored(unit=act.known_unit(unit_id), receipt=receipt_for(event)))
+
+
+def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal | None:
+    """Why the unit may not move, or None. What joins its twin brings nothing there that was rejected."""
+    actor = act.presence.actor
+    refusal = refusal_to_promote(unit, target, actor, act.config.policy)
+    if refusal is not None or standing_of(unit) is not None:
+        return refusal  # A decision is validated by its commit (R4).
+    if act.config.policy.requires_validation(target):
+        # What was verified by a test that has failed since is not verified knowledge any more.
+        refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
+    if refusal is None and twin is None and actor.kind is not ActorKind.HUMAN:
+        refusal = refusal_to_repeat(act, unit, unit.id)
+    return refusal
+
+
+def _absorbed(act: Act, unit: Unit, twin: Unit) -> Stored:
+    """The wider of two units with the same text absorbs the narrower: its evidence, voices and status."""
+    payload: dict[str, Any] = {
+        "from": unit.id,
+        "cite": [citation.to_json() for citation in unit.citations],
+        "voices": [source.to_json() for source in unit.provenance],
+    } | _reuses(act, unit, twin)
+    event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
+    inherit(act, twin, unit)
+    reason = "promoted into the unit that says the same at the wider level"
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": twin.id,
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, unit.occurred_at)),
+    }
+    change(act, EventType.UNIT_SUPERSEDED, unit, {"new": twin.id, "reason": reason, "set": changes})
+    after = publish_if_reused(act, act.known_unit(twin.id))
+    return Stored(unit=after, receipt=receipt_for(event), merged=True)
+
+
+def _reuses(act: Act, unit: Unit, twin: Unit) -> dict[str, Any]:
+    """The tasks that reused only the narrower one count for the wider from now on; one task counts once (Rule 3)."""
+    known = {use.task_key for use in act.transaction.uses_of_unit(twin.id) if use.credited}
+    more = [use.task_key for use in act.transaction.uses_of_unit(unit.id) if use.credited and use.task_key not in known]
+    return {"reused_by": more, "set": {"uses": twin.uses + len(more)}} if more else {}

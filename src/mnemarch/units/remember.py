@@ -1,0 +1,223 @@
+"""A claim becomes a unit, joins one that says the same, or is refused with the rule that refused it."""
+
+from __future__ import annotations
+
+from mnemarch.errors import Conflict
+from mnemarch.log.act import receipt_for
+from mnemarch.model.actor import ActorKind
+from mnemarch.model.citation import CitationKind
+from mnemarch.model.claim import Claim, waiting_key
+from mnemarch.model.event import EventType
+from mnemarch.model.ids import new_id
+from mnemarch.model.outcome import Refused, Stored
+from mnemarch.model.scope import Level
+from mnemarch.model.trust import DecayPolicy, Trust
+from mnemarch.model.unit import Kind, Status, trust_to_json
+from mnemarch.model.value import replace
+from mnemarch.policy.kinds import KINDS
+from mnemarch.policy.promotion import refusal_to_write, warranted
+from mnemarch.text.secrets import redacted
+from mnemarch.units.conflicts import open_links, with_disputes
+from mnemarch.units.evidence import approve
+from mnemarch.units.rejections import refusal_to_repeat, rejected_alike
+from mnemarch.units.same_text import is_same, live_with_same_text, past_with_same_text
+from mnemarch.units.status import check_citations, passed_tests, raise_by_evidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mnemarch.log.act import Act
+    from mnemarch.model.citation import Citation
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Unit
+    from mnemarch.policy.promotion import Refusal
+
+_OF_A_CLAIM = frozenset(
+    {EventType.CLAIM_REFUSED, EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_MENTIONED}
+)
+
+
+def remember(act: Act, claim: Claim) -> Stored | Refused:
+    """Store one checked claim."""
+    clean, secrets = redacted(claim.content)
+    claim = replace(claim, content=clean)
+    earlier = _earlier(act, claim)
+    if earlier is not None:
+        return earlier
+    check_citations(act.transaction, act.presence, claim.citations)
+    assert isinstance(claim.level, Level)
+    status = warranted(claim.citations, passed_tests(act, claim.citations))
+    known = _same(act, claim)
+    refusal = _refusal(act, claim, status, known)
+    if refusal is not None:
+        payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
+        event, found = act.record(
+            EventType.CLAIM_REFUSED, payload, key=claim.key, occurred_at=claim.occurred_at, session=claim.session
+        )
+        receipt = receipt_for(event, redacted=tuple(sorted({*secrets, *found})))
+        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt)
+    known = known or _taken_back(act, claim)
+    if known is not None:
+        return _joined(act, claim, known, secrets)
+    return _born(act, claim, status, secrets)
+
+
+def _refusal(act: Act, claim: Claim, status: Status, known: Unit | None) -> Refusal | None:
+    """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
+    assert isinstance(claim.level, Level)
+    actor = act.presence.actor
+    if known is None and actor.kind is not ActorKind.HUMAN:
+        refusal = refusal_to_repeat(act, claim)
+        if refusal is not None:
+            return refusal
+    return refusal_to_write(actor, claim.level, status, act.config.policy)
+
+
+def _taken_back(act: Act, claim: Claim) -> Unit | None:
+    """The rejected unit that a person says again, approved by that: one fact, one unit."""
+    assert isinstance(claim.kind, Kind)
+    for unit, _ in rejected_alike(act.transaction, _wide(act, claim), claim):
+        if is_same(unit, claim.kind, claim.domain, claim.content, claim.attributes):
+            return approve(act, unit.id, None)
+    return None
+
+
+def _wide(act: Act, claim: Claim) -> list[str]:
+    """The scopes in sight that reach at least as far as the claim."""
+    assert isinstance(claim.level, Level)
+    return [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
+
+
+def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
+    """What this idempotency key already stands for."""
+    if claim.key is None:
+        return None
+    event = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), claim.key)
+    if event is None:
+        return None
+    receipt = receipt_for(event, duplicate=True)
+    payload = event.payload
+    unit = act.transaction.unit(event.subject or "")
+    if event.type not in _OF_A_CLAIM or payload is None or _said(payload) != claim.content:
+        raise Conflict(
+            f"Key {claim.key!r} already stands for event {event.id}, which says something else or was erased.",
+            hint="Use a new key for a new claim; nothing was stored.",
+            current=unit,
+        )
+    if event.type is EventType.CLAIM_REFUSED:
+        judged = act.transaction.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id))
+        if judged is None or judged.type is EventType.CLAIM_REFUSED:
+            told = (judged and judged.payload) or payload
+            return Refused(rule=str(told["rule"]), reason=str(told["reason"]), receipt=receipt)
+        # The gate let it through meanwhile.
+        event, unit = judged, act.transaction.unit(judged.subject or "")
+    assert unit is not None
+    return Stored(unit=unit, receipt=receipt, merged=event.type is not EventType.UNIT_REMEMBERED)
+
+
+def _said(payload: dict[str, Any]) -> str:
+    """The content that an event of a claim holds: refused, new, or joined to a known unit."""
+    holder = payload.get("claim") or payload.get("unit")
+    return str(holder["content"] if holder else payload["said"])
+
+
+def _same(act: Act, claim: Claim) -> Unit | None:
+    """The live unit that says exactly this, at the claim's level or wider: one fact, one unit (R5, R6).
+
+    Text that recall handed out here is an echo of its unit, whatever kind or domain it is claimed with, and also
+    after the unit was superseded.
+    """
+    assert isinstance(claim.kind, Kind)
+    wide = _wide(act, claim)
+    for unit in live_with_same_text(act.transaction, act.presence.visible_keys, claim.content):
+        is_it = is_same(unit, claim.kind, claim.domain, claim.content, claim.attributes)
+        if (is_it and unit.scope.key in wide) or _is_echo(act, claim, unit):
+            return unit
+    once = past_with_same_text(act.transaction, act.presence.visible_keys, claim.content)
+    return next((unit for unit in once if unit.status is Status.DEPRECATED and _is_echo(act, claim, unit)), None)
+
+
+def _is_echo(act: Act, claim: Claim, unit: Unit) -> bool:
+    """Whether a claim only repeats what recall handed out; evidence or a wider level is something new."""
+    assert isinstance(claim.level, Level)
+    if claim.kind is Kind.EVIDENCE:
+        return False
+    return unit.level >= claim.level and not claim.citations and _was_handed(act, unit)
+
+
+def _was_handed(act: Act, unit: Unit) -> bool:
+    """Whether recall handed the unit to this seat's scope before."""
+    use = act.transaction.use(unit.id, act.presence.scope_key)
+    return use is not None and use.handed
+
+
+def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Stored:
+    """Another voice for a known fact; an echo of what recall handed out is only a mention (R6)."""
+    cited = [citation.to_json() for citation in claim.citations]
+    echo = not cited and _was_handed(act, unit)
+    presence = act.presence
+    voice = (presence.actor, presence.scope, claim.session or presence.session)
+    heard = any(source.voice == voice for source in unit.provenance)
+    type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
+    event, found = act.record(
+        type,
+        {"said": claim.content, "cite": cited},
+        subject=unit.id,
+        key=claim.key,
+        occurred_at=claim.occurred_at,
+        session=claim.session,
+    )
+    after = raise_by_evidence(act, act.known_unit(unit.id))
+    return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
+
+
+def _born(act: Act, claim: Claim, status: Status, secrets: tuple[str, ...]) -> Stored:
+    event, found = record_unit(act, claim, status)
+    unit = act.known_unit(event.subject)
+    stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
+    return with_disputes(stored, open_links(act, unit))
+
+
+def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[str, ...]]:
+    """Write a new unit. Its content is in this one event and nowhere else in the log."""
+    rules = act.config.trust
+    assert isinstance(claim.level, Level)
+    assert isinstance(claim.kind, Kind)
+    decay = DecayPolicy(claim.decay_policy or KINDS[claim.kind].decay_policy)
+    confidence = rules.initial_draft if status is Status.HYPOTHESIS else rules.initial_verified
+    unit = {
+        "kind": str(claim.kind),
+        "content": claim.content,
+        "scope": act.presence.scope.at(claim.level).segments,
+        "domain": claim.domain,
+        "status": str(status),
+        "trust": trust_to_json(Trust(confidence=confidence, since=act.now, decay_policy=decay)),
+        "importance": claim.importance,
+        "citations": [citation.to_json() for citation in (*claim.citations, *_seen(claim))],
+        "attributes": dict(claim.attributes),
+    }
+    return act.record(
+        EventType.UNIT_REMEMBERED,
+        {"unit": unit},
+        subject=new_id(),
+        key=claim.key,
+        occurred_at=claim.occurred_at,
+        session=claim.session,
+    )
+
+
+def _seen(claim: Claim) -> list[Citation]:
+    """What the text names in the working tree and nobody cited already: support, though it verifies nothing (R2).
+
+    Of a policy none: it rests on whoever laid it down, and holds whatever becomes of the files it names (D15).
+    """
+    if claim.kind is Kind.POLICY:
+        return []
+    cited = {str(citation) for citation in claim.citations}
+    files = {citation.ref for citation in claim.citations if citation.kind in (CitationKind.FILE, CitationKind.SYMBOL)}
+    return [
+        citation
+        for citation in claim.seen
+        if str(citation) not in cited and not (citation.kind is CitationKind.FILE and citation.ref in files)
+    ]

@@ -1,0 +1,132 @@
+"""One unit takes the place of another (G12-G13, R8), and disputes are decided (R5, R6)."""
+
+from __future__ import annotations
+
+from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemarch.model.actor import checked_id
+from mnemarch.model.event import EventType
+from mnemarch.model.instant import micros
+from mnemarch.model.link import LinkType
+from mnemarch.model.trust import Signal
+from mnemarch.model.unit import Kind, Status
+from mnemarch.policy.permissions import Deed
+from mnemarch.policy.promotion import refusal_to_replace
+from mnemarch.units.conflicts import dispute_from, open_links
+from mnemarch.units.status import change, signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.log.act import Act
+    from mnemarch.model.link import Link
+    from mnemarch.model.outcome import Dispute
+    from mnemarch.model.unit import Unit
+
+
+def supersede(
+    act: Act, new_id: str, old_id: str, reason: str, commit: str | None, expected_version: int | None
+) -> Unit:
+    """Put `new` in the place of `old`: both change in this one act, and only one successor can win."""
+    if new_id == old_id:
+        raise InvalidInput("A unit can't supersede itself.", hint="Remember the new content first, then supersede.")
+    new = act.changeable_unit(new_id, None)
+    old = act.changeable_unit(old_id, None)
+    if any(unit.kind is Kind.DECISION and "root" in unit.attributes for unit in (new, old)):
+        raise InvalidInput(
+            "A decision is replaced by its next version, not by another unit (D4).",
+            hint="seat.decisions.propose(..., revises=id), then commit.",
+        )
+    act.require(Deed.SUPERSEDE, old)
+    if old.superseded_by is not None:
+        raise Conflict(
+            f"Unit {old_id} (version {old.version}) was already superseded by {old.superseded_by}.",
+            hint="Read what replaced it and supersede that, or resolve the two.",
+            expected_version=expected_version,
+            actual_version=old.version,
+            current=act.transaction.unit(old.superseded_by),
+            proposed=new,
+        )
+    act.check_version(old, expected_version, proposed=new)
+    if not new.live:
+        raise InvalidInput(
+            f"Unit {new_id} is {new.status} and can't replace another.", hint="Revive it, or use a live one."
+        )
+    return _replace(act, new, old, reason, commit)
+
+
+def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) -> Unit:
+    refusal = refusal_to_replace(new, old, act.config.policy)
+    if refusal is not None:
+        raise NotAllowed(refusal.reason, rule=refusal.rule, hint=refusal.hint)
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": new.id,
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, old.occurred_at)),
+        "valid_to_commit": commit,
+        "superseded_from": str(old.status),
+    }
+    change(act, EventType.UNIT_SUPERSEDED, old, {"new": new.id, "reason": reason, "set": changes})
+    gained = {"supersedes": old.id, "valid_from_commit": new.valid_from_commit or commit}
+    successor = change(act, EventType.UNIT_SUPERSEDING, new, {"old": old.id, "reason": reason, "set": gained})
+    for link in act.transaction.links_of(old.id):
+        if link.open and new.id in {link.source, link.target}:
+            act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": new.id, "reason": reason}, subject=link.id)
+    open_links(act, successor)
+    return successor
+
+
+def resolve(
+    act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None, expected_version: int | None
+) -> Dispute:
+    """Decide a dispute: the winner stands, the other is superseded by it and, if it contradicted, loses trust."""
+    link = _link_in_sight(act, dispute_id)
+    if winner_id not in {link.source, link.target}:
+        raise InvalidInput(
+            f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose {link.source} or {link.target}."
+        )
+    winner = act.changeable_unit(winner_id, None)
+    loser = act.changeable_unit(link.target if winner_id == link.source else link.source, expected_version)
+    act.require(Deed.RESOLVE, loser)
+    _check_open(act, link, winner)
+    if loser.live and winner.live:
+        if link.type is LinkType.CONTRADICTS:
+            loser = signal(act, EventType.UNIT_VALIDATED, loser, Signal.CONTRADICTED, {"reason": reason})
+        _replace(act, winner, loser, reason, commit)
+    else:
+        act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": winner_id, "reason": reason}, subject=link.id)
+    return _decided(act, dispute_id)
+
+
+def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
+    """Close a dispute without a winner: both sides stay as they are, and it is not opened for the two again."""
+    link = _link_in_sight(act, dispute_id)
+    for side in (link.source, link.target):
+        act.require(Deed.RESOLVE, act.changeable_unit(side, None))
+    _check_open(act, link, None)
+    act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": None, "reason": reason}, subject=link.id)
+    return _decided(act, dispute_id)
+
+
+def _link_in_sight(act: Act, dispute_id: str) -> Link:
+    link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
+    sides = act.transaction.units((link.source, link.target)) if link is not None else {}
+    if link is None or any(side.scope.key not in act.presence.visible_keys for side in sides.values()):
+        raise NotFound(f"No conflict {dispute_id!r} here.", hint="List them with conflicts().")
+    return link
+
+
+def _check_open(act: Act, link: Link, proposed: Unit | None) -> None:
+    if not link.open:
+        decided = f"for {link.winner}" if link.winner is not None else "so that both hold"
+        raise Conflict(
+            f"Conflict {link.id} was already resolved {decided}.",
+            hint="Read what stands; supersede it if it is wrong.",
+            current=act.transaction.unit(link.winner or ""),
+            proposed=proposed,
+        )
+
+
+def _decided(act: Act, dispute_id: str) -> Dispute:
+    decided = act.transaction.link(dispute_id)
+    assert decided is not None
+    return dispute_from(decided)
