@@ -159,7 +159,7 @@ def goldens(path: Path) -> dict[str, dict[str, object]]:
     return {each["command"]: each for each in pinned}
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+@pytest.mark.parametrize("line", COMMANDS, ids=[line[:80] for line in COMMANDS])
 def test_a_command_answers_as_it_did(line, home, monkeypatch, request):
     exit_code, out = run(line, home, monkeypatch)
     normalised = Normaliser(home)
