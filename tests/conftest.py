@@ -23,6 +23,10 @@ settings.register_profile(
 settings.load_profile("mnemarch")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--rewrite", action="store_true", help="pin what test_characterisation.py gets now")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Torture, and what is marked `long`, runs untraced: it takes long enough, and other tests run the same lines."""

@@ -478,6 +478,7 @@ def test_what_nobody_asked_for_leaves_room_for_what_was():
     spare = [text for text in found if text.startswith("Rule")]
     assert 0 < len(spare) < 8
     assert spare == sorted(spare, key=lambda text: int(text.split()[1])), "the rest by id"
+    assert pack.left_out
     assert all("not asked for" in held.reason for held in pack.left_out)
     assert pack.items[0].unit.id == asked
 

@@ -213,7 +213,9 @@ def test_A11_vectors_of_a_version_that_can_no_longer_be_made_are_made_anew(clock
     loaded = GraphStore.load_from_file(path)
     ours = QuestionEmbedder()
     assert loaded.embedder.id == ours.id
-    for hit in loaded.search_similar_queries(texts[1], 9):
+    hits = loaded.search_similar_queries(texts[1], 9)
+    assert texts[1] in {hit.text for hit in hits}
+    for hit in hits:
         assert hit.sim == pytest.approx(cosine(ours.embed(texts[1]), ours.embed(hit.text)), abs=1e-12)
 
 

@@ -150,6 +150,8 @@ def test_a_memory_may_be_closed_twice(tmp_path):
     with mnemarch.open(tmp_path) as memory:
         memory.seat(Actor.agent("a"), Scope(project="p", task="t")).remember("Something worth knowing")
         memory.close()
+    with mnemarch.open(tmp_path) as again:
+        assert (again.stats().units, again.audit().ok) == (1, True)
 
 
 def test_secrets_in_names_never_take_a_seat(memory):

@@ -84,7 +84,7 @@ def test_A9_one_canonical_key_is_not_stored_twice_across_session_and_agent(agent
     assert [hit.canonical_key for hit in found].count(canonical_key(said["main"])) == 1
     before = one.get_agent_store().stats().nodes
     finalized = one.finalize_session("s2")
-    assert all(promoted.merged for promoted in finalized.promoted)
+    assert {promoted.merged for promoted in finalized.promoted} == {True}
     assert one.get_agent_store().stats().nodes == before
     keys = [node.canonical_key for node in one.get_agent_store().nodes("query")]
     assert len(keys) == len(set(keys))
@@ -182,6 +182,7 @@ def test_A15_a_question_the_agent_did_not_know_scores_after_promotion(agent, sai
     session = {hit.canonical_key: hit.score for hit in one.search("s", said["main"])}
     one.finalize_session("s")
     after = scores(one, said["main"])
+    assert canonical_key(said["main"]) in session
     for key, score in session.items():
         assert after[key] >= score - 0.05 - 1e-9, "as in the session, but for the session's bias"
 
@@ -418,6 +419,7 @@ def test_an_agent_that_has_little_room_takes_what_fits_and_tells_what_was_left_o
     assert one.get_active_sessions() == []
     there = {node.id for node in one.get_agent_store().nodes()}
     assert there
+    assert finalized.promoted
     for promoted in finalized.promoted:
         assert promoted.agent_node in there or promoted.session_node in finalized.left_out
 

@@ -95,6 +95,7 @@ def test_only_what_lives_and_may_be_seen_is_ever_handed_out(memory, seats, clock
         for query in ("orchard harvest", "Which orchard sells after the harvest?", "harvest", ""):
             found = seats.agent().recall(query, k=200)
             assert set(ids(found)) == allowed
+            assert found.withheld or not query
             for item in found.withheld:
                 assert KEPT_BACK[lives[item.unit_id]] in item.reason
         memory.reindex()
@@ -479,6 +480,7 @@ def test_the_answer_beside_the_question_is_not_found_without_neighbours(tmp_path
         agent = seat_of(memory)
         answers = talk(agent, clock)
         found = agent.recall(question, k=50)
+        assert found.items
         assert all("neighbours" not in item.why and "session" not in item.why for item in found.items)
         assert answers[question] not in ids(agent.recall(question.split()[-1], k=50))
 

@@ -1296,7 +1296,8 @@ def test_a_conflict_is_resolved_once(seats):
 def test_a_false_contradiction_is_closed_and_both_sides_hold(memory, seats):
     first, second, conflict = opposed(seats)
     agent = seats.agent()
-    assert all("[CONTESTED]" in item.label for item in agent.recall("how often does checkout retry").items)
+    labels = [item.label for item in agent.recall("how often does checkout retry").items]
+    assert ["[CONTESTED]" in label for label in labels] == [True, True]
     decided = seats.human().resolve(conflict.id, both=True, reason="two services")
     assert (decided.id, decided.open, decided.winner) == (conflict.id, False, None)
     assert [agent.get(unit.id) for unit in (first, second)] == [first, second]
@@ -1348,7 +1349,7 @@ def test_two_near_duplicates_can_be_let_be(seats):
     (proposal,) = seats.agent().proposals()
     seats.orchestrator().resolve(proposal.id, both=True, reason="one is the plan")
     assert seats.agent().proposals() == []
-    assert all(unit.live for unit in seats.agent().units())
+    assert [unit.live for unit in seats.agent().units()] == [True, True]
 
 
 def test_a_conflict_is_resolved_for_one_of_its_sides(seats):

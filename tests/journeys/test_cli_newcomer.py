@@ -97,6 +97,7 @@ def test_what_init_says_to_type_next_works_for_who_ran_it(bare, actor):
 def test_what_init_says_to_a_person_at_a_terminal_works_there(bare):
     shown, _ = shown_at_terminal(["init"], [], bare.home, USER="ada", COLUMNS="80")
     assert all(len(line) <= 80 for line in shown.splitlines() if line.startswith("  "))
+    assert len(steps_in(shown)) >= 4
     for step in steps_in(shown):
         argv = shlex.split(step)[1:]
         answers = [b"Use SQLite\n", b"risk\n", b"one file\n", b"seen\n", b"y\n"] if argv == ["decide"] else []

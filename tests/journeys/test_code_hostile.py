@@ -242,14 +242,17 @@ def test_a_policy_that_forbids_archiving_is_asked_once(repo):
         assert memory.stats().events == before + 1
 
 
-def test_no_recall_fails_because_no_thread_is_to_be_had(memory, repo, monkeypatch):
-    known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
-    commit(repo, "gone", src__auth_py=WITHOUT_LOGOUT)
-
+def without_threads(monkeypatch):
     def none_left(_):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none_left)
+
+
+def test_no_recall_fails_because_no_thread_is_to_be_had(memory, repo, monkeypatch):
+    known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
+    commit(repo, "gone", src__auth_py=WITHOUT_LOGOUT)
+    without_threads(monkeypatch)
     assert seat_at(memory, repo).recall("logout").withheld
 
 
@@ -314,7 +317,7 @@ def test_many_stale_units_share_one_recalls_patience(memory, repo, monkeypatch):
         time.sleep(wait_s_max)
 
     monkeypatch.setattr(code.history, "renamed", slow)
-    monkeypatch.setattr(memory, "_sweep", lambda *_: None)
+    without_threads(monkeypatch)  # A sweep in the background would ask as well.
     assert len(seat_at(memory, repo).recall("function does nothing").withheld) == 4
     assert len(waits) == 4
     assert waits[1:] == [0.0, 0.0, 0.0]

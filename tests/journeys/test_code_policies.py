@@ -20,3 +20,19 @@ def test_a_policy_holds_whatever_becomes_of_the_files_it_names(tmp_path):
         assert contents(seat.recall("what is never logged")) == ["Never log what src/auth.py sees"]
         assert memory.janitor(seat).archived == 0
         assert [one.unit.id for one in seat.decisions.load()] == [rule.id]
+
+
+def test_a_mention_that_was_cited_before_archives_no_policy(tmp_path):
+    """Logs of earlier versions hold policies that cite the files in their text."""
+    repo = repository(tmp_path)
+    with mnemarch.open(repo) as memory:
+        seat = person(memory, repo)
+        mention = Citation.from_json({"kind": "file", "ref": "src/auth.py", "detail": {"by": "text"}})
+        cited = [Citation.human("alice"), mention]
+        rule = seat.remember("Never log what src/auth.py sees", kind="policy", level="org", citations=cited).unit
+        assert [str(each) for each in rule.citations] == ["human:alice", "file:src/auth.py"]
+        git(repo, "rm", "-q", "src/auth.py")
+        git(repo, "commit", "-qm", "gone")
+        assert contents(seat.recall("what is never logged")) == ["Never log what src/auth.py sees"]
+        assert memory.janitor(seat).archived == 0
+        assert seat.get(rule.id).status == "verified"

@@ -2,93 +2,60 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
 import pytest
 
 import mnemarch
+from mnemarch.decisions import Decisions
+from mnemarch.graph import GraphStore, MemoryOrchestrator
+from mnemarch.loops import CircularFixDetector
 
-NAMES = [
-    "Actor",
-    "ActorKind",
-    "Adopted",
-    "Analysis",
-    "AnalystFailed",
-    "ApproachValidation",
-    "Citation",
-    "Claim",
-    "Conflict",
-    "Decision",
-    "DecisionProposal",
-    "Entry",
-    "Event",
-    "EventType",
-    "FailedApproach",
-    "Found",
-    "Incompatible",
-    "InvalidInput",
-    "Kind",
-    "Level",
-    "LoopVerdict",
-    "Memory",
-    "MnemarchError",
-    "NotAllowed",
-    "NotFound",
-    "Pack",
-    "Promotion",
-    "Reason",
-    "Recalled",
-    "Receipt",
-    "Refused",
-    "Scope",
-    "Seat",
-    "Status",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreUnavailable",
-    "Stored",
-    "Strength",
-    "Swept",
-    "Unit",
-    "Verdict",
-    "Withheld",
-    "can_promote",
-    "can_write",
-    "open",
-]
-OPERATOR = ["seat", "audit", "rebuild", "prune", "janitor", "reindex", "stats", "doctor"]
-OPERATOR += ["export", "import_", "backup", "close"]
-VERBS = [
-    "log",
-    "log_many",
-    "validate_approach",
-    "fail",
-    "failed_approaches",
-    "mark_stuck",
-    "clear_stuck",
-    "remember",
-    "remember_many",
-    "verify",
-    "promote",
-    "adopt",
-    "get",
-    "units",
-    "cite",
-    "validate",
-    "use",
-    "approve",
-    "reject",
-    "supersede",
-    "archive",
-    "revive",
-    "erase",
-    "conflicts",
-    "resolve",
-    "explain",
-    "history",
-    "recall",
-]
+PUBLIC = """
+    Actor ActorKind Adopted Analysis AnalystFailed ApproachValidation Citation Claim Conflict Decision DecisionProposal
+    Entry Event EventType FailedApproach Found Incompatible InvalidInput Kind Level LoopVerdict Memory MnemarchError
+    NotAllowed NotFound Pack Promotion Reason Recalled Receipt Refused Scope Seat Status StoreCorrupt StoreError
+    StoreUnavailable Stored Strength Swept Unit Verdict Withheld can_promote can_write open
+"""
+NAMES = PUBLIC.split()
+# Every name of a class that has no underscore: what users call, and (second) what only our own rooms do.
+SURFACES = {
+    mnemarch.Memory: (
+        "audit backup close doctor export import_ janitor now prune rebuild reindex seat stats",
+        "",
+    ),
+    mnemarch.Seat: (
+        "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
+        "verify promote adopt get units cite validate use approve reject supersede archive revive erase "
+        "conflicts proposals resolve explain history recall context actor scope loops decisions graph",
+        "presence",
+    ),
+    Decisions: (
+        "active add_anchor add_evidence broken_anchors check commit domains get history impact in_force load propose "
+        "relate relations unrelate",
+        "",
+    ),
+    CircularFixDetector: (
+        "check clear detect_repeated_approach get_failed_approaches hash_error mark_subtask_stuck stuck_reason "
+        "validate_approach",
+        "counting settle",
+    ),
+    MemoryOrchestrator: (
+        "finalize_session gc_sessions get_active_sessions get_agent_store get_session_store record_answer "
+        "record_feedback restore_session search upsert_entity upsert_query",
+        "nominated running_session",
+    ),
+    GraphStore: (
+        "adjust_weights answers decay edges entities_in from_snapshot known_query link load_from_file node nodes pin "
+        "record_answer record_feedback save_to_file search_similar_queries stats to_snapshot upsert_entity "
+        "upsert_query",
+        "files nominated",
+    ),
+}
+# Their members, or their names, say what they are.
+WITHOUT_DOCSTRING = {"ActorKind", "Kind", "Level", "Status", "Verdict", "actor", "scope", "stats"}
 
 
 def test_the_public_names_are_these():
@@ -97,8 +64,7 @@ def test_the_public_names_are_these():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_there_and_documented(name):
-    found = getattr(mnemarch, name)
-    assert found is not None
+    assert getattr(mnemarch, name).__doc__ or name in WITHOUT_DOCSTRING
     assert name in dir(mnemarch)
 
 
@@ -107,18 +73,14 @@ def test_an_unknown_name_is_an_attribute_error():
         mnemarch.nothing  # noqa: B018 - the access is what is tested
 
 
-@pytest.mark.parametrize("verb", OPERATOR)
-def test_the_operators_verbs_are_there(verb):
-    assert callable(getattr(mnemarch.Memory, verb))
-    assert getattr(mnemarch.Memory, verb).__doc__ or verb in {"stats"}
+@pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.__name__)
+def test_a_surface_has_exactly_these_names_each_documented(surface):
+    for_users, for_us = (set(names.split()) for names in SURFACES[surface])
+    assert {name for name in dir(surface) if not name.startswith("_")} == for_users | for_us
+    assert {name for name in for_users if not getattr(surface, name).__doc__} <= WITHOUT_DOCSTRING
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_seats_verbs_are_there(verb):
-    assert getattr(mnemarch.Seat, verb).__doc__
-
-
-CHANGING = [
+CHANGING = {
     "cite",
     "validate",
     "use",
@@ -130,13 +92,11 @@ CHANGING = [
     "erase",
     "promote",
     "resolve",
-]
+}
 
 
-@pytest.mark.parametrize("verb", CHANGING)
+@pytest.mark.parametrize("verb", sorted(CHANGING))
 def test_r5_every_verb_that_changes_a_unit_takes_the_version_it_saw(verb):
-    import inspect
-
     assert "expected_version" in inspect.signature(getattr(mnemarch.Seat, verb)).parameters
 
 

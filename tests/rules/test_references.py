@@ -139,7 +139,10 @@ def test_references_come_in_order_and_once(texts: list[str]) -> None:
     assert shown("\n\n".join(texts), limit=2) == expected[:2]
 
 
-@given(st.text(max_size=300) | st.text(alphabet="a/.:\\#L1-`'\"()[]의py ts@\n =", max_size=300))
+NOISE = st.text(max_size=20) | st.text(alphabet="a/.:\\#L1-`'\"()[]의py ts@\n =", max_size=40)
+
+
+@given(st.lists(NOISE | st.sampled_from(sorted(FOUND)), max_size=9).map("".join))
 def test_any_text_gives_references_with_a_path(text: str) -> None:
     found = references_in(text)
     assert found == references_in(text)
