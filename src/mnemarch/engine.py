@@ -113,7 +113,7 @@ class Engine:
 
     def forget_erased(self, unit_ids: Sequence[str], contents: Sequence[str] = ()) -> int:
         """Remove what was erased from the index, the files and this process; gives the number of files searched."""
-        from mnemarch.text.kept import forget_texts
+        from mnemarch.text.cache import forget_texts
 
         self._graphs.clear()  # They are read anew from the log.
         forget_texts()

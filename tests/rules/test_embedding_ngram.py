@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import mnemarch.embedding
 from mnemarch.embedding import Frequencies, NgramHashEmbedder, SparseVector, cosine, cosine_sparse
 from mnemarch.errors import InvalidInput
-from mnemarch.text.ngrams import ngrams
+from mnemarch.text.canonical import ngrams
 
 TEXTS = [
     "Checkout retries 3 times",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, Snapshot, cosine, ngram, question
 from mnemarch.errors import InvalidInput
+from mnemarch.text.cache import forget_texts
 from mnemarch.text.canonical import canonical
-from mnemarch.text.kept import forget_texts
 
 ENGLISH = "Which service retries a failed checkout, and how often?"
 KOREAN = "결제가 실패하면 어떤 서비스가 API를 다시 호출하나요?"

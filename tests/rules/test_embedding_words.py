@@ -13,7 +13,7 @@ from mnemarch.embedding import BagOfWordsEmbedder, cosine
 from mnemarch.embedding.words import features_of
 from mnemarch.errors import InvalidInput
 from mnemarch.text import hangul
-from mnemarch.text.kept import forget_texts
+from mnemarch.text.cache import forget_texts
 from mnemarch.text.tokens import telling_tokens
 
 mixed = st.text(max_size=80) | st.text(alphabet="aB1_ .가나다를이OS", max_size=60)

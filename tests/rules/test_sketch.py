@@ -11,8 +11,7 @@ from sketches import searchable, session_key, sketch
 
 from mnemarch.model.sketch import Sketch, place
 from mnemarch.testing import HOSTILE_NAMES
-from mnemarch.text.sketching import sketched, speaker_of
-from mnemarch.text.tokens import telling_tokens
+from mnemarch.text.tokens import sketched, speaker_of, telling_tokens
 
 FIELDS = [name for name in Sketch.__slots__ if name != "place"]
 names = st.text(st.characters(exclude_characters="\x1f"), max_size=30) | st.sampled_from(HOSTILE_NAMES)

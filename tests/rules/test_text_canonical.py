@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemarch.text.canonical import canonical, canonical_key
-from mnemarch.text.ngrams import ngrams
+from mnemarch.text.canonical import canonical, canonical_key, ngrams
 
 STATEMENT_WORDS = "use the retry_count v1.2 C++ 재시도 정책은 세 번 에이전트 OS node.js 10% -5 café Straße"
 WORDS = st.sampled_from(STATEMENT_WORDS.split())

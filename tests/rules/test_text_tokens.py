@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.english_forms import STOP_WORDS, irregular_forms
+from mnemarch.text.empty_words import STOP_WORDS
+from mnemarch.text.english import irregular_forms
 from mnemarch.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, tokens
 
 

@@ -6,7 +6,7 @@ from mnemarch.decisions.guard import firmest_first
 from mnemarch.decisions.loading import GLOBAL, decided
 from mnemarch.model.decision import Decision, Strength
 from mnemarch.text.difference import differences, oppose, skeleton
-from mnemarch.text.english_forms import EMPTY_WORDS
+from mnemarch.text.empty_words import EMPTY_WORDS
 from mnemarch.text.tokens import tokens
 
 TYPE_CHECKING = False

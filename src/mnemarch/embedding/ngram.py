@@ -7,8 +7,7 @@ from xxhash import xxh3_128_intdigest
 from mnemarch.embedding.sparse import cosine as cosine
 from mnemarch.embedding.sparse import unit_vector
 from mnemarch.errors import InvalidInput
-from mnemarch.text.canonical import NORM_VERSION
-from mnemarch.text.ngrams import ngrams
+from mnemarch.text.canonical import NORM_VERSION, ngrams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

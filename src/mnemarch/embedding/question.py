@@ -21,10 +21,10 @@ from mnemarch.embedding.ngram import DEFAULT_SEED, NgramHashEmbedder
 from mnemarch.embedding.sparse import unit_vector
 from mnemarch.errors import InvalidInput
 from mnemarch.text import hangul
+from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
-from mnemarch.text.english_forms import EMPTY_WORDS, STOP_WORDS
-from mnemarch.text.hangul_changes import is_other_grammar
-from mnemarch.text.kept import kept
+from mnemarch.text.empty_words import EMPTY_WORDS, STOP_WORDS
+from mnemarch.text.hangul import is_other_grammar
 from mnemarch.text.tokens import TOKENS_VERSION, telling_tokens
 
 TYPE_CHECKING = False
@@ -124,7 +124,7 @@ class QuestionEmbedder:
 
 
 # An act compares one question with several graphs.
-@kept(16)
+@cached(16)
 def features_of(text: str, seed: int, low: int = 3, high: int = 3) -> dict[int, float]:
     """Each feature of a text once, with its weight: units, runs of them, and n-grams of `low` to `high` letters."""
     asked = canonical(text)
@@ -152,7 +152,7 @@ def features_of(text: str, seed: int, low: int = 3, high: int = 3) -> dict[int, 
 
 
 # Questions share most of their words, and looking one up takes far less than reading it.
-@kept(8)
+@cached(8)
 def _known_words(_seed: int, _low: int, _high: int) -> dict[str, _Word]:
     return {}
 

@@ -10,7 +10,7 @@ from mnemarch.embedding.rarity import Frequencies
 from mnemarch.embedding.sparse import unit_vector
 from mnemarch.errors import InvalidInput
 from mnemarch.text import hangul
-from mnemarch.text.kept import kept
+from mnemarch.text.cache import cached
 from mnemarch.text.tokens import TOKENS_VERSION, telling_tokens
 
 TYPE_CHECKING = False
@@ -104,7 +104,7 @@ def _frequencies(state: Mapping[str, Any]) -> Frequencies:
     return Frequencies(documents=state["documents"], counts=counts)
 
 
-@kept(16_384)
+@cached(16_384)
 def _features_of_word(word: str) -> dict[str, float]:
     told = telling_tokens(word)
     if word.isascii():

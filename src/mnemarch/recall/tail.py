@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.text.coherence import Coherence
-from mnemarch.text.sketching import sketched
+from mnemarch.text.tokens import sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

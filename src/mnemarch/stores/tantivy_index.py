@@ -9,8 +9,7 @@ from mnemarch.errors import StoreUnavailable
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.sketch import Sketch
 from mnemarch.text.coherence import Coherence
-from mnemarch.text.sketching import sketched
-from mnemarch.text.tokens import TOKENS_VERSION
+from mnemarch.text.tokens import TOKENS_VERSION, sketched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

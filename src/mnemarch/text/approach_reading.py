@@ -11,7 +11,7 @@ from mnemarch.text import english, hangul
 from mnemarch.text.approach_lexemes import ends, intent, lexemes, reason
 from mnemarch.text.approach_terms import LIGHT, NAMED, PLAIN, Approach, Term, beginnings
 from mnemarch.text.canonical import canonical_key, compatible
-from mnemarch.text.english_forms import STOP_WORDS
+from mnemarch.text.empty_words import STOP_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,21 +1,42 @@
-"""The canonical form of a statement: what stays when case, spacing and sentence punctuation are taken away."""
+"""The canonical form of a statement, without case, spacing and sentence punctuation; its key and its n-grams."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from unicodedata import normalize
 
 import xxhash
 
-from mnemarch.text.kept import kept
+from mnemarch.text.cache import cached
+from mnemarch.text.pattern import pattern
 
 # Stored keys depend on every rule here: a change of meaning raises the version, and keys are computed anew.
 NORM_VERSION = 1
 
+# NFKC leaves Hangul in two blocks.
+_HANGUL = "[\u1100-\u11ff가-힣]"
+_HANGUL_SPACE = f" (?:(?<={_HANGUL} )|(?={_HANGUL}))"
+# Between two Hangul words a stop without its space ("했다.그리고") is still the end of a sentence.
+_HANGUL_STOP = f"(?<={_HANGUL}) ?[.:!?]++ ?(?={_HANGUL})"
+_POWERS = "[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+"
+_FRACTIONS = "[¼½¾⅐-⅟↉]"
+_EMPTY_QUOTES = r"(?<![\w'])''(?![\w'])"
+_SPACED_MINUS = r"(?<=\d) - (?=\d)"
+# What is not named here is kept: an unknown mark must not make two statements one. The pairs (), [], {} and ""
+# stand for empty values and stay; a comma stays inside a number and an apostrophe inside a word.
+# Each alternative starts with a literal, which lets the engine skip from candidate to candidate.
+_TRIVIA = (
+    r"""[;`]|,(?:(?!\d)|(?<!\d,))|'(?:(?!\w)|(?<!\w'))|"(?<!"")(?:(?!")|"{2,}+)"""
+    r"""|\((?!\))|\)(?<!\(\))|\[(?!\])|\](?<!\[\])|\{(?!\})|\}(?<!\{\})"""
+    r"""|\.(?<!\.\.)(?:(?<!\d\.)\.{2,}+|\.{2,}+(?!\d))"""
+)
+_PAUSES = "—―、。·・ㆍᆞ‧•…‥¡¿،؛؟۔।॥【】〔〕〖〗〈〉《》「」『』"
+# Soft hyphens, zero-width spaces, direction marks and emoji presentation.
+_INVISIBLE = (0xAD, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), 0x2060, 0xFEFF, 0xFE0F)
 
-# One act asks for the form of one text several times.
-@kept(256)
+
+# One verb asks for the form of one text several times.
+@cached(256)
 def canonical(text: str) -> str:
     """The text in NFKC and folded case, sentence punctuation dropped, spaces collapsed and next to Hangul dropped."""
     folded = _folded(text)
@@ -33,19 +54,28 @@ def canonical_key(text: str) -> str:
     return xxhash.xxh3_128_hexdigest(canonical(text).encode("utf-8", "surrogatepass"))
 
 
+def ngrams(text: str, low: int = 3, high: int = 5) -> list[str]:
+    """Every run of `low` to `high` characters of the canonical text between two spaces; a shorter text is its own."""
+    known = canonical(text)
+    if len(known) < low:
+        return [known] if known else []
+    padded = f" {known} "
+    return [padded[start : start + size] for size in range(low, high + 1) for start in range(len(padded) - size + 1)]
+
+
 def compatible(text: str) -> str:
     """NFKC, except that powers and fractions stay what they are: 10² is 10^2 and not 102, 1½ is 1 1/2 and not 11/2."""
     if text.isascii():
         return text
-    powered = _powers().sub(lambda match: "^" + normalize("NFKC", match[0]), text)
-    return normalize("NFKC", _fractions().sub(r" \g<0>", powered)).replace("\u2044", "/")
+    powered = pattern(_POWERS).sub(lambda match: "^" + normalize("NFKC", match[0]), text)
+    return normalize("NFKC", pattern(_FRACTIONS).sub(r" \g<0>", powered)).replace("\u2044", "/")
 
 
 def without_hangul_spaces(text: str) -> str:
     """The text with no space before or after Hangul, since Korean spacing varies freely."""
     if text.isascii():
         return text
-    return _hangul_space().sub("", " ".join(text.split()))
+    return pattern(_HANGUL_SPACE).sub("", " ".join(text.split()))
 
 
 def _folded(text: str) -> str:
@@ -61,16 +91,16 @@ def _collapsed(text: str) -> str:
     if not text.isascii():
         text = text.translate(_typography())
     if "''" in text:
-        text = _empty_quotes().sub('""', text)
-    text = " ".join(_trivia().sub(" ", text).split())
+        text = pattern(_EMPTY_QUOTES).sub('""', text)
+    text = " ".join(pattern(_TRIVIA).sub(" ", text).split())
     # A range or a difference keeps its dash; a dash between words is a pause.
     if " - " in text:
-        text = _spaced_minus().sub("-", text)
+        text = pattern(_SPACED_MINUS).sub("-", text)
     text = _joined(text)
     if text.isascii():
         return text
     if any(stop in text for stop in ".:!?"):
-        text = _joined(_hangul_stop().sub(" ", text))
+        text = _joined(pattern(_HANGUL_STOP).sub(" ", text))
     return without_hangul_spaces(text)
 
 
@@ -80,58 +110,15 @@ def _joined(text: str) -> str:
 
 
 @cache
-def _powers() -> re.Pattern[str]:
-    return re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
-
-
-@cache
-def _fractions() -> re.Pattern[str]:
-    return re.compile("[¼½¾⅐-⅟↉]")
-
-
-@cache
-def _hangul_stop() -> re.Pattern[str]:
-    # Between two Hangul words a stop without its space ("했다.그리고") is still the end of a sentence.
-    # NFKC leaves Hangul in two blocks.
-    hangul = "[\u1100-\u11ff\uac00-\ud7a3]"
-    return re.compile(f"(?<={hangul}) ?[.:!?]++ ?(?={hangul})")
-
-
-@cache
-def _hangul_space() -> re.Pattern[str]:
-    return re.compile(" (?:(?<=[\u1100-\u11ff\uac00-\ud7a3] )|(?=[\u1100-\u11ff\uac00-\ud7a3]))")
-
-
-@cache
-def _spaced_minus() -> re.Pattern[str]:
-    return re.compile(r"(?<=\d) - (?=\d)")
-
-
-@cache
-def _empty_quotes() -> re.Pattern[str]:
-    return re.compile(r"(?<![\w'])''(?![\w'])")
-
-
-@cache
-def _trivia() -> re.Pattern[str]:
-    # What is not named here is kept: an unknown mark must not make two statements one. The pairs (), [], {} and ""
-    # stand for empty values and stay; a comma stays inside a number and an apostrophe inside a word.
-    # Each alternative starts with a literal, which lets the engine skip from candidate to candidate.
-    return re.compile(
-        r"""[;`]|,(?:(?!\d)|(?<!\d,))|'(?:(?!\w)|(?<!\w'))|"(?<!"")(?:(?!")|"{2,}+)"""
-        r"""|\((?!\))|\)(?<!\(\))|\[(?!\])|\](?<!\[\])|\{(?!\})|\}(?<!\{\})"""
-        r"""|\.(?<!\.\.)(?:(?<!\d\.)\.{2,}+|\.{2,}+(?!\d))"""
-    )
+def one_typography() -> dict[int, str | None]:
+    """A translation that makes dashes and quotes alike and drops what can't be seen."""
+    table: dict[int, str | None] = dict.fromkeys(_INVISIBLE)
+    for marks, mark in (("‐‑‒–−", "-"), ("‘’‚‛", "'"), ("“”„‟«»", '"')):
+        table |= dict.fromkeys(map(ord, marks), mark)
+    return table
 
 
 @cache
 def _typography() -> dict[int, str | None]:
-    table: dict[int, str | None] = dict.fromkeys(map(ord, "—―、。·・ㆍᆞ‧•…‥¡¿،؛؟۔।॥【】〔〕〖〗〈〉《》「」『』"), " ")
-    table |= dict.fromkeys(map(ord, "‐‑‒–−"), "-")
-    table |= dict.fromkeys(map(ord, "‘’‚‛"), "'")
-    table |= dict.fromkeys(map(ord, "“”„‟«»"), '"')
-    table[ord("〜")] = "~"
-    # Soft hyphens, zero-width spaces, direction marks and emoji presentation are invisible.
-    table |= dict.fromkeys([0xAD, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), 0x2060, 0xFEFF, 0xFE0F])
-    table |= dict.fromkeys(range(0x2066, 0x206A))
-    return table
+    pauses: dict[int, str | None] = dict.fromkeys(map(ord, _PAUSES), " ")
+    return one_typography() | pauses | dict.fromkeys(range(0x2066, 0x206A)) | {ord("〜"): "~"}

@@ -1,13 +1,15 @@
 """The guard of R6: what forbids taking two alike statements for one, and the skeleton they share without it."""
 
+# ruff: noqa: RUF071 (what is compared is no path)
 from __future__ import annotations
 
 from itertools import pairwise
+from os.path import commonprefix
 
 from mnemarch.model.value import value
+from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical, without_hangul_spaces
 from mnemarch.text.guarded import Piece, pieces
-from mnemarch.text.kept import kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def oppose(parted: Sequence[Difference]) -> bool:
     return len(parted) == 1 or (bool(parted) and all(part.what in _VALUES for part in parted))
 
 
-@kept(256)
+@cached(256)
 def skeleton(text: str) -> str:
     """The canonical text with `#` for numbers, `@` for identifiers, `"` for quotes, `±` for opposites, no negations.
 
@@ -72,15 +74,9 @@ def _of_sequence(what: str, left: Sequence[Piece], right: Sequence[Piece]) -> It
     theirs = [piece for piece in right if piece[0] == what]
     keys, other_keys = [piece[1] for piece in ours], [piece[1] for piece in theirs]
     if keys != other_keys:
-        head = _shared(keys, other_keys)
-        tail = _shared(keys[head:][::-1], other_keys[head:][::-1])
+        head = len(commonprefix([keys, other_keys]))
+        tail = len(commonprefix([keys[head:][::-1], other_keys[head:][::-1]]))
         yield Difference(what, _written(ours[head : len(ours) - tail]), _written(theirs[head : len(theirs) - tail]))
-
-
-def _shared(keys: list[str], other_keys: list[str]) -> int:
-    """How many keys the two begin with together."""
-    pairs = zip(keys, other_keys, strict=False)
-    return next((at for at, (ours, theirs) in enumerate(pairs) if ours != theirs), min(len(keys), len(other_keys)))
 
 
 def _of_negations(left: Sequence[Piece], right: Sequence[Piece], *, told: bool) -> Iterator[Difference]:

@@ -1,9 +1,10 @@
-"""English words that the guard reads: numbers, units, negations and opposites, with their inflections."""
+"""English words as data: numbers, units, negations, prefixes that deny, and irregular forms."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
+
+from mnemarch.text.pattern import pattern
 
 _ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
@@ -62,13 +63,6 @@ CONTRACTIONS: dict[str, str] = {
     if spelling not in {"want", "dant"}
 } | {"cannot": "can"}
 
-# Words that carry grammar alone: a skeleton goes without them.
-_LIGHT = (
-    "a an the this that these those am is are was were be been being do does did has have had will would of in into"
-    " from at for by as"
-)
-LIGHT = frozenset(_LIGHT.split())
-
 # A second is an ordinal but after these, or after a number.
 BEFORE_A_UNIT = frozenset({"per", "a", "every", "each", "one"})
 
@@ -79,57 +73,6 @@ _SHOUTED = (
     " we were when where which while who will would you your warning caution danger"
 )
 SHOUTED = frozenset(_SHOUTED.split())
-
-# One group a line: its name, the words of one pole, the words of the other. A star marks a word that inflects,
-# an exclamation mark a pole that negates by itself.
-_OPPOSITES = """
-allow: allow* permit* grant* | !deny* !forbid* !forbade !forbidden !prohibit* !disallow* !ban* block* revoke*
-enable: enable* activate* | !disable* !deactivate*
-always: always | !never
-include: include* | !exclude* omit*
-truth: true | false
-on: on | off
-with: with | !without
-order: before precede* | after follow*
-than: above over more greater larger bigger higher exceed* | below under less fewer smaller
-change: increase* raise* | decrease* reduce* lower*
-bound: minimum min minimal least | maximum max maximal most
-sync: sync synchronous synchronously | async asynchronous asynchronously
-need: required mandatory require* | optional optionally
-valid: valid | !invalid
-safe: safe safely secure | !unsafe !unsafely !insecure
-success: success* succeed* successful successfully pass* | failure* fail* unsuccessful
-accept: accept* approve* | !reject* !refuse* !decline*
-public: public publicly | private privately
-first: first | last
-direction: ascending asc | descending desc
-side: left | right
-up: up | down
-add: add* insert* append* create* | remove* delete* drop*
-open: open* | close* shut
-start: start* begin* | stop* end* halt*
-lock: lock* | unlock*
-if: if when | unless
-keep: keep* retain* | discard*
-prefer: prefer* recommend* | !avoid*
-new: new newer newest | old older oldest
-inside: inside within | outside
-read: read* | write* wrote written
-early: early earlier | late later
-all: all every | !none
-same: same equal equals identical | different !unequal
-known: known | !unknown
-used: used | !unused
-supported: supported | !unsupported
-stable: stable | !unstable
-possible: possible | !impossible
-available: available | !unavailable
-correct: correct | !incorrect
-mutable: mutable | !immutable
-everybody: everybody everyone everything everywhere | !nobody !nothing !nowhere
-"""
-# Groups that say how far a statement goes and not what it is about: a skeleton goes without them.
-EXTENTS = frozenset({"always", "everybody", "must", "sum"})
 
 # What turns a word into its opposite, and before which letters; then those of other words (under, illustrate, import).
 _PREFIXES = (
@@ -152,31 +95,45 @@ _BEGINNINGS = frozenset({"un", "il", "ir", "im", "in", "no", "di"})
 _PREFIXED_MIN = 5
 
 
+_PREFIXED_MAX = 64
+
+_VERBS = """
+go: went gone goes | buy: bought | bring: brought | think: thought | teach: taught | catch: caught | seek: sought
+fight: fought | feel: felt | keep: kept | sleep: slept | leave: left | meet: met | tell: told | sell: sold | say: said
+pay: paid | make: made | hold: held | hear: heard | build: built | send: sent | spend: spent | lend: lent | lose: lost
+win: won | begin: began begun | drink: drank drunk | sing: sang sung | swim: swam swum | ring: rang rung | run: ran
+come: came | become: became | see: saw seen | give: gave given | take: took taken | write: wrote written
+drive: drove driven | ride: rode ridden | rise: rose risen | choose: chose chosen | speak: spoke spoken
+break: broke broken | wake: woke woken | steal: stole stolen | freeze: froze frozen | eat: ate eaten
+fall: fell fallen | know: knew known | grow: grew grown | throw: threw thrown | fly: flew flown | draw: drew drawn
+show: shown | wear: wore worn | tear: tore torn | bear: bore born | swear: swore sworn | hide: hid hidden
+bite: bit bitten | forget: forgot forgotten | get: got gotten | stand: stood | understand: understood | find: found
+lead: led | feed: fed | bleed: bled | sit: sat | shoot: shot | stick: stuck | strike: struck | hang: hung | dig: dug
+shake: shook shaken | speed: sped | bend: bent | burn: burnt | learn: learnt | dream: dreamt | deal: dealt
+mean: meant | slide: slid | spin: spun | sweep: swept | weep: wept | bind: bound | grind: ground | lay: laid | lie: lain
+"""
+_NOUNS = """
+child: children | man: men | woman: women | person: people | foot: feet | tooth: teeth | mouse: mice | wife: wives
+life: lives | knife: knives | shelf: shelves | half: halves | loaf: loaves
+"""
+_DEGREES = "good: better best | bad: worse worst"
+
+
 @cache
 def guarded() -> frozenset[str]:
-    """Every word that the guard reads as more than a word."""
-    tables = (NUMBERS, SCALES, MULTIPLES, ORDINALS, UNITS, NEGATIONS, CONTRACTIONS, opposites())
+    """Every word that a comparison of statements reads as more than a word."""
+    from mnemarch.text.opposites import english_opposites
+
+    tables = (NUMBERS, SCALES, MULTIPLES, ORDINALS, UNITS, NEGATIONS, CONTRACTIONS, english_opposites())
     return frozenset(word for table in tables for word in table)
-
-
-@cache
-def contradictory() -> frozenset[str]:
-    """The groups in which what is not the one is the other: not allowed is forbidden, but not before is not after."""
-    groups = frozenset(line.partition(":")[0] for line in _OPPOSITES.strip().splitlines() if "!" in line)
-    return groups - {"always", "all", "everybody"}  # Not always is not never.
 
 
 def unprefixed(word: str) -> str | None:
     """What a word denies, if a prefix makes it deny something: legal for illegal; None of most words."""
-    if word[:2] not in _BEGINNINGS or len(word) < _PREFIXED_MIN:
+    if word[:2] not in _BEGINNINGS or not _PREFIXED_MIN <= len(word) <= _PREFIXED_MAX:
         return None
-    match = _prefixes().match(word)
+    match = pattern(_PREFIXES).match(word)
     return _denials().get(word) if match is None else word[match.end() :]
-
-
-@cache
-def _prefixes() -> re.Pattern[str]:
-    return re.compile(_PREFIXES)
 
 
 @cache
@@ -185,27 +142,8 @@ def _denials() -> dict[str, str]:
 
 
 @cache
-def opposites() -> dict[str, tuple[tuple[str, ...], bool]]:
-    """For each word its poles, as in `allow+` or `allow-`, and whether it negates by itself."""
-    poles: dict[str, tuple[tuple[str, ...], bool]] = {}
-    for line in _OPPOSITES.strip().splitlines():
-        group, _, words = line.partition(":")
-        for sign, side in zip("+-", words.split("|"), strict=True):
-            for word in side.split():
-                for form in _inflected(word.strip("!")):
-                    had, negates = poles.get(form, ((), False))
-                    poles[form] = ((*had, group + sign), negates or word.startswith("!"))
-    return poles
-
-
-def _inflected(word: str) -> set[str]:
-    base = word.rstrip("*")
-    if base == word:
-        return {base}
-    if base.endswith("e"):
-        return {base, base + "s", base + "d", base[:-1] + "ing"}
-    if base.endswith("y") and base[-2] not in "aeiou":
-        return {base, base[:-1] + "ies", base[:-1] + "ied", base + "ing"}
-    doubled = base + base[-1]
-    plain = {base, base + "s", base + "ed", base + "ing", doubled + "ed", doubled + "ing"}
-    return plain | {base + "es"} if base.endswith(("s", "x", "ch", "sh")) else plain
+def irregular_forms() -> dict[str, str]:
+    """For each irregular form the word it is a form of."""
+    entries = (_VERBS + _NOUNS + _DEGREES).replace("\n", "|").split("|")
+    pairs = (entry.split(":") for entry in entries if ":" in entry)
+    return {form: word.strip() for word, forms in pairs for form in forms.split()}

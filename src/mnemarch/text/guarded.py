@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from unicodedata import category
 
 from mnemarch.text import english, korean
+from mnemarch.text.cache import cached
 from mnemarch.text.canonical import compatible
-from mnemarch.text.kept import kept
+from mnemarch.text.empty_words import LIGHT_WORDS
+from mnemarch.text.opposites import COMPARISONS, EXTENTS, contradictory, english_opposites, korean_opposites
+from mnemarch.text.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
 # What it is (number, negation, opposite, quoted, identifier or word), what it is compared by, what stands for it in a
@@ -20,10 +23,23 @@ Piece = tuple[str, str, str, str]
 
 _HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
 _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
+_SIGNS = {"+": "sum+", "-": "sum-"}
+_HAN_DIGITS = "零一二三四五六七八九"
+_HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
+_HAN_NUMBER = f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)"
+_NUMBER = (
+    r"#?(?P<sign>[-+~^]?)(?P<money>[$€£¥₩]?)"
+    r"(?P<body>0x[0-9a-fA-F]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d+/\d+|[vV]?\d+(?:[.:,]\d+)*(?:\.[xX*])?|\.\d+)"
+    r"(?P<suffix>%|[A-Za-zµμ]{0,12})"
+)
+_THOUSANDS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+_JOINTS = "([-+:~^#%.]+)"
+# A chunk with joining marks that is one identifier: a path, a flag, a dotted or snake_case name.
+_IDENTIFIER = r"[_/\\@$]|^--?[^\W\d]|\w\.\w|::|\w\+\+$|^[a-zA-Z]#$|^#[^\W\d]|^\.[a-zA-Z]"
 
 
 # A bulk write compares each text with the same few neighbours again and again.
-@kept(512)
+@cached(512)
 def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     """The pieces in order; `unquoted` reads a quoted single identifier as if it had no quotes."""
     text = compatible(text)
@@ -74,7 +90,7 @@ class _Scan:
         self.found.append((what, key, shape, written or key))
 
     def add_word(self, word: str) -> None:
-        self.add("word", word, "" if word in english.LIGHT else word)
+        self.add("word", word, "" if word in LIGHT_WORDS else word)
 
     def add_negation(self, written: str) -> None:
         self.add("negation", "not", "", written)
@@ -87,7 +103,7 @@ class _Scan:
     def is_deniable(self) -> bool:
         """Whether what was read last has an opposite that says no more than that it is not so."""
         what, key = self.found[-1][:2] if self.found else ("", "")
-        return what == "opposite" and (key[:-1] in english.contradictory() or key[:-1] in korean.contradictory())
+        return what == "opposite" and key[:-1] in contradictory()
 
     def turn_around(self, written: str) -> bool:
         """Whether what was read last is denied by its opposite: not allowed is forbidden, not forbidden is allowed."""
@@ -103,7 +119,7 @@ class _Scan:
         return True
 
     def add_opposite(self, poles: tuple[str, ...], negates: bool, written: str) -> None:
-        shape = "" if poles[0][:-1] in english.EXTENTS else "±" + poles[0][:-1]
+        shape = "" if poles[0][:-1] in EXTENTS else "±" + poles[0][:-1]
         denied_at = self.denial() if len(poles) == 1 else -1
         if negates:
             self.add("negation", "un", "", written)
@@ -132,9 +148,8 @@ class _Scan:
         self.number_at = -1
 
     def read_operator(self, text: str) -> None:
-        if text in _COMPARISONS:
-            poles, negates = _COMPARISONS[text]
-            self.add_opposite(poles, negates, text)
+        if text in COMPARISONS:
+            self.add_opposite(*COMPARISONS[text], text)
         elif text == "!":
             self.add_negation(text)
 
@@ -151,11 +166,11 @@ class _Scan:
                 return
         if self.read_number(bare, end) or not bare:
             return
-        if _is_whole(bare):
+        if bare.lower() not in {"e.g", "i.e"} and pattern(_IDENTIFIER).search(bare):
             self.add("identifier", bare, "@")
             return
         position = start + chunk.find(bare)
-        for number, part in enumerate(_joints().split(bare)):
+        for number, part in enumerate(pattern(_JOINTS).split(bare)):
             if number % 2:
                 self.read_joint(part)
             else:
@@ -168,11 +183,11 @@ class _Scan:
             self.add_opposite((_SIGNS[joint],), False, joint)
 
     def read_number(self, text: str, end: int) -> bool:
-        match = _number().fullmatch(text)
+        match = pattern(_NUMBER).fullmatch(text)
         if match is None:
             return False
         body, suffix = match["body"], match["suffix"]
-        if _thousands().fullmatch(body):
+        if pattern(_THOUSANDS).fullmatch(body):
             body = body.replace(",", "")
         if body.startswith("."):
             body = "0" + body
@@ -209,9 +224,8 @@ class _Scan:
         if word in english.CONTRACTIONS:
             self.add_word(english.CONTRACTIONS[word])
             self.add_negation(word)
-        elif word in english.opposites():
-            poles, negates = english.opposites()[word]
-            self.add_opposite(poles, negates, word)
+        elif word in english_opposites():
+            self.add_opposite(*english_opposites()[word], word)
             if word == "first":  # The opposite of last, and also what is not the second.
                 self.add("number", "1th", "", word)
         elif word in english.NEGATIONS:
@@ -222,11 +236,8 @@ class _Scan:
             self.add("number", english.MULTIPLES[word], "#", word)
         elif word == "one" and self.found and self.found[-1][3] == "no":
             return True
-        elif word in english.NUMBERS:
-            number = english.NUMBERS[word]
-            self.add_number(str(number), start + len(word), written=word, spelled=number)
-        elif word in english.SCALES:
-            number = english.SCALES[word]
+        elif word in english.NUMBERS or word in english.SCALES:
+            number = english.NUMBERS.get(word) or english.SCALES.get(word, 0)
             self.add_number(str(number), start + len(word), written=word, spelled=number)
         else:
             return self.read_prefixed(word, start)
@@ -281,9 +292,8 @@ class _Scan:
             add = self.add_negation_after if match[0][0] in korean.DENYING_WHAT_IS_BEFORE else self.add_negation
             add(written)
         elif match["opposite"]:
-            poles, negates = korean.opposites()[match["opposite"]]
             if not (match[0] in korean.THERE_IS and self.read_there_is(match)):
-                self.add_opposite(poles, negates, match[0])
+                self.add_opposite(*korean_opposites()[match["opposite"]], match[0])
         elif korean.ends_a_word(match["tail"]):
             self.add("number", korean.number_key(match), "#", match[0])
         else:
@@ -318,7 +328,7 @@ class _Scan:
             self.add("word", word, reduce(word))
 
     def read_han(self, text: str) -> None:
-        number = _han_number().fullmatch(text)
+        number = pattern(_HAN_NUMBER).fullmatch(text)
         if number is None:
             self.add("word", text, text)
         else:
@@ -350,11 +360,6 @@ def _value_of_han(digits: str) -> str:
     return str(total + digit)
 
 
-def _is_whole(chunk: str) -> bool:
-    """Whether a chunk with joining marks is one identifier: a path, a flag, a dotted or snake_case name."""
-    return chunk.lower() not in {"e.g", "i.e"} and _whole().search(chunk) is not None
-
-
 def _is_name(part: str) -> bool:
     return len(part) > 1 and part[1:] != part[1:].lower()
 
@@ -366,34 +371,16 @@ def _identifier_in(text: str) -> str | None:
     return found[0][1] if is_one else None
 
 
-_SIGNS = {"+": "sum+", "-": "sum-"}
-_HAN_DIGITS = "零一二三四五六七八九"
-_HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
-_COMPARISONS: dict[str, tuple[tuple[str, ...], bool]] = {
-    "<": (("than-", "closed-"), False),
-    ">": (("than+", "closed-"), False),
-    "<=": (("than-", "closed+"), False),
-    "≤": (("than-", "closed+"), False),
-    ">=": (("than+", "closed+"), False),
-    "≥": (("than+", "closed+"), False),
-    "==": (("same+",), False),
-    "===": (("same+",), False),
-    "!=": (("same-",), True),
-    "!==": (("same-",), True),
-    "≠": (("same-",), True),
-}
-
-
 @cache
 def _lexemes(is_ascii: bool) -> re.Pattern[str]:
     """The ASCII one finds the same in ASCII, at a fraction of the cost to compile it."""
-    letter, alpha, quoted, han = r"\w", "[A-Za-z]", "", ""
+    letter, alpha, quoted, han, flags = r"\w", "[A-Za-z]", "", "", "(?a)"
     if not is_ascii:
-        letter, alpha = f"[^\\W{_EAST_ASIAN}]", r"[^\W\d_]"
+        letter, alpha, flags = f"[^\\W{_EAST_ASIAN}]", r"[^\W\d_]", ""
         quoted = r"|“[^“”]+”|‘[^‘’]+’(?!\w)|「[^「」]+」|『[^『』]+』|«[^«»]+»|‹[^‹›]+›|《[^《》]+》|〈[^〈〉]+〉"
         han = r"|(?P<han>[\u3040-\u9fff]+)"
-    return re.compile(
-        rf"""(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
+    return pattern(
+        rf"""{flags}(?P<quoted>"[^"\n]+"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w){quoted})"""
         r"|(?P<tag></?[A-Za-z][\w.:-]*/?>)"
         # What is called with nothing, or with names; "option(s)" and "Redis (cache)" are no calls.
         r"|(?P<called>(?<![\w.:/-])[A-Za-z_][A-Za-z0-9_]*+(?=\((?:\)|(?![sS]\))[A-Za-z]\)|\w+(?:, ?\w+)+\))))"
@@ -401,35 +388,5 @@ def _lexemes(is_ascii: bool) -> re.Pattern[str]:
         rf"|(?P<chunk>(?:{letter}|[./\\@+$~#%:^€£¥₩]|-(?!>)|(?<=\d),(?=\d)|(?<={alpha})['’](?={alpha}))+)"
         rf"|(?P<hangul>{_HANGUL_WORDS}(?: {_HANGUL_WORDS})*)"
         rf"{han}"
-        r"|(?P<other>[^\s\w])",
-        re.ASCII if is_ascii else 0,
+        r"|(?P<other>[^\s\w])"
     )
-
-
-@cache
-def _number() -> re.Pattern[str]:
-    return re.compile(
-        r"#?(?P<sign>[-+~^]?)(?P<money>[$€£¥₩]?)"
-        r"(?P<body>0x[0-9a-fA-F]+|\d+(?:\.\d+)?[eE][-+]?\d+|\d+/\d+|[vV]?\d+(?:[.:,]\d+)*(?:\.[xX*])?|\.\d+)"
-        r"(?P<suffix>%|[A-Za-zµμ]{0,12})"
-    )
-
-
-@cache
-def _joints() -> re.Pattern[str]:
-    return re.compile("([-+:~^#%.]+)")
-
-
-@cache
-def _han_number() -> re.Pattern[str]:
-    return re.compile(f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)")
-
-
-@cache
-def _thousands() -> re.Pattern[str]:
-    return re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-
-
-@cache
-def _whole() -> re.Pattern[str]:
-    return re.compile(r"[_/\\@$]|^--?[^\W\d]|\w\.\w|::|\w\+\+$|^[a-zA-Z]#$|^#[^\W\d]|^\.[a-zA-Z]")

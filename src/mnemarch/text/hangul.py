@@ -1,13 +1,17 @@
-"""Korean for search: what a word is without its particles and endings, and what stands for it in an index.
+"""Korean for search: the stem of a word, its features for an index, and whether two texts differ in grammar.
 
 Closed lists from grammar, no dictionary. A noun that happens to end like a particle (냉장고) loses its end in every
 form, so what is taken off too much is taken off everywhere and harms nothing.
 """
 
+# ruff: noqa: RUF071 (what is compared is no path)
 from __future__ import annotations
 
 from functools import cache
+from os.path import commonprefix
 from unicodedata import normalize
+
+from mnemarch.text.empty_words import FREE_PARTICLES
 
 # What is taken off the end of a word, longest first, again and again. A leading ㄴ ㄹ ㅂ ㅆ is the final consonant of
 # the syllable before it (본다 = 보 + ㄴ다). Before the first lists one syllable has to stay, before the second two:
@@ -53,6 +57,9 @@ _OPEN_A = frozenset(normalize("NFD", "가거겨개과궈괘")[1::2])
 _OF_PREDICATES = frozenset("\u11bb\u11b9\u11ad\u11b6")
 _THERE_IS = normalize("NFD", "있")
 
+# Longer stretches are not compared letter by letter, which takes the square of their length.
+_COMPARED_MAX = 400
+
 
 def stem(word: str) -> str:
     """The word without particles, endings and auxiliary verbs; a stem of a stem is itself."""
@@ -85,6 +92,32 @@ def pairs(text: str) -> list[str]:
 def is_suffix(text: str) -> bool:
     """Whether nothing but particles and endings stand here: what is glued to a Latin word (API를, commit하면)."""
     return stem("가나" + text) == "가나"
+
+
+def is_other_grammar(text: str, other: str) -> bool:
+    """Whether Hangul differs between two canonical texts by more than particles that may come and go."""
+    if text.isascii() and other.isascii():
+        return False
+    # Few callers get here, and the import costs more than this module.
+    from difflib import SequenceMatcher
+
+    begin = len(commonprefix([text, other]))
+    ours, theirs = text[begin:], other[begin:]
+    end = len(commonprefix([ours[::-1], theirs[::-1]]))
+    ours, theirs = ours[: len(ours) - end], theirs[: len(theirs) - end]
+    if max(len(ours), len(theirs)) > _COMPARED_MAX:
+        return _has_hangul(ours + theirs)
+    changes = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    return any(_changes_sense(ours[a:b].strip(), theirs[c:d].strip()) for tag, a, b, c, d in changes if tag != "equal")
+
+
+def _changes_sense(removed: str, added: str) -> bool:
+    is_free = any(removed in particles and added in particles for particles in FREE_PARTICLES)
+    return not is_free and _has_hangul(removed + added)
+
+
+def _has_hangul(text: str) -> bool:
+    return any("가" <= letter <= "힣" for letter in text)
 
 
 def _shorter(letters: str) -> str | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from unicodedata import normalize
 
 from mnemarch.text import hangul
+from mnemarch.text.opposites import korean_opposites, korean_word_opposites
+from mnemarch.text.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable
 
 _PARTICLES = (
@@ -76,46 +78,6 @@ UNITS: dict[str, str] = {
     for spelling in spellings.split()
 }
 
-# One group a line, as in English and under the same names, so that the two languages are compared with each other.
-_OPPOSITES = """
-allow: 허용 허가 | !금지 차단 !불허
-enable: 활성 활성화 | !비활성 !비활성화
-has: 있 | !없
-possible: 가능 | !불가능 !불가
-need: 필수 | 선택
-order: 이전 | 이후
-than: 초과 이상 증가 상승 | 미만 이하 감소 하락
-closed: 이상 이하 | 초과 미만
-bound: 최소 | 최대
-sync: 동기 | 비동기
-success: 성공 | 실패
-include: 포함 | 제외
-add: 추가 생성 | 삭제 제거
-truth: 참이다 참이면 참인 참을 | 거짓
-public: 공개 | 비공개
-valid: 유효 | !무효
-required: 필요 | !불필요
-side: 왼쪽 | 오른쪽
-first: 처음 | 마지막
-early: 먼저 | 나중
-always: 항상 언제나 | 절대
-accept: 승인 수락 | !거부 !거절 !반려
-start: 시작 | 종료 중지 중단
-direction: 오름차순 | 내림차순
-safe: 안전 | 위험 !불안전
-lock: 잠금 | 해제
-read: 읽기 | 쓰기
-known: 알려진 | !모르 !모른 !모를 !모름 !모릅 !몰라 !몰랐
-"""
-# Short stems that mean something else inside other words.
-_WORD_OPPOSITES = """
-on: 켜 켠 켭 켬 켰 켠다 | 끄 꺼 껐 끈다 끕 끔
-order: 전 전에 전까지 | 후 후에 뒤 뒤에
-than: 더 | 덜
-up: 위 위로 위에 | 아래 아래로 아래에
-open: 열고 열어 엽니다 연다 열린 열림 | 닫
-known: 아는 안다 알고 압니다 |
-"""
 # 지 않는다, 않다, 아니다: other negations come before what they deny.
 DENYING_WHAT_IS_BEFORE = "지않아"
 # Whether what is said before it is so.
@@ -154,32 +116,20 @@ _NEGATION = (
     rf"|미(?={_UNDONE})|비(?=허용|권장|추천|정상|호환|필수|유효|표준|인증)|불(?=충분|완전|안정|일치|명확|규칙)"
 )
 
-
-@cache
-def opposites() -> dict[str, tuple[tuple[str, ...], bool]]:
-    """For each stem its poles, as in `allow+` or `allow-`, and whether it negates by itself."""
-    poles: dict[str, tuple[tuple[str, ...], bool]] = {}
-    for line in (_OPPOSITES.strip() + _WORD_OPPOSITES.rstrip()).splitlines():
-        group, _, stems = line.partition(":")
-        for sign, side in zip("+-", stems.split("|"), strict=True):
-            for stem in side.split():
-                had, negates = poles.get(stem.strip("!"), ((), False))
-                poles[stem.strip("!")] = ((*had, group + sign), negates or stem.startswith("!"))
-    return poles
-
-
-@cache
-def contradictory() -> frozenset[str]:
-    """The groups in which what is not the one is the other: not 허용 is 금지, but not 이전 is not 이후."""
-    lines = (_OPPOSITES.strip() + _WORD_OPPOSITES.rstrip()).splitlines()
-    return frozenset(line.partition(":")[0] for line in lines if "!" in line)
+_COPULA = r"(?<=\S)(?:이다|입니다|이에요|이었다|이었습니다|였다|였습니다|예요)(?!\S)"
+# 하다 and 되다 in any ending, so that a negated predicate and a plain one come to the same stem.
+_CARRIER = (
+    "(?:하|한|합|해|할|했|함|되|된|됩|돼|될|됐|됨)"
+    r"(?:다|니다|야만|야|요|세요|라|고|며|면|는|여|서|도록|기|십시오|자|지만|지|던|려면|려|게|습니다|었다|였다|었습니다"
+    r"|음){0,4}+(?!\S)"
+)
 
 
 @cache
 def guarded_pattern() -> re.Pattern[str]:
     """Numbers, what must be, negations and opposites in a phrase of Hangul words, as the groups of those names."""
-    whole = [stem for stem in _WORD_OPPOSITES.split() if stem >= "가"]
-    inside = [stem for stem in opposites() if stem not in whole]
+    whole = korean_word_opposites()
+    inside = [stem for stem in korean_opposites() if stem not in whole]
     sino = f"[{_SINO_DIGITS}{''.join(_SINO_SCALES)}]"
     number = (
         rf"(?P<native>{_either(_NATIVE)}) ?(?P<counter>{_either(UNITS)})"
@@ -188,7 +138,7 @@ def guarded_pattern() -> re.Pattern[str]:
         rf"|(?P<noun>{_either(_NOUNS)})"
     )
     short = "|".join(stem if stem in _OPEN_STEMS else stem + r"(?!\S)" for stem in _longest_first(whole))
-    return re.compile(
+    return pattern(
         rf"(?<!\S)(?:{number})(?=(?P<tail>\S*))|(?P<must>{_MUST})|(?P<negation>{_NEGATION})"
         rf"|(?P<opposite>{_either(inside)}|(?<!\S)(?:{short}))"
     )
@@ -221,7 +171,7 @@ def _sino_number(word: str) -> int:
 @cache
 def unit_pattern() -> re.Pattern[str]:
     """A counter or a unit at the start of what follows a number, and the rest of that word."""
-    return re.compile(rf"(?P<unit>{_either(UNITS)})(?P<tail>\S*)")
+    return pattern(rf"(?P<unit>{_either(UNITS)})(?P<tail>\S*)")
 
 
 def ends_a_word(tail: str) -> bool:
@@ -240,26 +190,26 @@ def bare(word: str) -> str:
 
     Other particles (에서, 로, 까지, 만) tell where from and how far, and stay.
     """
-    carried = _carrier().sub("", word)
+    carried = pattern(_CARRIER).sub("", word)
     if carried != word:
         return carried
-    noun = _copula().sub("", word)
+    noun = pattern(_COPULA).sub("", word)
     if noun != word:
         return noun
     if word.endswith(_FINAL):
         return bare_stem(hangul.stem(word))
-    return _carrier().sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
+    return pattern(_CARRIER).sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
 
 
 def bare_joined(word: str) -> str:
     """The same of an 아 or 어 form, as it stands before 야, 도 and 서: 남겨 is 남기."""
-    carried = _carrier().sub("", word)
+    carried = pattern(_CARRIER).sub("", word)
     return carried if carried != word else bare_stem(hangul.stem(word))
 
 
 def bare_stem(word: str) -> str:
     """The same of a stem, as it stands before 지 and 면; its last ㄹ, which 만든다 drops and 만들지 keeps, goes."""
-    letters = normalize("NFD", _carrier().sub("", word))
+    letters = normalize("NFD", pattern(_CARRIER).sub("", word))
     return normalize("NFC", letters[:-1] if letters.endswith(_RIEUL) else letters)
 
 
@@ -286,21 +236,6 @@ def reduction_before(match: re.Match[str]) -> Callable[[str], str]:
 def is_ending(tail: str) -> bool:
     """Whether what is glued to a stem is nothing but endings and markers."""
     return hangul.is_suffix(tail) and not tail.endswith(_TELLING)
-
-
-@cache
-def _copula() -> re.Pattern[str]:
-    return re.compile(r"(?<=\S)(?:이다|입니다|이에요|이었다|이었습니다|였다|였습니다|예요)(?!\S)")
-
-
-@cache
-def _carrier() -> re.Pattern[str]:
-    """하다 and 되다 in any ending, so that a negated predicate and a plain one come to the same stem."""
-    endings = (
-        "다|니다|야만|야|요|세요|라|고|며|면|는|여|서|도록|기|십시오|자|지만|지|던|려면|려|게|습니다|었다|였다"
-        "|었습니다|음"
-    )
-    return re.compile(rf"(?:하|한|합|해|할|했|함|되|된|됩|돼|될|됐|됨)(?:{endings}){{0,4}}+(?!\S)")
 
 
 @cache

@@ -1,125 +1,152 @@
-"""Text without secrets: known kinds of keys, tokens and passwords are replaced by their kind."""
+"""Text without secrets: each key, token and password is replaced by its kind."""
 
 from __future__ import annotations
 
-from functools import cache
+from operator import is_
 
-from mnemarch.lazy import Lazy
-from mnemarch.text.secret_names import assigned_secrets, is_secret_of
-from mnemarch.text.secret_shapes import is_placeholder, looks_random, shapes_in
-from mnemarch.text.secret_told import told_secrets
+from mnemarch.text import secret_patterns as known
+from mnemarch.text.cache import BoundedCache, cached
+from mnemarch.text.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
-else:
-    re = Lazy("re")
 
 # No kind of secret is shorter.
 SECRET_CHARS_MIN = 8
 _PASSES_MAX = 16
+# `auth` names methods and modes as often as secrets.
+_AUTH_CHARS_MIN = 16
+_TOKEN_DIGITS_MIN = 16
+# No English word is so long, and a secret without a digit can't be told from a word otherwise.
+_LETTERS_MIN = 24
+# What a sentence puts around a word: its own end, emphasis, brackets.
+_AROUND = "!?.~…*_:;()[]{}"
 
 # From, to, kind.
 Span = tuple[int, int, str]
 
+# A text that comes in is scanned, and the event that carries it is scanned again: the second scan finds it here.
+_clean_texts: dict[str, None] = BoundedCache(64)
+
 
 def redacted(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with each secret replaced by `[REDACTED:<kind>]`, and the kinds found."""
+    """The text with each secret replaced by `[REDACTED:<kind>]`, and the kinds that were replaced."""
     if len(text) < SECRET_CHARS_MIN:
         return text, ()
     kinds: set[str] = set()
-    # What one pass takes away can lay open what it hid, so a text that had a secret is read again; a bound keeps a
-    # text that was made to unfold one secret a pass from costing the square of its length.
+    # Taking a secret out can reveal another one, so a text that had a secret is scanned again. The bound keeps a text
+    # that was made to reveal one secret a pass from costing the square of its length.
     for _ in range(_PASSES_MAX):
         spans = _spans(text)
         if not spans:
+            _clean_texts[text] = None
             break
-        spans = _apart(spans)
+        spans = _merged(spans)
         kinds.update(kind for _, _, kind in spans)
-        text = _without(text, spans)
+        text = _replaced(text, spans)
     return text, tuple(sorted(kinds)) if kinds else ()
 
 
-def redacted_tree(obj: Any, found: set[str]) -> Any:
-    """The same shape with every string in it redacted, keys too; the same object if nothing was found."""
-    if isinstance(obj, str):
-        text, kinds = redacted(obj)
-        found.update(kinds)
-        return text if kinds else obj
-    if isinstance(obj, list | tuple):
-        items = [redacted_tree(item, found) for item in obj]
-        return obj if all(map(_is, items, obj)) else items
-    if isinstance(obj, dict):
-        return _redacted_dict(obj, found)
-    return obj
+def redacted_tree(tree: Any, kinds: set[str]) -> Any:
+    """The same tree with every string redacted, keys too, adding to `kinds`; the same object if it has no secret."""
+    if isinstance(tree, str):
+        text, text_kinds = redacted(tree) if _has_secret(tree) else (tree, ())
+        kinds.update(text_kinds)
+        return text if text_kinds else tree
+    if isinstance(tree, list | tuple):
+        items = [redacted_tree(item, kinds) for item in tree]
+        return tree if all(map(is_, items, tree)) else items
+    if isinstance(tree, dict):
+        return _redacted_dict(tree, kinds)
+    return tree
 
 
-def _is_clean(key: object, item: object) -> bool:
-    """Whether an entry is two texts without a secret, as nearly all are."""
-    if type(key) is not str or type(item) is not str:
-        return False
-    if len(key) >= SECRET_CHARS_MIN and _spans(key):
-        return False
-    return len(item) < SECRET_CHARS_MIN or not (is_secret_of(key, item) or _spans(item))
-
-
-def _redacted_dict(obj: dict[Any, Any], found: set[str]) -> dict[Any, Any]:
-    if all(map(_is_clean, obj, obj.values())):
-        return obj
+def _redacted_dict(tree: dict[Any, Any], kinds: set[str]) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
     changed = False
-    for key, item in obj.items():
-        if isinstance(key, str) and isinstance(item, str) and is_secret_of(key, item):
-            found.add("assigned-secret")
+    for key, item in tree.items():
+        if _is_clean_entry(key, item):
+            result[key] = item
+            continue
+        if isinstance(key, str) and isinstance(item, str) and _is_named_secret(key, item):
+            kinds.add("assigned-secret")
             new_item: Any = "[REDACTED:assigned-secret]"
         else:
-            new_item = redacted_tree(item, found)
-        new_key = free_key = redacted_tree(key, found)
+            new_item = redacted_tree(item, kinds)
+        new_key = free_key = redacted_tree(key, kinds)
         # Two keys may have had one kind of secret each, and neither entry may be lost.
         number = 1
-        while free_key in result or (free_key is not key and free_key in obj):
+        while free_key in result or (free_key is not key and free_key in tree):
             number += 1
             free_key = f"{new_key}#{number}"
         result[free_key] = new_item
         changed |= free_key is not key or new_item is not item
-    return result if changed else obj
+    return result if changed else tree
 
 
-def _is(left: object, right: object) -> bool:
-    return left is right
+def _is_clean_entry(key: object, item: object) -> bool:
+    """Whether an entry is two texts without a secret, as nearly all are."""
+    if type(key) is not str or type(item) is not str or _has_secret(key):
+        return False
+    return len(item) < SECRET_CHARS_MIN or not (_is_named_secret(key, item) or _has_secret(item))
+
+
+@cached(1024)
+def _names_a_secret(name: str) -> bool:
+    lowered = name.lower()
+    return any(keyword in lowered for keyword in known.ASSIGNED_NAMES + known.KOREAN_NAMES)
+
+
+def _is_named_secret(name: str, content: str) -> bool:
+    """Whether an entry of this name holds a secret: it is read as the JSON it may have come from."""
+    if len(content) < SECRET_CHARS_MIN or len(name) > 128 or not _names_a_secret(name):
+        return False
+    if '"' in content or "\n" in content:
+        return False
+    text = f'"{name}": "{content}"'
+    lowered = text.lower()
+    value_span = (len(name) + 5, len(text) - 1)
+    return len(lowered) == len(text) and any(span[:2] == value_span for span in _assigned_secrets(text, lowered))
+
+
+def _has_secret(text: str) -> bool:
+    return len(text) >= SECRET_CHARS_MIN and bool(_spans(text))
 
 
 def _spans(text: str) -> list[Span]:
-    spans = shapes_in(text)
+    if text in _clean_texts:
+        return []
+    spans = list(_known_shapes(text))
     if "-----BEGIN " in text:
         spans += _private_keys(text)
     if "://" in text and "@" in text:
-        spans += _url_passwords(text)
+        passwords = pattern(known.URL_LOGIN).finditer(text)
+        spans += [(*match.span(1), "url-password") for match in passwords if not _is_placeholder(match[1])]
     lowered = text.lower()
     if len(lowered) != len(text):
-        lowered = text.translate(_ascii_lower())
-    spans += told_secrets(text, lowered)
+        lowered = text.translate({capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)})
+    spans += _after_names(text, lowered, known.TOLD_NAMES, _told_value)
     if "=" in text or ":" in text or "--" in text or "earer " in text:
         spans += _authorizations(text, lowered)
-        spans += assigned_secrets(text, lowered)
+        spans += _assigned_secrets(text, lowered)
     return spans
 
 
-def _apart(spans: list[Span]) -> list[Span]:
+def _merged(spans: list[Span]) -> list[Span]:
     """The spans in order, those that overlap made one of the kind of the first."""
-    apart: list[Span] = []
+    merged: list[Span] = []
     for start, end, kind in sorted(spans, key=lambda span: span[0]):
-        if apart and start < apart[-1][1]:
-            first = apart[-1]
-            apart[-1] = (first[0], max(first[1], end), first[2])
+        if merged and start < merged[-1][1]:
+            first = merged[-1]
+            merged[-1] = (first[0], max(first[1], end), first[2])
         else:
-            apart.append((start, end, kind))
-    return apart
+            merged.append((start, end, kind))
+    return merged
 
 
-def _without(text: str, spans: list[Span]) -> str:
+def _replaced(text: str, spans: list[Span]) -> str:
     pieces, at = [], 0
     for start, end, kind in spans:
         pieces += [text[at:start], f"[REDACTED:{kind}]"]
@@ -127,71 +154,176 @@ def _without(text: str, spans: list[Span]) -> str:
     return "".join((*pieces, text[at:]))
 
 
+def _known_shapes(text: str) -> Iterator[Span]:
+    signs = {mark for mark, sign in known.SIGNS.items() if mark in text and (not sign or pattern(sign).search(text))}
+    if not signs:
+        return
+    for sign, kind, shape in known.SHAPES:
+        if sign in signs:
+            for match in pattern(f"{known.SHAPE_START}(?:{shape})").finditer(text):
+                yield *match.span(), kind
+    for sign, kind, shape in known.NAMED_SHAPES:
+        if sign in signs:
+            for match in pattern(shape).finditer(text):
+                yield *match.span(match.lastindex or 0), kind
+
+
 def _private_keys(text: str) -> Iterator[Span]:
     at = 0
-    while begin := _key_begin().search(text, at):
+    while begin := pattern(known.KEY_BEGIN).search(text, at):
         at = begin.end()
-        # A header that is quoted in prose has no key after it.
-        if _key_body().match(text, at):
-            end = _key_end().search(text, at)
+        if pattern(known.KEY_BODY).match(text, at):
+            end = pattern(known.KEY_END).search(text, at)
             at = end.end() if end else len(text)
             yield begin.start(), at, "private-key"
 
 
-def _url_passwords(text: str) -> Iterator[Span]:
-    for match in _url_password().finditer(text):
-        if not is_placeholder(match[1]):
-            yield *match.span(1), "url-password"
-
-
 def _authorizations(text: str, lowered: str) -> Iterator[Span]:
-    at = -1
-    while (at := lowered.find("authorization", at + 1)) >= 0:
-        match = _authorization().match(text, at)
-        if match and looks_random(match[match.lastindex or 0]):
-            yield *match.span(match.lastindex or 0), "bearer-token"
-    at = -1
-    while (at := lowered.find("bearer ", at + 1)) >= 0:
-        match = _bearer().match(text, at)
-        if match and any(map(str.isdigit, match[1])) and looks_random(match[1]):
-            yield *match.span(1), "bearer-token"
+    for word, source in known.AUTHORIZATIONS:
+        at = -1
+        while (at := lowered.find(word, at + 1)) >= 0:
+            match = pattern(source).match(text, at)
+            if match and _looks_random(match[match.lastindex or 0]):
+                yield *match.span(match.lastindex or 0), "bearer-token"
 
 
-@cache
-def _ascii_lower() -> dict[int, int]:
-    return {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+def _assigned_secrets(text: str, lowered: str) -> Iterator[Span]:
+    return _after_names(text, lowered, known.ASSIGNED_NAMES, _assigned_value)
 
 
-@cache
-def _key_begin() -> re.Pattern[str]:
-    return re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+def _after_names(
+    text: str, lowered: str, names: tuple[str, ...], value_after: Callable[[str, str, int, str], Span | None]
+) -> Iterator[Span]:
+    """The values that the name of a secret gives away."""
+    for name in names if text.isascii() else names + known.KOREAN_NAMES:
+        at = lowered.find(name)
+        while at >= 0:
+            end = at + len(name)
+            if name not in known.KEYS or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(known.SECRET_KEYS):
+                span = value_after(text, lowered, at, name)
+                if span is not None:
+                    yield span
+                    end = span[1]
+            at = lowered.find(name, end)
 
 
-@cache
-def _key_body() -> re.Pattern[str]:
-    return re.compile(r"[ \t]*(?:\\+[rn]|\r?\n|[A-Za-z0-9+/]{16})(?=[\s\S])")
+def _assigned_value(text: str, lowered: str, at: int, name: str) -> Span | None:
+    """The value after `password=`, `"api_key": `, `--token `, if it looks like a secret."""
+    end = at + len(name)
+    # In prose the next word follows the name: most names in ordinary texts need no pattern.
+    if lowered[end : end + 1] == " " and lowered[end + 1 : end + 2] not in "=: \t" and "--" not in text:
+        return None
+    assignment = pattern(known.ASSIGNMENT).match(lowered, at)
+    if assignment is None or (name == "auth" and text[max(0, at - 1) : at].isalpha()):
+        return None
+    assigned: str | None = assignment["assigned"]
+    if assigned is None and not pattern(known.FLAG).search(text, max(0, at - 40), at):
+        return None
+    value = pattern(known.ASSIGNED_VALUE).match(text, assignment.end())
+    if value is None:
+        return None
+    is_password = name.startswith(known.PASSWORDS)
+    start, end = value.span(value.lastgroup or 0)
+    if value.lastgroup != "bare":
+        is_secret = _is_quoted_secret(text[start:end], is_password)
+    else:
+        end = _trimmed_end(text, start, end, ")]}.:")
+        is_setting = assigned == "=" and text[end : end + 1] not in {",", ")"}
+        is_secret = _is_bare_secret(text[start:end], is_password, is_setting, shouted=text[at : at + 3].isupper())
+        if is_secret:
+            end = _whole_end(text, start, end, known.REST_OF_ASSIGNED)
+    chars_min = _AUTH_CHARS_MIN if name == "auth" and assignment.end() - at < 8 else SECRET_CHARS_MIN
+    if not is_secret or end - start < chars_min:
+        return None
+    is_aws = "aws" in lowered[max(0, at - 24) : at + 8] or "secret" in lowered[max(0, at - 16) : at + 8]
+    if is_aws and end - start == 40 and pattern(known.AWS_FORM).fullmatch(text, start, end):
+        return start, end, "aws-secret-key"
+    return start, end, "assigned-secret"
 
 
-@cache
-def _key_end() -> re.Pattern[str]:
-    return re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+def _told_value(text: str, lowered: str, at: int, name: str) -> Span | None:
+    """The word after `password is`, `the token for CI was`, `비밀번호는`, if it is no word of a language."""
+    telling = pattern(known.TELLING).match(lowered, at)
+    value = pattern(known.TOLD_VALUE).match(text, telling.end()) if telling else None
+    if telling is None or value is None:
+        return None
+    start, end = value.span(value.lastgroup or 0)
+    end = _trimmed_end(text, start, end, ")]}.:*")
+    is_password = name.startswith(known.PASSWORDS)
+    if telling["toward"]:
+        # A password that is set to what follows is told here; one that is sent to what follows is not.
+        is_changed = lowered.startswith(("로", "으로"), value.end())
+        if not is_password or not (is_changed or pattern(known.CHANGING).search(lowered, max(0, at - 40), at)):
+            return None
+    if end - start < SECRET_CHARS_MIN or not _is_told_secret(text[start:end], is_password):
+        return None
+    return start, _whole_end(text, start, end, known.REST_OF_TOLD), "assigned-secret"
 
 
-@cache
-def _url_password() -> re.Pattern[str]:
-    # The lengths are bounded so that a long run of marks costs no more than its length.
-    return re.compile(r"""://[^\s:/?#@"'<>`]{0,128}:([^\s/"'<>`]{1,256})@""")
+def _trimmed_end(text: str, start: int, end: int, marks: str) -> int:
+    is_cut = end - start >= known.RUN_MAX
+    return end if is_cut else start + len(text[start:end].rstrip(marks))
 
 
-@cache
-def _authorization() -> re.Pattern[str]:
-    return re.compile(
-        r"""authorization\\{0,2}["']?\s{0,4}[:=]\s{0,4}\\{0,2}["']?"""
-        r"(?:(?:bearer|basic|token|apikey)\s{1,4}([A-Za-z0-9._~+/=-]{8,})|([A-Za-z0-9_~+=-]{20,}))",
-        re.IGNORECASE,
-    )
+def _whole_end(text: str, start: int, end: int, rest: str) -> int:
+    """Where a secret ends that was cut at the longest run that is read of a value."""
+    match = pattern(rest).match(text, end) if end - start >= known.RUN_MAX else None
+    return match.end() if match else end
 
 
-@cache
-def _bearer() -> re.Pattern[str]:
-    return re.compile(r"bearer\s{1,4}([A-Za-z0-9._~+/=-]{16,})", re.IGNORECASE)
+def _is_quoted_secret(content: str, is_password: bool) -> bool:
+    if _is_placeholder(content) or _is_reference(content) or not content.isascii():
+        return False
+    # In quotes a password may be a plain word; a token of words ("session-token") is a name.
+    return is_password or (_looks_random(content) and not pattern(known.WORDS).fullmatch(content))
+
+
+def _is_bare_secret(content: str, is_password: bool, is_setting: bool, *, shouted: bool) -> bool:
+    if _is_placeholder(content) or _is_reference(content) or _is_code(content, is_setting and shouted):
+        return False
+    is_mixed = pattern(known.LETTER_AND_DIGIT_OR_SIGN).match(content) is not None
+    if is_password:
+        # Outside quotes a plain word is a secret only where nothing but a setting is written so: DB_PASSWORD=word.
+        return is_setting or content.isdigit() or is_mixed
+    names = (known.TYPE_NAME, known.EMAIL, known.HYPHENATED)
+    return is_mixed and not any(pattern(name).fullmatch(content) for name in names)
+
+
+def _is_told_secret(content: str, is_password: bool) -> bool:
+    """Whether it looks like a secret. What follows `is` is mostly prose, so it takes more than after `=`."""
+    if _is_placeholder(content) or _is_reference(content) or _is_code(content, is_setting=False):
+        return False
+    core = content.strip(_AROUND)
+    if core.isdigit():
+        return len(core) >= (SECRET_CHARS_MIN if is_password else _TOKEN_DIGITS_MIN)
+    if core.isalpha():
+        return len(core) >= _LETTERS_MIN and (core.islower() or core.isupper())
+    names = (known.CONSTANT, known.EMAIL, known.NUMBERED_WORD if is_password else known.NUMBERED_NAME)
+    if pattern(known.MEASURE).match(core) or any(pattern(name).fullmatch(core) for name in names):
+        return False
+    without_terms = pattern(known.TERM).sub("", core)
+    if pattern(known.LETTER_NEXT_TO_DIGIT).search(without_terms):
+        return True
+    return is_password and pattern(known.SIGN_BETWEEN_LETTERS).search(without_terms) is not None
+
+
+def _looks_random(secret: str) -> bool:
+    """Whether it is no word: it has digits and letters, or capitals past its first letter, and is no placeholder."""
+    if _is_placeholder(secret):
+        return False
+    has_both = pattern("[0-9]").search(secret) is not None and pattern("[A-Za-z]").search(secret) is not None
+    return has_both or secret[1:] != secret[1:].lower() or "=" in secret
+
+
+def _is_placeholder(content: str) -> bool:
+    return pattern(known.PLACEHOLDER).match(content) is not None
+
+
+def _is_reference(content: str) -> bool:
+    return pattern(known.REFERENCE).match(content) is not None or pattern(known.FILE).fullmatch(content) is not None
+
+
+def _is_code(content: str, is_setting: bool) -> bool:
+    if pattern(known.CALL).match(content) or pattern(known.DOTTED).fullmatch(content):
+        return True
+    return not is_setting and "_" in content and pattern(known.WORDS).fullmatch(content) is not None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import islice
 from unicodedata import normalize
 
-from mnemarch.lazy import Lazy
-from mnemarch.text import english_forms
+from mnemarch.model.sketch import Sketch
+from mnemarch.text.cache import BoundedCache
+from mnemarch.text.empty_words import STOP_WORDS
+from mnemarch.text.english import irregular_forms
+from mnemarch.text.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mnemarch.text import hangul
-else:
-    re = Lazy("re")
-    hangul = Lazy("mnemarch.text.hangul")
+    from mnemarch.model.unit import Searchable
 
 # An index built with other rules gives other answers: a change of meaning raises the version.
 TOKENS_VERSION = 3
@@ -25,13 +26,25 @@ TOKENS_VERSION = 3
 TOKEN_CHARS_MAX = 64
 # A text of the largest size allowed is indexed to its last word.
 TOKENS_MAX = 65_536
-# Words come back again and again; at some 200 bytes an entry this stays under 4 MB.
-_KNOWN_MAX = 16_384
-# What may stand around a word and says nothing: a look that saves the patterns below their compiling.
+# What may stand around a word and says nothing.
 _AROUND_A_WORD = ".,;:!?\"'`()[]{}"
+# What stands before a colon as often as a name does.
+_NO_SPEAKERS = """
+error warning warn info debug trace fatal critical failure exception note todo fixme hint tip example question answer
+update summary result cause fix reason important deprecated see usage output input
+"""
+_SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
+_GROUPED_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+_NUMBER_WITH_UNIT = r"(?i)v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}"
+_JOINTS = r"[-/\\@+#_,]+|\.(?!\d)|(?<!\d)\."
+_HUMPS = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+\d*|\d+[a-z]*"
+# What `_lexemes` finds in ASCII and in Korean: a tenth of its cost to compile, which a short-lived process would feel.
+_ASCII = r"\w+(?:[-./\\@+]\w+|(?<=\d),(?=\d)\w+|'\w+)*(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?"
+_KOREAN = rf"(?a)(?P<latin>{_ASCII})|(?P<hangul>[^\x00-\x7f]+)"
 
-_known: dict[str, tuple[str, ...]] = {}
-_told: dict[str, tuple[str, ...]] = {}
+# Words come back again and again; at some 200 bytes an entry each stays under 4 MB.
+_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(16_384)
+_telling_tokens_of_words: dict[str, tuple[str, ...]] = BoundedCache(16_384)
 # A stemmer may be used by one thread at a time: each call takes one out, or makes one, and puts it back. Both ends of
 # a list are safe without a lock.
 _stemmers: list[Any] = []
@@ -39,29 +52,12 @@ _stemmers: list[Any] = []
 
 def tokens(text: str, limit: int = 4096) -> list[str]:
     """The search tokens of a text in order, each without white space and of at most 64 characters."""
-    return _gathered(text, limit, _known, _remembered)
+    return _collected(text, limit, _tokens_of_words, _tokens_of)
 
 
 def telling_tokens(text: str, limit: int = 4096) -> list[str]:
     """The tokens by which a text is found: without words that are in every text, forms of one word made one."""
-    return _gathered(text, limit, _told, _remembered_telling)
-
-
-def _gathered(
-    text: str,
-    limit: int,
-    known: dict[str, tuple[str, ...]],
-    learn: Callable[[str, int], tuple[str, ...]],
-) -> list[str]:
-    found: list[str] = []
-    if not text.isascii():
-        text = normalize("NFKC", text)
-    for word in text.split():
-        said = known.get(word)
-        found += learn(word, limit) if said is None else said
-        if len(found) >= limit:
-            return found[:limit]
-    return found
+    return _collected(text, limit, _telling_tokens_of_words, _telling_tokens_of)
 
 
 def query_tokens(text: str, limit: int = 64) -> list[str]:
@@ -69,44 +65,59 @@ def query_tokens(text: str, limit: int = 64) -> list[str]:
     return list(dict.fromkeys(telling_tokens(text)))[:limit]
 
 
-def _remembered_telling(word: str, limit: int) -> tuple[str, ...]:
-    if word.strip(_AROUND_A_WORD).casefold() in english_forms.STOP_WORDS:
-        told: tuple[str, ...] = ()
-    else:
-        told = tuple([token for token in _remembered(word, limit) if token not in english_forms.STOP_WORDS])
-    if len(word) <= TOKEN_CHARS_MAX:
-        if len(_told) >= _KNOWN_MAX:
-            _told.clear()
-        _told[word] = told
-    return told
+def sketched(unit: Searchable) -> Sketch:
+    """What an index keeps of a unit: its words, and who is speaking."""
+    return Sketch(unit, speaker_of(unit.content), telling_tokens(unit.content, limit=TOKENS_MAX))
 
 
-def _remembered(word: str, limit: int) -> tuple[str, ...]:
-    known = _known.get(word)
-    if known is not None:
-        return known
+def speaker_of(text: str) -> str:
+    """Whose words these are, in lower case, where the text says so at its beginning ("Mina: I moved to Busan")."""
+    match = pattern(_SPEAKER).match(text) if ":" in text[:33] else None
+    name = match[1].casefold() if match else ""
+    return "" if name in _NO_SPEAKERS.split() else name
+
+
+def _collected(
+    text: str, limit: int, known: dict[str, tuple[str, ...]], tokens_of: Callable[[str, int], tuple[str, ...]]
+) -> list[str]:
+    collected: list[str] = []
+    if not text.isascii():
+        text = normalize("NFKC", text)
+    for word in text.split():
+        word_tokens = known.get(word)
+        if word_tokens is None:
+            word_tokens = tokens_of(word, limit)
+            if len(word) <= TOKEN_CHARS_MAX:
+                known[word] = word_tokens
+        collected += word_tokens
+        if len(collected) >= limit:
+            return collected[:limit]
+    return collected
+
+
+def _telling_tokens_of(word: str, limit: int) -> tuple[str, ...]:
+    if word.strip(_AROUND_A_WORD).casefold() in STOP_WORDS:
+        return ()
+    # What is cached of a short word may not depend on the limit.
+    limit = limit if len(word) > TOKEN_CHARS_MAX else TOKENS_MAX
+    return tuple([token for token in tokens(word, limit) if token not in STOP_WORDS])
+
+
+def _tokens_of(word: str, limit: int) -> tuple[str, ...]:
     if len(word) > TOKEN_CHARS_MAX:
-        return tuple(_up_to(limit, _of_word(word)))
-    if len(_known) >= _KNOWN_MAX:
-        _known.clear()
+        return tuple(islice(_of_word(word), limit))
     bare = word.strip(_AROUND_A_WORD)
     if _is_plain(bare):
-        found: tuple[str, ...] = (_stem(bare.lower()),)
-    elif min(word) >= "가" and max(word) <= "힣":
-        found = tuple(hangul.features(word))
-    else:
-        found = tuple(_of_word(word))
-    _known[word] = found
-    return found
+        return (_stem(bare.lower()),)
+    if min(word) >= "가" and max(word) <= "힣":
+        from mnemarch.text import hangul
+
+        return tuple(hangul.features(word))
+    return tuple(_of_word(word))
 
 
 def _is_plain(word: str) -> bool:
     return word.isascii() and word.isalpha() and word[1:] == word[1:].lower()
-
-
-def _up_to(limit: int, found: Iterator[str]) -> Iterator[str]:
-    for _, token in zip(range(limit), found, strict=False):
-        yield token
 
 
 def _of_word(word: str) -> Iterator[str]:
@@ -115,13 +126,15 @@ def _of_word(word: str) -> Iterator[str]:
         if bare.replace("_", "").isalnum():
             yield from _of_latin(bare)
             return
-        for match in _ascii_lexemes().finditer(word):
+        for match in pattern("(?a)" + _ASCII).finditer(word):
             yield from _of_latin(match[0])
         return
+    from mnemarch.text import hangul
+
     word = word.translate(_typography())
     is_korean = all(character <= "\x7f" or "가" <= character <= "힣" for character in word)
     latin_end = -1
-    for match in (_korean_lexemes() if is_korean else _lexemes()).finditer(word):
+    for match in (pattern(_KOREAN) if is_korean else _lexemes()).finditer(word):
         kind, text = match.lastgroup, match[0]
         if kind == "latin":
             # After a number it is a counter (3시).
@@ -141,13 +154,13 @@ def _of_latin(text: str) -> Iterator[str]:
     if _is_plain(text):
         yield _stem(text.lower())[:TOKEN_CHARS_MAX]
         return
-    if "," in text and _grouped().fullmatch(text):
+    if "," in text and pattern(_GROUPED_NUMBER).fullmatch(text):
         text = text.replace(",", "")
     yield from dict.fromkeys(map(_cut, _whole_and_parts(text)))
 
 
 def _whole_and_parts(text: str) -> Iterator[str]:
-    names = text.split("_") if text.replace("_", "").isalnum() else _joints().split(text)
+    names = text.split("_") if text.replace("_", "").isalnum() else pattern(_JOINTS).split(text)
     parts = [part for name in names if name for part in _parts(name)]
     if parts == [text]:
         yield _stem(text.casefold())
@@ -156,21 +169,26 @@ def _whole_and_parts(text: str) -> Iterator[str]:
         if "-" in text and text.replace("-", "").isalpha():
             yield _stem(text.replace("-", "").casefold())  # e-mail is email
         if "/" in text or "\\" in text:
-            yield _slashes().split(text)[-1].casefold()
+            yield text.replace("\\", "/").rpartition("/")[2].casefold()
         for part in parts:
             yield _stem(part.casefold())
 
 
 def _parts(name: str) -> list[str]:
-    if name.isdigit() or (name.isalpha() and name.islower()) or not name.isascii() or _unit().fullmatch(name):
+    if (
+        name.isdigit()
+        or (name.isalpha() and name.islower())
+        or not name.isascii()
+        or pattern(_NUMBER_WITH_UNIT).fullmatch(name)
+    ):
         return [name]
-    return _humps().findall(name)
+    return pattern(_HUMPS).findall(name)
 
 
 def _stem(word: str) -> str:
     if not word.isascii() or len(word) > TOKEN_CHARS_MAX:
         return word
-    word = english_forms.irregular_forms().get(word.removesuffix("'s"), word)
+    word = irregular_forms().get(word.removesuffix("'s"), word)
     try:
         stemmer = _stemmers.pop()
     except IndexError:
@@ -191,20 +209,6 @@ def _typography() -> dict[int, str]:
     return {**dict.fromkeys(map(ord, "“”„«»「」『』《》〈〉…·・、。—–→•"), " "), ord("’"): "'", ord("‘"): " "}
 
 
-# What `_lexemes` finds in ASCII and in Korean: a tenth of its cost to compile, which a short-lived process would feel.
-_ASCII = r"\w+(?:[-./\\@+]\w+|(?<=\d),(?=\d)\w+|'\w+)*(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?"
-
-
-@cache
-def _ascii_lexemes() -> re.Pattern[str]:
-    return re.compile(_ASCII, re.ASCII)
-
-
-@cache
-def _korean_lexemes() -> re.Pattern[str]:
-    return re.compile(rf"(?P<latin>{_ASCII})|(?P<hangul>[^\x00-\x7f]+)", re.ASCII)
-
-
 @cache
 def _lexemes() -> re.Pattern[str]:
     hangul = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
@@ -214,35 +218,10 @@ def _lexemes() -> re.Pattern[str]:
     marks = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0eff\u0f00-\u109f\u1780-\u17ff"
     pictures = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
     shown = "[\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
-    return re.compile(
+    return pattern(
         rf"(?P<latin>{letter}+(?:[-./\\@+]{letter}+|(?<=\d),(?=\d){letter}+|'{letter}+|[{marks}]+{letter}*)*"
         r"(?:(?<=[a-zA-Z])\+\+|(?<=\b[a-zA-Z])#)?)"
         rf"|(?P<hangul>[{hangul}]+)"
         rf"|(?P<ideographs>[{ideographs}]+)"
         rf"|(?P<emoji>[\U0001f1e6-\U0001f1ff]{{2}}|[{pictures}]{shown}(?:\u200d[{pictures}]{shown})*)"
     )
-
-
-@cache
-def _grouped() -> re.Pattern[str]:
-    return re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-
-
-@cache
-def _unit() -> re.Pattern[str]:
-    return re.compile(r"v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}", re.IGNORECASE)
-
-
-@cache
-def _joints() -> re.Pattern[str]:
-    return re.compile(r"[-/\\@+#_,]+|\.(?!\d)|(?<!\d)\.")
-
-
-@cache
-def _slashes() -> re.Pattern[str]:
-    return re.compile(r"[/\\]")
-
-
-@cache
-def _humps() -> re.Pattern[str]:
-    return re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z']*\d*|[A-Z]+\d*|\d+[a-z]*")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from mnemarch.embedding.ngram import NgramHashEmbedder, cosine
 from mnemarch.model.link import LinkType
 from mnemarch.model.value import value
+from mnemarch.text.cache import cached
 from mnemarch.text.difference import differences, oppose, skeleton
-from mnemarch.text.kept import kept
+from mnemarch.text.empty_words import REWORDING_WORDS
 from mnemarch.text.tokens import tokens
 
 TYPE_CHECKING = False
@@ -23,13 +24,7 @@ _SHARED_WORDS_MIN = 0.5
 # Korean skeletons differ by particles and endings, which no list of words covers: here their shapes are compared.
 _KOREAN_SHAPE_MIN = 0.85
 # Words that a rewording may add or drop without saying anything else.
-_EMPTY_WORDS = frozenset(
-    tokens(
-        "a an the is are was were be been being it its this that these those we our you your they their he she i "
-        "will would shall should do does did has have had to of in on at for by with from as and or then so also "
-        "now currently always please just only there here"
-    )
-)
+_REWORDING_TOKENS = frozenset(tokens(" ".join(sorted(REWORDING_WORDS))))
 
 
 @value
@@ -97,7 +92,7 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     return None
 
 
-@kept(1024)
+@cached(1024)
 def _shape(content: str) -> _Shape:
     bones = skeleton(content)
     return _Shape(
@@ -112,7 +107,7 @@ def _similarity(left: str, right: str) -> float:
     return cosine(_vector(left), _vector(right))
 
 
-@kept(1024)
+@cached(1024)
 def _vector(text: str) -> SparseVector[int]:
     return _EMBEDDER.embed(text)
 
@@ -123,4 +118,4 @@ def _same_but_for_guarded_pieces(ours: _Shape, theirs: _Shape) -> bool:
         return True
     if ours.korean and theirs.korean:
         return _similarity(ours.skeleton, theirs.skeleton) >= _KOREAN_SHAPE_MIN
-    return ours.skeleton_words ^ theirs.skeleton_words <= _EMPTY_WORDS
+    return ours.skeleton_words ^ theirs.skeleton_words <= _REWORDING_TOKENS

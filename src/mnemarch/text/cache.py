@@ -1,0 +1,48 @@
+"""Bounded caches of what was computed from texts. Erasing a text empties them all."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    _Answers = dict[Any, Any]
+else:
+    _Answers = dict
+
+_clear_functions: list[Callable[[], object]] = []
+
+
+class BoundedCache(_Answers):
+    """A dictionary that starts again from empty when it is full."""
+
+    def __init__(self, size_max: int) -> None:
+        super().__init__()
+        self._size_max = size_max
+        _clear_functions.append(self.clear)
+
+    def __setitem__(self, key: Any, answer: Any) -> None:
+        if len(self) >= self._size_max:
+            self.clear()
+        super().__setitem__(key, answer)
+
+
+def cached(size: int) -> Callable[[F], F]:
+    """Cache the last `size` answers of a pure function of texts."""
+
+    def cache(function: F) -> F:
+        wrapper: Any = lru_cache(maxsize=size)(function)
+        _clear_functions.append(wrapper.cache_clear)
+        return wrapper  # type: ignore[no-any-return]
+
+    return cache
+
+
+def forget_texts() -> None:
+    """Empty every cache, because one of the texts was erased (R16)."""
+    for clear in _clear_functions:
+        clear()
