@@ -137,7 +137,7 @@ class Engine:
             open_conflicts=counts["total"]["open_conflicts"],
             indexed=self.finder.documents(),
             unindexed=self.finder.pending(),
-            bytes_on_disk=self.store.bytes_on_disk(),
+            bytes_on_disk=self.store.query("size")[0][0],
             format_version=self.store.format_version,
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from typing import Any
 
     from mnemarch.model.decision import Relation, Standing
     from mnemarch.model.event import Event, EventType, Stream
@@ -197,7 +198,9 @@ class Store(Protocol):
     def backup(self, path: str) -> None:
         """Write a consistent copy to `path` while others go on writing."""
 
-    def bytes_on_disk(self) -> int: ...
+    def query(self, name: str, /, **parameters: Any) -> list[Any]:
+        """The rows of one named query, on a view of its own."""
+
     def check(self) -> str | None:
         """What the storage engine itself finds wrong with its file, or None."""
 

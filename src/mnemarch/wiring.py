@@ -43,9 +43,9 @@ def open(
     """Open a memory: that of this git repository, of a folder, or ":memory:" with nothing on disk."""
     clock = clock or instant.now
     if target == ":memory:":
-        from mnemarch.stores.in_memory import InMemoryStore
-
-        return Memory(InMemoryStore(), index=None, config=config or configuration.Config(), clock=clock, root=None)
+        return Memory(
+            sqlite.InMemoryStore(), index=None, config=config or configuration.Config(), clock=clock, root=None
+        )
     address = None if target is None else _address(target)
     if address is None:
         from mnemarch.code.home import home_of

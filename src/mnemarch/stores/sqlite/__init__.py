@@ -1,5 +1,5 @@
-"""The embedded truth: one SQLite file in WAL mode, written by any number of processes."""
+"""The embedded truth: one SQLite file in WAL mode, written by any number of processes; or SQLite in memory."""
 
-from mnemarch.stores.sqlite.store import SqliteStore
+from mnemarch.stores.sqlite.store import InMemoryStore, SqliteStore
 
-__all__ = ["SqliteStore"]
+__all__ = ["InMemoryStore", "SqliteStore"]
