@@ -69,10 +69,7 @@ class Reader(Protocol):
         """Units of these scopes that a commit replaced, newest first, but no decisions."""
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        """Live units of these scopes with this canonical key, oldest first."""
-
-    def units_gone_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        """Units of these scopes with this canonical key that are no longer live, oldest first."""
+        """Units of these scopes with this canonical key, live or not, oldest first."""
 
     def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
         """Live units of these scopes that differ from a text only in guarded pieces, newest first."""

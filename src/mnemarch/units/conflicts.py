@@ -6,6 +6,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.instant import micros
 from mnemarch.model.link import Link, LinkType
 from mnemarch.model.outcome import Dispute
+from mnemarch.model.unit import Status
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.canonical import canonical, canonical_key
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from mnemarch.ports import Reader
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
-# A statement with more live values than this is a series, not a dispute (R6).
-_VALUES_MAX = 32
+# With this many live values, none of them verified or a person's, a statement is a series and no dispute (R6).
+_SERIES_MIN = 4
 
 
 def open_disputes(reader: Reader, visible_keys: Sequence[str], type: LinkType) -> list[Dispute]:
@@ -78,16 +79,17 @@ def link_units(act: Act, source: str, target: str, type: LinkType, weight: float
     return Link.from_json(link | {"id": event.id})
 
 
-def open_links(act: Act, unit: Unit, candidates: Iterable[str] = ()) -> list[Link]:
+def open_links(act: Act, unit: Unit, candidates: Iterable[str] = (), *, is_new: bool = False) -> list[Link]:
     """Link a unit with the visible ones that it repeats or contradicts, among `candidates` and its own topic."""
     if unit.kind not in DISPUTED_KINDS:
         return []
-    linked = {side for link in act.transaction.links_of(unit.id) for side in (link.source, link.target)} | {unit.id}
+    links = [] if is_new else act.transaction.links_of(unit.id)
+    linked = {side for link in links for side in (link.source, link.target)} | {unit.id}
     successors = _successors(act, unit.content)
     rivals = {rival.id: rival for rival in _rivals(act, unit.content, candidates)}
     rivals |= {after.id: after for after, _ in successors}
     unlinked = [rival for rival in rivals.values() if rival.id not in linked]
-    comparisons = compared(unit.content, unlinked, act.config.gate, contradictions_max=_VALUES_MAX)
+    comparisons = compared(unit.content, unlinked, act.config.gate, contradictions_max=_SERIES_MIN)
     # A text that was merged away and comes back is proposed for merging again.
     settled = linked | {each.other.id for each in comparisons if each.type is not LinkType.SIMILAR_TO}
     again = [repetition(unit.content, before, after) for after, before in successors if after.id not in settled]
@@ -100,11 +102,17 @@ def open_links(act: Act, unit: Unit, candidates: Iterable[str] = ()) -> list[Lin
 
 def _rivals(act: Act, content: str, candidates: Iterable[str]) -> list[Unit]:
     """Live visible units that are the same but for numbers, names and negations, and those of the candidates."""
-    visible = act.presence.visible_keys
     skeleton_key = canonical_key(skeleton(content))
-    units = {unit.id: unit for unit in act.transaction.units_with_skeleton(visible, skeleton_key, _VALUES_MAX + 1)}
+    topic = act.transaction.units_with_skeleton(act.presence.visible_keys, skeleton_key, _SERIES_MIN + 1)
+    units = {} if _is_series(topic) else {unit.id: unit for unit in topic}
     units |= act.transaction.units(candidates)
     return [unit for unit in units.values() if _is_rival(act, unit)]
+
+
+def _is_series(topic: Sequence[Unit]) -> bool:
+    """Whether the members of a topic, the unit itself among them, are many values that nobody vouches for."""
+    vouched = any(unit.status is not Status.HYPOTHESIS or unit.provenance[0].actor.kind == "human" for unit in topic)
+    return len(topic) > _SERIES_MIN and not vouched
 
 
 def _is_rival(act: Act, unit: Unit) -> bool:

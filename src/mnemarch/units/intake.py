@@ -36,7 +36,8 @@ class Intake:
     ) -> list[Stored | Refused]:
         """Store claims in order, a few hundred to a transaction. All are checked before the first is stored."""
         checked = [self._checked(claim) for claim in claims]
-        self._check_citations(checked)
+        if any(claim.citations for claim in checked):
+            self._check_citations(checked)
         complete = [self._with_named_code(claim) for claim in checked]
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []

@@ -176,7 +176,7 @@ def _born(act: Act, claim: Claim, status: Status, secrets: tuple[str, ...]) -> S
     event, found = record_unit(act, claim, status)
     unit = act.known_unit(event.subject)
     stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
-    return with_disputes(stored, open_links(act, unit))
+    return with_disputes(stored, open_links(act, unit, is_new=True))
 
 
 def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[str, ...]]:

@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Live units of these scopes with this canonical text, oldest first."""
-    return _with_text(reader.units_with_text(scope_keys, canonical_key(content)), content)
+    return [unit for unit in _with_same_text(reader, scope_keys, content) if unit.live]
 
 
 def past_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Rejected, replaced and archived units of these scopes with this canonical text, oldest first."""
-    return _with_text(reader.units_gone_with_text(scope_keys, canonical_key(content)), content)
+    return [unit for unit in _with_same_text(reader, scope_keys, content) if not unit.live]
 
 
-def _with_text(units: Sequence[Unit], content: str) -> list[Unit]:
+def _with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Only units whose text is really the same: two texts may share a key by chance."""
     text = canonical(content)
+    units = reader.units_with_text(scope_keys, canonical_key(content))
     return [unit for unit in units if canonical(unit.content) == text]
 
 

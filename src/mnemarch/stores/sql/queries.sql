@@ -87,16 +87,13 @@ WHERE status = 'deprecated' AND root IS NULL AND valid_to_commit IS NOT NULL AND
   AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
 ORDER BY id DESC LIMIT :limit;
 
--- units_with_text: The live units with exactly this canonical text.
-SELECT id, body FROM units WHERE live AND canonical_key = :canonical_key AND scope_key IN (:scope_keys) ORDER BY id;
+-- units_with_text: The units with exactly this canonical text, live or not.
+SELECT id, body FROM units WHERE canonical_key = :canonical_key AND coalesce(scope_key, '') IN (:scope_keys) ORDER BY id;
 
--- units_gone_with_text: The units with this canonical text that were rejected, replaced or archived.
-SELECT id, body FROM units WHERE NOT live AND canonical_key = :canonical_key AND scope_key IN (:scope_keys) ORDER BY id;
-
--- units_with_skeleton: The live units that say this but for numbers, names and negations.
+-- units_with_skeleton: The live units that say this but for numbers, names and negations: verified ones first, then the newest.
 SELECT id, body FROM units
-WHERE live AND skeleton_key = :skeleton_key AND scope_key IN (:scope_keys)
-ORDER BY id DESC LIMIT :limit;
+WHERE live AND skeleton_key = :skeleton_key AND coalesce(scope_key, '') IN (:scope_keys)
+ORDER BY status DESC, id DESC LIMIT :limit;
 
 -- units_citing: The units that cite one thing.
 SELECT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id

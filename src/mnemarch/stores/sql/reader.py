@@ -132,15 +132,14 @@ class Reader:
         return self._units("replaced_in", scope_keys=scope_keys, kind=kind, domain=domain, limit=limit)
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        """Live units of these scopes with this canonical key, oldest first."""
+        """Units of these scopes with this canonical key, live or not, oldest first."""
         return self._units("units_with_text", scope_keys=scope_keys, canonical_key=canonical_key)
 
-    def units_gone_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        """Units of these scopes with this canonical key that are no longer live, oldest first."""
-        return self._units("units_gone_with_text", scope_keys=scope_keys, canonical_key=canonical_key)
-
     def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
-        """Live units of these scopes that differ from a text only in numbers, names and negations, newest first."""
+        """Live units of these scopes that differ from a text only in numbers, names and negations.
+
+        Verified ones come first, then published ones, then hypotheses; of each the newest first.
+        """
         return self._units("units_with_skeleton", scope_keys=scope_keys, skeleton_key=skeleton_key, limit=limit)
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:

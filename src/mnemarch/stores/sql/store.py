@@ -176,7 +176,7 @@ class SqlStore:
             job.error = error
         if job.error is not None:
             self._writer.execute("ROLLBACK TO job")
-            transaction.forget_heads()
+            transaction.forget()
         self._writer.execute("RELEASE job")
 
     # Reading

@@ -7,6 +7,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.instant import micros
 from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.rows import unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class Transaction(Reader):
         super().__init__(execute, queries)
         self._integrity_error = integrity_error
         self._heads: dict[Stream, tuple[int, int, bytes]] = {}
+        # What this transaction wrote or read and did not change since: nobody else can change it meanwhile.
+        self._written: dict[str, Unit] = {}
+        self._texts: dict[str, dict[tuple[str, ...], list[Unit]]] = {}
 
     def _head(self, stream: Stream) -> tuple[int, int, bytes]:
         """The id, last sequence number and hash of a stream. Nobody else moves it while this transaction is open."""
@@ -53,9 +57,25 @@ class Transaction(Reader):
     def head(self, stream: Stream) -> tuple[int, bytes]:
         return self._head(stream)[1:]
 
-    def forget_heads(self) -> None:
-        """Read the ends of streams again: a part of the transaction was rolled back."""
+    def forget(self) -> None:
+        """Read everything again: a part of the transaction was rolled back."""
         self._heads.clear()
+        self._written.clear()
+        self._texts.clear()
+
+    def unit(self, unit_id: str) -> Unit | None:
+        return self._written.get(unit_id) or super().unit(unit_id)
+
+    def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
+        return [self._written.get(row[0]) or unit_of(row) for row in self.query(name, **parameters)]
+
+    def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        """The same as a reader's; one act asks for one text several times."""
+        known = self._texts.setdefault(canonical_key, {})
+        scopes = tuple(scope_keys)
+        if scopes not in known:
+            known[scopes] = super().units_with_text(scope_keys, canonical_key)
+        return known[scopes]
 
     def append(self, event: Event, hash: bytes) -> Event:
         """Add an event with its chain hash at the end of its stream; gives it with its position (`Event.placed`)."""
@@ -135,6 +155,8 @@ class Transaction(Reader):
                 f"Decision {standing.root} has a version {standing.number}, or another one in force, already.",
                 hint="Read the version in force and decide anew.",
             ) from None
+        self._written[unit.id] = unit
+        self._texts.clear()
         if unit.version > 1 or unit.erased_at:
             self.query("drop_citations", unit_id=unit.id)
         for citation in unit.citations:
@@ -181,5 +203,6 @@ class Transaction(Reader):
         self.query("drop_uses", unit_id=unit_id)
 
     def clear_projections(self) -> None:
+        self.forget()
         for table in _PROJECTIONS:
             self.query(f"clear_{table}")

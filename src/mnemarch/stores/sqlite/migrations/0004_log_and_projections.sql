@@ -69,9 +69,8 @@ CREATE TABLE units (
 );
 CREATE UNIQUE INDEX units_id ON units (id);
 CREATE INDEX units_scope ON units (scope_key, id);
-CREATE INDEX units_canonical ON units (canonical_key) WHERE live AND canonical_key IS NOT NULL;
-CREATE INDEX units_gone ON units (canonical_key) WHERE NOT live AND canonical_key IS NOT NULL;
-CREATE INDEX units_skeleton ON units (skeleton_key, id) WHERE live AND skeleton_key IS NOT NULL;
+CREATE INDEX units_canonical ON units (canonical_key, id) WHERE canonical_key IS NOT NULL;
+CREATE INDEX units_skeleton ON units (skeleton_key, status, id) WHERE live AND skeleton_key IS NOT NULL;
 CREATE INDEX units_searchable ON units (searchable_at);
 CREATE INDEX units_kind ON units (kind) WHERE live AND kind IN ('episode', 'skill');
 CREATE INDEX units_session ON units (session, turn) WHERE session IS NOT NULL;
