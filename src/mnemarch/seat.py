@@ -192,7 +192,7 @@ class Seat(UnitVerbs):
 
         `commit` says what was merged if the worktree's folder is gone.
         """
-        from mnemarch.units.adopt import adopt
+        from mnemarch.units.promote import adopt
 
         name = checked_id(worktree, "a worktree") if worktree is not None else self.scope.worktree
         if name is None or self.scope.project is None:

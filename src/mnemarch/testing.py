@@ -19,8 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mnemarch.errors import Conflict
-from mnemarch.log.audit import checked_chain
-from mnemarch.log.chain import entry_hash, payload_hash
+from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
 from mnemarch.model.actor import Actor
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.decision import Relation, RelationType, Standing

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mnemarch.model.scope import Scope
     from mnemarch.model.unit import Kind, Status, Unit
     from mnemarch.ports import Reader
-    from mnemarch.units.intake import Intake
+    from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
@@ -223,7 +223,7 @@ class UnitVerbs:
         return self._engine.store.read(work)
 
     def _intake(self) -> Intake:
-        from mnemarch.units.intake import Intake
+        from mnemarch.units.remember import Intake
 
         root = self.presence.root
         codebase = None if root is None else self._engine.codebase(root)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mnemarch.model.presence import Presence
     from mnemarch.model.unit import Unit
     from mnemarch.ports import Reader
-    from mnemarch.units.intake import Intake
+    from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
 

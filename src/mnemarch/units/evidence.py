@@ -11,7 +11,7 @@ from mnemarch.model.trust import Signal
 from mnemarch.model.unit import Status
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
-from mnemarch.units.rejections import rejection_of
+from mnemarch.units.same_text import rejection_of
 from mnemarch.units.status import change, check_citations, credit, raise_by_evidence, signal
 
 TYPE_CHECKING = False

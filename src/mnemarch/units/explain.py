@@ -10,7 +10,7 @@ from mnemarch.model.unit import Provenance, Status
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import confidence_at
 from mnemarch.units.conflicts import dispute_from
-from mnemarch.units.rejections import RULE, rejected_alike
+from mnemarch.units.same_text import RULE, rejected_alike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

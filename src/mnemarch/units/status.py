@@ -9,7 +9,7 @@ from mnemarch.model.trust import Signal
 from mnemarch.model.unit import Kind, Status, trust_to_json
 from mnemarch.policy.promotion import counts, publishable, warranted
 from mnemarch.policy.trust import signalled, verified
-from mnemarch.units.rejections import refusal_to_repeat
+from mnemarch.units.same_text import refusal_to_repeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from mnemarch.model.trust import Signal
 from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import refusal_to_verify, warranted
-from mnemarch.units.analysis import analysis_from
-from mnemarch.units.episode import keep_episode
-from mnemarch.units.rejections import refusal_to_repeat
+from mnemarch.units.episode import analysis_from, keep_episode
 from mnemarch.units.remember import remember
+from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import blame, credit, passed_tests, raise_by_evidence, signal
 
 TYPE_CHECKING = False
