@@ -7,8 +7,8 @@ from mnemarch.model.link import LinkType
 from mnemarch.model.value import value
 from mnemarch.text.cache import cached
 from mnemarch.text.difference import differences, oppose, skeleton
-from mnemarch.text.empty_words import REWORDING_WORDS
 from mnemarch.text.tokens import tokens
+from mnemarch.text.words import REWORDING_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from mnemarch.model.scope import Level
 from mnemarch.model.unit import Kind
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import warranted
-from mnemarch.text.fence import without_fenced
+from mnemarch.text.prompt import without_fenced
 from mnemarch.units.account import Account, cut, task_described, text_of
 from mnemarch.units.analysis import LoggedStep, analysed
 from mnemarch.units.comparison import compared

@@ -6,7 +6,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.value import replace
 from mnemarch.policy.claims import checked_claim
-from mnemarch.text.fence import has_fence, ids_in, without_fenced
+from mnemarch.text.prompt import has_fence, ids_in, without_fenced
 from mnemarch.units.remember import remember
 from mnemarch.units.status import check_citations
 
