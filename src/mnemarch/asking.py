@@ -45,7 +45,7 @@ class Asking:
     def context(self, query: str, tokens: int, count: Callable[[str], int] | None, **where: Any) -> Pack:
         """The same as one text that fits a budget, behind the decisions that bind whatever is asked."""
         from mnemarch.recall.context import packed
-        from mnemarch.text.token_count import estimated_tokens
+        from mnemarch.text.prompt import estimated_tokens
 
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import urllib.parse as addresses
     from collections.abc import Iterator
 
-    from mnemarch.text import dates
+    from mnemarch.text import questions
 else:
     calendar = Lazy("datetime")
     re = Lazy("re")
     addresses = Lazy("urllib.parse")
-    dates = Lazy("mnemarch.text.dates")
+    questions = Lazy("mnemarch.text.questions")
 
 _DATE_CHARS_MAX = 80
 # No line about status or links is longer.
@@ -168,7 +168,7 @@ def says_no_more(line: str) -> bool:
 
 def iso_date(text: str) -> str:
     """The first day that is named, as an ISO date; "" if there is none."""
-    for found in dates.dates_in(text[:_DATE_CHARS_MAX]):
+    for found in questions.dates_in(text[:_DATE_CHARS_MAX]):
         if found.year and found.month and found.day:
             try:
                 return calendar.date(found.year, found.month, found.day).isoformat()

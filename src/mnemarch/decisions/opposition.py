@@ -6,8 +6,8 @@ from mnemarch.decisions.guard import firmest_first
 from mnemarch.decisions.loading import GLOBAL, decided
 from mnemarch.model.decision import Decision, Strength
 from mnemarch.text.difference import differences, oppose, skeleton
-from mnemarch.text.empty_words import EMPTY_WORDS
 from mnemarch.text.tokens import tokens
+from mnemarch.text.words import EMPTY_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

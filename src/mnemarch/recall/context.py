@@ -7,7 +7,7 @@ from mnemarch.model.value import replace
 from mnemarch.policy.tiers import TIER_LOCK, TIER_NORMAL
 from mnemarch.recall.anchors import NO_DECISION, weakness
 from mnemarch.recall.scores import label
-from mnemarch.text.fence import entry, fenced
+from mnemarch.text.prompt import entry, fenced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from operator import is_
 
 from mnemarch.text import secret_patterns as known
-from mnemarch.text.cache import BoundedCache, cached
-from mnemarch.text.pattern import pattern
+from mnemarch.text.cache import BoundedCache, cached, pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

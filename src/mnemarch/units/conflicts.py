@@ -13,8 +13,8 @@ from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import differences, oppose, skeleton
-from mnemarch.text.empty_words import REWORDING_WORDS
 from mnemarch.text.tokens import tokens
+from mnemarch.text.words import REWORDING_WORDS
 from mnemarch.units.same_text import past_with_same_text
 
 TYPE_CHECKING = False

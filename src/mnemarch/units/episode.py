@@ -15,7 +15,7 @@ from mnemarch.model.scope import Level
 from mnemarch.model.unit import Kind
 from mnemarch.model.value import replace, value
 from mnemarch.policy.promotion import warranted
-from mnemarch.text.fence import without_fenced
+from mnemarch.text.prompt import without_fenced
 from mnemarch.units.conflicts import compared, link_units
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat

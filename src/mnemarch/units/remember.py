@@ -17,7 +17,7 @@ from mnemarch.model.value import replace
 from mnemarch.policy.claims import checked_claim
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write, warranted
-from mnemarch.text.fence import has_fence, ids_in, without_fenced
+from mnemarch.text.prompt import has_fence, ids_in, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, with_disputes
 from mnemarch.units.evidence import approve
