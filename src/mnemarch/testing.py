@@ -19,16 +19,13 @@ from typing import TYPE_CHECKING
 from mnemarch.errors import Conflict
 from mnemarch.log.audit import checked_chain
 from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor, Level, Scope, Stream
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.decision import Relation, RelationType, Standing
-from mnemarch.model.event import Event, EventType, Stream
-from mnemarch.model.ids import new_id
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.link import Link, LinkType, Use
-from mnemarch.model.scope import Level, Scope
-from mnemarch.model.trust import DecayPolicy, Signal, Trust
-from mnemarch.model.unit import Kind, Provenance, Status, Unit
+from mnemarch.model.stamps import new_id
+from mnemarch.model.unit import DecayPolicy, Kind, Link, LinkType, Provenance, Signal, Status, Trust, Unit, Use
 from mnemarch.model.value import replace
 from mnemarch.stores.in_memory import InMemoryStore
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mnemarch import Actor, EventType, Scope
 from mnemarch.log.audit import checked_chain
 from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.model.event import Stream
+from mnemarch.model.caller import Stream
 from mnemarch.model.value import replace
 from mnemarch.stores.in_memory import InMemoryStore
 from mnemarch.testing import recorded

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mnemarch.decisions.adr import is_name_of_record, read_adr, write_adr
 from mnemarch.decisions.adr_matter import mark_in, matter_of, reason_of, record_of, said_in, text_of
+from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, standing_of
-from mnemarch.model.scope import Level
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False

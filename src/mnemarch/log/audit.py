@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mnemarch.model.event import Event, Stream
+    from mnemarch.model.caller import Stream
+    from mnemarch.model.event import Event
     from mnemarch.ports import Store
 
 

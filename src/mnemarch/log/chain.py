@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mnemarch.model.digest import sha256
-from mnemarch.model.instant import micros
 from mnemarch.model.json_text import kept_json
+from mnemarch.model.stamps import micros, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,11 +8,9 @@ from copy import deepcopy
 
 from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.model.decision import target_of
-from mnemarch.model.ids import new_id
-from mnemarch.model.instant import micros
 from mnemarch.model.json_text import canonical_json, json_needles
-from mnemarch.model.link import Use
-from mnemarch.model.unit import Kind, Searchable, Status, search_kind, search_state, unit_to_json
+from mnemarch.model.stamps import micros, new_id
+from mnemarch.model.unit import Kind, Searchable, Status, Use, search_kind, search_state, unit_to_json
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
@@ -21,11 +19,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar
 
+    from mnemarch.model.caller import Level, Stream
     from mnemarch.model.decision import Relation, Standing
-    from mnemarch.model.event import Event, EventType, Stream
-    from mnemarch.model.link import Link, LinkType
-    from mnemarch.model.scope import Level
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.event import Event, EventType
+    from mnemarch.model.unit import Link, LinkType, Unit
 
     T = TypeVar("T")
     Group = tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.digest import sha256
+from mnemarch.model.stamps import sha256
 from mnemarch.model.value import value
 from mnemarch.text import fingerprint_panics as panics
 from mnemarch.text import fingerprint_reports as reports

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mnemarch.code import git
 from mnemarch.errors import InvalidInput
+from mnemarch.model.caller import Level, Presence, Scope
 from mnemarch.model.outcome import Adopted, Refused, Stored
-from mnemarch.model.presence import Presence
-from mnemarch.model.scope import Level, Scope
 from mnemarch.model.unit import TRUSTED
 from mnemarch.units.promote import promote
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.embedding.ngram import NgramHashEmbedder, cosine
-from mnemarch.model.link import LinkType
+from mnemarch.model.unit import LinkType
 from mnemarch.model.value import value
 from mnemarch.text.cache import cached
 from mnemarch.text.difference import differences, oppose, skeleton

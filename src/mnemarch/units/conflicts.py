@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
-from mnemarch.model.link import Link, LinkType
 from mnemarch.model.outcome import Dispute
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Link, LinkType
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.canonical import canonical, canonical_key

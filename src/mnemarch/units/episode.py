@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.claim import Claim
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.link import LinkType
-from mnemarch.model.scope import Level
-from mnemarch.model.unit import Kind
+from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import warranted
 from mnemarch.text.fence import without_fenced

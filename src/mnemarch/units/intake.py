@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Ledger
+    from mnemarch.model.caller import Presence
     from mnemarch.model.citation import Citation
-    from mnemarch.model.claim import Claim
     from mnemarch.model.outcome import Refused, Stored
-    from mnemarch.model.presence import Presence
+    from mnemarch.model.unit import Claim
     from mnemarch.ports import Reader
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mnemarch.log.act import receipt_for
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import standing_of
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
 from mnemarch.model.outcome import Refused, Stored
+from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Status
 from mnemarch.policy.promotion import refusal_to_promote, refusal_to_verify
 from mnemarch.units.conflicts import with_open_disputes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.scope import Level
+    from mnemarch.model.caller import Level
     from mnemarch.model.unit import Unit
     from mnemarch.policy.promotion import Refusal
 

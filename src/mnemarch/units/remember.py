@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict
 from mnemarch.log.act import receipt_for
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.claim import Claim, waiting_key
 from mnemarch.model.event import EventType
-from mnemarch.model.ids import new_id
 from mnemarch.model.outcome import Refused, Stored
-from mnemarch.model.scope import Level
-from mnemarch.model.trust import DecayPolicy, Trust
-from mnemarch.model.unit import Kind, Status, trust_to_json
+from mnemarch.model.stamps import new_id
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write, warranted

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor, Presence
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Pruned
-from mnemarch.model.presence import Presence
 from mnemarch.model.unit import Kind, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.retention import PRUNED_KINDS, prunable

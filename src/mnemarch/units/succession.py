@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
-from mnemarch.model.link import LinkType
-from mnemarch.model.trust import Signal
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Kind, LinkType, Signal, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.units.conflicts import dispute_from, open_links
@@ -17,9 +15,8 @@ from mnemarch.units.status import change, signal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.log.act import Act
-    from mnemarch.model.link import Link
     from mnemarch.model.outcome import Dispute
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Link, Unit
 
 
 def supersede(

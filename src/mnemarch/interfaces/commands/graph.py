@@ -149,7 +149,7 @@ def _format(named: str | None, out: str | None) -> str:
 
 def _view(call: Call) -> GraphView:
     from mnemarch.graph import GraphStats
-    from mnemarch.model.instant import instant
+    from mnemarch.model.stamps import instant
 
     graph, session = call.seat.graph, _session(call)
     store = graph.get_agent_store() if session is None else _begun(call, session)
@@ -258,7 +258,7 @@ def _found(call: Call, text: str, k: int) -> list[GraphHit]:
 
 
 def _sessions(call: Call) -> Answer:
-    from mnemarch.model.instant import instant
+    from mnemarch.model.stamps import instant
 
     graph = call.seat.graph
     begun = graph.get_agent_store().held.sessions()

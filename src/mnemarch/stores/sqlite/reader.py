@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput, StoreCorrupt
 from mnemarch.lazy import Lazy
-from mnemarch.model.actor import Actor
-from mnemarch.model.event import Event, EventType, Stream
-from mnemarch.model.instant import instant, micros
+from mnemarch.model.caller import Actor, Scope, Stream
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json, from_json, json_needles, kept_json, to_json
-from mnemarch.model.scope import Scope
+from mnemarch.model.stamps import instant, micros
 from mnemarch.stores.sqlite.sql import QUERY
 
 TYPE_CHECKING = False
@@ -19,17 +18,16 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.model import decision as decisions
-    from mnemarch.model import link as links
+    from mnemarch.model import unit as links
     from mnemarch.model import unit as units
+    from mnemarch.model.caller import Level
     from mnemarch.model.decision import Relation, Standing
-    from mnemarch.model.link import Link, LinkType, Use
-    from mnemarch.model.scope import Level
-    from mnemarch.model.unit import Kind, Searchable, Status, Unit
+    from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
 
     T = TypeVar("T")
 else:
     decisions = Lazy("mnemarch.model.decision")
-    links = Lazy("mnemarch.model.link")
+    links = Lazy("mnemarch.model.unit")
     units = Lazy("mnemarch.model.unit")
 
 _POSITION = QUERY["position"]

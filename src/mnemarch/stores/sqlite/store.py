@@ -9,8 +9,8 @@ from _weakrefset import WeakSet  # weakref would be one more module
 from collections import deque
 
 from mnemarch.errors import Incompatible, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.model.ids import new_id
 from mnemarch.model.json_text import json_needles
+from mnemarch.model.stamps import new_id
 from mnemarch.stores.sqlite.raw import RawFile, chunks_of, holds_any
 from mnemarch.stores.sqlite.reader import SqliteReader, SqliteTransaction
 from mnemarch.stores.sqlite.sql import APPLICATION_ID, FORMAT_VERSION, migration
