@@ -6,9 +6,7 @@ import os
 
 from mnemarch.engine import Engine
 from mnemarch.errors import InvalidInput
-from mnemarch.model.actor import Actor
-from mnemarch.model.presence import Presence
-from mnemarch.model.scope import Scope
+from mnemarch.model.caller import Actor, Presence, Scope
 from mnemarch.policy.admission import checked_name
 from mnemarch.seat import Seat
 

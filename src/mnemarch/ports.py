@@ -9,12 +9,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    from mnemarch.model.caller import Level, Stream
     from mnemarch.model.decision import Relation, Standing
-    from mnemarch.model.event import Event, EventType, Stream
-    from mnemarch.model.link import Link, LinkType, Use
-    from mnemarch.model.scope import Level
-    from mnemarch.model.sketch import Sketch, Sums
-    from mnemarch.model.unit import Kind, Searchable, Status, Unit
+    from mnemarch.model.event import Event, EventType
+    from mnemarch.model.search import Sketch, Sums
+    from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
 
 T = TypeVar("T")
 

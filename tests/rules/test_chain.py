@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mnemarch import Actor, EventType, Scope
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
-from mnemarch.model.event import Stream
+from mnemarch.model.caller import Stream
 from mnemarch.model.value import replace
 from mnemarch.stores.sqlite import InMemoryStore
 from mnemarch.testing import recorded

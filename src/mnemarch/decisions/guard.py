@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from mnemarch.errors import NotAllowed
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
 from mnemarch.model.event import EventType
-from mnemarch.model.scope import Level
-from mnemarch.model.verdict import Verdict
+from mnemarch.model.outcome import Verdict
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import evidence, succession
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mnemarch.log.act import Act
-    from mnemarch.model.actor import Actor
+    from mnemarch.model.caller import Actor, Presence
     from mnemarch.model.decision import GuardianVerdict
-    from mnemarch.model.presence import Presence
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
     from mnemarch.ports import Reader

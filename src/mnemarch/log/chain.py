@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mnemarch.errors import StoreCorrupt
-from mnemarch.model.digest import sha256
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
 from mnemarch.model.json_text import kept_json
 from mnemarch.model.outcome import LogCheck
+from mnemarch.model.stamps import micros, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mnemarch.model.event import Event, Stream
+    from mnemarch.model.caller import Stream
+    from mnemarch.model.event import Event
     from mnemarch.ports import Store
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from mnemarch.model.caller import Scope
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.closed import assert_never
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import instant
-from mnemarch.model.link import Link, Use
 from mnemarch.model.outcome import Rebuild
-from mnemarch.model.scope import Scope
-from mnemarch.model.trust import Trust
-from mnemarch.model.unit import Kind, Provenance, Status, Unit, fields_from_json
+from mnemarch.model.stamps import instant
+from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import kinds_where
 

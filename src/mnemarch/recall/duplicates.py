@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.actor import Actor
-from mnemarch.model.presence import Presence
+from mnemarch.model.caller import Actor, Presence
 from mnemarch.model.unit import LIVE_STATES
 from mnemarch.recall.tail import K1, B
 from mnemarch.text.tokens import telling_tokens

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mnemarch.embedding.ngram import NgramHashEmbedder, cosine
+from mnemarch.embedding.ngram import NgramHashEmbedder
+from mnemarch.embedding.sparse import cosine
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
-from mnemarch.model.link import Link, LinkType
 from mnemarch.model.outcome import Dispute
-from mnemarch.model.unit import Status
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Link, LinkType, Status
 from mnemarch.model.value import replace, value
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.cache import cached

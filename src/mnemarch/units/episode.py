@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 
 from mnemarch.errors import AnalystFailed
+from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
-from mnemarch.model.claim import Claim
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.link import LinkType
 from mnemarch.model.outcome import Analysis
-from mnemarch.model.scope import Level
-from mnemarch.model.unit import Kind
+from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
 from mnemarch.policy.promotion import warranted
 from mnemarch.text.prompt import without_fenced

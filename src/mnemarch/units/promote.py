@@ -5,13 +5,11 @@ from __future__ import annotations
 from mnemarch.code import git
 from mnemarch.errors import InvalidInput
 from mnemarch.log.act import receipt_for
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind, Level, Presence, Scope
 from mnemarch.model.decision import standing_of
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
 from mnemarch.model.outcome import Adopted, Refused, Stored
-from mnemarch.model.presence import Presence
-from mnemarch.model.scope import Level, Scope
+from mnemarch.model.stamps import micros
 from mnemarch.model.unit import TRUSTED, Status
 from mnemarch.policy.promotion import refusal_to_promote, refusal_to_verify
 from mnemarch.units.conflicts import with_open_disputes
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Act, Ledger
-    from mnemarch.model.scope import Level
+    from mnemarch.model.caller import Level
     from mnemarch.model.unit import Unit
     from mnemarch.policy.promotion import Refusal
 

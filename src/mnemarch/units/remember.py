@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.log.act import receipt_for
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import OF_CODE, CitationKind
-from mnemarch.model.claim import Claim, waiting_key
 from mnemarch.model.event import EventType
-from mnemarch.model.ids import new_id
 from mnemarch.model.outcome import Refused, Stored
-from mnemarch.model.scope import Level
-from mnemarch.model.trust import DecayPolicy, Trust
-from mnemarch.model.unit import Kind, Status, trust_to_json
+from mnemarch.model.stamps import new_id
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.claims import checked_claim
 from mnemarch.policy.kinds import KINDS
@@ -37,12 +34,11 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Act, Ledger
+    from mnemarch.model.caller import Presence
     from mnemarch.model.citation import Citation
-    from mnemarch.model.claim import Claim
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Refused, Stored
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Claim, Unit
     from mnemarch.policy.promotion import Refusal
     from mnemarch.ports import Reader
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import Kind, Status
 from mnemarch.policy.promotion import Refusal
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.claim import Claim
     from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Claim, Unit
     from mnemarch.ports import Reader
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from mnemarch.model.actor import Actor, checked_id
+from mnemarch.model.caller import Actor, Presence, checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
-from mnemarch.model.link import LinkType
 from mnemarch.model.outcome import Pruned
-from mnemarch.model.presence import Presence
-from mnemarch.model.trust import Signal
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Kind, LinkType, Signal, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.retention import PRUNED_KINDS, prunable
@@ -21,9 +18,8 @@ from mnemarch.units.status import change, raise_by_evidence, signal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.log.act import Act, Ledger
-    from mnemarch.model.link import Link
     from mnemarch.model.outcome import Dispute
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Link, Unit
 
 
 def supersede(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
 from mnemarch.log.act import Act, receipt_for
+from mnemarch.model.caller import Level, Presence
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.claim import Claim, waiting_key
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Promotion, Refused
-from mnemarch.model.presence import Presence
-from mnemarch.model.scope import Level
-from mnemarch.model.trust import Signal
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import refusal_to_verify, warranted
 from mnemarch.units.episode import analysis_from, keep_episode
