@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from mnemarch.ports import Reader, Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
 __all__ = ["HOSTILE_NAMES", "StoreContract", "made_link", "made_unit", "recorded"]
 

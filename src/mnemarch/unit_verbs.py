@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Stored
     from mnemarch.model.unit import Kind, Status, Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")

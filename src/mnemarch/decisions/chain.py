@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 HOW_TO_GIVE_EVIDENCE = (
     "Give the id of evidence (add_evidence(...), --evidence ID), or its words (snapshots=[...], --snapshot TEXT)."

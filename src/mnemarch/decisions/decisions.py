@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Presence
     from mnemarch.model.decision import Loaded, Relation
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import GuardianVerdict
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 RULE = "D11"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})

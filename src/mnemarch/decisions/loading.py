@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Presence
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 GLOBAL = "global"
 _PAGE = 50

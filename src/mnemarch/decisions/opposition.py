@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mnemarch.model.caller import Level, Presence
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 # There are few of these, so each can be looked at; of what is decided in passing there may be 100,000 (D7).
 _FIRM = (Strength.AXIS, Strength.LOCK)

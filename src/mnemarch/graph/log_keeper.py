@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act, Ledger
     from mnemarch.model.caller import Presence
     from mnemarch.model.event import Event
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
     T = TypeVar("T")
 else:

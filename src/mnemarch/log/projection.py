@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event
-    from mnemarch.ports import Reader, Transaction
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
 
 _SEARCHED = ("content", "scope", "status")

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Presence
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader, Store
+    from mnemarch.ports import Store
     from mnemarch.recall import anchors
     from mnemarch.recall.finder import Finder
     from mnemarch.recall.scores import Ranked
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import canonical
 else:
     anchors = Lazy("mnemarch.recall.anchors")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 
 _EMBEDDER = NgramHashEmbedder()

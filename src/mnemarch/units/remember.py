@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Refused, Stored
     from mnemarch.model.unit import Claim, Unit
     from mnemarch.policy.promotion import Refusal
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 
 _OF_A_CLAIM = frozenset(
