@@ -26,11 +26,10 @@ import mnemarch
 from bench.spine import ratio, shown, texts
 from mnemarch import Actor, Scope
 from mnemarch.decisions import chain
+from mnemarch.model.caller import Level
 from mnemarch.model.decision import Reason, Relation, RelationType, Standing, Strength
-from mnemarch.model.ids import new_id
-from mnemarch.model.scope import Level
-from mnemarch.model.trust import DecayPolicy, Trust
-from mnemarch.model.unit import Kind, Provenance, Status, Unit
+from mnemarch.model.stamps import new_id
+from mnemarch.model.unit import DecayPolicy, Kind, Provenance, Status, Trust, Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

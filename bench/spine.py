@@ -20,7 +20,7 @@ import time
 
 import mnemarch
 from mnemarch import Actor, Claim, Scope
-from mnemarch.stores.sqlite.sql import QUERY, migration
+from mnemarch.stores.sqlite import SqliteStore
 
 HERE = os.path.dirname(__file__)
 TEXT = "The connection pool is exhausted before the retry, so the third attempt never reaches the database. " * 5
@@ -48,9 +48,9 @@ def bare_commits(folder: str, count: int) -> float:
 
 def bare_event_commits(folder: str, count: int) -> float:
     """Seconds for one commit of one whole event row in the events table of our schema: what any such log must pay."""
-    connection = bare_connection(os.path.join(folder, "events.db"))
-    for statement in migration(1).split(";\n"):
-        connection.execute(statement)
+    path = os.path.join(folder, "events.db")
+    SqliteStore(path).close()
+    connection = bare_connection(path)
     connection.execute("INSERT INTO streams VALUES (1, 'default', 'bench', 0, x'')")
     names = ("logged", "agent:bench", '["default","bench",null,"log"]', "0" * 32, None, None, None)
     digests = (os.urandom(16), os.urandom(32), os.urandom(32))
@@ -58,7 +58,9 @@ def bare_event_commits(folder: str, count: int) -> float:
         (1, number, f"{number:08d}-0000-7000-8000-000000000000", *names, number, number, TEXT, *digests)
         for number in range(count)
     ]
-    spent = committed(connection, QUERY["append"], rows)
+    columns = "stream, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body"
+    statement = f"INSERT INTO events ({columns}, salt, payload_hash, hash) VALUES ({', '.join('?' * 16)})"
+    spent = committed(connection, statement, rows)
     connection.close()
     return spent
 

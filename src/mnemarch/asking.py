@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from mnemarch.code.view import CodeView
     from mnemarch.engine import Engine
+    from mnemarch.model.caller import Presence
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.found import Found, Pack
-    from mnemarch.model.presence import Presence
+    from mnemarch.model.search import Found, Pack
     from mnemarch.model.unit import Kind
 
 _TOKENS_MAX = 10_000_000
@@ -73,7 +73,7 @@ class Asking:
         as_of: datetime | None,
     ) -> Found:
         """What answers the question, behind what binds."""
-        from mnemarch.model.instant import checked_instant
+        from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 
         unchecked: Any = query

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.janitor import Janitor
+    from mnemarch.model.caller import Presence
     from mnemarch.model.outcome import Stats
-    from mnemarch.model.presence import Presence
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
     from mnemarch.recall.finder import Finder
@@ -123,8 +123,8 @@ class Engine:
 
     def stats(self) -> Stats:
         """Counts and sizes."""
+        from mnemarch.model.caller import Level
         from mnemarch.model.outcome import Stats
-        from mnemarch.model.scope import Level
 
         counts = self.store.read(lambda reader: reader.counts())
         return Stats(
@@ -137,7 +137,7 @@ class Engine:
             open_conflicts=counts["total"]["open_conflicts"],
             indexed=self.finder.documents(),
             unindexed=self.finder.pending(),
-            bytes_on_disk=self.store.bytes_on_disk(),
+            bytes_on_disk=self.store.query("size")[0][0],
             format_version=self.store.format_version,
         )
 

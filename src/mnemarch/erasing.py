@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.engine import Engine
     from mnemarch.log.act import Act
-    from mnemarch.model.presence import Presence
+    from mnemarch.model.caller import Presence
 
 
 def erase(

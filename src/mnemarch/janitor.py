@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from mnemarch.decisions import guard
 from mnemarch.errors import Conflict, NotAllowed, NotFound, StoreError
-from mnemarch.model.actor import Actor
-from mnemarch.model.outcome import Swept
-from mnemarch.model.presence import Presence
+from mnemarch.model.caller import Actor, Presence
+from mnemarch.model.outcome import Swept, Verdict
 from mnemarch.model.unit import Status
-from mnemarch.model.verdict import Verdict
 from mnemarch.units.evidence import move
 
 TYPE_CHECKING = False
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.view import CodeView
     from mnemarch.log.act import Act, Ledger
-    from mnemarch.model.scope import Scope
+    from mnemarch.model.caller import Scope
     from mnemarch.model.unit import Unit
 
 _PAGE = 200

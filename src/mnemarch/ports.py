@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from typing import Any
 
+    from mnemarch.model.caller import Level, Stream
     from mnemarch.model.decision import Relation, Standing
-    from mnemarch.model.event import Event, EventType, Stream
-    from mnemarch.model.link import Link, LinkType, Use
-    from mnemarch.model.scope import Level
-    from mnemarch.model.sketch import Sketch, Sums
-    from mnemarch.model.unit import Kind, Searchable, Status, Unit
+    from mnemarch.model.event import Event, EventType
+    from mnemarch.model.search import Sketch, Sums
+    from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
 
 T = TypeVar("T")
 
@@ -68,10 +68,7 @@ class Reader(Protocol):
         """Units of these scopes that a commit replaced, newest first, but no decisions."""
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        """Live units of these scopes with this canonical key, oldest first."""
-
-    def units_gone_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        """Units of these scopes with this canonical key that are no longer live, oldest first."""
+        """Units of these scopes with this canonical key, live or not, oldest first."""
 
     def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
         """Live units of these scopes that differ from a text only in guarded pieces, newest first."""
@@ -197,7 +194,9 @@ class Store(Protocol):
     def backup(self, path: str) -> None:
         """Write a consistent copy to `path` while others go on writing."""
 
-    def bytes_on_disk(self) -> int: ...
+    def query(self, name: str, /, **parameters: Any) -> list[Any]:
+        """The rows of one named query, on a view of its own."""
+
     def check(self) -> str | None:
         """What the storage engine itself finds wrong with its file, or None."""
 

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from mnemarch.errors import InvalidInput
 from mnemarch.graph import GraphConfig, GraphStore
-from mnemarch.model.instant import micros
+from mnemarch.model.stamps import micros
 from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import differences
 

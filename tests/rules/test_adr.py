@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemarch.decisions.adr import AdrLink, AdrRecord, file_name, is_adr, read_adr, write_adr
+from mnemarch.decisions.adr import file_name, is_adr
+from mnemarch.decisions.adr_read import read_adr
+from mnemarch.decisions.adr_record import AdrLink, AdrRecord
+from mnemarch.decisions.adr_write import write_adr
 from mnemarch.errors import InvalidInput
 from mnemarch.model.value import replace
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemarch.decisions.adr import AdrLink, AdrRecord, read_adr
 from mnemarch.decisions.adr_edit import restated
 from mnemarch.decisions.adr_matter import mark_in, marked, matter_of, text_of
+from mnemarch.decisions.adr_read import read_adr
+from mnemarch.decisions.adr_record import AdrLink, AdrRecord
 from mnemarch.decisions.adr_succession import Force, bonds, places
 from mnemarch.model.value import replace
 

@@ -10,7 +10,7 @@ import pytest
 
 from mnemarch.errors import InvalidInput
 from mnemarch.graph import GraphConfig, GraphStore, columns, entries, rows
-from mnemarch.model.instant import micros
+from mnemarch.model.stamps import micros
 
 HALF_LIFE_MIN = 60
 

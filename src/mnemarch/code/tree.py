@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from mnemarch.code.symbols import Symbol
+    from mnemarch.code.symbol import Symbol
     from mnemarch.text import secrets
 
     T = TypeVar("T")

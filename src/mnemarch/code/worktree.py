@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.sources import Sources
-    from mnemarch.code.symbols import Symbol, Symbols
+    from mnemarch.code.symbol import Symbol
+    from mnemarch.code.symbols import Symbols
     from mnemarch.model.citation import Citation
 else:
     hashlib = Lazy("hashlib")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from mnemarch.decisions.adr import is_name_of_record, read_adr, write_adr
+from mnemarch.decisions.adr import is_name_of_record
 from mnemarch.decisions.adr_matter import mark_in, matter_of, reason_of, record_of, said_in, text_of
+from mnemarch.decisions.adr_read import read_adr
+from mnemarch.decisions.adr_write import write_adr
+from mnemarch.model.caller import Level
 from mnemarch.model.decision import Decision, standing_of
-from mnemarch.model.scope import Level
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from mnemarch.decisions.adr import AdrRecord
+    from mnemarch.decisions.adr_record import AdrRecord
     from mnemarch.model.unit import Unit
 
 _TAG, _FILE, _AFTER = "adr", "file:", "after:"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from mnemarch.decisions.adr import AdrLink, file_name, read_adr, write_adr
+from mnemarch.decisions.adr import file_name
 from mnemarch.decisions.adr_edit import restated
 from mnemarch.decisions.adr_matter import mark_in, marked, record_of
+from mnemarch.decisions.adr_read import read_adr
+from mnemarch.decisions.adr_record import AdrLink
 from mnemarch.decisions.adr_succession import Bond, Force, bonds, places
 from mnemarch.decisions.adr_words import is_in_force
+from mnemarch.decisions.adr_write import write_adr
 from mnemarch.model.decision import RelationType
 from mnemarch.model.value import replace, value
 
@@ -14,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from mnemarch.decisions.adr import AdrRecord
     from mnemarch.decisions.adr_book import AdrFile, Book
+    from mnemarch.decisions.adr_record import AdrRecord
     from mnemarch.model.decision import Decision, Relation
 
 

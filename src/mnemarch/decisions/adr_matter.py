@@ -10,8 +10,8 @@ from mnemarch.decisions.adr_record import AdrRecord
 from mnemarch.decisions.adr_words import plain_name
 from mnemarch.decisions.adr_write import write_adr
 from mnemarch.lazy import Lazy
+from mnemarch.model.caller import Level
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
-from mnemarch.model.scope import Level
 from mnemarch.model.value import replace
 
 TYPE_CHECKING = False

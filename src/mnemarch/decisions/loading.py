@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mnemarch.model.presence import Presence
+    from mnemarch.model.caller import Presence
     from mnemarch.model.unit import Unit
     from mnemarch.ports import Reader
 

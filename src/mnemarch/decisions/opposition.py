@@ -13,8 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.scope import Level
+    from mnemarch.model.caller import Level, Presence
     from mnemarch.ports import Reader
 
 # There are few of these, so each can be looked at; of what is decided in passing there may be 100,000 (D7).

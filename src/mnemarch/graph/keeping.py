@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model import instant
+from mnemarch.model import stamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class Unkept:
     """Graphs that live in this process only."""
 
     def __init__(self, clock: Callable[[], datetime] | None = None) -> None:
-        self._clock = clock or instant.now
+        self._clock = clock or stamps.now
 
     def now(self) -> int:
-        return instant.micros(self._clock())
+        return stamps.micros(self._clock())
 
     def change(self, graphs: Sequence[Held], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
         # An act on one graph is refused before it changes anything; one on two may fail after it changed the first.

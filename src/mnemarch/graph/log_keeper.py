@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from mnemarch.graph.state import GraphState, quotes
 from mnemarch.lazy import Lazy
+from mnemarch.model.caller import GRAPH_PREFIX
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
 from mnemarch.model.json_text import to_json
-from mnemarch.model.presence import GRAPH_PREFIX
+from mnemarch.model.stamps import micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mnemarch.graph.keeping import Keeper
     from mnemarch.graph.state import Step
     from mnemarch.log.act import Act, Ledger
+    from mnemarch.model.caller import Presence
     from mnemarch.model.event import Event
-    from mnemarch.model.presence import Presence
     from mnemarch.ports import Reader
 
     T = TypeVar("T")

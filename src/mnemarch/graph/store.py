@@ -10,7 +10,7 @@ from mnemarch.graph.keeping import Unkept
 from mnemarch.graph.measure import Measure
 from mnemarch.graph.node import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights, parsed
 from mnemarch.lazy import Lazy
-from mnemarch.model.instant import instant
+from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_name, checked_text
 from mnemarch.policy.heat import FEEDBACK, GraphConfig

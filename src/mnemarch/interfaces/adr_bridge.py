@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.decisions.adr import is_name_of_record, read_adr, record_in
+from mnemarch.decisions.adr import is_name_of_record, record_in
 from mnemarch.decisions.adr_book import AdrFile, Book, tags_for
 from mnemarch.decisions.adr_export import folder_of
 from mnemarch.decisions.adr_import import Decide, End, import_plan
+from mnemarch.decisions.adr_read import read_adr
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from mnemarch.files import write_whole
-from mnemarch.model.scope import Level
+from mnemarch.model.caller import Level
+from mnemarch.model.outcome import Verdict
 from mnemarch.model.value import replace, value
-from mnemarch.model.verdict import Verdict
 from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False

@@ -32,9 +32,8 @@ from mnemarch.interfaces.demo_script import (
 )
 from mnemarch.interfaces.demo_world import PROJECT, holding, made_world
 from mnemarch.interfaces.show import short
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
-from mnemarch.model.scope import Level, Scope
 from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import value
 from mnemarch.wiring import open as open_memory

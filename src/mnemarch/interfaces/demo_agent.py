@@ -13,9 +13,8 @@ import time
 
 from mnemarch.errors import Conflict
 from mnemarch.interfaces.json_form import to_json
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
-from mnemarch.model.scope import Level, Scope
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.lazy import Lazy
-from mnemarch.model.found import Found, Recalled, Withheld
-from mnemarch.model.instant import micros
+from mnemarch.model.caller import Level
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.scope import Level
+from mnemarch.model.search import Found, Recalled, Withheld
+from mnemarch.model.stamps import micros
 from mnemarch.model.unit import (
     DRAFT_STATE,
     LIVE,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from mnemarch.code.view import Bearing, CodeView
     from mnemarch.config import RecallRules
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.sketch import Sketch
+    from mnemarch.model.caller import Presence
+    from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
     from mnemarch.ports import Reader, Store
     from mnemarch.recall import anchors

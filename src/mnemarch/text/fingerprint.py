@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
-from mnemarch.model.digest import sha256
+from mnemarch.model.stamps import sha256
 from mnemarch.model.value import value
 from mnemarch.text import fingerprint_readers as readers
 from mnemarch.text.cache import pattern

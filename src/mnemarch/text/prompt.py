@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from mnemarch.model.digest import blake2b
+from mnemarch.model.stamps import blake2b
 from mnemarch.text.cache import pattern
 
 _OPEN, _CLOSE = "<mnemarch-memory", "</mnemarch-memory"

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import islice
 from unicodedata import normalize
 
-from mnemarch.model.sketch import Sketch
+from mnemarch.model.search import Sketch
 from mnemarch.text.cache import BoundedCache, pattern
 from mnemarch.text.english import irregular_forms
 from mnemarch.text.words import STOP_WORDS, listed

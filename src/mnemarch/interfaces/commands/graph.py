@@ -149,7 +149,7 @@ def _format(named: str | None, out: str | None) -> str:
 
 def _view(call: Call) -> GraphView:
     from mnemarch.graph import GraphStats
-    from mnemarch.model.instant import instant
+    from mnemarch.model.stamps import instant
 
     graph, session = call.seat.graph, _session(call)
     store = graph.get_agent_store() if session is None else _begun(call, session)
@@ -196,7 +196,7 @@ def _picture(view: GraphView, format: str, limit: int | None) -> str:
 
 
 def _written(text: str, view: GraphView, out: str) -> Answer:
-    from mnemarch.embedding.vector_files import PARTIAL_END, write_whole
+    from mnemarch.files import PARTIAL_END, write_whole
 
     path = os.path.abspath(out)
     if not os.path.isdir(os.path.dirname(path)):
@@ -258,7 +258,7 @@ def _found(call: Call, text: str, k: int) -> list[GraphHit]:
 
 
 def _sessions(call: Call) -> Answer:
-    from mnemarch.model.instant import instant
+    from mnemarch.model.stamps import instant
 
     graph = call.seat.graph
     begun = graph.get_agent_store().held.sessions()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _CHUNK = 4 << 20
+_MAGIC = b"SQLite format 3\0"
 
 # By device and inode: the descriptor, and how many stores use it.
 _open_files: dict[tuple[int, int], tuple[int, int]] = {}
@@ -53,6 +54,16 @@ class RawFile:
                 _open_files[self._key] = (descriptor, users - 1)
             else:
                 os.close(descriptor)
+
+
+def missing_bytes(raw: RawFile) -> int:
+    """How many bytes the file is shorter than its own header says; 0 if it is whole or no database."""
+    size, header = raw.size(), raw.head(100)
+    if size < len(_MAGIC):
+        return len(_MAGIC) - size
+    page = int.from_bytes(header[16:18], "big")
+    wanted = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+    return max(0, wanted - size) if header.startswith(_MAGIC) else 0
 
 
 def chunks_of(path: str) -> Iterator[bytes]:

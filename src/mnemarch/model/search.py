@@ -1,12 +1,14 @@
-"""What ranking knows of a unit without reading it: its words, its place in a conversation, its time and weight."""
+"""What search works on, and what recall answers."""
 
 from __future__ import annotations
 
+from mnemarch.model.value import value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from mnemarch.model.unit import Searchable
+    from mnemarch.model.unit import Searchable, Unit
 
 # What neighbours and what strangers in the sessions of a project share, summed, and over how many pairs.
 Sums = tuple[float, float, int]
@@ -15,10 +17,11 @@ _BETWEEN = "\x1f"
 
 
 class Sketch:
-    """One unit as an index keeps it. Made by the hundred for each question, so a plain class and no value.
+    """What ranking knows of a unit without reading it: its words, its place in a conversation, its time and weight.
 
-    `words` holds each distinct word between spaces of its own, and a colon and a number after one that comes more than
-    once, so that one search of the string counts a word: " retry :3 pool  timeout ".
+    Hundreds are made for each question, so it is a plain class. `words` holds each distinct word between spaces of its
+    own, and a colon and a number after one that occurs more than once. So one search of the string counts a word:
+    " retry :3 pool  timeout ".
     """
 
     __slots__ = (
@@ -113,3 +116,46 @@ class Sketch:
 def place(session: str, turn: int) -> str:
     """The name of a turn of a session."""
     return f"{turn}@{session}"
+
+
+@value
+class Recalled:
+    """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence."""
+
+    unit: Unit
+    score: float
+    tier: int
+    why: Mapping[str, float]
+    label: str
+    notes: tuple[str, ...] = ()
+
+
+@value
+class Withheld:
+    """One unit that matched and was not handed out, and the rule that kept it back."""
+
+    unit_id: str
+    reason: str
+
+
+@value
+class Found:
+    """The answer to a recall. `notes` says what the reader should know about the answer itself."""
+
+    items: tuple[Recalled, ...]
+    withheld: tuple[Withheld, ...]
+    intent: str
+    notes: tuple[str, ...] = ()
+
+
+@value
+class Pack:
+    """What fits a token budget: one text for a model, what is in it, and what is not and why."""
+
+    text: str
+    items: tuple[Recalled, ...]
+    left_out: tuple[Withheld, ...]
+    withheld: tuple[Withheld, ...]
+    tokens: int
+    budget: int
+    notes: tuple[str, ...] = ()
