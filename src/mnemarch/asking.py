@@ -110,7 +110,7 @@ class Asking:
         root, project = self._caller.root, self._caller.scope.project
         codebase = self._engine.codebase
         if at_commit is not None:
-            from mnemarch.code.tree import checked_in_tree
+            from mnemarch.code.citing import checked_in_tree
             from mnemarch.model.citation import Citation
 
             commit = checked_in_tree(Citation.commit(at_commit), root).ref

@@ -194,7 +194,7 @@ class UnitVerbs:
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)
-        check = view.bearings([unit]).get(unit.id)
+        check = view.checks([unit]).get(unit.id)
         return (
             explanation
             if check is None

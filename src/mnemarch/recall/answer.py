@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.code.view import Bearing, CodeView
+    from mnemarch.code.view import CodeCheck, CodeView
     from mnemarch.config import RecallRules
     from mnemarch.model.caller import Presence
     from mnemarch.model.search import Sketch
@@ -79,7 +79,7 @@ class Recall:
         self._code = code
         self._nominate = nominate
         self._view: CodeView | None = None
-        self._bearings: dict[str, Bearing] = {}
+        self._code_checks: dict[str, CodeCheck] = {}
         self._intent = ""
         self._notes: list[str] = []
         # What this reader's code no longer bears out, or only under another name.
@@ -294,20 +294,20 @@ class Recall:
         if bound and self._code is not None:
             # One view for the whole recall, so that its patience is one too.
             self._view = self._view or self._code()
-        self._bearings = self._view.bearings(bound) if bound and self._view is not None else {}
+        self._code_checks = self._view.checks(bound) if bound and self._view is not None else {}
 
     def _judged(self, unit: Unit) -> tuple[str | None, tuple[str, ...], Unit]:
         """Why the unit is withheld, if it is; what its reader should know; and the unit as it stands here."""
-        bearing = self._bearings.get(unit.id)
-        if bearing is None:
+        check = self._code_checks.get(unit.id)
+        if check is None:
             return withheld_reason(unit, self._now, self._as_of), (), unit
-        elsewhere = bearing.replaced_elsewhere
-        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or bearing.reason
-        if reason is bearing.reason and (bearing.is_stale or bearing.moves):
+        elsewhere = check.replaced_elsewhere
+        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or check.reason
+        if reason is check.reason and (check.is_stale or check.moves):
             self.unsettled.append(unit)
         if elsewhere and unit.status is Status.DEPRECATED:
             unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
-        return reason, bearing.notes, unit
+        return reason, check.notes, unit
 
     def _answered(
         self, reader: Reader, items: Sequence[Recalled], withheld: dict[str, str], past: Sequence[str]
