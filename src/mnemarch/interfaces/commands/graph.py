@@ -161,7 +161,7 @@ def _view(call: Call) -> GraphView:
         edges=edges,
         whole=GraphStats(nodes=len(nodes), edges=len(edges)),
         contents=_contents(call, nodes),
-        at=instant(graph.get_agent_store().held.keeper.now()),
+        at=instant(graph.get_agent_store().locked.keeper.now()),
     )
 
 
@@ -261,7 +261,7 @@ def _sessions(call: Call) -> Answer:
     from mnemarch.model.instant import instant
 
     graph = call.seat.graph
-    begun = graph.get_agent_store().held.sessions()
+    begun = graph.get_agent_store().locked.sessions()
     rows = [
         (session, instant(begun[session]), graph.get_session_store(session).stats())
         for session in graph.get_active_sessions()
