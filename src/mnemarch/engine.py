@@ -82,8 +82,8 @@ class Engine:
         key = str(caller.actor), caller.scope_key, caller.session
         graph = self._graphs.get(key)
         if graph is None:
-            from mnemarch.graph.log_keeper import LogKeeper
             from mnemarch.graph.orchestrator import MemoryOrchestrator
+            from mnemarch.graph.sharing import LogKeeper
 
             if len(self._graphs) >= _GRAPHS_MAX:
                 self._graphs.clear()

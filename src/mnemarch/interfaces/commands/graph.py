@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.graph import Edge, GraphHit, GraphStore, Node
+    from mnemarch.graph import GraphStore
+    from mnemarch.graph.values import Edge, GraphHit, Node
     from mnemarch.interfaces.command import Call
     from mnemarch.interfaces.graph_text import GraphView
 
@@ -148,7 +149,7 @@ def _format(named: str | None, out: str | None) -> str:
 
 
 def _view(call: Call) -> GraphView:
-    from mnemarch.graph import GraphStats
+    from mnemarch.graph.values import GraphStats
     from mnemarch.model.stamps import instant
 
     graph, session = call.seat.graph, _session(call)
@@ -161,7 +162,7 @@ def _view(call: Call) -> GraphView:
         edges=edges,
         whole=GraphStats(nodes=len(nodes), edges=len(edges)),
         contents=_contents(call, nodes),
-        at=instant(graph.get_agent_store().held.keeper.now()),
+        at=instant(graph.get_agent_store().locked.keeper.now()),
     )
 
 
@@ -261,7 +262,7 @@ def _sessions(call: Call) -> Answer:
     from mnemarch.model.stamps import instant
 
     graph = call.seat.graph
-    begun = graph.get_agent_store().held.sessions()
+    begun = graph.get_agent_store().locked.sessions()
     rows = [
         (session, instant(begun[session]), graph.get_session_store(session).stats())
         for session in graph.get_active_sessions()

@@ -1,24 +1,23 @@
-"""Search in columns: with the inverted index and without it, the same bits as comparing every two vectors by hand."""
+"""Search: with the inverted index and without it, the same bits as comparing every two vectors by hand."""
 
 from __future__ import annotations
 
 import random
 from math import exp, fsum, log, sqrt, tanh
 
-import numpy as np
 import pytest
 
 from mnemarch.errors import InvalidInput
-from mnemarch.graph import GraphConfig, GraphStore, columns, entries, rows
+from mnemarch.graph import GraphConfig, GraphStore, search
 from mnemarch.model.stamps import micros
 
 HALF_LIFE_MIN = 60
 
 
 @pytest.fixture(autouse=True)
-def few_entries_are_ordered(monkeypatch):
-    """What is small is scanned with the index too, which would leave nothing to compare."""
-    monkeypatch.setattr(rows, "_ORDERED_MIN", 1)
+def few_entries_are_indexed(monkeypatch):
+    """A small graph is scanned with the index too, which would leave nothing to compare."""
+    monkeypatch.setattr(search, "_ENTRIES_MIN", 16)
 
 
 class Table:
@@ -116,81 +115,48 @@ def lived(clock, randomly, *, rounds, features=40, size=6, **config):
     return both
 
 
-def laid_out(store):
-    """How many entries of a graph are in lines, ordered by feature, and scanned."""
-    kept = store._engine.columns()._rows
-    ordered = 0 if kept._by_feature is None else len(kept._by_feature._numbers)
-    return np.count_nonzero(kept._lines._spread), ordered, kept._scanned.count
+def vectors_of(store):
+    return store._engine.table()._vectors
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a8_with_the_index_and_without_it_the_same_bits_as_by_hand(clock, seed):
-    lived(clock, random.Random(seed), rounds=100, max_nodes=30)
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("max_nodes", [12, 40])
+def test_a8_with_the_index_and_without_it_the_same_bits_as_by_hand(clock, seed, max_nodes):
+    both = lived(clock, random.Random(seed), rounds=120, max_nodes=max_nodes, protect_min_degree=2)
+    scanned, indexed = map(vectors_of, both.kinds)
+    assert scanned._index is None
+    assert indexed._index is not None
+    assert len(both.queries()) <= max_nodes < both.asked
 
 
-@pytest.mark.parametrize("seed", [3, 4])
-@pytest.mark.parametrize("lines", [0, 9, 1_000], ids=["none frequent", "some frequent", "all frequent"])
-@pytest.mark.parametrize("short_line", [0, 1 << 14], ids=["long lines", "short lines"])
-def test_a8_the_same_bits_however_the_entries_are_laid_out(clock, seed, lines, short_line, monkeypatch):
-    monkeypatch.setattr(rows, "_SCANNED_MIN", 16)
-    monkeypatch.setattr(entries, "_LINES_MIN", lines)
-    monkeypatch.setattr(entries, "_LINES_MAX", lines)
-    monkeypatch.setattr(entries, "_FREQUENT_SHARE", 0.0)
-    monkeypatch.setattr(entries, "_SHORT_LINE", short_line)
-    plain, indexed = (laid_out(store) for store in lived(clock, random.Random(seed), rounds=100, max_nodes=40).kinds)
-    assert plain[0] == indexed[0]
-    assert bool(plain[0]) == bool(lines)
-    assert plain[1] == 0
-    assert bool(indexed[1]) == (lines < 1_000)
-    assert indexed[1] + indexed[2] == plain[2]
+@pytest.mark.parametrize("entries_min", [16, 10**6], ids=["compacted", "left in place"])
+def test_rows_and_entries_of_evicted_questions_are_used_again(clock, entries_min, monkeypatch):
+    monkeypatch.setattr(search, "_ENTRIES_MIN", entries_min)
+    both = lived(clock, random.Random(5), rounds=120, max_nodes=12)
+    for store in both.kinds:
+        assert len(store._engine.table()._vertices) <= 12
+        assert (vectors_of(store)._count < both.asked) == (entries_min == 16)
 
 
-@pytest.mark.parametrize("seed", [5, 6])
-def test_a8_the_same_bits_after_gaps_were_closed(clock, seed, monkeypatch):
-    monkeypatch.setattr(rows, "_SCANNED_MIN", 16)
-    monkeypatch.setattr(columns, "_GAPS_MIN", 4)
-    both = lived(clock, random.Random(seed), rounds=120, max_nodes=12, protect_min_degree=2)
-    assert len(both.queries()) <= 12 < both.asked
-    assert len(both.kinds[1]._engine.columns()._vertices) < both.asked
-
-
-def test_a8_the_same_bits_beyond_the_first_eight_thousand_entries(clock):
+@pytest.mark.parametrize(("features", "size"), [(300, 16), (12, 9)], ids=["rare features", "frequent features"])
+def test_a8_the_same_bits_in_a_large_graph_and_after_evictions(clock, features, size, monkeypatch):
+    monkeypatch.undo()
     randomly = random.Random(9)
-    both = Both(clock, max_nodes=700)
-    for _ in range(690):
-        both.ask(some_vector(randomly, 300, 16))
-    both.compared(some_vector(randomly, 300, 16))
-    assert laid_out(both.kinds[1])[0] > 8_192, "the lines are in use"
+    both = Both(clock, max_nodes=950)
+    for _ in range(940):
+        both.ask(some_vector(randomly, features, size))
+    both.compared(some_vector(randomly, features, size))
+    assert (vectors_of(both.kinds[1])._index is not None) == (940 * size > 8_192)
     clock.advance(minutes=5)
     for _ in range(60):
-        both.ask(some_vector(randomly, 350, 16))
-    assert len(both.queries()) == 700
-    both.compared(some_vector(randomly, 350, 16))
-
-
-def test_a8_the_same_bits_when_few_features_are_in_every_question(clock):
-    randomly = random.Random(11)
-    both = Both(clock)
-    for _ in range(300):
-        both.ask(some_vector(randomly, 12, 9))
-    both.compared(some_vector(randomly, 12, 9))
-    assert laid_out(both.kinds[0])[0] > 0
-    both.compared(some_vector(randomly, 12, 2))
-
-
-def test_a8_the_same_bits_with_more_features_than_two_bytes_can_number(clock, monkeypatch):
-    monkeypatch.setattr(entries, "_SHORT_MAX", 8)
-    monkeypatch.setattr(entries, "_LINES_MIN", 0)
-    monkeypatch.setattr(entries, "_LINES_MAX", 0)
-    monkeypatch.setattr(rows, "_SCANNED_MIN", 16)
-    lived(clock, random.Random(10), rounds=60, max_nodes=40)
+        both.ask(some_vector(randomly, features + 50, size))
+    assert len(both.queries()) == 950
+    both.compared(some_vector(randomly, features + 50, size))
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("tail_min", [8, 8_192])
-def test_vectors_that_cancel_each_other_out_are_the_same_bits_too(clock, seed, tail_min, monkeypatch):
+def test_vectors_that_cancel_each_other_out_are_the_same_bits_too(clock, seed):
     """Dense vectors have weights below 0: what adds up to nothing is nothing in whatever order it is added."""
-    monkeypatch.setattr(rows, "_SCANNED_MIN", tail_min)
     randomly = random.Random(seed)
     both = Both(clock)
     for _ in range(30):
@@ -200,9 +166,8 @@ def test_vectors_that_cancel_each_other_out_are_the_same_bits_too(clock, seed, t
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_barely_alike_is_found_or_not_found_by_both(clock, seed, monkeypatch):
-    """The index may be coarse; who is told must not depend on it."""
-    monkeypatch.setattr(rows, "_SCANNED_MIN", 8)
+def test_what_is_barely_alike_is_found_or_not_found_by_both(clock, seed):
+    """The index may be coarse; the answer must not depend on it."""
     randomly = random.Random(seed)
     both = Both(clock)
     for place in range(30):
