@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, StoreUnavailable
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from mnemarch.code.view import CodeView
     from mnemarch.engine import Engine
+    from mnemarch.model.caller import Presence
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.found import Found, Pack
-    from mnemarch.model.presence import Presence
+    from mnemarch.model.search import Found, Pack
     from mnemarch.model.unit import Kind
 
 _TOKENS_MAX = 10_000_000
@@ -45,7 +45,7 @@ class Asking:
     def context(self, query: str, tokens: int, count: Callable[[str], int] | None, **where: Any) -> Pack:
         """The same as one text that fits a budget, behind the decisions that bind whatever is asked."""
         from mnemarch.recall.context import packed
-        from mnemarch.text.token_count import estimated_tokens
+        from mnemarch.text.prompt import estimated_tokens
 
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
@@ -73,7 +73,7 @@ class Asking:
         as_of: datetime | None,
     ) -> Found:
         """What answers the question, behind what binds."""
-        from mnemarch.model.instant import checked_instant
+        from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 
         unchecked: Any = query
@@ -110,7 +110,7 @@ class Asking:
         root, project = self._caller.root, self._caller.scope.project
         codebase = self._engine.codebase
         if at_commit is not None:
-            from mnemarch.code.tree import checked_in_tree
+            from mnemarch.code.citing import checked_in_tree
             from mnemarch.model.citation import Citation
 
             commit = checked_in_tree(Citation.commit(at_commit), root).ref

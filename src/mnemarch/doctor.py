@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import MnemarchError
-from mnemarch.log.audit import audited
+from mnemarch.log.chain import audited
 from mnemarch.model.outcome import Finding
 
 TYPE_CHECKING = False

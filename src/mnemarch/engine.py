@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.janitor import Janitor
+    from mnemarch.model.caller import Presence
     from mnemarch.model.outcome import Stats
-    from mnemarch.model.presence import Presence
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
     from mnemarch.recall.finder import Finder
@@ -82,8 +82,8 @@ class Engine:
         key = str(caller.actor), caller.scope_key, caller.session
         graph = self._graphs.get(key)
         if graph is None:
-            from mnemarch.graph.log_keeper import LogKeeper
             from mnemarch.graph.orchestrator import MemoryOrchestrator
+            from mnemarch.graph.sharing import LogKeeper
 
             if len(self._graphs) >= _GRAPHS_MAX:
                 self._graphs.clear()
@@ -123,8 +123,8 @@ class Engine:
 
     def stats(self) -> Stats:
         """Counts and sizes."""
+        from mnemarch.model.caller import Level
         from mnemarch.model.outcome import Stats
-        from mnemarch.model.scope import Level
 
         counts = self.store.read(lambda reader: reader.counts())
         return Stats(

@@ -19,19 +19,26 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mnemarch.errors import Conflict
-from mnemarch.log.audit import checked_chain
-from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.model.actor import Actor
+from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
+from mnemarch.model.caller import Actor, Level, Scope, Stream
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.decision import Relation, RelationType, Standing
-from mnemarch.model.event import Event, EventType, Stream
-from mnemarch.model.ids import new_id
-from mnemarch.model.instant import micros
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.link import Link, LinkType, Use
-from mnemarch.model.scope import Level, Scope
-from mnemarch.model.trust import DecayPolicy, Signal, Trust
-from mnemarch.model.unit import Kind, Provenance, Status, Unit, unit_to_json
+from mnemarch.model.stamps import micros, new_id
+from mnemarch.model.unit import (
+    DecayPolicy,
+    Kind,
+    Link,
+    LinkType,
+    Provenance,
+    Signal,
+    Status,
+    Trust,
+    Unit,
+    Use,
+    unit_to_json,
+)
 from mnemarch.model.value import replace
 
 if TYPE_CHECKING:
@@ -39,7 +46,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from mnemarch.ports import Reader, Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
 __all__ = ["HOSTILE_NAMES", "StoreContract", "made_link", "made_unit", "recorded"]
 

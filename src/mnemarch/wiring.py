@@ -8,7 +8,7 @@ from mnemarch import config as configuration
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.lazy import Lazy
 from mnemarch.memory import Memory
-from mnemarch.model import instant
+from mnemarch.model import stamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def open(
     clock: Callable[[], datetime] | None = None,
 ) -> Memory:
     """Open a memory: that of this git repository, of a folder, or ":memory:" with nothing on disk."""
-    clock = clock or instant.now
+    clock = clock or stamps.now
     if target == ":memory:":
         return Memory(
             sqlite.InMemoryStore(), index=None, config=config or configuration.Config(), clock=clock, root=None

@@ -12,7 +12,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
-from mnemarch.log.rebuild import digest
+from mnemarch.log.projection import digest
 from mnemarch.model.value import replace
 from mnemarch.stores.sql.queries import Queries
 from mnemarch.stores.sqlite import InMemoryStore, SqliteStore

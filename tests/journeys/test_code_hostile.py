@@ -219,7 +219,7 @@ def test_a_sweep_that_the_store_refused_is_tried_again(memory, repo, monkeypatch
     def busy(*_):
         raise StoreUnavailable("locked for too long.")
 
-    monkeypatch.setattr(janitor, "archive", busy)
+    monkeypatch.setattr(janitor.guard, "archive", busy)
     seat.recall("logout")
     settled(memory)
     assert seat.get(unit.id).status == "verified"
@@ -254,27 +254,6 @@ def test_no_recall_fails_because_no_thread_is_to_be_had(memory, repo, monkeypatc
     commit(repo, "gone", src__auth_py=WITHOUT_LOGOUT)
     without_threads(monkeypatch)
     assert seat_at(memory, repo).recall("logout").withheld
-
-
-def test_git_ends_with_the_memory(repo):
-    memory = mnemarch.open(repo)
-    known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
-    seat_at(memory, repo).recall("logout", at_commit="HEAD")
-    (commit_tree,) = (tree._sources for tree in memory._engine._codebases[str(repo)]._commits.values())
-    process = commit_tree._objects._process
-    assert process.poll() is None
-    del commit_tree
-    memory.close()
-    assert process.poll() is not None
-
-
-def test_a_child_does_not_share_git_with_its_parent(repo):
-    code = Codebase(str(repo))
-    head = code.head()
-    before = code._tree_at(head)
-    assert before.has("src/auth.py")
-    code._process = -1  # As it looks after a fork.
-    assert code._tree_at(head) is not before
 
 
 # What costs

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sketches import said, session_key, sketch
 
 from mnemarch.config import RecallRules
-from mnemarch.model.instant import micros
+from mnemarch.model.stamps import micros
 from mnemarch.recall.question import Question
 from mnemarch.recall.relevance import HOPS, SELF_CONTAINED, Term, judged
 

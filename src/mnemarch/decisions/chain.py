@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from mnemarch.decisions.guard import RULE, binding, binds, in_force_among, is_local, may_answer
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import Citation
-from mnemarch.model.claim import Claim
 from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
 from mnemarch.model.event import EventType
-from mnemarch.model.ids import new_id
-from mnemarch.model.instant import micros
-from mnemarch.model.trust import DecayPolicy, Trust
-from mnemarch.model.unit import Kind, Status, trust_to_json
-from mnemarch.model.verdict import Verdict
+from mnemarch.model.outcome import Verdict
+from mnemarch.model.stamps import micros, new_id
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.impact import impact
 from mnemarch.policy.permissions import Deed
@@ -27,13 +24,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
+    from mnemarch.model.caller import Level, Presence
     from mnemarch.model.decision import DecisionProposal, GuardianVerdict, Impact, Relation
     from mnemarch.model.event import Event
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.scope import Level
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 HOW_TO_GIVE_EVIDENCE = (
     "Give the id of evidence (add_evidence(...), --evidence ID), or its words (snapshots=[...], --snapshot TEXT)."

@@ -6,8 +6,7 @@ from itertools import islice
 
 from mnemarch.decisions import chain, loading, opposition
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.model.actor import checked_id
-from mnemarch.model.claim import Claim
+from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.decision import (
     AnchorKind,
     Decision,
@@ -18,9 +17,8 @@ from mnemarch.model.decision import (
     Strength,
     is_original,
 )
-from mnemarch.model.ids import new_id
-from mnemarch.model.scope import Level
-from mnemarch.model.unit import Kind
+from mnemarch.model.stamps import new_id
+from mnemarch.model.unit import Claim, Kind
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_text
 from mnemarch.policy.permissions import Deed
@@ -31,11 +29,11 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.log.act import Ledger
+    from mnemarch.model.caller import Presence
     from mnemarch.model.decision import Loaded, Relation
-    from mnemarch.model.presence import Presence
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
-    from mnemarch.units.intake import Intake
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
 

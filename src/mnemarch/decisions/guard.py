@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from mnemarch.errors import NotAllowed
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
 from mnemarch.model.event import EventType
-from mnemarch.model.scope import Level
-from mnemarch.model.verdict import Verdict
+from mnemarch.model.outcome import Verdict
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
-from mnemarch.units import evidence, retirement
-from mnemarch.units.rejections import rejection_of
+from mnemarch.units import evidence, succession
+from mnemarch.units.same_text import rejection_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mnemarch.log.act import Act
-    from mnemarch.model.actor import Actor
+    from mnemarch.model.caller import Actor, Presence
     from mnemarch.model.decision import GuardianVerdict
-    from mnemarch.model.presence import Presence
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 RULE = "D11"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
@@ -120,7 +118,7 @@ def _who_took_out(reader: Reader, unit: Unit) -> Actor | None:
 
 def archive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     require_may_retire(act, act.permitted_unit(unit_id, Deed.ARCHIVE, expected_version))
-    return retirement.archive(act, unit_id, reason, expected_version)
+    return succession.archive(act, unit_id, reason, expected_version)
 
 
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
@@ -130,7 +128,7 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
 
 def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     require_may_restore(act, act.permitted_unit(unit_id, Deed.REVIVE, expected_version))
-    return retirement.revive(act, unit_id, reason, expected_version)
+    return succession.revive(act, unit_id, reason, expected_version)
 
 
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:

@@ -6,16 +6,15 @@ from mnemarch.decisions.guard import firmest_first
 from mnemarch.decisions.loading import GLOBAL, decided
 from mnemarch.model.decision import Decision, Strength
 from mnemarch.text.difference import differences, oppose, skeleton
-from mnemarch.text.empty_words import EMPTY_WORDS
 from mnemarch.text.tokens import tokens
+from mnemarch.text.words import EMPTY_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.scope import Level
-    from mnemarch.ports import Reader
+    from mnemarch.model.caller import Level, Presence
+    from mnemarch.stores.sql.reader import Reader
 
 # There are few of these, so each can be looked at; of what is decided in passing there may be 100,000 (D7).
 _FIRM = (Strength.AXIS, Strength.LOCK)

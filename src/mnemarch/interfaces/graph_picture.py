@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mnemarch.graph import Edge, Node
+    from mnemarch.graph.values import Edge, Node
     from mnemarch.interfaces.graph_text import GraphView
 
 _NODES_MAX = 80

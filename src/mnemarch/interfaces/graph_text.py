@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from mnemarch.graph import Edge, Finalized, GraphHit, GraphStats, Node
+    from mnemarch.graph.values import Edge, Finalized, GraphHit, GraphStats, Node
     from mnemarch.policy.heat import PromotionConfig
 
 FORMATS = ("text", "json", "dot", "svg")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
 from mnemarch.model.closed import Names, Ranks
 

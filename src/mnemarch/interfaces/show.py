@@ -11,12 +11,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mnemarch.model.actor import Actor
+    from mnemarch.model.caller import Actor
     from mnemarch.model.event import Event, Receipt
-    from mnemarch.model.found import Found, Pack, Recalled
-    from mnemarch.model.outcome import Dispute, Promotion, Refused, Stored
+    from mnemarch.model.outcome import (
+        ApproachValidation,
+        Dispute,
+        FailedApproach,
+        LoopVerdict,
+        Promotion,
+        Refused,
+        Stored,
+    )
+    from mnemarch.model.search import Found, Pack, Recalled
     from mnemarch.model.unit import Unit
-    from mnemarch.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
 
 _SHOWN_CHARS = 96
 _LAST_COLUMN_MIN = 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import checked_id
 from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.citation import Citation
-from mnemarch.model.claim import Claim
-from mnemarch.model.instant import checked_instant
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.scope import Level
-from mnemarch.model.trust import DecayPolicy, Signal
-from mnemarch.model.unit import Kind
+from mnemarch.model.stamps import checked_instant
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, Signal
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_key, checked_list, checked_mapping, checked_name, checked_text
 
@@ -18,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemarch.model.scope import Scope
+    from mnemarch.model.caller import Scope
 
 
 _OF_DECISIONS = {"root", "version", "strength"}

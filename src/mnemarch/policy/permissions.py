@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.closed import Names
-from mnemarch.model.scope import Level
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from mnemarch.model.actor import Actor
+    from mnemarch.model.caller import Actor
 
 
 class Deed(Names):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.decision import Strength, is_original, standing_of, target_of
-from mnemarch.model.found import Recalled
+from mnemarch.model.search import Recalled
 from mnemarch.model.unit import Kind, search_kind, search_state
 from mnemarch.model.value import replace
 from mnemarch.recall.scores import tier_of

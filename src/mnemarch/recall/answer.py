@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.lazy import Lazy
-from mnemarch.model.found import Found, Recalled, Withheld
-from mnemarch.model.instant import micros
+from mnemarch.model.caller import Level
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.scope import Level
+from mnemarch.model.search import Found, Recalled, Withheld
+from mnemarch.model.stamps import micros
 from mnemarch.model.unit import (
     DRAFT_STATE,
     LIVE,
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.code.view import Bearing, CodeView
+    from mnemarch.code.view import CodeCheck, CodeView
     from mnemarch.config import RecallRules
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.sketch import Sketch
+    from mnemarch.model.caller import Presence
+    from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader, Store
+    from mnemarch.ports import Store
     from mnemarch.recall import anchors
     from mnemarch.recall.finder import Finder
     from mnemarch.recall.scores import Ranked
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import canonical
 else:
     anchors = Lazy("mnemarch.recall.anchors")
@@ -78,7 +79,7 @@ class Recall:
         self._code = code
         self._nominate = nominate
         self._view: CodeView | None = None
-        self._bearings: dict[str, Bearing] = {}
+        self._code_checks: dict[str, CodeCheck] = {}
         self._intent = ""
         self._notes: list[str] = []
         # What this reader's code no longer bears out, or only under another name.
@@ -293,20 +294,20 @@ class Recall:
         if bound and self._code is not None:
             # One view for the whole recall, so that its patience is one too.
             self._view = self._view or self._code()
-        self._bearings = self._view.bearings(bound) if bound and self._view is not None else {}
+        self._code_checks = self._view.checks(bound) if bound and self._view is not None else {}
 
     def _judged(self, unit: Unit) -> tuple[str | None, tuple[str, ...], Unit]:
         """Why the unit is withheld, if it is; what its reader should know; and the unit as it stands here."""
-        bearing = self._bearings.get(unit.id)
-        if bearing is None:
+        check = self._code_checks.get(unit.id)
+        if check is None:
             return withheld_reason(unit, self._now, self._as_of), (), unit
-        elsewhere = bearing.replaced_elsewhere
-        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or bearing.reason
-        if reason is bearing.reason and (bearing.is_stale or bearing.moves):
+        elsewhere = check.replaced_elsewhere
+        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or check.reason
+        if reason is check.reason and (check.is_stale or check.moves):
             self.unsettled.append(unit)
         if elsewhere and unit.status is Status.DEPRECATED:
             unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
-        return reason, bearing.notes, unit
+        return reason, check.notes, unit
 
     def _answered(
         self, reader: Reader, items: Sequence[Recalled], withheld: dict[str, str], past: Sequence[str]

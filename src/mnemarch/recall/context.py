@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mnemarch.model.found import Pack, Recalled, Withheld
+from mnemarch.model.search import Pack, Recalled, Withheld
 from mnemarch.model.value import replace
 from mnemarch.policy.tiers import TIER_LOCK, TIER_NORMAL
 from mnemarch.recall.anchors import NO_DECISION, weakness
 from mnemarch.recall.scores import label
-from mnemarch.text.fence import entry, fenced
+from mnemarch.text.prompt import entry, fenced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.found import Found
+    from mnemarch.model.search import Found
     from mnemarch.model.unit import Unit
 
     Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]

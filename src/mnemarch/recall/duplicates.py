@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mnemarch.model.actor import Actor
-from mnemarch.model.presence import Presence
+from mnemarch.model.caller import Actor, Presence
 from mnemarch.model.unit import LIVE_STATES
 from mnemarch.recall.tail import K1, B
 from mnemarch.text.tokens import telling_tokens
-from mnemarch.units.comparison import compared
-from mnemarch.units.conflicts import DISPUTED_KINDS, open_links
+from mnemarch.units.conflicts import DISPUTED_KINDS, compared, open_links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from _thread import RLock  # as threading has it, which is a millisecond more to
 from math import log
 
 from mnemarch.errors import StoreUnavailable
-from mnemarch.model.sketch import place
+from mnemarch.model.search import place
 from mnemarch.recall.relevance import Term
 from mnemarch.recall.tail import Tail
 from mnemarch.text.coherence import weight_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Ledger
-    from mnemarch.model.sketch import Sketch
+    from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Searchable
     from mnemarch.ports import MeaningIndex, SearchIndex
 

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 
     from mnemarch.config import RecallRules
     from mnemarch.recall.intent import Intent
-    from mnemarch.text import dates, framing, hangul
-    from mnemarch.text.dates import Date
+    from mnemarch.text import korean, questions
+    from mnemarch.text.questions import Date
 else:
-    dates = Lazy("mnemarch.text.dates")
-    framing = Lazy("mnemarch.text.framing")
-    hangul = Lazy("mnemarch.text.hangul")
+    korean = Lazy("mnemarch.text.korean")
+    questions = Lazy("mnemarch.text.questions")
 
 _QUERY_CHARS_MAX = 8_192
 # A Korean word is several tokens and any other word one: together they should weigh the same.
@@ -39,7 +38,7 @@ class Question:
         found = query_tokens(text)
         self.weights = _weighed(text, found, frame=rules.frame)
         self.speakers = _speakers(text) if rules.speakers else frozenset()
-        self.dates: Sequence[Date] = dates.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
+        self.dates: Sequence[Date] = questions.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
         self.intent: Intent = intent_of(text) if rules.intent else GENERAL
 
 
@@ -47,7 +46,7 @@ def _weighed(text: str, found: list[str], *, frame: bool) -> dict[str, float]:
     hangul = any(map(_is_hangul, found))
     weights = {token: 1.0 if _is_hangul(token) or not hangul else _BESIDE_HANGUL for token in found}
     if frame and len(found) > 1 and not hangul:
-        core = set(query_tokens(framing.without_frame(text)))
+        core = set(query_tokens(questions.without_frame(text)))
         if core:
             weights = {token: weight if token in core else _OF_THE_FRAME for token, weight in weights.items()}
     return weights
@@ -62,7 +61,7 @@ def _speakers(text: str) -> frozenset[str]:
     words = {word.strip(".,?!'\"()") for word in text.casefold().replace("\u2019", "'").split()}
     named = {word.removesuffix("'s") for word in words}
     if not text.isascii():
-        named |= {hangul.stem(word) for word in words if word and "가" <= word[0] <= "힣"}
+        named |= {korean.stem(word) for word in words if word and "가" <= word[0] <= "힣"}
     if words & _ASKER:
         named.add("user")
     if words & _ASKED:

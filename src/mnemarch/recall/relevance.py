@@ -8,15 +8,15 @@ from __future__ import annotations
 from math import exp
 
 from mnemarch.lazy import Lazy
-from mnemarch.model.sketch import place
+from mnemarch.model.search import place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mnemarch.config import RecallRules
-    from mnemarch.model import instant
-    from mnemarch.model.sketch import Sketch
+    from mnemarch.model import stamps as instant
+    from mnemarch.model.search import Sketch
     from mnemarch.recall import fusion
     from mnemarch.recall.question import Question
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Counts = dict[int, float]
 else:
     fusion = Lazy("mnemarch.recall.fusion")
-    instant = Lazy("mnemarch.model.instant")
+    instant = Lazy("mnemarch.model.stamps")
 
 _K1 = 1.2
 _B = 0.9

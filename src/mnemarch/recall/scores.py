@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.found import Recalled
+from mnemarch.model.search import Recalled
 from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Status, search_kind
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.tiers import (

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mnemarch.model.sketch import Sketch
+    from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Searchable
 
 K1 = 1.2

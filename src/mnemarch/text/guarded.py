@@ -6,11 +6,9 @@ from functools import cache
 from unicodedata import category
 
 from mnemarch.text import english, korean
-from mnemarch.text.cache import cached
+from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import compatible
-from mnemarch.text.empty_words import LIGHT_WORDS
-from mnemarch.text.opposites import COMPARISONS, EXTENTS, contradictory, english_opposites, korean_opposites
-from mnemarch.text.pattern import pattern
+from mnemarch.text.words import LIGHT_WORDS, comparison_signs, contradictory_groups, english_opposites, korean_opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +22,8 @@ Piece = tuple[str, str, str, str]
 _HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
 _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 _SIGNS = {"+": "sum+", "-": "sum-"}
+# Groups of opposites that say how far a statement goes and not what it is about: a skeleton goes without them.
+_EXTENTS = frozenset({"always", "everybody", "must", "sum"})
 _HAN_DIGITS = "零一二三四五六七八九"
 _HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
 _HAN_NUMBER = f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)"
@@ -103,7 +103,7 @@ class _Scan:
     def is_deniable(self) -> bool:
         """Whether what was read last has an opposite that says no more than that it is not so."""
         what, key = self.found[-1][:2] if self.found else ("", "")
-        return what == "opposite" and key[:-1] in contradictory()
+        return what == "opposite" and key[:-1] in contradictory_groups()
 
     def turn_around(self, written: str) -> bool:
         """Whether what was read last is denied by its opposite: not allowed is forbidden, not forbidden is allowed."""
@@ -119,7 +119,7 @@ class _Scan:
         return True
 
     def add_opposite(self, poles: tuple[str, ...], negates: bool, written: str) -> None:
-        shape = "" if poles[0][:-1] in EXTENTS else "±" + poles[0][:-1]
+        shape = "" if poles[0][:-1] in _EXTENTS else "±" + poles[0][:-1]
         denied_at = self.denial() if len(poles) == 1 else -1
         if negates:
             self.add("negation", "un", "", written)
@@ -148,8 +148,8 @@ class _Scan:
         self.number_at = -1
 
     def read_operator(self, text: str) -> None:
-        if text in COMPARISONS:
-            self.add_opposite(*COMPARISONS[text], text)
+        if text in comparison_signs():
+            self.add_opposite(*comparison_signs()[text], text)
         elif text == "!":
             self.add_negation(text)
 

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable
 
-    from mnemarch.text import hangul, korean
+    from mnemarch.text import korean
 else:
     re = Lazy("re")
-    hangul = Lazy("mnemarch.text.hangul")
     korean = Lazy("mnemarch.text.korean")
 
 NAME_CHARS_MAX = 200
@@ -266,7 +265,7 @@ def _may_end(folded: str, end: int) -> bool:
     """Whether a name that ends in a Latin letter, a digit or a mark may end here."""
     tail = _hangul_at(folded, end)
     if tail:
-        return _is_particles(tail, "") or (len(tail) <= _TAIL_CHARS_MAX and hangul.is_suffix(tail))
+        return _is_particles(tail, "") or (len(tail) <= _TAIL_CHARS_MAX and korean.is_suffix(tail))
     after = folded[end : end + 1]
     beyond = folded[end + 1 : end + 2]
     if _is_word(after):

@@ -1,82 +1,10 @@
-"""What secrets look like, as data: the shapes of known keys and tokens, and the names and signs that precede others.
+"""What secrets look like that have no shape of their own: what stands before them, and what only looks like one.
 
-The patterns after a name are for lower case. Lengths are bounded wherever a long run could be read again and again.
+The shapes of known keys and tokens are in data/secrets.txt. The patterns after a name are for lower case. Lengths are
+bounded wherever a long run could be read again and again.
 """
 
 from __future__ import annotations
-
-
-def _after(endings: str, then: str = "") -> str:
-    return "|".join(f"(?<={ending}){then}" for ending in endings.split())
-
-
-_UNDERSCORED = "gh[pousr]_ _pat_ k_live_ k_test_ whsec_ npm_ hf_ _v1_ lin_api_ lin_oauth_ secret_ ntn_"
-_HYPHENATED = (
-    "sk- xox[abeposr]- xapp- GOCSPX- pypi- PMAK- -KEY- glpat- glptt- gldt- glrt- glcbt- glsoat- glagent- glimt- glft-"
-    " gloas- glwt-"
-)
-_DOTTED = r"SG\. hv[sbr]\. ya29\."
-# What a text must hold for a shape to be tried, and a pattern for what is frequent. Most texts hold none of it.
-SIGNS: dict[str, str] = {
-    # What follows is looked at first: few names go on for so long without another underscore.
-    "_": "_(?:(?=[A-Za-z0-9+/-]{8})(?:" + _after(_UNDERSCORED) + ")|(?<=dckr_))",
-    "-": "-(?:" + _after(_HYPHENATED) + ")[A-Za-z0-9]",
-    ".": r"\.(?:" + _after(_DOTTED, "[A-Za-z0-9_-]{6}") + r"|atlasv1\.|(?<=[A-Za-z0-9_-]{24}\.)[A-Za-z0-9_-]{6}\.)",
-    **dict.fromkeys(("IA", "AIza", "dapi", "SK", "eyJ", ":AA", "://hooks.slack.", "discord"), ""),
-    **dict.fromkeys(("Key=", "sig=", "8Q~"), ""),
-}
-_GOOGLE_OAUTH = r"GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}"
-_OPENAI_KEY = (
-    r"sk-(?:proj|svcacct|admin|None)-(?=[a-z_-]{0,64}?(?:[A-Z0-9]|[a-z]{20}))[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{20,}"
-)
-_DISCORD_WEBHOOK = r"https?://(?:\w{1,10}\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{5,}/[A-Za-z0-9_-]{20,}"
-# Sign, kind and shape of each secret that is known by its shape alone. No shape has an upper bound where a rest could
-# be left standing.
-SHAPES = (
-    ("_", "github-token", r"gh[pousr]_[A-Za-z0-9_]{30,}|github_pat_[A-Za-z0-9_]{22,}"),
-    ("_", "stripe-key", r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,}"),
-    ("_", "npm-token", r"npm_[A-Za-z0-9]{30,}"),
-    ("_", "huggingface-token", r"hf_[A-Za-z0-9]{30,}"),
-    ("_", "digitalocean-token", r"do[opr]_v1_[a-f0-9]{40,}"),
-    ("_", "linear-key", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
-    ("_", "notion-token", r"secret_[A-Za-z0-9]{40,}|ntn_[A-Za-z0-9]{40,}"),
-    ("_", "docker-token", r"dckr_[po]at_[A-Za-z0-9_-]{20,}"),
-    ("-", "gitlab-token", r"gl(?:pat|ptt|dt|rt|cbt|soat|agent|imt|ft|oas|wt)-[A-Za-z0-9_.-]{20,}"),
-    ("-", "slack-token", r"xox[abeposr](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}"),
-    ("-", "anthropic-key", r"sk-ant-[A-Za-z0-9_-]{20,}"),
-    ("-", "openrouter-key", r"sk-or-v1-[A-Za-z0-9]{32,}"),
-    ("-", "openai-key", _OPENAI_KEY),
-    ("-", "google-oauth", _GOOGLE_OAUTH),
-    ("-", "pypi-token", r"pypi-AgE[A-Za-z0-9_-]{20,}"),
-    ("-", "postman-key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{30,}"),
-    ("-", "age-key", r"AGE-SECRET-KEY-1[0-9A-Za-z]{50,}"),
-    (".", "google-oauth", _GOOGLE_OAUTH),
-    (".", "sendgrid-key", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    (".", "vault-token", r"hv[sbr]\.[A-Za-z0-9_-]{20,}"),
-    (".", "terraform-token", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}"),
-    (".", "discord-token", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
-    ("IA", "aws-access-key", r"A[KSB]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    ("AIza", "google-api-key", r"AIza[0-9A-Za-z_-]{35,}"),
-    ("dapi", "databricks-token", r"dapi[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])"),
-    ("SK", "twilio-key", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    ("eyJ", "jwt", r"eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{6,}"),
-    (":AA", "telegram-token", r"\d{8,10}:AA[A-Za-z0-9_-]{32,}"),
-    (
-        "://hooks.slack.",
-        "slack-webhook",
-        r"https?://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}",
-    ),
-    ("discord", "discord-webhook", _DISCORD_WEBHOOK),
-)
-# No shape above may start inside a longer word.
-SHAPE_START = "(?<![A-Za-z0-9])"
-_AZURE_KEY = r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/]{32,}={0,2})|(?<![A-Za-z])sig=([A-Za-z0-9%+/]{30,}={0,2})"
-# The same of secrets with a name, which stays: the secret is the last group.
-NAMED_SHAPES = (
-    ("Key=", "azure-key", _AZURE_KEY),
-    ("sig=", "azure-key", _AZURE_KEY),
-    ("8Q~", "azure-secret", r"(?<![A-Za-z0-9])([A-Za-z0-9_.~-]{3}8Q~[A-Za-z0-9_.~-]{31,})"),
-)
 
 KEY_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 # A header that is quoted in prose has no key after it.

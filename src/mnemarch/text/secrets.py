@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from operator import is_
 
 from mnemarch.text import secret_patterns as known
-from mnemarch.text.cache import BoundedCache, cached
-from mnemarch.text.pattern import pattern
+from mnemarch.text.cache import BoundedCache, cached, pattern
+from mnemarch.text.words import entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,17 +156,22 @@ def _replaced(text: str, spans: list[Span]) -> str:
 
 
 def _known_shapes(text: str) -> Iterator[Span]:
-    signs = {mark for mark, sign in known.SIGNS.items() if mark in text and (not sign or pattern(sign).search(text))}
-    if not signs:
-        return
-    for sign, kind, shape in known.SHAPES:
-        if sign in signs:
-            for match in pattern(f"{known.SHAPE_START}(?:{shape})").finditer(text):
-                yield *match.span(), kind
-    for sign, kind, shape in known.NAMED_SHAPES:
-        if sign in signs:
-            for match in pattern(shape).finditer(text):
-                yield *match.span(match.lastindex or 0), kind
+    # Most texts hold no sign of any shape.
+    for kind, shape in dict.fromkeys([row for sign, row in _shapes() if sign in text]):
+        for match in pattern(shape).finditer(text):
+            yield *match.span(match.lastindex or 0), kind
+
+
+@cache
+def _shapes() -> list[tuple[str, tuple[str, str]]]:
+    """The secrets that are known by their shape: for each sign of one its kind and its pattern."""
+    rows = []
+    for section, form in (("shapes", "(?<![A-Za-z0-9])(?:{})"), ("named shapes", "{}")):
+        for line in entries("secrets", section):
+            head, _, shape = line.partition(" => ")
+            kind, _, signs = head.partition(": ")
+            rows += [(sign, (kind, form.replace("{}", shape))) for sign in signs.split()]
+    return rows
 
 
 def _private_keys(text: str) -> Iterator[Span]:

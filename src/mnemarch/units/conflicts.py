@@ -1,27 +1,136 @@
-"""Open conflicts and merge proposals: links between units that somebody has to decide (R5, R6)."""
+"""How statements compare, and the links that follow: conflicts and merge proposals that somebody decides (R5, R6)."""
 
 from __future__ import annotations
 
+from mnemarch.embedding.ngram import NgramHashEmbedder
+from mnemarch.embedding.sparse import cosine
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
-from mnemarch.model.link import Link, LinkType
 from mnemarch.model.outcome import Dispute
-from mnemarch.model.unit import Status
-from mnemarch.model.value import replace
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Link, LinkType, Status
+from mnemarch.model.value import replace, value
 from mnemarch.policy.kinds import kinds_where
+from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical, canonical_key
-from mnemarch.text.difference import skeleton
-from mnemarch.units.comparison import compared, repetition
+from mnemarch.text.difference import differences, oppose, skeleton
+from mnemarch.text.tokens import tokens
+from mnemarch.text.words import REWORDING_WORDS
 from mnemarch.units.same_text import past_with_same_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mnemarch.config import GateRules
+    from mnemarch.embedding.sparse import SparseVector
     from mnemarch.log.act import Act
     from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
+
+
+_EMBEDDER = NgramHashEmbedder()
+_RESULTS_MAX = 3
+_SHARED_WORDS_MIN = 0.5
+# Korean skeletons differ by particles and endings, which no list of words covers: here their shapes are compared.
+_KOREAN_SHAPE_MIN = 0.85
+# Words that a rewording may add or drop without saying anything else.
+_REWORDING_TOKENS = frozenset(tokens(" ".join(sorted(REWORDING_WORDS))))
+
+
+@value
+class Comparison:
+    """How a statement compares with a known unit."""
+
+    type: LinkType
+    other: Unit
+    similarity: float
+    note: str
+
+
+@value
+class _Shape:
+    """What is compared of a statement; cached, since one neighbour is compared with many."""
+
+    skeleton: str
+    skeleton_words: frozenset[str]
+    words: frozenset[str]
+    korean: bool
+
+
+def compared(
+    content: str, others: Iterable[Unit], rules: GateRules, *, contradictions_max: int = _RESULTS_MAX
+) -> list[Comparison]:
+    """The known units that a statement contradicts, repeats or resembles; of each type the closest few."""
+    by_type: dict[LinkType, list[Comparison]] = {}
+    for other in others:
+        comparison = _compared(content, other, rules)
+        if comparison is not None:
+            by_type.setdefault(comparison.type, []).append(comparison)
+    closest: list[Comparison] = []
+    for type, group in by_type.items():
+        group.sort(key=lambda comparison: (-comparison.similarity, comparison.other.id))
+        closest += group[: contradictions_max if type is LinkType.CONTRADICTS else _RESULTS_MAX]
+    return closest
+
+
+def repetition(content: str, replaced: Unit, successor: Unit) -> Comparison:
+    """A superseded statement that is said again contradicts its successor (R8)."""
+    note = f"says again what unit {replaced.id} said before unit {successor.id} took its place"
+    return Comparison(LinkType.CONTRADICTS, successor, _similarity(content, successor.content), note)
+
+
+def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
+    ours, theirs = _shape(content), _shape(other.content)
+    if _same_but_for_guarded_pieces(ours, theirs):
+        parts = differences(content, other.content)
+        if not parts:
+            note = "the same but for words that say nothing"
+            return Comparison(LinkType.DUPLICATES, other, _similarity(content, other.content), note)
+        if oppose(parts):
+            note = "; ".join(f"{part.what}: {part.left or 'none'} / {part.right or 'none'}" for part in parts)
+            return Comparison(LinkType.CONTRADICTS, other, _similarity(content, other.content), note)
+        return None
+    if len(ours.words & theirs.words) < _SHARED_WORDS_MIN * len(ours.words | theirs.words):
+        return None
+    if differences(content, other.content):
+        return None
+    similarity = _similarity(content, other.content)
+    if similarity >= rules.tau_dup:
+        return Comparison(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")
+    if similarity >= rules.tau_sim:
+        return Comparison(LinkType.SIMILAR_TO, other, similarity, "similar wording")
+    return None
+
+
+@cached(1024)
+def _shape(content: str) -> _Shape:
+    bones = skeleton(content)
+    return _Shape(
+        skeleton=bones,
+        skeleton_words=frozenset(tokens(bones)),
+        words=frozenset(tokens(content)),
+        korean=any("가" <= character <= "힣" for character in content),
+    )
+
+
+def _similarity(left: str, right: str) -> float:
+    return cosine(_vector(left), _vector(right))
+
+
+@cached(1024)
+def _vector(text: str) -> SparseVector[int]:
+    return _EMBEDDER.embed(text)
+
+
+def _same_but_for_guarded_pieces(ours: _Shape, theirs: _Shape) -> bool:
+    """Whether two statements say the same once numbers, names, quotes and negations are left out."""
+    if ours.skeleton == theirs.skeleton:
+        return True
+    if ours.korean and theirs.korean:
+        return _similarity(ours.skeleton, theirs.skeleton) >= _KOREAN_SHAPE_MIN
+    return ours.skeleton_words ^ theirs.skeleton_words <= _REWORDING_TOKENS
+
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
 # With this many live values, none of them verified or a person's, a statement is a series and no dispute (R6).

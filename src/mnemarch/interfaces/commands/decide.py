@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from mnemarch.decisions import Decisions
-    from mnemarch.interfaces.adr_bridge import AdrOutcome
+    from mnemarch.interfaces.adr import AdrOutcome
     from mnemarch.interfaces.command import Call
     from mnemarch.model.decision import Decision, DecisionProposal, Impact
 
@@ -337,22 +337,22 @@ def _broken(call: Call) -> Answer:
 
 
 def _import(call: Call) -> Answer:
-    from mnemarch.interfaces import adr_bridge
+    from mnemarch.interfaces import adr
     from mnemarch.interfaces.progress import counted
 
     folder, why = call.options.arguments[0], call.options.override
     with counted("importing", "records") as progress:
-        outcomes = adr_bridge.import_folder(call.seat, folder, progress, override=why)
+        outcomes = adr.import_folder(call.seat, folder, progress, override=why)
     return _records(outcomes, "There are no decision records there.")
 
 
 def _export(call: Call) -> Answer:
-    from mnemarch.interfaces import adr_bridge
+    from mnemarch.interfaces import adr
 
     folder, form = call.options.arguments[0], call.options.form
     if form and form not in _FORMS:
         raise InvalidInput(f"There is no form {form!r} of decision records.", hint=f"Use {' or '.join(_FORMS)}.")
-    return _records(adr_bridge.export_folder(call.seat, folder, form), "Nothing is decided here.")
+    return _records(adr.export_folder(call.seat, folder, form), "Nothing is decided here.")
 
 
 def _records(outcomes: list[AdrOutcome], none: str) -> Answer:

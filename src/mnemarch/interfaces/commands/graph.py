@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.graph import Edge, GraphHit, GraphStore, Node
+    from mnemarch.graph import GraphStore
+    from mnemarch.graph.values import Edge, GraphHit, Node
     from mnemarch.interfaces.command import Call
     from mnemarch.interfaces.graph_text import GraphView
 
@@ -148,8 +149,8 @@ def _format(named: str | None, out: str | None) -> str:
 
 
 def _view(call: Call) -> GraphView:
-    from mnemarch.graph import GraphStats
-    from mnemarch.model.instant import instant
+    from mnemarch.graph.values import GraphStats
+    from mnemarch.model.stamps import instant
 
     graph, session = call.seat.graph, _session(call)
     store = graph.get_agent_store() if session is None else _begun(call, session)
@@ -161,7 +162,7 @@ def _view(call: Call) -> GraphView:
         edges=edges,
         whole=GraphStats(nodes=len(nodes), edges=len(edges)),
         contents=_contents(call, nodes),
-        at=instant(graph.get_agent_store().held.keeper.now()),
+        at=instant(graph.get_agent_store().locked.keeper.now()),
     )
 
 
@@ -196,7 +197,7 @@ def _picture(view: GraphView, format: str, limit: int | None) -> str:
 
 
 def _written(text: str, view: GraphView, out: str) -> Answer:
-    from mnemarch.embedding.vector_files import PARTIAL_END, write_whole
+    from mnemarch.files import PARTIAL_END, write_whole
 
     path = os.path.abspath(out)
     if not os.path.isdir(os.path.dirname(path)):
@@ -258,10 +259,10 @@ def _found(call: Call, text: str, k: int) -> list[GraphHit]:
 
 
 def _sessions(call: Call) -> Answer:
-    from mnemarch.model.instant import instant
+    from mnemarch.model.stamps import instant
 
     graph = call.seat.graph
-    begun = graph.get_agent_store().held.sessions()
+    begun = graph.get_agent_store().locked.sessions()
     rows = [
         (session, instant(begun[session]), graph.get_session_store(session).stats())
         for session in graph.get_active_sessions()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.claim import Claim
+    from mnemarch.model.unit import Claim
 
 
 def _log_arguments(parser: ArgumentParser) -> None:
@@ -151,7 +151,7 @@ def _remember_batch(call: Call) -> Answer:
 def _claim(record: dict[str, Any], where: str) -> Claim:
     from mnemarch.errors import InvalidInput
     from mnemarch.model.citation import Citation
-    from mnemarch.model.claim import Claim
+    from mnemarch.model.unit import Claim
 
     _refuse_unknown(record, Claim.__match_args__, f"{where}no claim", '{"content": "...", "kind": "fact"}')
     cited = record.get("citations", [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.event import Stream
+from mnemarch.model.caller import Stream
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, unit_of, use_of
 
@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
+    from mnemarch.model.caller import Level
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event, EventType
-    from mnemarch.model.link import Link, LinkType, Use
-    from mnemarch.model.scope import Level
-    from mnemarch.model.unit import Kind, Searchable, Status, Unit
+    from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
     from mnemarch.stores.sql.queries import Queries
 
 _ALL = 1 << 62

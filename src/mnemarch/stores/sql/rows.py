@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, StoreCorrupt
 from mnemarch.lazy import Lazy
-from mnemarch.model.actor import Actor
-from mnemarch.model.event import Event, EventType, Stream
-from mnemarch.model.instant import instant
+from mnemarch.model.caller import Actor, Scope, Stream
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import from_json
-from mnemarch.model.scope import Scope
+from mnemarch.model.stamps import instant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,17 +15,14 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.model import decision as decisions
-    from mnemarch.model import link as links
     from mnemarch.model import unit as units
     from mnemarch.model.decision import Relation
-    from mnemarch.model.link import Link, Use
-    from mnemarch.model.unit import Searchable, Unit
+    from mnemarch.model.unit import Link, Searchable, Unit, Use
 
     T = TypeVar("T")
 else:
     # A process that only logs reads none of these.
     decisions = Lazy("mnemarch.model.decision")
-    links = Lazy("mnemarch.model.link")
     units = Lazy("mnemarch.model.unit")
 
 # What reading a damaged row can raise.
@@ -87,7 +83,7 @@ def unit_of(row: tuple[str, str]) -> Unit:
 
 def link_of(row: tuple[str, str]) -> Link:
     id, body = row
-    return _decoded("link", id, lambda: links.Link.from_json(from_json(body)))
+    return _decoded("link", id, lambda: units.Link.from_json(from_json(body)))
 
 
 def relation_of(row: Any) -> Relation:
@@ -102,7 +98,7 @@ def relation_of(row: Any) -> Relation:
 def use_of(row: Any) -> Use:
     unit_id, task_key, *flags = row
     handed, used, credited, blamed = map(bool, flags)
-    return links.Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)
+    return units.Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)
 
 
 def searchable_of(row: Any) -> Searchable:

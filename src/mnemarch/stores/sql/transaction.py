@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
-from mnemarch.model.instant import micros
 from mnemarch.model.json_text import canonical_json, kept_json
+from mnemarch.model.stamps import micros
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.rows import unit_of
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from mnemarch.model import decision as decisions
     from mnemarch.model import unit as units
+    from mnemarch.model.caller import Stream
     from mnemarch.model.decision import Relation, Standing
-    from mnemarch.model.event import Event, Stream
-    from mnemarch.model.link import Link, Use
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Link, Unit, Use
     from mnemarch.stores.sql.queries import Queries
 else:
     # A process that only logs needs neither.

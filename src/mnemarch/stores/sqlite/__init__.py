@@ -1,4 +1,7 @@
-"""The embedded truth: one SQLite file in WAL mode, written by any number of processes; or SQLite in memory."""
+"""The embedded store. Takes: a path. Gives: one SQLite file that any number of processes write, or SQLite in memory.
+
+Never: holds a query that another dialect could share.
+"""
 
 from mnemarch.stores.sqlite.store import InMemoryStore, SqliteStore
 

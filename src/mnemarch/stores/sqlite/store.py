@@ -7,8 +7,8 @@ import time
 from _thread import get_ident  # threading takes a millisecond more to import
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.model.ids import new_id
 from mnemarch.model.json_text import json_needles
+from mnemarch.model.stamps import new_id
 from mnemarch.stores.sql.queries import Queries, named_queries
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.store import READ_WAIT_S, SqlStore

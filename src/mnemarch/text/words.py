@@ -1,0 +1,108 @@
+"""Word lists: the files in `data/`, the words that say little, and the words that are opposites."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+# For each word its poles, as in `allow+` or `allow-`, and whether it negates by itself.
+Opposites = dict[str, tuple[tuple[str, ...], bool]]
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "data")
+
+
+def entries(file: str, section: str) -> list[str]:
+    """The lines under `[section]` in data/FILE.txt; an indented line continues the one before it."""
+    return _sections(file)[section]
+
+
+def listed(file: str, *sections: str) -> list[str]:
+    """The words of these sections in data/FILE.txt."""
+    return [word for section in sections for line in entries(file, section) for word in line.split()]
+
+
+def grouped(file: str, section: str) -> dict[str, list[str]]:
+    """For each line `name: words` of a section the words of that name."""
+    parts = (line.partition(":") for line in entries(file, section))
+    return {name: words.split() for name, _, words in parts}
+
+
+@cache
+def _sections(file: str) -> dict[str, list[str]]:
+    sections: dict[str, list[str]] = {}
+    lines: list[str] = []
+    with open(os.path.join(_FOLDER, f"{file}.txt"), encoding="utf-8") as content:
+        for line in content.read().splitlines():
+            if line.startswith("["):
+                lines = sections.setdefault(line.strip("[]"), [])
+            elif line.startswith("  "):
+                lines[-1] += line[1:]
+            elif line and not line.startswith("#"):
+                lines.append(line)
+    return sections
+
+
+# What carries grammar alone: a skeleton goes without it.
+LIGHT_WORDS = frozenset(listed("english", "grammar", "past and future", "prepositions"))
+# What tells nothing of whose, when, where, how much or whether it may be.
+EMPTY_WORDS = frozenset(listed("english", "grammar", "pronouns", "fillers"))
+# The closed classes of English: a search goes without them.
+STOP_WORDS = EMPTY_WORDS | LIGHT_WORDS | frozenset(listed("english", "frequent"))
+# What a rewording may add or drop without saying anything else.
+REWORDING_WORDS = (LIGHT_WORDS - {"am", "into"}) | frozenset(listed("english", "rewording"))
+
+
+@cache
+def english_opposites() -> Opposites:
+    return _opposites("english")
+
+
+@cache
+def korean_opposites() -> Opposites:
+    return _opposites("korean", "korean words")
+
+
+@cache
+def korean_word_opposites() -> Opposites:
+    """The Korean opposites that count only as whole words, or at the start of one."""
+    return _opposites("korean words")
+
+
+@cache
+def comparison_signs() -> Opposites:
+    """The poles of `<`, `>=`, `!=` and the like."""
+    rows = [line.split() for line in entries("opposites", "signs")]
+    return {sign: (tuple(poles), sign.startswith("!") or sign == "≠") for sign, *poles in rows}
+
+
+@cache
+def contradictory_groups() -> frozenset[str]:
+    """The groups in which what is not the one is the other: not allowed is forbidden, but not before is not after."""
+    lines = [line for section in ("english", "korean", "korean words") for line in entries("opposites", section)]
+    groups = frozenset(line.partition(":")[0] for line in lines if "!" in line)
+    return groups - {"always", "all", "everybody"}  # Not always is not never.
+
+
+def _opposites(*sections: str) -> Opposites:
+    opposites: Opposites = {}
+    for line in [line for section in sections for line in entries("opposites", section)]:
+        group, _, words = line.partition(":")
+        for sign, side in zip("+-", words.split("|"), strict=True):
+            for word in side.split():
+                for form in _inflected(word.strip("!")):
+                    poles, negates = opposites.get(form, ((), False))
+                    opposites[form] = ((*poles, group + sign), negates or word.startswith("!"))
+    return opposites
+
+
+def _inflected(word: str) -> set[str]:
+    base = word.rstrip("*")
+    if base == word:
+        return {base}
+    if base.endswith("e"):
+        return {base, base + "s", base + "d", base[:-1] + "ing"}
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return {base, base[:-1] + "ies", base[:-1] + "ied", base + "ing"}
+    doubled = base + base[-1]
+    plain = {base, base + "s", base + "ed", base + "ing", doubled + "ed", doubled + "ing"}
+    return plain | {base + "es"} if base.endswith(("s", "x", "ch", "sh")) else plain
