@@ -1,5 +1,7 @@
-"""Docs that cannot rot: what exists is described, and what is described exists."""
+"""The docs match the program: commands, settings, links, and every block of the READMEs."""
 
+import ast
+import importlib
 import os
 import re
 import subprocess
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import mnemarch
 from mnemarch.config import Config, config_from
 from mnemarch.interfaces.grammar import SUMMARY_OF as COMMANDS
 from mnemarch.model.value import replace
@@ -143,3 +146,24 @@ def test_the_glossary_explains_every_rule_that_a_recorded_answer_names():
     named = set(re.findall(r'"rule": "([^"]+)"', answers))
     assert len(named) > 5
     assert named <= explained
+
+
+def test_every_program_that_a_page_shows_imports_what_is_there():
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    programs = [ast.parse(text) for page in pages for language, text in blocks_of(page) if language == "python"]
+    assert len(programs) > 2
+    imports = [node for program in programs for node in program.body if isinstance(node, ast.ImportFrom)]
+    assert imports
+    for node in imports:
+        for alias in node.names:
+            assert hasattr(importlib.import_module(node.module), alias.name), (node.module, alias.name)
+
+
+def test_the_program_of_the_loops_page_runs():
+    (program,) = [text for language, text in blocks_of("docs/explanation/loops.md") if language == "python"]
+    with mnemarch.open(":memory:") as memory:
+        seat = memory.seat(mnemarch.Actor.agent("coder-1"), mnemarch.Scope(project="shop", task="T-42"))
+        names = {"seat": seat, "error_output": "ConnectionError: pool timed out"}
+        for _ in range(3):
+            exec(compile(program, "loops.md", "exec"), names)
+    assert names["verdict"].type == "BLOCK"
