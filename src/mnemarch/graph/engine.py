@@ -10,7 +10,7 @@ from contextlib import suppress
 from xxhash import xxh3_128_hexdigest
 
 from mnemarch.embedding.sparse import cosine
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.columns import Columns
 from mnemarch.graph.node import EdgeType, NodeType
 from mnemarch.graph.state import MICROS_PER_MIN, GraphState, edge_id
@@ -357,9 +357,7 @@ class Engine:
         given: Any = id
         found = self.state.nodes.get(id) if isinstance(given, str) else None
         if found is None:
-            raise NotFound(
-                f"No node {id!r} in this graph.", hint="It may have been evicted: ask again with upsert_query."
-            )
+            raise NotFound(f"No node {id!r} in this graph.", hint=Hint("ask it again"))
         if type is not None and found.type is not type:
             raise InvalidInput(f"Node {id} is of type {found.type}, not {type}.", hint=f"Give the id of a {type}.")
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from copy import deepcopy
 from threading import RLock
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.engine import Engine
 from mnemarch.graph.node import NodeType
 from mnemarch.graph.state import GraphState
@@ -58,7 +58,7 @@ class Held:
 
         def timely(now: int) -> T:
             if self._state.closed:
-                raise Ended("The session of this graph has ended.", hint="Begin another with upsert_query.")
+                raise Ended("The session of this graph has ended.", hint=Hint("begin another session"))
             self.engine.wear_if_due(now)
             return work(now)
 

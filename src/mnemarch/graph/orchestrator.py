@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from threading import RLock
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.held import Ended
 from mnemarch.graph.keeping import Unkept
 from mnemarch.graph.node import Finalized
@@ -108,7 +108,7 @@ class MemoryOrchestrator:
                 self._sessions.pop(session, None)
                 raise NotFound(
                     f"Agent {self.agent_id} has no session {session!r} under way.",
-                    hint="upsert_query begins one." if not active else f"Under way: {', '.join(sorted(active)[:10])}.",
+                    hint=Hint("begin a session") if not active else f"Under way: {', '.join(sorted(active)[:10])}.",
                 )
             return self._opened(session)
 

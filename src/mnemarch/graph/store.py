@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.graph.held import Held
 from mnemarch.graph.keeping import Unkept
 from mnemarch.graph.measure import Measure
@@ -222,7 +222,7 @@ def fit_to_keep(text: str, what: str) -> str:
 def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:
     """An answer that may be kept: a text or a unit."""
     if (text is None) is (unit_id is None):
-        raise InvalidInput("An answer is a text or a unit.", hint="Give text=... or unit_id=..., one of the two.")
+        raise InvalidInput("An answer is a text or a unit.", hint=Hint("text or unit"))
     told = None if text is None else fit_to_keep(text, "The answer")
     return told, None if unit_id is None else checked_name(unit_id, "a unit's id")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ def now() -> datetime:
 def checked_instant(given: Any, what: str) -> datetime:
     """`given` in UTC; a datetime without a zone would mean something else on every machine."""
     if not isinstance(given, datetime) or given.tzinfo is None:
-        raise InvalidInput(
-            f"{what} must be a datetime with a time zone, not {given!r}.", hint="datetime.now(UTC), say."
-        )
+        raise InvalidInput(f"{what} must be a datetime with a time zone, not {given!r}.", hint=Hint("instant"))
     aware: datetime = given
     try:
         return aware.astimezone(UTC)
