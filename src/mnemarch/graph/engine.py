@@ -10,7 +10,7 @@ from contextlib import suppress
 from xxhash import xxh3_128_hexdigest
 
 from mnemarch.embedding.sparse import cosine
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.search import NodeTable, unit_vector
 from mnemarch.graph.state import MICROS_PER_MIN, GraphState, edge_id
 from mnemarch.graph.values import EdgeType, NodeType
@@ -330,9 +330,7 @@ class GraphEngine:
         """The node with this id, which must be of this type."""
         vertex = self.state.nodes.get(id) if isinstance(id, str) else None
         if vertex is None:
-            raise NotFound(
-                f"No node {id!r} in this graph.", hint="It may have been evicted: ask again with upsert_query."
-            )
+            raise NotFound(f"No node {id!r} in this graph.", hint=Hint("ask it again"))
         if type is not None and vertex.type is not type:
             raise InvalidInput(f"Node {id} is of type {vertex.type}, not {type}.", hint=f"Give the id of a {type}.")
         return vertex

@@ -7,8 +7,8 @@ import os
 from mnemarch.errors import InvalidInput, NotFound, StoreUnavailable
 from mnemarch.interfaces import graph_text, show
 from mnemarch.interfaces.acts import Act, acted
+from mnemarch.interfaces.arguments import text_given
 from mnemarch.interfaces.command import Answer, Command
-from mnemarch.interfaces.given import text_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

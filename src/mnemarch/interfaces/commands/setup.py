@@ -1,30 +1,22 @@
-"""`init`, `doctor` and `policy`: what there is here, whether it works, and who may do what."""
+"""`init` and `policy`: what there is here, and who may do what."""
 
 from __future__ import annotations
 
 import os
 import shlex
 
-from mnemarch.errors import MnemarchError, NotFound
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import DONE, STORE_TROUBLE, Answer, Command
-from mnemarch.interfaces.elsewhere import elsewhere
+from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.empty_scope_hint import empty_scope_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
     from mnemarch.interfaces.command import Call
     from mnemarch.model.caller import Actor
-    from mnemarch.model.outcome import Finding
     from mnemarch.policy.permissions import Policy
 
 
 _LEVELS_CHARS = len("task, worktree, project")
-
-
-def _nothing_more(parser: ArgumentParser) -> None:
-    """These take only who and where."""
 
 
 def _init(call: Call) -> Answer:
@@ -34,7 +26,7 @@ def _init(call: Call) -> Answer:
     known = os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events
-    notes = elsewhere(call)
+    notes = empty_scope_hint(call)
     made = {
         "memory": place,
         "new": not known,
@@ -56,7 +48,7 @@ def _init(call: Call) -> Answer:
                 ("you", seat.actor),
             ]
         )
-        named = f" --actor {shlex.quote(str(seat.actor))}" if call.options.actor else ""
+        named = f" --actor {shlex.quote(str(seat.actor))}" if call.places.actor else ""
         told = [f"note: {show.clean(note)}" for note in notes]
         return "\n".join([found, *told, "", "next", *(f"  {step}" for step in _next_steps(seat.actor, named))])
 
@@ -85,38 +77,6 @@ def _next_steps(actor: Actor, named: str) -> list[str]:
         steps = by_agents
     steps.append(("in the next task", f'mnemarch recall "..."{named}'))
     return [line for what, step in steps for line in (f"# {what}", step)]
-
-
-def _doctor(call: Call) -> Answer:
-    from mnemarch.interfaces.hints import for_command_line
-
-    findings = _examined(call)
-
-    def text() -> str:
-        lines = []
-        for finding in findings:
-            lines.append(f"{'✓' if finding.ok else '✗'} {show.clean(finding.what)}")
-            if finding.hint:
-                lines.append(f"    {show.clean(for_command_line(finding.hint))}")
-        return "\n".join(lines)
-
-    healthy = all(finding.ok for finding in findings)
-    return Answer(data=findings, text=text, exit_code=DONE if healthy else STORE_TROUBLE)
-
-
-def _examined(call: Call) -> list[Finding]:
-    """The doctor's findings; a memory that can't even be opened is one, and one that is not there is none."""
-    from mnemarch.model.outcome import Finding
-
-    try:
-        memory = call.memory
-    except NotFound:
-        raise
-    except MnemarchError as error:
-        return [Finding(ok=False, what=error.message, hint=error.hint)]
-    findings = memory.doctor()
-    # It is no fault of the memory, so it fails nothing.
-    return [*findings, *(Finding(ok=True, what=note) for note in elsewhere(call))]
 
 
 def _policy(call: Call) -> Answer:
@@ -162,25 +122,14 @@ def _levels(levels: list[str]) -> str:
 
 COMMANDS = {
     "init": Command(
-        description="Make the memory of this repository (or folder) and say what was found. An existing one stays.",
-        examples=("mnemarch init", "mnemarch init --store /srv/team-memory"),
-        arguments=_nothing_more,
-        run=_init,
+        "Make the memory of this repository (or folder) and say what was found. An existing one stays.",
+        ("mnemarch init", "mnemarch init --store /srv/team-memory"),
+        _init,
         begins_memory=True,
     ),
-    "doctor": Command(
-        description=(
-            "Look the memory over, with a real write and a real recall, and say what is wrong and what to do.\n"
-            "Exit code 3 if anything failed."
-        ),
-        examples=("mnemarch doctor", "mnemarch doctor --json"),
-        arguments=_nothing_more,
-        run=_doctor,
-    ),
     "policy": Command(
-        description="The permission table in force: who may do what at which level. mnemarch.toml can tighten it.",
-        examples=("mnemarch policy", "mnemarch policy --json"),
-        arguments=_nothing_more,
-        run=_policy,
+        "Show who may do what at which level: the permission table in force. mnemarch.toml can tighten it.",
+        ("mnemarch policy", "mnemarch policy --json"),
+        _policy,
     ),
 }
