@@ -319,5 +319,5 @@ COMMANDS = {
         ),
         arguments=_arguments,
         run=_graph,
-    ),
+    )
 }
