@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mnemarch import ports
 from mnemarch.ports import Store
-from mnemarch.stores.sql.transaction import Transaction
+from mnemarch.stores.sql.reader import Reader
+
+if TYPE_CHECKING:
+    from mnemarch.stores.sql.transaction import Transaction
+    from mnemarch.stores.sqlite import SqliteStore
+
+    class Probe(Transaction, SqliteStore):
+        """A store that is also its own reader and transaction; what a read iterates over comes as a whole list."""
+
 
 T = TypeVar("T")
-
-
-class Probe(Transaction, Store, Protocol):
-    """A store that is also its own reader and transaction; what a read iterates over comes as a whole list."""
 
 
 class _Probe:
@@ -24,7 +27,7 @@ class _Probe:
     def __getattr__(self, name: str) -> Any:
         if hasattr(Store, name):
             return getattr(self._store, name)
-        run = self._store.read if hasattr(ports.Reader, name) else self._store.write
+        run = self._store.read if hasattr(Reader, name) else self._store.write
 
         def call(*arguments: Any, **options: Any) -> Any:
             return run(lambda view: _whole(getattr(view, name)(*arguments, **options)))
