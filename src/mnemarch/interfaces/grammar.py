@@ -27,9 +27,7 @@ BY_HAND = {
         "decisions import": ("decide", "Import Markdown decision records from a folder."),
         "decisions export": ("decide", "Write the decisions in force as Markdown decision records."),
     },
-    "graph: what was asked and what helped": {
-        "graph": ("graph", "Show what was asked, what helped and what is hot; also drawn."),
-    },
+    "recall": {"graph": ("graph", "Show what was asked, what helped and what is hot; also drawn.")},
     "operate": {
         "demo": ("demo", "Watch five agents write to one memory at once, with proof."),
         "init": ("setup", "Make a memory here and say what was found."),
@@ -206,11 +204,12 @@ def sentence(says: str) -> str:
 
 
 def examples_of(name: str, command: Command) -> tuple[str, ...]:
-    """Examples as they are written, or what the parameters make of it."""
+    """Examples as they are written, or what the required parameters make of it."""
     if command.examples:
         return command.examples
-    samples = [parameter.type.sample or shown_name(parameter) for parameter in command.takes if not flags_of(parameter)]
-    return (" ".join(["mnemarch", name, *samples]),)
+    required = [parameter for parameter in command.takes if parameter.default is REQUIRED]
+    samples = [(*flags_of(each), each.type.sample or shown_name(each)) for each in required]
+    return (" ".join(["mnemarch", name, *(part for sample in samples for part in sample)]),)
 
 
 def help_for(name: str) -> str:
