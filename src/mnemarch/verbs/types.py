@@ -49,8 +49,8 @@ class Parameter:
     """One parameter of a verb.
 
     `many` makes it a list. On the command line it is a word if it is required, else an option; `flag` names the option
-    ("" makes it a word that can be left out, "--yes|--no" sets True or False). `piped` text is read from standard
-    input if it is left out. What is not `offered` is only for programs.
+    ("" makes it a word that can be left out, "--yes|--no" sets True or False). What is `piped` is read from
+    standard input if it is left out: a text, or for a list JSON lines. What is not `offered` is only for programs.
     """
 
     name: str
@@ -88,15 +88,18 @@ class Verb:
 
 
 def read(parameter: Parameter, item: Any, what: str) -> Any:
-    """A parameter from text or JSON; of a list, each item."""
-    reader = parameter.type.read
-    if reader is None:
-        raise InvalidInput(f"{what} can't be given as text.", hint="Leave it out.")
+    """A parameter from text or JSON, which is called `what` in an error; of a list, each item."""
     if not parameter.many:
-        return reader(item, what)
+        return read_one(parameter, item, what)
     if not isinstance(item, list | tuple):
         raise InvalidInput(f"{what} must be a list of texts.", hint='["test:tests/test_a.py::test_b"], say.')
-    return [reader(each, what) for each in item]
+    return [read_one(parameter, each, what) for each in item]
+
+
+def read_one(parameter: Parameter, item: Any, what: str) -> Any:
+    if parameter.type.read is None:
+        raise InvalidInput(f"{what} can't be given as text.", hint="Leave it out.")
+    return parameter.type.read(item, what)
 
 
 def schema_of(verb: Verb) -> dict[str, Any]:
