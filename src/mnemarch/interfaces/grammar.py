@@ -30,8 +30,8 @@ BY_HAND = {
     "recall": {"graph": ("graph", "Show what was asked, what helped and what is hot; also drawn.")},
     "operate": {
         "demo": ("demo", "Watch five agents write to one memory at once, with proof."),
-        "init": ("setup", "Make a memory here and say what was found."),
-        "policy": ("setup", "Show who may do what at which level."),
+        "init": ("by_hand", "Make a memory here and say what was found."),
+        "policy": ("by_hand", "Show who may do what at which level."),
     },
 }
 # Words that stand for several commands: what they are for together.
