@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from mnemarch import wiring
-from mnemarch.verbs import VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +34,24 @@ if TYPE_CHECKING:
 
 
 class _Wrapper:
-    """Wraps something whose verbs block."""
+    """Gives every verb of what it wraps as a coroutine; the classes below declare them to type checkers."""
 
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            verb = getattr(self._wrapped, name)
+            if not callable(verb):
+                return verb
+
+            async def call(*positional, **named):
+                return await asyncio.to_thread(verb, *positional, **named)
+
+            return call
 
 
 class AsyncDecisions(_Wrapper):
@@ -97,13 +110,8 @@ class AsyncGraph(_Wrapper):
 class AsyncSeat(_Wrapper):
     """A seat whose verbs are coroutines."""
 
-    @property
-    def actor(self) -> Actor:
-        return self._wrapped.actor  # type: ignore[no-any-return]
-
-    @property
-    def scope(self) -> Scope:
-        return self._wrapped.scope  # type: ignore[no-any-return]
+    actor: Actor
+    scope: Scope
 
     @property
     def decisions(self) -> AsyncDecisions:
@@ -153,9 +161,7 @@ class AsyncSeat(_Wrapper):
 class AsyncMemory(_Wrapper):
     """A memory whose verbs are coroutines; use it with `async with`."""
 
-    @property
-    def config(self) -> Config:
-        return self._wrapped.config  # type: ignore[no-any-return]
+    config: Config
 
     def seat(
         self, actor: Actor, scope: Scope, *, session: str | None = None, root: str | os.PathLike[str] | None = None
@@ -182,26 +188,6 @@ class AsyncMemory(_Wrapper):
         backup = _awaited(Memory.backup)
         now = _awaited(Memory.now)
         close = _awaited(Memory.close)
-
-
-def _coroutine(name: str) -> Callable[..., Any]:
-    async def call(self: _Wrapper, *positional: Any, **named: Any) -> Any:
-        return await asyncio.to_thread(getattr(self._wrapped, name), *positional, **named)
-
-    call.__name__ = name
-    return call
-
-
-WRAPPERS: dict[str, type[_Wrapper]] = {
-    "memory": AsyncMemory,
-    "seat": AsyncSeat,
-    "decisions": AsyncDecisions,
-    "loops": AsyncLoops,
-    "graph": AsyncGraph,
-}
-for _verb in VERBS:
-    _owner, _, _name = _verb.name.partition(".")
-    setattr(WRAPPERS[_owner], _name, _coroutine(_name))
 
 
 class _Opening:

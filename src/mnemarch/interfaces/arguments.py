@@ -6,7 +6,7 @@ import sys
 
 from mnemarch.errors import InvalidInput
 from mnemarch.interfaces.place import at_terminal
-from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, REQUIRED, TEXT, read
+from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, REQUIRED, TEXT, read, read_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +30,13 @@ def shown_name(parameter: Parameter) -> str:
     return parameter.metavar or parameter.type.metavar or parameter.name.upper()
 
 
+def is_word(parameter: Parameter) -> bool:
+    """Whether a parameter is a word of the command line; a list that is no option is read from standard input."""
+    return not flags_of(parameter) and not parameter.many
+
+
 def is_option(argument: str) -> bool:
-    """Whether a argument is an option: a lone dash is standard input, and a negative number is a number."""
+    """Whether an argument is an option: a lone dash is standard input, and a negative number is a number."""
     return argument[:1] == "-" and argument != "-" and not argument[1:2].isdigit()
 
 
@@ -54,9 +59,9 @@ class Typed:
                 self._option(argument, arguments)
             else:
                 self._words.append(argument)
-        places = [parameter for parameter in takes if not flags_of(parameter)]
-        self._texts |= {id(parameter): word for parameter, word in zip(places, self._words, strict=False)}
-        self.unknown += map(repr, self._words[len(places) :])
+        words = [parameter for parameter in takes if is_word(parameter)]
+        self._texts |= {id(parameter): word for parameter, word in zip(words, self._words, strict=False)}
+        self.unknown += map(repr, self._words[len(words) :])
 
     def text(self, parameter: Parameter) -> Any:
         """What was typed for a parameter, or None: a text, texts, or how a switch was set."""
@@ -74,8 +79,8 @@ class Typed:
         else:
             content = text if equals else next(arguments, None)
             if content is None or (not equals and is_option(content)):
-                name = shown_name(parameter)
-                raise InvalidInput(f"{flag} needs a value.", hint=f"Write {flag} {name}, or {flag}=-... for a dash.")
+                dash = f"; with = if it begins with a dash: {flag}={content}" if content else ""
+                raise InvalidInput(f"{flag} needs a value.", hint=f"Write {flag} {shown_name(parameter)}{dash}.")
             if parameter.many:
                 self._texts.setdefault(id(parameter), []).append(content)
             else:
@@ -85,9 +90,10 @@ class Typed:
         """An option without a value turns the default around; of two that exclude each other the first says yes."""
         both = flags_of(parameter)
         setting = flag == both[0] if len(both) > 1 else not parameter.default
-        if equals or self._texts.get(id(parameter), setting) != setting:
-            problem = "takes no value" if equals else f"goes with {both[0]} or {both[1]}, not both"
-            raise InvalidInput(f"{flag} {problem}.", hint=f"Write {flag} alone.")
+        if equals:
+            raise InvalidInput(f"{flag} takes no value.", hint=f"Write {flag} alone.")
+        if self._texts.get(id(parameter), setting) != setting:
+            raise InvalidInput(f"{' and '.join(both)} exclude each other.", hint="Leave one of them out.")
         self._texts[id(parameter)] = setting
 
 
@@ -96,10 +102,10 @@ def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
     content = {}
     for parameter in takes:
         item = typed.text(parameter)
-        if item is not None or parameter.piped:
+        if parameter.many and parameter.piped:
+            content[parameter.name] = [read_one(parameter, line, where) for where, line in _lines(parameter)]
+        elif item is not None or parameter.piped:
             content[parameter.name] = _value(parameter, item)
-        elif parameter.many and parameter.default is REQUIRED:
-            content[parameter.name] = [parameter.type.read(line, where) for where, line in _lines(parameter)]  # type: ignore[misc]
     return content
 
 
@@ -108,7 +114,7 @@ def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
     return [
         " or ".join(flags_of(parameter)) or shown_name(parameter)
         for parameter in takes
-        if parameter.default is REQUIRED and not (parameter.piped or parameter.many) and typed.text(parameter) is None
+        if parameter.default is REQUIRED and not parameter.piped and typed.text(parameter) is None
     ]
 
 

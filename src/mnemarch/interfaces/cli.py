@@ -41,7 +41,7 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
 def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     _let_any_text_out()
-    printer = _Printer(as_json="--json" in (given[: given.index("--")] if "--" in given else given))
+    printer = _Printer(as_json="--json" in grammar.options_in(given))
     if argv is None:
         # A process of one command: what is garbage goes with it, unless it runs for long.
         gc.set_threshold(_NEWLY_MADE_MAX)

@@ -71,12 +71,12 @@ def command_for(verb: Verb) -> Command:
     def run(call: Call) -> Answer:
         if verb.name not in _SPECIAL:
             return answered(verb, call)
-        from mnemarch.interfaces.commands.special import RUNS
+        from mnemarch.interfaces.commands.by_hand import RUNS
 
         return RUNS[verb.name](verb, call)
 
     if verb.name in _SPECIAL:
-        from mnemarch.interfaces.commands.special import MORE_OPTIONS
+        from mnemarch.interfaces.commands.by_hand import MORE_OPTIONS
 
         takes += MORE_OPTIONS.get(verb.name, ())
     return Command(verb.says, verb.examples, run, takes, begins_memory=verb.name in _BEGIN_MEMORY)

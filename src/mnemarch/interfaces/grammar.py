@@ -7,7 +7,7 @@ import sys
 from types import SimpleNamespace
 
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.arguments import Typed, flags_of, is_option, missing, shown_name, values
+from mnemarch.interfaces.arguments import Typed, flags_of, is_option, is_word, missing, shown_name, values
 from mnemarch.interfaces.command import Call
 from mnemarch.verbs import SECTIONS, VERBS
 from mnemarch.verbs.types import FLAG, REQUIRED, WORDS, Parameter
@@ -27,13 +27,11 @@ BY_HAND = {
         "decisions import": ("decide", "Import Markdown decision records from a folder."),
         "decisions export": ("decide", "Write the decisions in force as Markdown decision records."),
     },
-    "graph: what was asked and what helped": {
-        "graph": ("graph", "Show what was asked, what helped and what is hot; also drawn."),
-    },
+    "recall": {"graph": ("graph", "Show what was asked, what helped and what is hot; also drawn.")},
     "operate": {
         "demo": ("demo", "Watch five agents write to one memory at once, with proof."),
-        "init": ("setup", "Make a memory here and say what was found."),
-        "policy": ("setup", "Show who may do what at which level."),
+        "init": ("by_hand", "Make a memory here and say what was found."),
+        "policy": ("by_hand", "Show who may do what at which level."),
     },
 }
 # Words that stand for several commands: what they are for together.
@@ -62,29 +60,40 @@ word is evidence, so a hook or a pipe is never taken for one.
 Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted."""
 
 
+def command_names() -> list[str]:
+    """The whole name of every command, those of verbs first."""
+    by_hand = [name for names in BY_HAND.values() for name in names]
+    return [*filter(None, map(command_of, VERBS)), *by_hand]
+
+
 def sections() -> dict[str, dict[str, str]]:
-    """Every command of one word with its summary, by section, in the order of the data's path."""
+    """Every first word with what it does, by section, in the order of the data's path."""
     listed: dict[str, dict[str, str]] = {}
     for section, verbs in SECTIONS.items():
-        names = {name: summary for name, (_, summary) in BY_HAND.get(section, {}).items()}
-        names |= {verb_command: sentence(verb.says) for verb in verbs if (verb_command := command_of(verb))}
-        listed[section] = {
-            name.split()[0]: _GROUPS.get(name.split()[0], says) for name, says in names.items() if "--" not in name
-        }
-    return {section: names for section, names in listed.items() if names}
+        names = {name: says for name, (_, says) in BY_HAND.get(section, {}).items()}
+        names |= {name: sentence(verb.says) for verb in verbs if (name := command_of(verb)) and "--" not in name}
+        listed[section] = {name.split()[0]: _GROUPS.get(name.split()[0], says) for name, says in names.items()}
+    return listed
 
 
-def split(argv: Sequence[str], valued: Iterable[str] = ()) -> tuple[str | None, list[str]]:
-    """The first word of `argv`, wherever the options stand, and everything else; what follows `valued` is no word."""
-    takes_value = {flag for place in PLACES for flag in flags_of(place)}.union(valued)
+def options_in(argv: Sequence[str]) -> Sequence[str]:
+    """What stands before a lone `--`: after it everything is a word."""
+    return argv[: argv.index("--")] if "--" in argv else argv
+
+
+def asks_for_help(argv: Sequence[str]) -> bool:
+    return not {"-h", "--help"}.isdisjoint(options_in(argv))
+
+
+def split(argv: Sequence[str], takes: Iterable[Parameter] = ()) -> tuple[str | None, list[str]]:
+    """The first word of `argv`, wherever the options stand, and everything else. The value of an option is no word."""
+    valued = {flag for parameter in (*PLACES, *takes) if parameter.type is not FLAG for flag in flags_of(parameter)}
     value_follows = False
-    for index, argument in enumerate(argv):
+    for index, argument in enumerate(options_in(argv)):
         if value_follows:
             value_follows = False
-        elif argument in takes_value:
+        elif argument in valued:
             value_follows = True
-        elif argument == "--":
-            break
         elif not is_option(argument):
             return argument, [*argv[:index], *argv[index + 1 :]]
     return None, list(argv)
@@ -102,39 +111,19 @@ def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
         )
     rest = list(argv)
     if word not in names:
-        valued = (
-            flag
-            for name in names
-            for parameter in command_named(name).takes
-            if parameter.type is not FLAG
-            for flag in flags_of(parameter)
-        )
-        second, rest = split(argv, valued)
+        second, rest = split(argv, [parameter for name in names for parameter in command_named(name).takes])
         known = list(dict.fromkeys(name.split()[1] for name in names))
-        if second is not None and second not in known:
-            raise InvalidInput(f"{word} knows no {second!r}.", hint=f"Use one of: {', '.join(known)}.")
         if second is None and asks_for_help(rest):
             return word, rest
+        if second not in {None, *known}:
+            raise InvalidInput(f"{word} knows no {second!r}.", hint=f"Use one of: {', '.join(known)}.")
         word = f"{word} {second or known[0]}"
     for name in names:
         option = name.removeprefix(f"{word} ")
-        if name != word and option in (rest[: rest.index("--")] if "--" in rest else rest):
+        if name != word and option in options_in(rest):
             rest.remove(option)
             return name, rest
     return word, rest
-
-
-def asks_for_help(argv: Sequence[str]) -> bool:
-    options = argv[: argv.index("--")] if "--" in argv else argv
-    return "-h" in options or "--help" in options
-
-
-def command_names() -> list[str]:
-    """The whole name of every command."""
-    return [
-        *(name for verb in VERBS if (name := command_of(verb))),
-        *(name for names in BY_HAND.values() for name in names),
-    ]
 
 
 def command_of(verb: Verb) -> str | None:
@@ -187,13 +176,16 @@ def _with_defaults(takes: Iterable[Parameter], given: dict[str, Any]) -> SimpleN
 
 
 def _where_it_belongs(name: str, option: str) -> str:
-    """A hint for an option that this command does not know: the form of it that does, if there is one."""
-    for other in command_names():
-        if other.startswith(f"{name} ") and option in {
-            flag for each in command_named(other).takes for flag in flags_of(each)
-        }:
-            return f"{option} goes with: mnemarch {other}"
+    """A hint for an option that this command does not know: another form of it may."""
+    for form in _forms(name):
+        if any(option in flags_of(parameter) for parameter in command_named(form).takes):
+            return f"{option} goes with: mnemarch {form}"
     return f"See: mnemarch {name} --help"
+
+
+def _forms(name: str) -> list[str]:
+    """The forms of a command that an option chooses."""
+    return [other for other in command_names() if other.startswith(f"{name} --")]
 
 
 # Help
@@ -206,11 +198,12 @@ def sentence(says: str) -> str:
 
 
 def examples_of(name: str, command: Command) -> tuple[str, ...]:
-    """Examples as they are written, or what the parameters make of it."""
+    """Examples as they are written, or what the required parameters make of it."""
     if command.examples:
         return command.examples
-    samples = [parameter.type.sample or shown_name(parameter) for parameter in command.takes if not flags_of(parameter)]
-    return (" ".join(["mnemarch", name, *samples]),)
+    required = [parameter for parameter in command.takes if parameter.default is REQUIRED]
+    samples = [(*flags_of(each), each.type.sample or shown_name(each)) for each in required]
+    return (" ".join(["mnemarch", name, *(part for sample in samples for part in sample)]),)
 
 
 def help_for(name: str) -> str:
@@ -222,37 +215,24 @@ def help_for(name: str) -> str:
         from mnemarch.interfaces.acts import parser_for
 
         return parser_for(name, command).format_help().rstrip("\n")
-    own = [parameter for parameter in command.takes if parameter.offered]
     words = [
         f"[{shown_name(word)}]" if word.piped or word.default is not REQUIRED else shown_name(word)
-        for word in own
-        if not flags_of(word)
+        for word in command.takes
+        if is_word(word)
     ]
     lines = [f"usage: mnemarch {' '.join([name, *words])} [options]", "", _wrapped(command.description), ""]
-    lines += [_described(parameter) for parameter in own]
-    lines += [_described(_JSON), "", "who and where (how they are found: mnemarch --help)", *map(_described, PLACES)]
-    forms = [other for other in command_names() if other.startswith(f"{name} --")]
-    if forms:
-        lines += [
-            "",
-            "also",
-            *(_row(other.removeprefix(name).strip(), sentence(command_named(other).description)) for other in forms),
-        ]
-    return "\n".join([*lines, "", "examples", *(f"  {example}" for example in examples_of(name, command))])
+    lines += map(_described, (*command.takes, _JSON))
+    lines += ["", "who and where (how they are found: mnemarch --help)", *map(_described, PLACES)]
+    forms = [_row(form.removeprefix(f"{name} "), sentence(command_named(form).description)) for form in _forms(name)]
+    examples = [f"  {example}" for example in examples_of(name, command)]
+    return "\n".join([*lines, *(["", "also", *forms] if forms else []), "", "examples", *examples])
 
 
 def _help_of_group(word: str) -> str:
     names = [name for name in command_names() if name.startswith(f"{word} ") and "--" not in name]
     rows = [_row(name, sentence(command_named(name).description)) for name in names]
-    return "\n".join(
-        [
-            f"usage: mnemarch {word} [{'|'.join(name.split()[1] for name in names)}] ...",
-            "",
-            *rows,
-            "",
-            f"Options and examples: mnemarch {names[0]} --help",
-        ]
-    )
+    usage = f"usage: mnemarch {word} [{'|'.join(name.split()[1] for name in names)}] ..."
+    return "\n".join([_wrapped(usage), "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
 
 
 def _described(parameter: Parameter) -> str:
@@ -284,12 +264,8 @@ def _width() -> int:
 
 def overview() -> str:
     """What `mnemarch --help` says."""
-    lines = [
-        "usage: mnemarch [--json] [who and where] COMMAND ...",
-        "",
-        "A governed memory that coding agents share.",
-        "",
-    ]
+    lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
+    lines += ["A governed memory that coding agents share.", ""]
     for section, names in sections().items():
         lines += [section, *(f"  {name:<11}{says}" for name, says in names.items()), ""]
     lines += ["options, before or after the command", *map(_described, (_JSON, *PLACES))]

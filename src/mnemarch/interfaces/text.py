@@ -10,48 +10,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.event import Event, Receipt
-    from mnemarch.model.outcome import (
-        Adopted,
-        ApproachValidation,
-        Dispute,
-        Erased,
-        Explanation,
-        FailedApproach,
-        Finding,
-        LogCheck,
-        LoopVerdict,
-        Promotion,
-        Pruned,
-        Refused,
-        Stats,
-        Stored,
-        Swept,
-    )
-    from mnemarch.model.search import Found, Pack, Recalled
-    from mnemarch.model.unit import Unit
+    from mnemarch.model import event, outcome, search, unit
 
-    Outcome = Stored | Refused
+    Outcome = outcome.Stored | outcome.Refused
     Text = Callable[[Any, Call], str]
 
 _RECALLED_CHARS = 240
 
 
-# Staging and the gate
-
-
-def _receipt(receipt: Receipt, _: Call) -> str:
+def _receipt(receipt: event.Receipt, _: Call) -> str:
     first = "known already" if receipt.duplicate else "logged"
     return "\n".join([f"{first}  {receipt.event_id}  #{receipt.seq}", *_redactions(receipt)])
 
 
-def _redactions(receipt: Receipt | None) -> list[str]:
+def _redactions(receipt: event.Receipt | None) -> list[str]:
     if receipt is None or not receipt.redacted:
         return []
     return [f"  redacted: {', '.join(receipt.redacted)} (it never reached the disk)"]
 
 
-def _receipts(receipts: Sequence[Receipt], _: Call) -> str:
+def _receipts(receipts: Sequence[event.Receipt], _: Call) -> str:
     new = sum(not receipt.duplicate for receipt in receipts)
     redacted = sum(bool(receipt.redacted) for receipt in receipts)
     return f"logged  {new} entries, {len(receipts) - new} known already, {redacted} with secrets taken out"
@@ -66,7 +44,7 @@ def _outcome(first: str) -> Text:
     return text
 
 
-def _stored(stored: Stored, first: str) -> str:
+def _stored(stored: outcome.Stored, first: str) -> str:
     unit = stored.unit
     lines = [unit_line(unit, "joined" if stored.merged else first)]
     if stored.merged:
@@ -83,11 +61,11 @@ def _stored(stored: Stored, first: str) -> str:
     return "\n".join(lines)
 
 
-def _other(dispute: Dispute, unit_id: str) -> str:
+def _other(dispute: outcome.Dispute, unit_id: str) -> str:
     return next(side for side in dispute.units if side != unit_id)
 
 
-def _refused(refusal: Refused, call: Call) -> str:
+def _refused(refusal: outcome.Refused, call: Call) -> str:
     actor = call.seat.actor
     lines = [f"refused by {refusal.rule}: {clean(refusal.reason)}"]
     if refusal.receipt is not None:
@@ -108,7 +86,7 @@ def _outcomes(outcomes: Sequence[Outcome], call: Call) -> str:
     return "\n".join([counts, *(_refused(refusal, call) for refusal in refusals)])
 
 
-def _promotion(judged: Promotion, call: Call) -> str:
+def _promotion(judged: outcome.Promotion, call: Call) -> str:
     lines = [f"episode  {judged.episode_id}"]
     if judged.skill_id is not None:
         lines.append(f"skill    {judged.skill_id}")
@@ -120,28 +98,25 @@ def _promotion(judged: Promotion, call: Call) -> str:
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 
-def _adopted(adopted: Adopted, call: Call) -> str:
+def _adopted(adopted: outcome.Adopted, call: Call) -> str:
     lines = [unit_line(unit, "adopted") for unit in adopted.units]
     lines += [_refused(refusal, call) for refusal in adopted.refused]
     return "\n".join(lines) or f"Worktree {clean(adopted.worktree)} has nothing verified to adopt."
 
 
-# Loops
-
-
-def _approach(validation: ApproachValidation, _: Call) -> str:
+def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
     if validation.valid:
         return "not tried yet in this task"
     tried = f"tried already: {clean(validation.reason)}"
     return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
 
 
-def _verdict(verdict: LoopVerdict, _: Call) -> str:
-    count, kind = verdict.details["count"], short(verdict.details["error"])
-    lines = [f"{verdict.type}  {'first' if count == 1 else f'{count}.'} time: {kind}"]
-    if verdict.instruction:
-        lines += ["", clean(verdict.instruction)]
-    return "\n".join([*lines, *_redactions(verdict.receipt)])
+def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
+    count, kind = judged.details["count"], short(judged.details["error"])
+    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}"]
+    if judged.instruction:
+        lines += ["", clean(judged.instruction)]
+    return "\n".join([*lines, *_redactions(judged.receipt)])
 
 
 def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
@@ -150,7 +125,7 @@ def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
     return "\n".join([*lines, *_failed(attempts["failed"])]) or "Nothing has failed here since the last success."
 
 
-def _failed(approaches: Sequence[FailedApproach]) -> list[str]:
+def _failed(approaches: Sequence[outcome.FailedApproach]) -> list[str]:
     lines = []
     for approach in approaches:
         last = age(approach.last_attempt_at)
@@ -159,31 +134,28 @@ def _failed(approaches: Sequence[FailedApproach]) -> list[str]:
     return lines
 
 
-# Knowledge
-
-
-def _unit(unit: Unit, _: Call) -> str:
+def _unit(one: unit.Unit, _: Call) -> str:
     pairs: list[tuple[str, object]] = [
-        ("id", unit.id),
-        ("kind", unit.kind),
-        ("status", f"{unit.status}, confidence {unit.confidence:.2f}, version {unit.version}"),
-        ("scope", f"{unit.scope} ({unit.level})"),
-        ("domain", unit.domain),
-        ("said by", ", ".join(str(source.actor) for source in unit.provenance) or "nobody any more"),
-        ("when", f"{when(unit.occurred_at)} ({age(unit.occurred_at)})"),
-        ("cites", ", ".join(map(str, unit.citations)) or "nothing"),
-        ("used by", f"{unit.uses} tasks"),
+        ("id", one.id),
+        ("kind", one.kind),
+        ("status", f"{one.status}, confidence {one.confidence:.2f}, version {one.version}"),
+        ("scope", f"{one.scope} ({one.level})"),
+        ("domain", one.domain),
+        ("said by", ", ".join(str(source.actor) for source in one.provenance) or "nobody any more"),
+        ("when", f"{when(one.occurred_at)} ({age(one.occurred_at)})"),
+        ("cites", ", ".join(map(str, one.citations)) or "nothing"),
+        ("used by", f"{one.uses} tasks"),
     ]
     rest = ("supersedes", "superseded_by", "contradiction_note", "archive_reason", "erased_at")
-    pairs += [(name.replace("_", " "), getattr(unit, name)) for name in rest if getattr(unit, name) is not None]
-    return f"{clean(unit.content) or '(erased)'}\n\n{fields(pairs)}"
+    pairs += [(name.replace("_", " "), getattr(one, name)) for name in rest if getattr(one, name) is not None]
+    return f"{clean(one.content) or '(erased)'}\n\n{fields(pairs)}"
 
 
 def _changed(first: str) -> Text:
     return lambda unit, _: f"{unit_line(unit, first)}  v{unit.version}"
 
 
-def _units(units: Sequence[Unit], _: Call) -> str:
+def _units(units: Sequence[unit.Unit], _: Call) -> str:
     rows = [(one.id, one.kind, f"{one.status} {one.confidence:.2f}", one.level, quoted(one.content)) for one in units]
     return table(("id", "kind", "status", "level", "content"), rows, "No units can be seen from here.")
 
@@ -191,7 +163,7 @@ def _units(units: Sequence[Unit], _: Call) -> str:
 def _disputes(what: str) -> Text:
     """Each as a paragraph: both sides belong to it, which the rows of a table don't show."""
 
-    def text(disputes: Sequence[Dispute], call: Call) -> str:
+    def text(disputes: Sequence[outcome.Dispute], call: Call) -> str:
         if not disputes:
             return f"No open {what}s."
         paragraphs = []
@@ -209,29 +181,29 @@ def _disputes(what: str) -> Text:
     return text
 
 
-def _resolved(dispute: Dispute, _: Call) -> str:
+def _resolved(dispute: outcome.Dispute, _: Call) -> str:
     if dispute.winner is None:
         return f"resolved  {dispute.id}\n  both hold  {'  '.join(dispute.units)}"
     return f"resolved  {dispute.id}\n  winner  {dispute.winner}\n  loser   {_other(dispute, dispute.winner)}"
 
 
-def _erased(erased: Erased, call: Call) -> str:
+def _erased(erased: outcome.Erased, call: Call) -> str:
     return (
         f"erased  {', '.join(erased.units) or call.options.unit_id}\n"
         f"  {erased.events} event payloads removed, {erased.files_searched} files searched: no byte of it is left"
     )
 
 
-def _history(events: Sequence[Event], _: Call) -> str:
+def _history(events: Sequence[event.Event], _: Call) -> str:
     rows = [
-        (f"#{event.seq}", when(event.recorded_at), event.type, event.actor, event.scope, _what_happened(event))
-        for event in events
+        (f"#{entry.seq}", when(entry.recorded_at), entry.type, entry.actor, entry.scope, _what_happened(entry))
+        for entry in events
     ]
     return table(("seq", "when", "event", "who", "where", "what"), rows, "No events.")
 
 
-def _what_happened(event: Event) -> str:
-    payload = event.payload
+def _what_happened(entry: event.Event) -> str:
+    payload = entry.payload
     if payload is None:
         return "(erased)"
     trust = (payload.get("set") or {}).get("trust") or (payload.get("unit") or {}).get("trust")
@@ -245,7 +217,7 @@ def _what_happened(event: Event) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _explanation(explanation: Explanation, _: Call) -> str:
+def _explanation(explanation: outcome.Explanation, _: Call) -> str:
     unit = explanation.unit
     lines = [
         clean(unit.content) or "(erased)",
@@ -259,7 +231,7 @@ def _explanation(explanation: Explanation, _: Call) -> str:
     return "\n".join(lines)
 
 
-def _chapters(told: Explanation) -> Iterator[tuple[str, list[str]]]:
+def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     faded = told.confidence_now != told.confidence_stored
     yield "said by", [f"{voice.actor} in {voice.scope} on {when(voice.at)}" for voice in told.provenance]
     yield "evidence", [f"{'✓' if counts else '…'} {clean(cited)}" for cited, counts in told.citations] or ["nothing"]
@@ -275,25 +247,22 @@ def _chapters(told: Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]
 
 
-def _state_of(dispute: Dispute, unit_id: str) -> str:
+def _state_of(dispute: outcome.Dispute, unit_id: str) -> str:
     decided = "both hold" if dispute.winner is None else f"won by {dispute.winner}"
     state = "open" if dispute.open else decided
     return f"{dispute.kind} {_other(dispute, unit_id)} ({short(dispute.reason)}), {state}: {dispute.id}"
 
 
-# Recall
-
-
-def _found(found: Found, call: Call) -> str:
-    lines = [] if found.items else [f"Nothing found for {quoted(call.options.query)} from here."]
-    for rank, item in enumerate(found.items, start=1):
+def _found(answer: search.Found, call: Call) -> str:
+    lines = [] if answer.items else [f"Nothing found for {quoted(call.options.query)} from here."]
+    for rank, item in enumerate(answer.items, start=1):
         lines += _recalled(rank, item)
-    if found.withheld:
-        lines += ["", "withheld", *(f"  {each.unit_id}  {clean(each.reason)}" for each in found.withheld)]
-    return "\n".join([*lines, *(f"note: {clean(note)}" for note in found.notes)])
+    if answer.withheld:
+        lines += ["", "withheld", *(f"  {each.unit_id}  {clean(each.reason)}" for each in answer.withheld)]
+    return "\n".join([*lines, *(f"note: {clean(note)}" for note in answer.notes)])
 
 
-def _recalled(rank: int, item: Recalled) -> list[str]:
+def _recalled(rank: int, item: search.Recalled) -> list[str]:
     why = ", ".join(f"{name} {share:.2f}" for name, share in item.why.items())
     unit = item.unit
     # What binds is told: an axis or a lock is not weighed like a fact.
@@ -306,7 +275,7 @@ def _recalled(rank: int, item: Recalled) -> list[str]:
     ]
 
 
-def _about_pack(pack: Pack, call: Call) -> str:
+def _about_pack(pack: search.Pack, call: Call) -> str:
     """What is to be said of a context and is no part of it."""
     left = f", {len(pack.left_out)} left out" if pack.left_out else ""
     units = "1 unit" if len(pack.items) == 1 else f"{len(pack.items)} units"
@@ -315,10 +284,7 @@ def _about_pack(pack: Pack, call: Call) -> str:
     return "\n".join((first, *(f"note: {clean(note)}" for note in pack.notes)))
 
 
-# Operate
-
-
-def _stats(stats: Stats, _: Call) -> str:
+def _stats(stats: outcome.Stats, _: Call) -> str:
     def counts(by: Mapping[Any, int]) -> str:
         return ", ".join(f"{count:,} {name}" for name, count in sorted(by.items())) or "none"
 
@@ -336,7 +302,7 @@ def _stats(stats: Stats, _: Call) -> str:
     )
 
 
-def _audit(check: LogCheck, _: Call) -> str:
+def _audit(check: outcome.LogCheck, _: Call) -> str:
     if check.ok:
         return f"The log holds: {check.events:,} events, every hash chain unbroken."
     return (
@@ -357,7 +323,7 @@ def _rebuild(rebuild: Mapping[str, Any], call: Call) -> str:
     return "\n".join(lines if check.ok else [*lines, f"But the log is not as it was written. {_audit(check, call)}"])
 
 
-def _swept(swept: Swept, _: Call) -> str:
+def _swept(swept: outcome.Swept, _: Call) -> str:
     done = f"{swept.archived:,} archived, {swept.revived:,} revived, {swept.moved:,} moved"
     lines = [f"checked  {swept.checked:,} units: {done}"]
     if swept.moved:
@@ -367,13 +333,13 @@ def _swept(swept: Swept, _: Call) -> str:
     return "\n".join(lines)
 
 
-def _pruned(pruned: Pruned, _: Call) -> str:
+def _pruned(pruned: outcome.Pruned, _: Call) -> str:
     verb = "would archive" if pruned.dry_run else "archived"
     lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {id}" for id in pruned.units)]
     return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)
 
 
-def _findings(findings: Sequence[Finding], _: Call) -> str:
+def _findings(findings: Sequence[outcome.Finding], _: Call) -> str:
     lines = []
     for finding in findings:
         lines.append(f"{'✓' if finding.ok else '✗'} {clean(finding.what)}")

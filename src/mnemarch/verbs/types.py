@@ -31,6 +31,7 @@ class Type:
 
 
 EXAMPLE_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
+OTHER_ID = "01a1e10a-75aa-7bd1-9bc9-05568e3089dc"
 
 
 class _Required:
@@ -48,8 +49,8 @@ class Parameter:
     """One parameter of a verb.
 
     `many` makes it a list. On the command line it is a word if it is required, else an option; `flag` names the option
-    ("" makes it a word that can be left out, "--yes|--no" sets True or False). `piped` text is read from standard
-    input if it is left out. What is not `offered` is only for programs.
+    ("" makes it a word that can be left out, "--yes|--no" sets True or False). What is `piped` is read from
+    standard input if it is left out: a text, or for a list JSON lines. What is not `offered` is only for programs.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Parameter:
 
 @value
 class Verb:
-    """One verb. `name` begins with what it is on: memory, seat, decisions, loops or graph.
+    """One verb. `name` begins with what it is on: memory, seat or decisions.
 
     `takes` are its parameters; those after a "*" go by keyword only. `gives` is its return annotation. `profile` says
     in whose tool list it is: read, work or admin; an empty one keeps it in Python. The first sentence of `says` sums
@@ -87,15 +88,18 @@ class Verb:
 
 
 def read(parameter: Parameter, item: Any, what: str) -> Any:
-    """A parameter from text or JSON; of a list, each item."""
-    reader = parameter.type.read
-    if reader is None:
-        raise InvalidInput(f"{what} can't be given as text.", hint="Leave it out.")
+    """A parameter from text or JSON, which is called `what` in an error; of a list, each item."""
     if not parameter.many:
-        return reader(item, what)
+        return read_one(parameter, item, what)
     if not isinstance(item, list | tuple):
         raise InvalidInput(f"{what} must be a list of texts.", hint='["test:tests/test_a.py::test_b"], say.')
-    return [reader(each, what) for each in item]
+    return [read_one(parameter, each, what) for each in item]
+
+
+def read_one(parameter: Parameter, item: Any, what: str) -> Any:
+    if parameter.type.read is None:
+        raise InvalidInput(f"{what} can't be given as text.", hint="Leave it out.")
+    return parameter.type.read(item, what)
 
 
 def schema_of(verb: Verb) -> dict[str, Any]:
@@ -185,7 +189,7 @@ def _string() -> dict[str, Any]:
     return {"type": "string"}
 
 
-def _one_of(name: str, module: str, class_name: str, metavar: str) -> Type:
+def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str = "") -> Type:
     """A word of a closed vocabulary, which is loaded when it is first asked for."""
 
     def vocabulary() -> Any:
@@ -200,19 +204,22 @@ def _one_of(name: str, module: str, class_name: str, metavar: str) -> Type:
             raise InvalidInput(f"{word!r} is no {name}.", hint=f"Use one of: {', '.join(words)}.")
         return word
 
-    return Type(name, read_word, lambda: {"type": "string", "enum": [str(each) for each in vocabulary()]}, metavar)
+    def schema() -> dict[str, Any]:
+        return {"type": "string", "enum": [str(each) for each in vocabulary()]}
+
+    return Type(name, read_word, schema, metavar, sample)
 
 
 # A long text, which the command line reads from standard input for a `-`; what a tool printed need not be UTF-8.
-TEXT = Type("text", _text, _string, "TEXT|-")
+TEXT = Type("text", _text, _string, "TEXT|-", '"..."')
 OUTPUT = Type("output", _text, _string, "TEXT|-")
-WORDS = Type("words", _text, _string, "TEXT")
+WORDS = Type("words", _text, _string, "TEXT", '"..."')
 ID = Type("id", _text, _string, "ID", EXAMPLE_ID)
-CITATION = Type("citation", _citation, _string, "CITATION")
+CITATION = Type("citation", _citation, _string, "CITATION", "test:tests/test_checkout.py::test_retry")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
 STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
-SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL")
+SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
 STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")
 RELATION = _one_of("relation", "mnemarch.model.decision", "RelationType", "RELATION")
 ANCHOR_KIND = _one_of("anchor kind", "mnemarch.model.decision", "AnchorKind", "KIND")
@@ -221,7 +228,7 @@ SHARE = Type("share", _share, lambda: {"type": "number", "minimum": 0, "maximum"
 INSTANT = Type("instant", _instant, lambda: {"type": "string", "format": "date-time"}, "ISO")
 FLAG = Type("flag", _flag, lambda: {"type": "boolean"})
 OBJECT = Type("object", json_object, lambda: {"type": "object"}, "JSON|@FILE")
-PATH = Type("path", _text, _string, "FILE")
+PATH = Type("path", _text, _string, "FILE", "memory.jsonl")
 # What only a program can hand in.
 SEAT = Type("seat")
 PROGRESS = Type("progress")

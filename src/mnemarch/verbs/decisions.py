@@ -1,21 +1,18 @@
-"""The verbs of the systems that a seat leads to: its decisions, its loops and its graph."""
+"""The verbs of `seat.decisions`."""
 
 from __future__ import annotations
 
-from mnemarch.verbs.path import KEY, LEVELS, OTHER_ID
+from mnemarch.verbs.path import KEY, LEVELS
 from mnemarch.verbs.types import (
     ANCHOR_KIND,
     EXAMPLE_ID,
-    FLAG,
     ID,
     LEVEL,
     NUMBER,
     OBJECT,
-    OUTPUT,
-    PATH,
+    OTHER_ID,
     PYTHON,
     RELATION,
-    SHARE,
     STRENGTH,
     TEXT,
     WORDS,
@@ -178,114 +175,4 @@ DECISIONS = (
     Verb("decisions.commit", (_PROPOSAL, "*", _OVERRIDE), "Decision", says="Commit a proposal.", command=None),
     Verb("decisions.domains", (), "list[str]", "read", "List the domains in which something is decided.", command=None),
     Verb("decisions.in_force", (_DECISION,), "Decision", "read", "Give the version that is in force.", command=None),
-)
-
-_TASK = Parameter("task_id", ID, "the task (default: the seat's)")
-_OWN_TASK = Parameter("task_id", ID, "the task (default: the seat's)", None)
-_WHY = Parameter("reason", WORDS, "why")
-DETECTOR = (
-    Verb(
-        "loops.check",
-        (
-            Parameter("error", OUTPUT, "the error"),
-            "*",
-            Parameter("approach", WORDS, "what was tried", None),
-            _OWN_TASK,
-            KEY,
-        ),
-        "LoopVerdict",
-        says="Count a failure; the verdict says whether to go on.",
-        command=None,
-    ),
-    Verb(
-        "loops.validate_approach",
-        (_TASK, Parameter("proposed", TEXT, "what is about to be tried")),
-        "ApproachValidation",
-        "read",
-        "Say whether an approach has not failed yet.",
-        command=None,
-    ),
-    Verb(
-        "loops.detect_repeated_approach",
-        (_TASK, Parameter("approach", TEXT, "what is about to be tried")),
-        "bool",
-        "read",
-        "Say whether an approach was tried before.",
-        command=None,
-    ),
-    Verb(
-        "loops.get_failed_approaches", (_OWN_TASK,), "list[FailedApproach]", "read", "List what failed.", command=None
-    ),
-    Verb("loops.stuck_reason", (_OWN_TASK,), "str | None", "read", "Say why a task is stuck, if it is.", command=None),
-    Verb("loops.mark_subtask_stuck", (_TASK, _WHY), "Receipt", says="Call a task stuck.", command=None),
-    Verb("loops.clear", (_TASK, _WHY), "Receipt", says="Let a stuck task start anew.", command=None),
-    Verb("loops.hash_error", (Parameter("error", OUTPUT),), "str", "read", "Fingerprint an error.", command=None),
-)
-
-_SESSION = Parameter("session_id", ID, "the session")
-_QUESTION = Parameter("query_id", ID, "the question")
-# On the command line `graph` is written by hand: its sessions, its pictures and its short ids are for people.
-GRAPH = (
-    Verb("graph.upsert_query", (_SESSION, Parameter("text", TEXT)), "str", says="Note a question.", command=None),
-    Verb(
-        "graph.search",
-        (_SESSION, Parameter("text", TEXT), Parameter("k", NUMBER, "how many", 5)),
-        "list[GraphHit]",
-        "read",
-        "Find the questions most like a text.",
-        command=None,
-    ),
-    Verb(
-        "graph.record_answer",
-        (_SESSION, _QUESTION, Parameter("text", TEXT, default=None), "*", Parameter("unit_id", ID, default=None)),
-        "str",
-        says="Say what a question was answered with.",
-        command=None,
-    ),
-    Verb(
-        "graph.record_feedback",
-        (_SESSION, _QUESTION, Parameter("label", WORDS, "up, down or retry"), Parameter("note", WORDS, "why", None)),
-        "str",
-        says="Say whether an answer helped.",
-        command=None,
-    ),
-    Verb(
-        "graph.upsert_entity",
-        (
-            Parameter("user_id", ID),
-            Parameter("canonical_id", ID),
-            Parameter("text", WORDS, "what to call it", None),
-            Parameter("aliases", WORDS, "other names", None, many=True),
-            "*",
-            Parameter("session_id", ID, default=None),
-        ),
-        "str",
-        says="Name what questions are about.",
-        command=None,
-    ),
-    Verb(
-        "graph.finalize_session",
-        (
-            _SESSION,
-            "*",
-            Parameter("promote", FLAG, "hand the best on", True),
-            Parameter("checkpoint", FLAG, "write one", None),
-            Parameter("checkpoint_name", WORDS, "its file", None),
-        ),
-        "Finalized",
-        says="End a session and hand the best on to the agent's graph.",
-        command=None,
-    ),
-    Verb(
-        "graph.gc_sessions",
-        (Parameter("older_than_ms", SHARE), "*", Parameter("promote", FLAG, default=False)),
-        "list[str]",
-        "admin",
-        "End the sessions that were left.",
-        command=None,
-    ),
-    Verb("graph.get_active_sessions", (), "list[str]", "read", "List the sessions under way.", command=None),
-    Verb("graph.get_session_store", (_SESSION,), "GraphStore", "", "The graph of a session.", command=None),
-    Verb("graph.get_agent_store", (), "GraphStore", "", "The agent's own graph.", command=None),
-    Verb("graph.restore_session", (_SESSION, Parameter("checkpoint", PATH)), "GraphStore", "", "Undo.", command=None),
 )
