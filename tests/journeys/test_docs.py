@@ -13,10 +13,11 @@ import pytest
 
 import mnemarch
 from mnemarch.config import Config, config_from
-from mnemarch.interfaces.grammar import SUMMARY_OF as COMMANDS
+from mnemarch.interfaces.grammar import sections
 from mnemarch.model.value import replace
 from mnemarch.policy.heat import OrchestratorConfig
 
+COMMANDS = {name for names in sections().values() for name in names}
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
 COMMAND_LINE = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")

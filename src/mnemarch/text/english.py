@@ -15,9 +15,15 @@ NUMBERS: dict[str, int] = {
     "thrice": 3,
 }
 SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-# Said of how many there are, or how often; by what they are compared.
-MULTIPLES = {"single": "1", "double": "2", "triple": "3", "half": "1/2", "quarter": "1/4"}
-ORDINALS: dict[str, int] = {word: number for number, word in enumerate(listed("english", "ordinals"), start=2)}
+# What ordinals and words for how many there are, or how often, are compared by.
+NUMBER_KEYS = {
+    **{word: f"{number}th" for number, word in enumerate(listed("english", "ordinals"), start=2)},
+    "single": "1",
+    "double": "2",
+    "triple": "3",
+    "half": "1/2",
+    "quarter": "1/4",
+}
 UNITS: dict[str, str] = {word: unit for unit, words in grouped("english", "units").items() for word in words}
 
 NEGATIONS = frozenset(listed("english", "negations"))
@@ -50,7 +56,7 @@ _PREFIXED_CHARS_MIN, _PREFIXED_CHARS_MAX = 5, 64
 @cache
 def guarded() -> frozenset[str]:
     """Every word that a comparison of statements reads as more than a word."""
-    tables = (NUMBERS, SCALES, MULTIPLES, ORDINALS, UNITS, NEGATIONS, CONTRACTIONS, english_opposites())
+    tables = (NUMBERS, SCALES, NUMBER_KEYS, UNITS, NEGATIONS, CONTRACTIONS, english_opposites())
     return frozenset(word for table in tables for word in table)
 
 

@@ -247,15 +247,16 @@ def number_key(match: re.Match[str]) -> str:
         return f"{_NATIVE[match['native']]}{UNITS[match['counter']]}"
     if match["noun"]:
         return str(_ALONE[match["noun"]])
-    return f"{_sino_number(match['sino'])}{UNITS[match['unit']]}"
+    return f"{numeral(match['sino'].strip(), _SINO_DIGITS, _SINO_SCALES)}{UNITS[match['unit']]}"
 
 
-def _sino_number(word: str) -> int:
+def numeral(word: str, digits: str, scales: dict[str, int]) -> int:
+    """The number that digits and scales spell, as in 이십오 or 二十五."""
     total = section = digit = 0
-    for syllable in word.strip():
-        scale = _SINO_SCALES.get(syllable)
+    for character in word:
+        scale = scales.get(character)
         if scale is None:
-            digit = _SINO_DIGITS.index(syllable)
+            digit = digits.index(character)
         elif scale == 10_000:
             total += (section + digit or 1) * scale
             section = digit = 0

@@ -1,9 +1,15 @@
-"""Word lists: the files in `data/`, the words that say little, and the words that are opposites."""
+"""Word lists and tables of patterns: the files in `data/`, words that say little, words that are opposites."""
 
 from __future__ import annotations
 
 import os
 from functools import cache
+
+from mnemarch.text.cache import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # For each word its poles, as in `allow+` or `allow-`, and whether it negates by itself.
 Opposites = dict[str, tuple[tuple[str, ...], bool]]
@@ -25,6 +31,13 @@ def grouped(file: str, section: str) -> dict[str, list[str]]:
     """For each line `name: words` of a section the words of that name."""
     parts = (line.partition(":") for line in entries(file, section))
     return {name: words.split() for name, _, words in parts}
+
+
+@cache
+def patterns(file: str, section: str) -> dict[str, re.Pattern[str]]:
+    """The compiled patterns of a section with lines `name => pattern`."""
+    rows = (line.partition(" => ") for line in entries(file, section))
+    return {name: pattern(source) for name, _, source in rows}
 
 
 @cache
