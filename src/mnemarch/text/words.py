@@ -1,4 +1,4 @@
-"""Word lists and tables of patterns: the files in `data/`, the words that say little, and the words that are opposites."""
+"""Word lists and tables of patterns: the files in `data/`, words that say little, and words that are opposites."""
 
 from __future__ import annotations
 
@@ -33,11 +33,25 @@ def grouped(file: str, section: str) -> dict[str, list[str]]:
     return {name: words.split() for name, _, words in parts}
 
 
-@cache
-def patterns(file: str, section: str) -> dict[str, re.Pattern[str]]:
-    """The compiled patterns of a section with lines `name => pattern`."""
-    rows = (line.partition(" => ") for line in entries(file, section))
-    return {name: pattern(source) for name, _, source in rows}
+class Patterns(dict[str, "re.Pattern[str]"]):
+    """The lines `name => pattern` under `[section]` in data/FILE.txt, each compiled when it is first used.
+
+    In a pattern, `(?&name)` stands for an earlier one.
+    """
+
+    def __init__(self, file: str, section: str) -> None:
+        super().__init__()
+        self._sources: dict[str, str] = {}
+        for line in entries(file, section):
+            name, _, source = line.partition(" => ")
+            if "(?&" in source:
+                for part, inner in self._sources.items():
+                    source = source.replace(f"(?&{part})", f"(?:{inner})")
+            self._sources[name] = source
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        compiled = self[name] = pattern(self._sources[name])
+        return compiled
 
 
 @cache
