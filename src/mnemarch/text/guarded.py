@@ -8,7 +8,7 @@ from unicodedata import category
 from mnemarch.text import english, korean
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import compatible
-from mnemarch.text.words import LIGHT_WORDS, comparison_signs, contradictory_groups, english_opposites, korean_opposites
+from mnemarch.text.words import LIGHT_WORDS, comparison_signs, contradictory_groups, opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -221,8 +221,8 @@ class _Scan:
         if word in english.CONTRACTIONS:
             self.add_word(english.CONTRACTIONS[word])
             self.add_negation(word)
-        elif word in english_opposites():
-            self.add_opposite(*english_opposites()[word], word)
+        elif word in opposites("english"):
+            self.add_opposite(*opposites("english")[word], word)
             if word == "first":  # The opposite of last, and also what is not the second.
                 self.add("number", "1th", "", word)
         elif word in english.NEGATIONS:
@@ -284,7 +284,7 @@ class _Scan:
             add(written)
         elif match["opposite"]:
             if not (match[0] in korean.THERE_IS and self.read_there_is(match)):
-                self.add_opposite(*korean_opposites()[match["opposite"]], match[0])
+                self.add_opposite(*korean.all_opposites()[match["opposite"]], match[0])
         elif korean.ends_a_word(match["tail"]):
             self.add("number", korean.number_key(match), "#", match[0])
         else:
