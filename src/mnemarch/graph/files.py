@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from mnemarch.embedding import ngram, question, words
+    from mnemarch.embedding import question, sparse, words
     from mnemarch.graph.provider import EmbeddingProvider
     from mnemarch.graph.store import GraphStore
 else:
-    ngram = Lazy("mnemarch.embedding.ngram")
+    sparse = Lazy("mnemarch.embedding.sparse")
     question = Lazy("mnemarch.embedding.question")
     words = Lazy("mnemarch.embedding.words")
 
@@ -180,7 +180,7 @@ def _config_in(record: Mapping[str, Any]) -> GraphConfig:
 
 def embedder_of(state: Mapping[str, Any]) -> EmbeddingProvider | None:
     """The embedder of a state, if it is one of ours and this version can be it; None leaves the default."""
-    kinds: list[Any] = [question.QuestionEmbedder, ngram.NgramHashEmbedder, words.BagOfWordsEmbedder]
+    kinds: list[Any] = [question.QuestionEmbedder, sparse.NgramHashEmbedder, words.BagOfWordsEmbedder]
     for kind in kinds:
         made: Any = kind()
         if set(made.export_state()) == set(state):

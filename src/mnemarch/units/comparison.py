@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.embedding.ngram import NgramHashEmbedder, cosine
+from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
 from mnemarch.model.unit import LinkType
 from mnemarch.model.value import value
 from mnemarch.text.cache import cached

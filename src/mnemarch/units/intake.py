@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import InvalidInput
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.value import replace
-from mnemarch.policy.claims import checked_claim
+from mnemarch.policy.admission import checked_claim
 from mnemarch.text.fence import has_fence, ids_in, without_fenced
 from mnemarch.units.remember import remember
 from mnemarch.units.status import check_citations

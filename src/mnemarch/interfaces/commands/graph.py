@@ -196,7 +196,7 @@ def _picture(view: GraphView, format: str, limit: int | None) -> str:
 
 
 def _written(text: str, view: GraphView, out: str) -> Answer:
-    from mnemarch.embedding.vector_files import PARTIAL_END, write_whole
+    from mnemarch.files import PARTIAL_END, write_whole
 
     path = os.path.abspath(out)
     if not os.path.isdir(os.path.dirname(path)):
