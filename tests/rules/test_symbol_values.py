@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemarch.code.symbol import Symbol
-from mnemarch.code.symbols import has_value, symbols_of
+from mnemarch.code.symbols import Symbol, has_value, symbols_of
 
 
 @pytest.mark.parametrize(

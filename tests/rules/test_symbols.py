@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemarch.code.symbol import Symbol
-from mnemarch.code.symbols import SOURCE_CHARS_MAX, Symbols, agrees, find, language_of, symbols_of
+from mnemarch.code.symbols import SOURCE_CHARS_MAX, Symbol, Symbols, agrees, find, language_of, symbols_of
 
 PYTHON = '''
 import os

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code import references
     from mnemarch.code.codebase import Codebase
-    from mnemarch.code.symbol import Symbol
+    from mnemarch.code.symbols import Symbol
     from mnemarch.text import secrets
 
     T = TypeVar("T")

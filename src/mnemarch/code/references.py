@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.code.symbols import language_of
 from mnemarch.model.value import value
-from mnemarch.text.pattern import pattern
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from mnemarch.code.naming import child_of, named_in, python_targets
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX
 from mnemarch.lazy import Lazy
-from mnemarch.text.pattern import pattern
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

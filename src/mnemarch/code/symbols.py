@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace, value
-from mnemarch.text.pattern import pattern
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
