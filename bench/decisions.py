@@ -26,18 +26,19 @@ import mnemarch
 from bench.spine import ratio, shown, texts
 from mnemarch import Actor, Scope
 from mnemarch.decisions import chain
+from mnemarch.model.caller import Level
 from mnemarch.model.decision import Reason, Relation, RelationType, Standing, Strength
-from mnemarch.model.ids import new_id
-from mnemarch.model.scope import Level
-from mnemarch.model.trust import DecayPolicy, Trust
-from mnemarch.model.unit import Kind, Provenance, Status, Unit
+from mnemarch.model.stamps import new_id
+from mnemarch.model.unit import DecayPolicy, Kind, Provenance, Status, Trust, Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from mnemarch.ports import Reader, Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
 HERE = os.path.dirname(__file__)
 SMALL = 1_000

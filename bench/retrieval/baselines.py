@@ -12,8 +12,8 @@ from unicodedata import normalize
 
 from Stemmer import Stemmer
 
-from mnemarch.embedding.ngram import NgramHashEmbedder
-from mnemarch.text.empty_words import STOP_WORDS
+from mnemarch.embedding.sparse import NgramHashEmbedder
+from mnemarch.text.words import STOP_WORDS
 
 _K1, _B = 1.2, 0.75
 _WORDS = re.compile("[가-힣]+|[a-z0-9']+")

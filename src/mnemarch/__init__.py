@@ -21,16 +21,24 @@ if TYPE_CHECKING:
     )
     from mnemarch.log.append import Entry
     from mnemarch.memory import Memory
-    from mnemarch.model.actor import Actor, ActorKind
+    from mnemarch.model.caller import Actor, ActorKind, Level, Scope, can_promote
     from mnemarch.model.citation import Citation
-    from mnemarch.model.claim import Claim
     from mnemarch.model.decision import Decision, DecisionProposal, Reason, Strength
     from mnemarch.model.event import Event, EventType, Receipt
-    from mnemarch.model.found import Found, Pack, Recalled, Withheld
-    from mnemarch.model.outcome import Adopted, Analysis, Promotion, Refused, Stored, Swept
-    from mnemarch.model.scope import Level, Scope, can_promote
-    from mnemarch.model.unit import Kind, Status, Unit
-    from mnemarch.model.verdict import ApproachValidation, FailedApproach, LoopVerdict, Verdict
+    from mnemarch.model.outcome import (
+        Adopted,
+        Analysis,
+        ApproachValidation,
+        FailedApproach,
+        LoopVerdict,
+        Promotion,
+        Refused,
+        Stored,
+        Swept,
+        Verdict,
+    )
+    from mnemarch.model.search import Found, Pack, Recalled, Withheld
+    from mnemarch.model.unit import Claim, Kind, Status, Unit
     from mnemarch.policy.permissions import can_write
     from mnemarch.seat import Seat
     from mnemarch.wiring import open
@@ -38,38 +46,38 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME_OF = {
-    "Actor": "mnemarch.model.actor",
-    "ActorKind": "mnemarch.model.actor",
+    "Actor": "mnemarch.model.caller",
+    "ActorKind": "mnemarch.model.caller",
     "Adopted": "mnemarch.model.outcome",
     "Analysis": "mnemarch.model.outcome",
     "AnalystFailed": "mnemarch.errors",
-    "ApproachValidation": "mnemarch.model.verdict",
+    "ApproachValidation": "mnemarch.model.outcome",
     "Citation": "mnemarch.model.citation",
-    "Claim": "mnemarch.model.claim",
+    "Claim": "mnemarch.model.unit",
     "Conflict": "mnemarch.errors",
     "Decision": "mnemarch.model.decision",
     "DecisionProposal": "mnemarch.model.decision",
     "Entry": "mnemarch.log.append",
     "Event": "mnemarch.model.event",
     "EventType": "mnemarch.model.event",
-    "FailedApproach": "mnemarch.model.verdict",
-    "Found": "mnemarch.model.found",
+    "FailedApproach": "mnemarch.model.outcome",
+    "Found": "mnemarch.model.search",
     "Incompatible": "mnemarch.errors",
     "InvalidInput": "mnemarch.errors",
     "Kind": "mnemarch.model.unit",
-    "Level": "mnemarch.model.scope",
-    "LoopVerdict": "mnemarch.model.verdict",
+    "Level": "mnemarch.model.caller",
+    "LoopVerdict": "mnemarch.model.outcome",
     "Memory": "mnemarch.memory",
     "MnemarchError": "mnemarch.errors",
     "NotAllowed": "mnemarch.errors",
     "NotFound": "mnemarch.errors",
-    "Pack": "mnemarch.model.found",
+    "Pack": "mnemarch.model.search",
     "Promotion": "mnemarch.model.outcome",
     "Reason": "mnemarch.model.decision",
-    "Recalled": "mnemarch.model.found",
+    "Recalled": "mnemarch.model.search",
     "Receipt": "mnemarch.model.event",
     "Refused": "mnemarch.model.outcome",
-    "Scope": "mnemarch.model.scope",
+    "Scope": "mnemarch.model.caller",
     "Seat": "mnemarch.seat",
     "Status": "mnemarch.model.unit",
     "StoreCorrupt": "mnemarch.errors",
@@ -79,9 +87,9 @@ _HOME_OF = {
     "Strength": "mnemarch.model.decision",
     "Swept": "mnemarch.model.outcome",
     "Unit": "mnemarch.model.unit",
-    "Verdict": "mnemarch.model.verdict",
-    "Withheld": "mnemarch.model.found",
-    "can_promote": "mnemarch.model.scope",
+    "Verdict": "mnemarch.model.outcome",
+    "Withheld": "mnemarch.model.search",
+    "can_promote": "mnemarch.model.caller",
     "can_write": "mnemarch.policy.permissions",
     "open": "mnemarch.wiring",
 }

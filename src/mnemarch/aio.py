@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.graph import MemoryOrchestrator
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
-    from mnemarch.model.actor import Actor
-    from mnemarch.model.scope import Scope
+    from mnemarch.model.caller import Actor, Scope
     from mnemarch.seat import Seat
 
     P = ParamSpec("P")

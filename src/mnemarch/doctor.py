@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import MnemarchError
-from mnemarch.log.audit import audited
+from mnemarch.log.chain import audited
 from mnemarch.model.outcome import Finding
 
 TYPE_CHECKING = False
@@ -41,9 +41,8 @@ def _file_is_sound(engine: Engine, _: Seat) -> Finding:
     store = engine.store
     trouble = store.check()
     if trouble is None:
-        return Finding(
-            ok=True, what=f"The store is sound ({store.bytes_on_disk():,} bytes, format {store.format_version})."
-        )
+        ((size,),) = store.query("size")
+        return Finding(ok=True, what=f"The store is sound ({size:,} bytes, format {store.format_version}).")
     return Finding(
         ok=False,
         what=f"The storage engine finds damage: {trouble}.",

@@ -6,9 +6,7 @@ import os
 
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.actor import Actor
-from mnemarch.model.presence import Presence
-from mnemarch.model.scope import Scope
+from mnemarch.model.caller import Actor, Presence, Scope
 from mnemarch.policy.admission import checked_name
 from mnemarch.seat import Seat
 
@@ -78,13 +76,13 @@ class Memory:
 
     def audit(self, progress: Progress | None = None) -> LogCheck:
         """Walk every hash chain; names the first entry that does not hold."""
-        from mnemarch.log.audit import audited
+        from mnemarch.log.chain import audited
 
         return audited(self._engine.store, progress)
 
     def rebuild(self, progress: Progress | None = None) -> Rebuild:
         """Recreate every projection from the log alone and compare digests. Writers wait meanwhile."""
-        from mnemarch.log.rebuild import rebuild
+        from mnemarch.log.projection import rebuild
 
         return self._engine.store.write(lambda transaction: rebuild(transaction, progress), durable=True)
 
@@ -101,7 +99,7 @@ class Memory:
 
     def prune(self, dry_run: bool = True) -> Pruned:
         """Archive old episodes and skills of little worth (G24, R13); a dry run only says which."""
-        from mnemarch.units.retirement import pruned
+        from mnemarch.units.succession import pruned
 
         return pruned(self._engine.log, dry_run=dry_run)
 

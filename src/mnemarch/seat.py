@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append
-from mnemarch.model.actor import checked_id
-from mnemarch.model.scope import Level
+from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_list, checked_text
 from mnemarch.unit_verbs import UnitVerbs
@@ -21,12 +20,19 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.citation import Citation
-    from mnemarch.model.claim import Claim
     from mnemarch.model.event import Receipt
-    from mnemarch.model.found import Found, Pack
-    from mnemarch.model.outcome import Adopted, Analysis, Promotion, Refused, Stored
-    from mnemarch.model.unit import Kind
-    from mnemarch.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
+    from mnemarch.model.outcome import (
+        Adopted,
+        Analysis,
+        ApproachValidation,
+        FailedApproach,
+        LoopVerdict,
+        Promotion,
+        Refused,
+        Stored,
+    )
+    from mnemarch.model.search import Found, Pack
+    from mnemarch.model.unit import Claim, Kind
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
@@ -113,7 +119,7 @@ class Seat(UnitVerbs):
         attributes: Mapping[str, Any] | None = None,
     ) -> Stored | Refused:
         """Claim something. It becomes a unit, joins one that says the same, or is refused by a rule."""
-        from mnemarch.model.claim import Claim
+        from mnemarch.model.unit import Claim
 
         unchecked: Any = citations
         claim = Claim(
@@ -190,7 +196,7 @@ class Seat(UnitVerbs):
 
         `commit` says what was merged if the worktree's folder is gone.
         """
-        from mnemarch.units.adopt import adopt
+        from mnemarch.units.promote import adopt
 
         name = checked_id(worktree, "a worktree") if worktree is not None else self.scope.worktree
         if name is None or self.scope.project is None:

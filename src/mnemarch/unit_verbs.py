@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
-from mnemarch.model.actor import checked_id
-from mnemarch.model.scope import Level
+from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
 from mnemarch.policy.trust import aged
@@ -16,15 +15,13 @@ if TYPE_CHECKING:
 
     from mnemarch.engine import Engine
     from mnemarch.log.act import Act
-    from mnemarch.model.actor import Actor
+    from mnemarch.model.caller import Actor, Presence, Scope
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Stored
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.scope import Scope
     from mnemarch.model.unit import Kind, Status, Unit
-    from mnemarch.ports import Reader
-    from mnemarch.units.intake import Intake
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
     Progress = Callable[[int], None]
@@ -93,7 +90,7 @@ class UnitVerbs:
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
-        from mnemarch.policy.claims import checked_signal
+        from mnemarch.policy.admission import checked_signal
         from mnemarch.units.evidence import validate
 
         checked = checked_signal(signal)
@@ -197,7 +194,7 @@ class UnitVerbs:
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)
-        check = view.bearings([unit]).get(unit.id)
+        check = view.checks([unit]).get(unit.id)
         return (
             explanation
             if check is None
@@ -223,7 +220,7 @@ class UnitVerbs:
         return self._engine.store.read(work)
 
     def _intake(self) -> Intake:
-        from mnemarch.units.intake import Intake
+        from mnemarch.units.remember import Intake
 
         root = self.presence.root
         codebase = None if root is None else self._engine.codebase(root)
@@ -247,7 +244,7 @@ class UnitVerbs:
 
     def _disputes(self, type: str) -> list[Dispute]:
         """Open disputes, after the near-duplicates of what was written last have been looked for."""
-        from mnemarch.model.link import LinkType
+        from mnemarch.model.unit import LinkType
         from mnemarch.units.conflicts import open_disputes
 
         self._engine.finder.link_duplicates()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import mnemarch
 from mnemarch import Actor, EventType, InvalidInput, Scope
-from mnemarch.text.token_count import estimated_tokens
+from mnemarch.text.prompt import estimated_tokens
 
 FACTS = [f"Checkout step {number} retries order {number * 7} {'again ' * number}".strip() for number in range(12)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemarch import Citation, NotAllowed, NotFound
-from mnemarch.code.view import Bearing
+from mnemarch.code.view import CodeCheck
 from mnemarch.janitor import Janitor
 from mnemarch.model.decision import Reason
 
@@ -190,8 +190,8 @@ class Gone:
     def of(self, _unit):
         return self
 
-    def bearings(self, units):
-        return {unit.id: Bearing(reason="stale: gone", is_stale=True) for unit in units}
+    def checks(self, units):
+        return {unit.id: CodeCheck(reason="stale: gone", is_stale=True) for unit in units}
 
 
 def test_d8_no_janitor_archives_an_axis_whose_file_is_gone(seats, memory):

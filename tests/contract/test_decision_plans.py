@@ -14,11 +14,12 @@ from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.decisions import chain
 from mnemarch.model.decision import Reason, Relation, RelationType, Standing
 from mnemarch.model.unit import Kind, Status
-from mnemarch.stores.sqlite import reader as sqlite_reader
-from mnemarch.stores.sqlite.sql import QUERY
+from mnemarch.stores.sql import reader as sql_reader
+from mnemarch.stores.sqlite import SqliteStore
 from mnemarch.testing import made_unit
 
 WHY = Reason("consistency", "so that all do the same")
+QUERIES = SqliteStore.queries
 DOMAINS = ("global", "coding", "ui")
 
 PLANS = {
@@ -37,7 +38,7 @@ PLANS = {
     "anchored": (
         "SEARCH units USING INDEX units_id (id=?)",
         "SEARCH a USING INDEX units_guiding (kind=? AND scope_key=?)",
-        "SEARCH t USING INDEX units_live (scope_key=? AND id=?)",
+        "SEARCH t USING INDEX units_id (id=?)",
     ),
     "relations_from": "SEARCH relations USING PRIMARY KEY (source=?)",
     "relations_to": "SEARCH relations USING INDEX relations_target (target=?)",
@@ -90,25 +91,27 @@ def revised(seat, decisions, times):
 def test_every_query_of_decisions_has_its_index(disk, seat, name):
     made = decided_everywhere(seat)
     revised(seat, made, 2)
-    text = QUERY[name].replace(":unit_ids", ":one, :two")
-    names = set(re.findall(r":(\w+)", text))
+    parameters = dict.fromkeys(re.findall(r":(\w+)", QUERIES.texts[name]), "")
+    parameters |= {key: ["one", "two"] for key in re.findall(r"IN \(:(\w+)\)", QUERIES.texts[name])}
+    text, bound = QUERIES.bound(name, parameters)
     database = sqlite3.connect(disk._engine.store._path)
     try:
-        plan = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {text}", dict.fromkeys(names, "[]"))]
+        plan = [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {text}", bound)]
     finally:
         database.close()
     known = PLANS[name]
     looks = [step for step in plan if re.match(r"(SEARCH|SCAN) (?!json_each|known)", step)]
     assert looks == ([known] if isinstance(known, str) else list(known))
-    # Only among what relations or anchors lead to is anything sorted.
-    assert any("TEMP B-TREE FOR ORDER BY" in step for step in plan) is (name in ("related", "anchored"))
+    # Only what relations or anchors lead to is sorted, and what is few among many.
+    is_sorted = name in ("related", "anchored", "guides_in", "replaced_in")
+    assert any("TEMP B-TREE FOR ORDER BY" in step for step in plan) is is_sorted
 
 
 def test_the_table_above_names_every_query_that_reads_decisions():
     touching = {
         name
-        for name, text in QUERY.items()
-        if re.search(r"\broot\b|\brelations\b|\bstrength\b", text) and not name.startswith(("put_", "row_"))
+        for name, text in QUERIES.texts.items()
+        if re.search(r"\broot\b|\brelations\b|\bstrength\b", text) and not name.startswith(("put_", "row_", "clear_"))
     }
     assert touching <= set(PLANS)
 
@@ -134,22 +137,21 @@ def observed(monkeypatch):
     ran: Counter[str] = Counter()
     statuses: list[Status] = []
     with monkeypatch.context() as patch:
-        for method in ("_one", "_all", "_all_of"):
-            asked = getattr(sqlite_reader.SqliteReader, method)
+        asked = sql_reader.Reader.query
 
-            def noted(self, query, *given, asked=asked, **named):
-                ran[query] += 1
-                return asked(self, query, *given, **named)
+        def noted(self, name, /, **parameters):
+            ran[name] += 1
+            return asked(self, name, **parameters)
 
-            patch.setattr(sqlite_reader.SqliteReader, method, noted)
-        made = sqlite_reader._unit
+        patch.setattr(sql_reader.Reader, "query", noted)
+        made = sql_reader.unit_of
 
         def unit(body):
             found = made(body)
             statuses.append(found.status)
             return found
 
-        patch.setattr(sqlite_reader, "_unit", unit)
+        patch.setattr(sql_reader, "unit_of", unit)
         yield ran, statuses
 
 
@@ -212,11 +214,11 @@ def steps(store, ask):
         nonlocal count
         count += 1
 
-    store.read(lambda reader: reader._connection.set_progress_handler(one, 1))
+    store.read(lambda reader: reader._execute.__self__.set_progress_handler(one, 1))
     try:
         ask()
     finally:
-        store.read(lambda reader: reader._connection.set_progress_handler(None, 0))
+        store.read(lambda reader: reader._execute.__self__.set_progress_handler(None, 0))
     return count
 
 

@@ -13,7 +13,7 @@ from mnemarch import Actor, Claim, Scope, StoreUnavailable
 from mnemarch.config import Config, config_from
 from mnemarch.embedding import dense_search
 from mnemarch.stores import tantivy_index
-from mnemarch.stores.in_memory import InMemoryStore
+from mnemarch.stores.sqlite import InMemoryStore
 
 SCOPE = Scope(project="shop", task="T-1")
 FACTS = [f"The {name} pump is painted {colour}" for name in "abcdefgh" for colour in ("red", "blue")]

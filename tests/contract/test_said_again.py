@@ -243,12 +243,19 @@ def ports(seat, count):
     return [seat.remember(f"The port of the billing service is {8000 + n}", **vouched) for n in range(count)]
 
 
-def test_r5_every_two_of_many_opposing_facts_have_a_conflict(seats):
+def test_r6_each_of_many_values_that_a_person_states_has_a_conflict(seats):
     human = seats.human()
     stored = ports(human, 12)
-    assert [len(answer.conflicts) for answer in stored] == list(range(12))
-    pairs = {frozenset(dispute.units) for dispute in human.conflicts()}
-    assert len(pairs) == 12 * 11 // 2
+    assert [len(answer.conflicts) for answer in stored] == [0, 1, 2, 3, *[4] * 8]
+    disputed = {unit_id for dispute in human.conflicts() for unit_id in dispute.units}
+    assert disputed == {answer.unit.id for answer in stored}
+
+
+def test_r6_many_values_that_nobody_vouches_for_are_a_series_and_no_dispute(seats):
+    agent = seats.agent()
+    stored = [agent.remember(f"Module 17 retries {n} times") for n in range(3, 15)]
+    assert [len(answer.conflicts) for answer in stored] == [0, 1, 2, 3, *[0] * 8]
+    assert len(agent.conflicts()) == 6
 
 
 @pytest.mark.parametrize("count", [8, 40])

@@ -158,7 +158,7 @@ class Reading:
     @property
     def connected(self):
         try:
-            self.reader._connection.total_changes  # noqa: B018 - raises on a closed connection
+            self.reader.position()
         except sqlite3.ProgrammingError:
             return False
         return True
@@ -205,7 +205,7 @@ def test_a_fork_waits_for_reads_and_finds_no_connection_open(store):
     reading.end()
     assert ready.wait(10)
     assert not reading.connected
-    assert (store._idle, store._let_go) == ([], True)
+    assert (store._idle, store._writer) == ([], None)
     forked.set()
     forking.join()
     store.write(recorded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import threading
@@ -11,10 +12,11 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
-from mnemarch.log.rebuild import digest
+from mnemarch.log.projection import digest
 from mnemarch.model.value import replace
-from mnemarch.stores.in_memory import InMemoryStore
-from mnemarch.stores.sqlite import SqliteStore
+from mnemarch.stores.sql.queries import Queries
+from mnemarch.stores.sql.transaction import Transaction
+from mnemarch.stores.sqlite import InMemoryStore, SqliteStore
 from mnemarch.testing import StoreContract, recorded
 
 
@@ -26,6 +28,64 @@ class TestSqliteStore(StoreContract):
 class TestInMemoryStore(StoreContract):
     def make_store(self, tmp_path):
         return InMemoryStore()
+
+
+def prefixed(text):
+    """SQL over tables of another name: a third dialect, to see what one takes."""
+    return re.sub(
+        r"(?<!')\b(streams|events|entries|units|citations|links|relations|tests|uses)\b(?!')", r"team_\1", text
+    )
+
+
+class PrefixedStore(SqliteStore):
+    queries = Queries({name: prefixed(text) for name, text in SqliteStore.queries.texts.items()})
+
+    def _migration(self, version):
+        return prefixed(super()._migration(version))
+
+
+class TestThirdDialect(StoreContract):
+    def make_store(self, tmp_path):
+        store = PrefixedStore(str(tmp_path / "memory.db"))
+        names = {
+            name for (name,) in store.read(lambda reader: list(reader._execute("SELECT name FROM sqlite_master", {})))
+        }
+        assert "team_units" in names
+        assert "units" not in names
+        return store
+
+
+class Watched:
+    """A view that notes which of its methods are called."""
+
+    def __init__(self, view, called):
+        self._view, self._called = view, called
+
+    def __getattr__(self, name):
+        self._called.add(name)
+        return getattr(self._view, name)
+
+
+def test_the_contract_calls_every_public_method_of_a_reader_and_a_transaction(tmp_path):
+    called = set()
+
+    class WatchedStore(InMemoryStore):
+        def read(self, work):
+            return super().read(lambda reader: work(Watched(reader, called)))
+
+        def write(self, work, *, durable=False):
+            return super().write(lambda transaction: work(Watched(transaction, called)), durable=durable)
+
+    class Contract(StoreContract):
+        def make_store(self, tmp_path):
+            return WatchedStore()
+
+    contract = Contract()
+    for name in dir(contract):
+        if name.startswith("test_"):
+            getattr(contract, name)(tmp_path)
+    public = {name for name in dir(Transaction) if not name.startswith("_")}
+    assert public - called == {"forget"}, "which the store itself calls after the rollback of a part"
 
 
 def journal(memory, seats, clock):
@@ -142,14 +202,15 @@ def test_a_closed_store_says_so(tmp_path):
         assert caught.value.hint
 
 
-def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path):
     path = tmp_path / "memory.db"
-    monkeypatch.setattr(
-        "mnemarch.stores.sqlite.store.migration", lambda version: "CREATE TABLE half (a); CREATE TABLE half (b);\n"
-    )
+
+    class Failing(SqliteStore):
+        def _migration(self, version):
+            return "CREATE TABLE half (a); CREATE TABLE half (b);\n"
+
     with pytest.raises(mnemarch.StoreError):
-        SqliteStore(str(path))
-    monkeypatch.undo()
+        Failing(str(path))
     store = SqliteStore(str(path))
     store.write(recorded)
     store.close()
@@ -199,39 +260,20 @@ def test_an_imported_erasure_leaves_no_byte_here_either(tmp_path, clock):
 SESSIONS = ("s-1", '둘째 "세션"', None, "tab\tand\\slash")
 
 
-def test_a_memory_of_the_first_format_learns_sessions_when_it_is_opened(tmp_path, clock):
-    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
-        for number in range(12):
-            seat = memory.seat(Actor.agent("a"), Scope(project="프로젝트", task="t"), session=SESSIONS[number % 4])
-            seat.remember(f"statement of pear {'x' * number}")
-        fresh = memory._engine.store.read(lambda reader: reader.searchable_after(0, 100))
-    assert [(unit.session is None, unit.turn) for unit in fresh[:5]] == [
-        (False, 1),
-        (False, 1),
-        (True, 0),
-        (False, 1),
-        (False, 2),
-    ]
-    database = sqlite3.connect(tmp_path / "home" / ".mnemarch" / "memory.db")
-    database.executescript(
-        "DROP INDEX units_gone; DROP INDEX units_live; DROP INDEX units_guiding; DROP INDEX units_replaced;"
-        "DROP INDEX units_in_force; DROP INDEX units_versions; DROP INDEX units_decided; DROP TABLE relations;"
-        "ALTER TABLE units DROP COLUMN root; ALTER TABLE units DROP COLUMN place;"
-        "ALTER TABLE units DROP COLUMN strength; DROP INDEX units_session; ALTER TABLE units DROP COLUMN session;"
-        "ALTER TABLE units DROP COLUMN turn; PRAGMA user_version = 1"
-    )
-    database.close()
-    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
-        assert memory._engine.store.read(lambda reader: reader.searchable_after(0, 100)) == fresh
-        assert memory.rebuild().same
-        assert [
-            (unit.session, unit.turn)
-            for unit in memory._engine.store.read(lambda reader: reader.searchable_after(0, 100))
-        ] == [(unit.session, unit.turn) for unit in fresh]
+def test_sessions_and_turns_are_the_same_after_a_rebuild(memory, clock):
+    for number in range(12):
+        seat = memory.seat(Actor.agent("a"), Scope(project="프로젝트", task="t"), session=SESSIONS[number % 4])
+        seat.remember(f"statement of pear {'x' * number}")
+    fresh = memory._engine.store.read(lambda reader: reader.searchable_after(0, 100))
+    turns = [(unit.session is None, unit.turn) for unit in fresh[:5]]
+    assert turns == [(False, 1), (False, 1), (True, 0), (False, 1), (False, 2)]
+    assert memory.rebuild().same
+    again = memory._engine.store.read(lambda reader: reader.searchable_after(0, 100))
+    assert [(unit.session, unit.turn) for unit in again] == [(unit.session, unit.turn) for unit in fresh]
 
 
 def test_a_lost_index_is_made_anew_before_a_large_memory_is_searched(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr("mnemarch.recall.finder._TAIL_MAX", 50)
+    monkeypatch.setattr("mnemarch.recall.index._TAIL_MAX", 50)
     scope = Scope(project="p", task="t")
     with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         seat = memory.seat(Actor.agent("a"), scope)

@@ -29,7 +29,7 @@ import mnemarch
 from fixtures.record import COMMITS, commit
 from mnemarch import EventType, Kind, Status
 from mnemarch.interfaces.cli import main
-from mnemarch.model import instant
+from mnemarch.model import stamps as instant
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LOG = FIXTURES / "log.jsonl"

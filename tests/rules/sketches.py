@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.sketch import Sketch
+from mnemarch.model.search import Sketch
 from mnemarch.model.unit import Searchable
 from mnemarch.text.tokens import sketched
 

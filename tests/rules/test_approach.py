@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text import approach_lexemes, approach_senses
 from mnemarch.text.approach import SAME_AT, approach, same_approach, similarity
+from mnemarch.text.approach_reading import lexemes, senses, stem_of
+from mnemarch.text.words import entries, listed
 
 SAME = [
     ("increase the stack size of the parser", "bump the parser's stack size"),
@@ -273,7 +274,7 @@ def test_a_text_of_a_hundred_kilobytes_is_read(unit):
 
 def test_no_word_is_listed_in_two_groups():
     seen: dict[str, str] = {}
-    for line in approach_senses.lines():
+    for line in [line for section in ("actions", "qualities", "things") for line in entries("approaches", section)]:
         name, _, listed = line.partition(":")
         for word in listed.replace("|", " ").replace("~", "").split():
             assert seen.setdefault(word, name) == name, word
@@ -281,12 +282,13 @@ def test_no_word_is_listed_in_two_groups():
 
 
 def test_words_of_a_frame_are_in_no_group():
-    assert approach_senses.frames()
-    assert [word for word in approach_senses.frames() if approach_senses.sense(word)] == []
+    frames = listed("approaches", "frames")
+    assert len(frames) > 50
+    assert [word for word in frames if word in senses() or stem_of(word) in senses()] == []
 
 
 def test_lexemes_keep_names_apart_from_words():
-    found = list(approach_lexemes.lexemes("set fooBar in src/a.py to 50%, API를 늘린다"))
+    found = list(lexemes("set fooBar in src/a.py to 50%, API를 늘린다"))
     assert found == [
         ("set", "word", False),
         ("foo", "word", True),

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch import Actor, EventType, Scope
-from mnemarch.log.audit import checked_chain
-from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.model.event import Stream
+from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
+from mnemarch.model.caller import Stream
 from mnemarch.model.value import replace
-from mnemarch.stores.in_memory import InMemoryStore
+from mnemarch.stores.sqlite import InMemoryStore
 from mnemarch.testing import recorded
 
 SCOPES = (Scope(org="acme", project="shop", task="T-1"), Scope(org="acme", project="bank"), Scope(org="acme"))

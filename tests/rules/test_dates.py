@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.dates import Date, dates_in
+from mnemarch.text.questions import Date, dates_in
 
 days = st.dates(date(1900, 1, 1), date(2099, 12, 31))
 MONTHS = "January February March April May June July August September October November December"

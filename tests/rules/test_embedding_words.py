@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mnemarch.embedding import BagOfWordsEmbedder, cosine
 from mnemarch.embedding.words import features_of
 from mnemarch.errors import InvalidInput
-from mnemarch.text import hangul
+from mnemarch.text import korean
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.tokens import telling_tokens
 
@@ -26,7 +26,7 @@ def test_an_english_text_gives_its_telling_tokens():
 
 
 def test_a_korean_word_gives_its_stem_its_syllables_and_its_form():
-    assert list(features_of("재시도합니다")) == list(dict.fromkeys(hangul.fine_features("재시도합니다")))
+    assert list(features_of("재시도합니다")) == list(dict.fromkeys(korean.fine_features("재시도합니다")))
 
 
 def test_the_particle_of_a_foreign_word_is_no_word():

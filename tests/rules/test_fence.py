@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.fence import entry, fenced, has_fence, ids_in, without_fenced
+from mnemarch.text.prompt import entry, fenced, has_fence, ids_in, without_fenced
 
 HEAD = "[VERIFIED] fact 01a1-b2 (confidence 0.80, 3 d old, project)"
 TEXTS = st.text(max_size=60) | st.sampled_from(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint
-from mnemarch.text.fingerprint_masks import LINE_CHARS_MAX
+from mnemarch.text.fingerprint_skeleton import LINE_CHARS_MAX
 
 Faults = dict[str, tuple[str, ...]]
 # Each fault as two runs show it: other lines, addresses, folders, times, values. No two of a language are the same.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.framing import _FRAMES, without_frame
+from mnemarch.text.questions import frames, without_frame
 
 PARTS = (
     "how many times days ago what is the name of kind did Mina mention last week two total you tell me retry cache 가"
@@ -90,7 +90,7 @@ def test_words_that_are_in_no_frame_are_never_lost(question):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("frame", [frame for _, frame in _FRAMES], ids=range(len(_FRAMES)))
+@pytest.mark.parametrize("frame", [frame for _, frame in frames()], ids=range(len(frames())))
 @given(data=st.data())
 def test_every_way_to_say_a_frame_is_known_by_its_signs(frame, data):
     pattern = re.compile(frame, re.ASCII)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.model.decision import Decision, Strength
+from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind
-from mnemarch.model.verdict import Verdict
 from mnemarch.policy.guardian import judged, parting
 from mnemarch.testing import made_unit
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.hangul import features, fine_features, is_suffix, pairs, stem
+from mnemarch.text.korean import features, fine_features, is_suffix, pairs, stem
 from mnemarch.text.tokens import tokens
 
 NOUNS = """

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.model.ids import new_id
+from mnemarch.model.stamps import new_id
 
 MANY = 5_000
 
@@ -33,7 +33,7 @@ def test_an_id_is_a_uuid_of_version_7_made_now():
 @given(st.lists(st.integers(0, 2**62), min_size=1, max_size=50))
 def test_ids_keep_their_order_whatever_the_clock_does(times):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mnemarch.model.ids._last_tick", 0)
+        patch.setattr("mnemarch.model.stamps._last_tick", 0)
         clock = iter(times)
         patch.setattr("time.time_ns", lambda: next(clock))
         made = [new_id() for _ in times]
@@ -56,7 +56,7 @@ def test_threads_never_make_the_same_id():
 
 
 def test_processes_that_start_together_never_make_the_same_id():
-    script = "from mnemarch.model.ids import new_id\nprint(*(new_id() for _ in range(2000)))"
+    script = "from mnemarch.model.stamps import new_id\nprint(*(new_id() for _ in range(2000)))"
     running = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     made = [id for process in running for id in process.communicate()[0].split()]
     assert len(made) == len(set(made)) == 8_000

@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemarch.log.projection import project
+from mnemarch.model.caller import Scope
 from mnemarch.model.event import WITHOUT_EFFECT, EventType
-from mnemarch.model.scope import Scope
-from mnemarch.model.trust import DecayPolicy
-from mnemarch.model.unit import Kind
+from mnemarch.model.unit import DecayPolicy, Kind
 from mnemarch.policy.kinds import KINDS, KindRules
-from mnemarch.recall.intent import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL
+from mnemarch.recall.question import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL
 
 BUCKETS = {"PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"}
 INTENTS = (PROFILE, PREFERENCE, RECALL, KNOWLEDGE, DEBUG)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.model.verdict import Verdict
+from mnemarch.model.outcome import Verdict
 from mnemarch.policy.loops import Attempt, failed_approaches, judged
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sketches import searchable, session_key, sketch
 
-from mnemarch.model.sketch import Sketch, place
+from mnemarch.model.search import Sketch, place
 from mnemarch.testing import HOSTILE_NAMES
 from mnemarch.text.tokens import sketched, speaker_of, telling_tokens
 

@@ -24,7 +24,7 @@ from mnemarch.code.symbols import Symbol, has_value, symbols_of
         ("a.py", "X: int", ""),
         ("a.py", "X = ...", ""),
         ("a.py", "X, Y = 1, 2", ""),
-        ("a.py", "X = 3\ndef broken(:", ""),
+        ("a.py", "X = 3\ndef broken(:", "3"),
         ("a.js", "export const X = 3;", "3"),
         ("a.js", "const X = 'a'", '"a"'),
         ("a.js", "const X = `a${b}`", "…"),

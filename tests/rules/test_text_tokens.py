@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.empty_words import STOP_WORDS
 from mnemarch.text.english import irregular_forms
 from mnemarch.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, tokens
+from mnemarch.text.words import STOP_WORDS
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.text.token_count import estimated_tokens
+from mnemarch.text.prompt import estimated_tokens
 
 
 # The true counts of three public tokenizers (cl100k, o200k, Claude 2) for the same texts, the largest of them.

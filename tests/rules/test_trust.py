@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.model.trust import DecayPolicy, Signal, Trust
+from mnemarch.model.unit import DecayPolicy, Signal, Trust
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.trust import TrustRules, confidence_at, signalled, verified

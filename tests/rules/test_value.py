@@ -10,7 +10,7 @@ import pytest
 
 from mnemarch import Actor, Analysis, Citation, Claim, Entry, Found, Receipt, Scope
 from mnemarch.config import Config
-from mnemarch.model.event import Stream
+from mnemarch.model.caller import Stream
 from mnemarch.model.value import replace, value
 from mnemarch.testing import made_link, made_unit
 

@@ -6,7 +6,7 @@ from heapq import merge
 
 from mnemarch.model.decision import Loaded, Strength, target_of
 from mnemarch.model.unit import Kind
-from mnemarch.policy.tiers import (
+from mnemarch.policy.kinds import (
     TIER_AXIS,
     TIER_FOUND,
     TIER_GLOBAL_AXIS,
@@ -20,9 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mnemarch.model.presence import Presence
+    from mnemarch.model.caller import Presence
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 GLOBAL = "global"
 _PAGE = 50

@@ -16,16 +16,15 @@ from math import fsum, sqrt
 
 from xxhash import xxh3_128_intdigest
 
-from mnemarch.embedding import ngram
-from mnemarch.embedding.ngram import DEFAULT_SEED, NgramHashEmbedder
-from mnemarch.embedding.sparse import unit_vector
+from mnemarch.embedding import sparse as ngram
+from mnemarch.embedding.sparse import DEFAULT_SEED, NgramHashEmbedder, unit_vector
 from mnemarch.errors import InvalidInput
-from mnemarch.text import hangul
+from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
-from mnemarch.text.empty_words import EMPTY_WORDS, STOP_WORDS
-from mnemarch.text.hangul import is_other_grammar
+from mnemarch.text.korean import is_other_grammar
 from mnemarch.text.tokens import TOKENS_VERSION, telling_tokens
+from mnemarch.text.words import EMPTY_WORDS, STOP_WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,7 +189,7 @@ def id_of(state: Mapping[str, Any]) -> str:
 
 def _is_ending(syllable: str) -> bool:
     """Whether it may be a particle or the end of an ending: in some words it is neither, and is still shared there."""
-    return any(hangul.is_suffix(before + syllable) for before in _BEFORE_ENDINGS)
+    return any(korean.is_suffix(before + syllable) for before in _BEFORE_ENDINGS)
 
 
 # Hangul, kana and ideographs: one of them says about as much as a syllable, and no space need part two words.

@@ -6,10 +6,9 @@ import re
 from functools import cache
 from unicodedata import normalize
 
-from mnemarch.embedding.rarity import Frequencies
-from mnemarch.embedding.sparse import unit_vector
+from mnemarch.embedding.sparse import Frequencies, unit_vector
 from mnemarch.errors import InvalidInput
-from mnemarch.text import hangul
+from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.tokens import TOKENS_VERSION, telling_tokens
 
@@ -113,8 +112,8 @@ def _features_of_word(word: str) -> dict[str, float]:
     found = dict.fromkeys([token for token in told if not runs.search(token)], _OF_ONE_TOKEN)
     for run in runs.findall(word):
         # What the search tokens leave out (the particle of a foreign word) is left out here too.
-        if set(told).issuperset(hangul.features(run)):
-            found.update(dict.fromkeys(hangul.fine_features(run), 1.0))
+        if set(told).issuperset(korean.features(run)):
+            found.update(dict.fromkeys(korean.fine_features(run), 1.0))
     return found
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
 from mnemarch.model.closed import Names, Ranks
 

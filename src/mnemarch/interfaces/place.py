@@ -7,8 +7,7 @@ import sys
 
 from mnemarch.code.home import FOLDER, home_of
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.model.actor import Actor
-from mnemarch.model.scope import Scope
+from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import replace
 from mnemarch.wiring import open as open_memory
 

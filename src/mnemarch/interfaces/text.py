@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model import event, found, outcome, unit, verdict
+    from mnemarch.model import event, outcome, search, unit
 
     Outcome = outcome.Stored | outcome.Refused
     Text = Callable[[Any, Call], str]
@@ -104,14 +104,14 @@ def _adopted(adopted: outcome.Adopted, call: Call) -> str:
     return "\n".join(lines) or f"Worktree {clean(adopted.worktree)} has nothing verified to adopt."
 
 
-def _approach(validation: verdict.ApproachValidation, _: Call) -> str:
+def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
     if validation.valid:
         return "not tried yet in this task"
     tried = f"tried already: {clean(validation.reason)}"
     return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
 
 
-def _verdict(judged: verdict.LoopVerdict, _: Call) -> str:
+def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
     count, kind = judged.details["count"], short(judged.details["error"])
     lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}"]
     if judged.instruction:
@@ -125,7 +125,7 @@ def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
     return "\n".join([*lines, *_failed(attempts["failed"])]) or "Nothing has failed here since the last success."
 
 
-def _failed(approaches: Sequence[verdict.FailedApproach]) -> list[str]:
+def _failed(approaches: Sequence[outcome.FailedApproach]) -> list[str]:
     lines = []
     for approach in approaches:
         last = age(approach.last_attempt_at)
@@ -253,7 +253,7 @@ def _state_of(dispute: outcome.Dispute, unit_id: str) -> str:
     return f"{dispute.kind} {_other(dispute, unit_id)} ({short(dispute.reason)}), {state}: {dispute.id}"
 
 
-def _found(answer: found.Found, call: Call) -> str:
+def _found(answer: search.Found, call: Call) -> str:
     lines = [] if answer.items else [f"Nothing found for {quoted(call.options.query)} from here."]
     for rank, item in enumerate(answer.items, start=1):
         lines += _recalled(rank, item)
@@ -262,7 +262,7 @@ def _found(answer: found.Found, call: Call) -> str:
     return "\n".join([*lines, *(f"note: {clean(note)}" for note in answer.notes)])
 
 
-def _recalled(rank: int, item: found.Recalled) -> list[str]:
+def _recalled(rank: int, item: search.Recalled) -> list[str]:
     why = ", ".join(f"{name} {share:.2f}" for name, share in item.why.items())
     unit = item.unit
     # What binds is told: an axis or a lock is not weighed like a fact.
@@ -275,7 +275,7 @@ def _recalled(rank: int, item: found.Recalled) -> list[str]:
     ]
 
 
-def _about_pack(pack: found.Pack, call: Call) -> str:
+def _about_pack(pack: search.Pack, call: Call) -> str:
     """What is to be said of a context and is no part of it."""
     left = f", {len(pack.left_out)} left out" if pack.left_out else ""
     units = "1 unit" if len(pack.items) == 1 else f"{len(pack.items)} units"

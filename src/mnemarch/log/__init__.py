@@ -1,1 +1,4 @@
-"""Log. Takes: what an act records. Gives: chained events and the projections that follow from them. Never: judges."""
+"""The log. Takes: acts. Gives: events in a hash chain, and the projections that follow, in one transaction.
+
+Never: judges what an act may do.
+"""

@@ -6,10 +6,10 @@ import os
 
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
-from mnemarch.model.ids import new_id
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.stamps import new_id
 from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.config import Config
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.scope import Level
+    from mnemarch.model.caller import Level, Presence
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Deed
-    from mnemarch.ports import Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.transaction import Transaction
 
     T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mnemarch.errors import Conflict, Hint, InvalidInput
 from mnemarch.log.act import receipt_for
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import checked_instant
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.stamps import checked_instant
 from mnemarch.model.value import value
 from mnemarch.policy.admission import checked_key, checked_mapping, checked_name, checked_text
 from mnemarch.text.secrets import redacted_tree

@@ -1,25 +1,29 @@
-"""What each event does to the projections (R1). The same function serves a new event and a replay."""
+"""What each event does to the projections, for a new event and for a rebuild alike (R1)."""
 
 from __future__ import annotations
 
+from hashlib import sha256
+
+from mnemarch.model.caller import Scope
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.closed import assert_never
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import instant
-from mnemarch.model.link import Link, Use
-from mnemarch.model.scope import Scope
-from mnemarch.model.trust import Trust
-from mnemarch.model.unit import Kind, Provenance, Status, Unit, fields_from_json
+from mnemarch.model.outcome import Rebuild
+from mnemarch.model.stamps import instant
+from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import kinds_where
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event
-    from mnemarch.ports import Transaction
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
+
 
 _SEARCHED = ("content", "scope", "status")
 _MERGING_KINDS = kinds_where(lambda rules: rules.merges)
@@ -189,3 +193,27 @@ def _tombstone(record: dict[str, Any], event: Event) -> Unit:
         archive_reason="erased",
         erased_at=event.recorded_at,
     )
+
+
+def digest(reader: Reader) -> str:
+    """One hash over every projection row."""
+    total = sha256()
+    for row in reader.rows():
+        total.update(row.encode())
+        total.update(b"\n")
+    return total.hexdigest()
+
+
+def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = None) -> Rebuild:
+    """Drop and fold again, inside one transaction: an interrupted rebuild leaves everything as it was."""
+    before = digest(transaction)
+    transaction.clear_projections()
+    position = folded = 0
+    while page := list(transaction.events(after=position, limit=1000)):
+        for event in page:
+            project(transaction, event)
+        position = page[-1].position
+        folded += len(page)
+        if progress is not None:
+            progress(folded)
+    return Rebuild(digest_before=before, digest_after=digest(transaction), events=folded)

@@ -9,18 +9,19 @@ from itertools import islice
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.log.projection import project
-from mnemarch.model.actor import Actor
-from mnemarch.model.event import Event, EventType, Stream
-from mnemarch.model.instant import instant, micros
+from mnemarch.model.caller import Actor, Scope, Stream
+from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Imported
-from mnemarch.model.scope import Scope
+from mnemarch.model.stamps import instant, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from mnemarch.ports import Reader, Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
 EXPORT_VERSION = 1
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import receipt_for
-from mnemarch.model.actor import ActorKind
-from mnemarch.model.digest import blake2b
+from mnemarch.model.caller import ActorKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
+from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
+from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import value
-from mnemarch.model.verdict import ApproachValidation, LoopVerdict, Verdict
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted
 from mnemarch.policy.permissions import Deed
@@ -19,10 +19,11 @@ from mnemarch.text.secrets import redacted_tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.log.act import Act
+    from mnemarch.model.caller import Scope
     from mnemarch.model.event import Event
-    from mnemarch.model.scope import Scope
     from mnemarch.policy.loops import Judgement
-    from mnemarch.ports import Reader, Store
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import approach as approaches
     from mnemarch.text import fingerprint as fingerprints
     from mnemarch.text.fingerprint import Fingerprint

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mnemarch.log.act import Act, Ledger
+    from mnemarch.model.caller import Presence
     from mnemarch.model.event import Receipt
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.verdict import ApproachValidation, FailedApproach, LoopVerdict
+    from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict
     from mnemarch.text import fingerprint as fingerprints
 else:
     fingerprints = Lazy("mnemarch.text.fingerprint")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.actor import checked_id
-from mnemarch.model.closed import Names
-from mnemarch.model.value import value
+from mnemarch.model.caller import checked_id
+from mnemarch.model.closed import Names, member_of
+from mnemarch.model.value import Record, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 
@@ -22,24 +21,23 @@ class CitationKind(Names):
     SYMBOL = "symbol"
 
 
-# What stands in a working tree and may no longer stand there tomorrow.
+# These point into a working tree, which may change any day.
 OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
 
 
 @value
-class Citation:
-    """One piece of evidence. `ref` is what it points to; `detail` holds what else its kind knows."""
+class Citation(Record):
+    """One piece of evidence. `ref` is what it points to; `detail` holds what else its kind knows.
+
+    The stored form keeps the detail apart: it must never pass for the kind or the reference.
+    """
 
     kind: CitationKind
     ref: str
     detail: tuple[tuple[str, str], ...] = ()
 
     def __check__(self) -> None:
-        try:
-            object.__setattr__(self, "kind", CitationKind(self.kind))
-        except ValueError:
-            known = ", ".join(CitationKind)
-            raise InvalidInput(f"{self.kind!r} is no kind of citation.", hint=f"Use one of: {known}.") from None
+        object.__setattr__(self, "kind", member_of(CitationKind, self.kind, "kind of citation"))
         checked_id(self.ref, f"a {self.kind} citation")
 
     @classmethod
@@ -69,8 +67,8 @@ class Citation:
         """Rests on a file of the working tree, or on some lines of it (first, last)."""
         if lines is None:
             return cls(CitationKind.FILE, path)
-        given: Any = lines
-        is_pair = isinstance(given, tuple | list) and len(given) == 2 and all(type(end) is int for end in given)
+        ends: Any = lines
+        is_pair = isinstance(ends, tuple | list) and len(ends) == 2 and all(type(end) is int for end in ends)
         if not is_pair or not 1 <= lines[0] <= lines[1]:
             raise InvalidInput(f"Lines {lines!r} are no range.", hint="Give (first, last), counted from 1.")
         return cls(CitationKind.FILE, path, (("lines", f"{lines[0]}-{lines[1]}"),))
@@ -82,43 +80,26 @@ class Citation:
 
     @classmethod
     def parse(cls, text: str) -> Citation:
-        """Read `kind:rest` as the command line writes it, for example `test:tests/test_a.py::test_b`."""
+        """Read `kind:rest` as typed on the command line, for example `test:tests/test_a.py::test_b`."""
         kind, _, rest = text.partition(":")
         if kind == CitationKind.SYMBOL:
             path, _, name = rest.partition("::")
             return cls.symbol(path, name)
         if kind == CitationKind.FILE:
             path, _, span = rest.rpartition("#L")
-            if (
-                path
-                and (ends := span.replace("L", "").split("-"))
-                and all(end.isascii() and end.isdigit() for end in ends)
-            ):
+            ends = span.replace("L", "").split("-")
+            if path and all(end.isascii() and end.isdigit() for end in ends):
                 return cls.file(path, (int(ends[0]), int(ends[-1])))
             return cls.file(rest)
-        makers: dict[str, Callable[[str], Citation]] = {
-            "commit": cls.commit,
-            "log": cls.log,
-            "human": cls.human,
-            "test": cls.test,
-        }
-        if kind not in makers or not rest:
+        if kind not in set(CitationKind) or not rest:
             raise InvalidInput(
                 f"{text!r} is no citation.",
                 hint="Write commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME.",
             )
-        return makers[kind](rest)
+        return cls(CitationKind(kind), rest)
 
     def get(self, name: str) -> str | None:
         return dict(self.detail).get(name)
-
-    def to_json(self) -> dict[str, Any]:
-        # The detail stays apart: it must never pass for the kind or the reference.
-        return {"kind": str(self.kind), "ref": self.ref, "detail": dict(self.detail)}
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Citation:
-        return cls(CitationKind(record["kind"]), record["ref"], tuple(sorted(record["detail"].items())))
 
     def __str__(self) -> str:
         if self.kind is CitationKind.SYMBOL:

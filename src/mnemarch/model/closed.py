@@ -1,16 +1,20 @@
-"""Closed vocabularies: what `enum` gives them, at a tenth of its start-up cost.
+"""Closed vocabularies: what `enum` gives, at a tenth of its start-up cost.
 
-A process that only logs or recalls once builds ten of them, and must be up within four bare Pythons. To a type checker
-they are enums.
+A process that only logs or recalls once builds ten of them, and may take four times as long as a bare Python. To a
+type checker they are enums.
 """
 
 from __future__ import annotations
+
+from mnemarch.errors import InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from enum import IntEnum as Ranks
     from enum import StrEnum as Names
-    from typing import assert_never
+    from typing import TypeVar, assert_never
+
+    Member = TypeVar("Member", bound=Names)
 else:
 
     class _Closed(type):
@@ -55,7 +59,7 @@ else:
             return item in cls._by_value
 
     class _Member:
-        """What every member can do; it is the one of its value, however it is copied."""
+        """What every member can do. There is one per value: a copy is the member itself."""
 
         def __repr__(self):
             return f"<{type(self).__name__}.{self.name}: {self.value!r}>"
@@ -88,4 +92,12 @@ else:
         raise AssertionError(f"{member!r} is handled nowhere")
 
 
-__all__ = ["Names", "Ranks", "assert_never"]
+def member_of(cls: type[Member], name: str, what: str) -> Member:
+    """The member of that name, which is `what` in words; any other name is refused with the list of members."""
+    try:
+        return cls(name)
+    except ValueError:
+        raise InvalidInput(f"{name!r} is no {what}.", hint=f"Use one of: {', '.join(cls)}.") from None
+
+
+__all__ = ["Names", "Ranks", "assert_never", "member_of"]

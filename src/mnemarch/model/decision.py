@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.closed import Names
-from mnemarch.model.scope import Level, Scope
+from mnemarch.model.caller import Level, Scope
+from mnemarch.model.closed import Names, member_of
+from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind, Unit
-from mnemarch.model.value import value
-from mnemarch.model.verdict import Verdict
+from mnemarch.model.value import Record, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
 SUMMARY_CHARS_MAX = 1_000
 
 
 class Strength(Names):
-    """How firm a decision stands (D8). Members are their texts, and compare by how firm they are."""
+    """How firm a decision is (D8). Members are texts, and compare by firmness."""
 
     NORMAL = "normal"
     LOCK = "lock"
@@ -26,9 +25,9 @@ class Strength(Names):
 
     @classmethod
     def parse(cls, name: str) -> Strength:
-        given: Any = name
+        unchecked: Any = name
         try:
-            return cls(given.lower())
+            return cls(unchecked.lower())
         except (AttributeError, ValueError):
             raise InvalidInput(f"{name!r} is no strength.", hint="Use one of: axis, lock, normal.") from None
 
@@ -82,9 +81,9 @@ class RelationType(Names):
 
     @classmethod
     def parse(cls, name: str) -> RelationType:
-        given: Any = name
+        unchecked: Any = name
         try:
-            return cls(given.upper().replace("-", "_"))
+            return cls(unchecked.upper().replace("-", "_"))
         except (AttributeError, ValueError):
             raise InvalidInput(f"{name!r} is no relation.", hint=f"Use one of: {', '.join(cls)}.") from None
 
@@ -99,7 +98,7 @@ class AnchorKind(Names):
 
 
 @value
-class Reason:
+class Reason(Record):
     """Why something was decided (R12)."""
 
     type: ReasonType | str
@@ -107,23 +106,12 @@ class Reason:
     tradeoff: str | None = None
 
     def __check__(self) -> None:
-        try:
-            object.__setattr__(self, "type", ReasonType(self.type))
-        except ValueError:
-            known = ", ".join(ReasonType)
-            raise InvalidInput(f"{self.type!r} is no type of reason.", hint=f"Use one of: {known}.") from None
-        given: Any = self.summary
-        if not isinstance(given, str) or not given.strip() or len(given) > SUMMARY_CHARS_MAX:
+        object.__setattr__(self, "type", member_of(ReasonType, self.type, "type of reason"))
+        summary: Any = self.summary
+        if not isinstance(summary, str) or not summary.strip() or len(summary) > SUMMARY_CHARS_MAX:
             raise InvalidInput(
                 f"A reason's summary has 1 to {SUMMARY_CHARS_MAX} characters.", hint="Say in a sentence or two why."
             )
-
-    def to_json(self) -> dict[str, Any]:
-        return {"type": str(self.type), "summary": self.summary, "tradeoff": self.tradeoff}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Reason:
-        return cls(record["type"], record["summary"], record["tradeoff"])
 
 
 @value
@@ -166,13 +154,14 @@ class Decision:
 
     @property
     def reason(self) -> Reason:
-        return Reason.from_json(self.unit.attributes["reason"])
+        stored = self.unit.attributes["reason"]
+        return Reason(stored["type"], stored["summary"], stored["tradeoff"])
 
     @property
     def override(self) -> str | None:
         """Why a person committed it although the guardian blocked it."""
-        given = self.unit.attributes["reason"].get("override")
-        return None if given is None else str(given)
+        override = self.unit.attributes["reason"].get("override")
+        return None if override is None else str(override)
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -181,7 +170,7 @@ class Decision:
 
 @value
 class Standing:
-    """Where a version of a decision stands: the root that all its versions share, its number, its strength."""
+    """One version of a decision: the root that all its versions share, its number, its strength."""
 
     root: str
     number: int
@@ -189,11 +178,11 @@ class Standing:
 
 
 def standing_of(unit: Unit) -> Standing | None:
-    """Where a unit stands among the decisions that were committed, if it does."""
-    told = unit.attributes
-    if unit.kind is not Kind.DECISION or "root" not in told:
-        return None  # None, only claimed to be one, or erased.
-    return Standing(root=told["root"], number=told["version"], strength=Strength.parse(told["strength"]).rank)
+    """Which version of which decision a unit is; None if it is no committed decision."""
+    stored = unit.attributes
+    if unit.kind is not Kind.DECISION or "root" not in stored:
+        return None  # Another kind, only claimed to be a decision, or erased.
+    return Standing(root=stored["root"], number=stored["version"], strength=Strength.parse(stored["strength"]).rank)
 
 
 def target_of(anchor: Unit) -> str:
@@ -202,7 +191,7 @@ def target_of(anchor: Unit) -> str:
 
 
 def is_original(unit: Unit) -> bool:
-    """Whether an anchor may lead to it: evidence or a decision; what was only claimed to be one is none (D2, D19)."""
+    """Whether an anchor may lead to it: evidence, or a committed decision (D2, D19)."""
     return unit.kind is Kind.EVIDENCE or standing_of(unit) is not None
 
 
@@ -249,7 +238,7 @@ class GuardianVerdict:
 
 @value
 class Loaded:
-    """One unit in the loading order (D15), and the tier it stands in."""
+    """One unit in the loading order (D15), and its tier."""
 
     tier: int
     unit: Unit

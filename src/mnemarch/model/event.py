@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.closed import Names
 from mnemarch.model.json_text import from_json
-from mnemarch.model.scope import Scope
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EventType(Names):
-    """The closed vocabulary of the log. What each does to the projections is in `ledger.projection`."""
+    """The closed vocabulary of the log. What each does to the projections is in `log.projection`."""
 
     LOGGED = "logged"
     CLAIM_REFUSED = "claim.refused"
@@ -54,7 +53,7 @@ class EventType(Names):
     GRAPH_RESTATED = "graph.restated"
 
 
-# Entries that are only read, never projected.
+# Entries that change no projection.
 WITHOUT_EFFECT = frozenset(
     {
         EventType.LOGGED,
@@ -68,24 +67,6 @@ WITHOUT_EFFECT = frozenset(
         EventType.GRAPH_RESTATED,
     }
 )
-
-
-@value
-class Stream:
-    """One hash chain: a project of an org, or the org itself."""
-
-    org: str
-    project: str | None
-
-    # Looked up on every append, so spelled out.
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and self.org == other.org and self.project == other.project
-
-    def __hash__(self) -> int:
-        return hash((self.org, self.project))
-
-    def __str__(self) -> str:
-        return self.org if self.project is None else f"{self.org} / {self.project}"
 
 
 @value
@@ -115,7 +96,7 @@ class Event:
         return None if self.body is None else from_json(self.body)
 
     def placed(self, position: int, hash: bytes) -> Event:
-        """This event at its place in the log; what was made for one append is completed, not copied."""
+        """This event with its place in the log. It was made for one append, so it is completed, not copied."""
         object.__setattr__(self, "position", position)
         object.__setattr__(self, "hash", hash)
         return self
@@ -127,7 +108,7 @@ class Event:
 
 @value
 class Receipt:
-    """Proof that an event is durable. `duplicate`: it was there already; `redacted`: the kinds of secret taken out."""
+    """Proof that an event is durable. `duplicate`: it was there before; `redacted`: the kinds of secret taken out."""
 
     event_id: str
     seq: int

@@ -1,22 +1,21 @@
-"""One remembered thing (S8): its content never changes, its life does, through events (R5)."""
+"""One remembered thing (S8), what was claimed before it, and how two of them are linked.
+
+A unit's content never changes; its status, trust and evidence do, through events (R5).
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from mnemarch.errors import InvalidInput
-from mnemarch.model.actor import Actor
+from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import OF_CODE, Citation
-from mnemarch.model.closed import Names
-from mnemarch.model.instant import instant, micros
+from mnemarch.model.closed import Names, member_of
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.scope import Level, Scope
-from mnemarch.model.trust import DecayPolicy, Signal, Trust
-from mnemarch.model.value import value
+from mnemarch.model.value import Record, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from mnemarch.model.event import Event
@@ -36,10 +35,7 @@ class Kind(Names):
 
     @classmethod
     def parse(cls, name: str) -> Kind:
-        try:
-            return cls(name)
-        except ValueError:
-            raise InvalidInput(f"{name!r} is no kind of unit.", hint=f"Use one of: {', '.join(cls)}.") from None
+        return member_of(cls, name, "kind of unit")
 
 
 class Status(Names):
@@ -51,19 +47,56 @@ class Status(Names):
 
     @classmethod
     def parse(cls, name: str) -> Status:
-        try:
-            return cls(name)
-        except ValueError:
-            raise InvalidInput(f"{name!r} is no status.", hint=f"Use one of: {', '.join(cls)}.") from None
+        return member_of(cls, name, "status")
 
 
 LIVE = frozenset({Status.HYPOTHESIS, Status.VERIFIED, Status.PUBLISHED})
 TRUSTED = frozenset({Status.VERIFIED, Status.PUBLISHED})
 
 
+class Signal(Names):
+    """What raises or lowers confidence (G15, R7)."""
+
+    TESTS_PASSED = "tests_passed"
+    PR_MERGED = "pr_merged"
+    HUMAN_APPROVED = "human_approved"
+    REPEATED_SUCCESS = "repeated_success"
+    TESTS_FAILED = "tests_failed"
+    PR_REVERTED = "pr_reverted"
+    HUMAN_REJECTED = "human_rejected"
+    CONTRADICTED = "contradicted"
+
+
+class DecayPolicy(Names):
+    RECENCY_BIAS = "recency_bias"
+    STABLE = "stable"
+    MANUAL_ONLY = "manual_only"
+
+
 @value
-class Provenance:
+class Trust(Record):
+    """How sure a unit is (G14): confidence as of `last_validated_at`, or as of its birth. A rule ages it (R7)."""
+
+    json_names = (
+        ("decay_policy", "decay"),
+        ("validation_source", "source"),
+        ("last_validated_at", "validated_at"),
+        ("validation_count", "count"),
+    )
+
+    confidence: float
+    since: datetime
+    decay_policy: DecayPolicy = DecayPolicy.STABLE
+    validation_source: Signal | None = None
+    last_validated_at: datetime | None = None
+    validation_count: int = 0
+
+
+@value
+class Provenance(Record):
     """Who said it, where and when, and the event that proves it."""
+
+    json_names = (("event_id", "event"),)
 
     actor: Actor
     scope: Scope
@@ -73,36 +106,19 @@ class Provenance:
 
     @property
     def voice(self) -> tuple[Actor, Scope, str | None]:
-        """What makes it another source than the others: who, where, and in which conversation."""
+        """Two sources are one voice if the same actor speaks in the same scope and conversation."""
         return self.actor, self.scope, self.session
 
     @classmethod
     def of(cls, event: Event) -> Provenance:
         return cls(actor=event.actor, scope=event.scope, event_id=event.id, at=event.recorded_at, session=event.session)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "actor": str(self.actor),
-            "scope": self.scope.segments,
-            "event": self.event_id,
-            "at": micros(self.at),
-            "session": self.session,
-        }
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Provenance:
-        return cls(
-            actor=Actor.parse(record["actor"]),
-            scope=Scope.of(record["scope"]),
-            event_id=record["event"],
-            at=instant(record["at"]),
-            session=record["session"],
-        )
-
 
 @value
-class Unit:
-    """One remembered thing, as it stands at `version`."""
+class Unit(Record):
+    """One remembered thing, as of `version`."""
+
+    json_optional = frozenset({"superseded_from"})
 
     id: str
     kind: Kind
@@ -149,7 +165,7 @@ class Unit:
 
     @property
     def session_key(self) -> str | None:
-        """One name for the session in its project: session ids are unique only there."""
+        """A name of the session that is unique across projects: session ids are unique only within one."""
         if self.session is None:
             return None
         scope = self.provenance[0].scope
@@ -161,18 +177,18 @@ class Unit:
 
     @property
     def is_bound_to_code(self) -> bool:
-        """Whether it says anything that code can contradict: a commit it holds from or to, a file, a symbol."""
+        """Whether code can contradict it: it names a commit from or until which it holds, a file or a symbol."""
         if self.valid_from_commit or self.valid_to_commit:
             return True
         return any(citation.kind in OF_CODE for citation in self.citations)
 
     def valid_at(self, moment: datetime) -> bool:
-        """Whether it held at `moment`, by time alone (R8)."""
+        """Whether it was valid at `moment`, by time alone (R8)."""
         return self.occurred_at <= moment and (self.valid_to is None or moment < self.valid_to)
 
 
-# How search tells units apart: what may be handed out first, what comes after it, what was trusted until a commit
-# replaced it and so still holds where that commit is not, and what is only withheld.
+# How search tells units apart: trusted ones are handed out first, drafts after them. A replaced one was trusted until
+# a commit replaced it, so it still holds where that commit is not. A past one is never handed out, only explained.
 TRUSTED_STATE, DRAFT_STATE, REPLACED_STATE, PAST_STATE = "trusted", "draft", "replaced", "past"
 LIVE_STATES = (TRUSTED_STATE, DRAFT_STATE)
 
@@ -187,14 +203,14 @@ def search_state(status: Status, superseded_from: Status | None, valid_to_commit
 
 
 def search_kind(kind: str, domain: str, attributes: Mapping[str, Any]) -> str:
-    """The kind by which search knows a unit: of a decision also how firm it is, and whether it holds everywhere."""
+    """The kind as the search index stores it. A decision's also tells its strength and whether it holds everywhere."""
     if kind != "decision" or "root" not in attributes:
         return kind
     return f"{kind}.{attributes['strength']}{'.global' if domain == 'global' else ''}"
 
 
 def search_kinds(kind: str) -> list[str]:
-    """Every such kind that a kind of unit has."""
+    """Every kind that the search index may store for a kind of unit."""
     if kind != "decision":
         return [kind]
     firm = [f"{kind}.{strength}{where}" for strength in ("axis", "lock", "normal") for where in ("", ".global")]
@@ -203,7 +219,7 @@ def search_kinds(kind: str) -> list[str]:
 
 @value
 class Searchable:
-    """What search needs of a unit, without the rest; `content` is empty once it was erased.
+    """What search needs to know of a unit. `content` is empty once it was erased.
 
     `turn` counts from 1 in the unit's session, and is 0 without one.
     """
@@ -221,84 +237,72 @@ class Searchable:
     changed_at: int
 
 
-def trust_to_json(trust: Trust) -> dict[str, Any]:
-    return {
-        "confidence": trust.confidence,
-        "since": micros(trust.since),
-        "decay": str(trust.decay_policy),
-        "source": trust.validation_source and str(trust.validation_source),
-        "validated_at": trust.last_validated_at and micros(trust.last_validated_at),
-        "count": trust.validation_count,
-    }
+@value
+class Claim(Record):
+    """One statement for `remember`, before the gate has judged it.
+
+    What is unset is taken from the seat or the configuration.
+    """
+
+    json_names = (("key", None),)
+
+    content: str
+    kind: Kind | str = Kind.FACT
+    level: Level | str | None = None
+    domain: str = "global"
+    citations: tuple[Citation, ...] | list[Citation] = ()
+    importance: float = 0.5
+    occurred_at: datetime | None = None
+    session: str | None = None
+    key: str | None = None
+    decay_policy: DecayPolicy | str | None = None
+    attributes: Mapping[str, Any] = {}
+    # What the text mentions of the working tree; the seat fills it in.
+    seen: tuple[Citation, ...] = ()
 
 
-def trust_from_json(record: Mapping[str, Any]) -> Trust:
-    return Trust(
-        confidence=record["confidence"],
-        since=instant(record["since"]),
-        decay_policy=DecayPolicy(record["decay"]),
-        validation_source=record["source"] and Signal(record["source"]),
-        last_validated_at=record["validated_at"] and instant(record["validated_at"]),
-        validation_count=record["count"],
-    )
+def waiting_key(refusal_id: str) -> str:
+    """The idempotency key for claiming once more what was refused only for lack of validation."""
+    return f"waiting:{refusal_id}"
 
 
-def unit_to_json(unit: Unit) -> dict[str, Any]:
-    """The stored form: JSON types only, no derived fields."""
-    record = {
-        "id": unit.id,
-        "kind": str(unit.kind),
-        "content": unit.content,
-        "scope": unit.scope.segments,
-        "domain": unit.domain,
-        "status": str(unit.status),
-        "trust": trust_to_json(unit.trust),
-        "importance": unit.importance,
-        "citations": [citation.to_json() for citation in unit.citations],
-        "provenance": [source.to_json() for source in unit.provenance],
-        "occurred_at": micros(unit.occurred_at),
-        "recorded_at": micros(unit.recorded_at),
-        "version": unit.version,
-        "mentions": unit.mentions,
-        "uses": unit.uses,
-        "valid_to": unit.valid_to and micros(unit.valid_to),
-        "valid_from_commit": unit.valid_from_commit,
-        "valid_to_commit": unit.valid_to_commit,
-        "supersedes": unit.supersedes,
-        "superseded_by": unit.superseded_by,
-        "contradiction_note": unit.contradiction_note,
-        "archived_from": unit.archived_from and str(unit.archived_from),
-        "archive_reason": unit.archive_reason,
-        "erased_at": unit.erased_at and micros(unit.erased_at),
-        "attributes": dict(unit.attributes),
-    }
-    if unit.superseded_from is not None:
-        record["superseded_from"] = str(unit.superseded_from)
-    return record
+class LinkType(Names):
+    SIMILAR_TO = "similar_to"
+    DUPLICATES = "duplicates"
+    CONTRADICTS = "contradicts"
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "kind": Kind,
-    "scope": Scope.of,
-    "status": Status,
-    "trust": trust_from_json,
-    "citations": lambda items: tuple(Citation.from_json(item) for item in items),
-    "provenance": lambda items: tuple(Provenance.from_json(item) for item in items),
-    "occurred_at": instant,
-    "recorded_at": instant,
-    "valid_to": instant,
-    "archived_from": Status,
-    "superseded_from": Status,
-    "erased_at": instant,
-}
+@value
+class Link(Record):
+    """`source type target`. While it is `open`, somebody has to decide; `winner` is the decision.
+
+    Decided without a winner, both sides are valid.
+    """
+
+    id: str
+    type: LinkType
+    source: str
+    target: str
+    weight: float
+    note: str
+    at: datetime
+    open: bool = False
+    winner: str | None = None
 
 
-def fields_from_json(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Some fields of a unit, read back from their stored form."""
-    return {
-        name: item if item is None or name not in _READERS else _READERS[name](item) for name, item in record.items()
-    }
+@value
+class Use:
+    """What one task did with one unit: received it, marked it used, was credited or blamed for it (R2)."""
+
+    unit_id: str
+    task_key: str
+    handed: bool = False
+    used: bool = False
+    credited: bool = False
+    blamed: bool = False
 
 
-def unit_from_json(record: Mapping[str, Any]) -> Unit:
-    return Unit(**fields_from_json(record))
+unit_to_json = Unit.to_json
+unit_from_json = Unit.from_json
+fields_from_json = Unit.fields_from_json
+trust_to_json = Trust.to_json

@@ -1,12 +1,24 @@
-"""`@value`: frozen, slotted classes with the meaning of a frozen dataclass and a fiftieth of its start-up cost."""
+"""`@value`: frozen, slotted classes with the meaning of a frozen dataclass and a fiftieth of its start-up cost.
+
+A value that is stored is also a `Record`: its JSON form follows from its fields.
+"""
 
 from __future__ import annotations
 
+import sys
+from operator import attrgetter
+
+from mnemarch.model.closed import Names
+from mnemarch.model.stamps import instant, micros
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar, dataclass_transform
+    from collections.abc import Callable, Mapping
+    from typing import Any, Self, TypeVar, dataclass_transform
 
     T = TypeVar("T")
+    # How a field's content is written to JSON and read back; None: it is the same in both.
+    Form = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 else:
 
     def dataclass_transform(**_: object):  # type: ignore[no-untyped-def]
@@ -14,14 +26,14 @@ else:
 
 
 _MISSING: Any = object()
-# So often made, a class is worth compiling an initialiser for.
+# A class with this many values is worth compiling an initialiser for.
 _OFTEN = 32
 
 
 def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """An `__init__` that needs no compiling; a class that turns out to be made often gets one that is faster."""
+    """An `__init__` that needs no compiling. A class that is used often gets a faster one."""
     slots = [(name, cls.__dict__[name].__set__, defaults.get(name, _MISSING)) for name in fields]
-    # A mapping as a default is copied: no two values may share what somebody could change.
+    # A default mapping is copied: two values must not share what somebody could change.
     fresh = [slot for slot in slots if isinstance(slot[2], dict)]
     known = frozenset(fields)
     check = cls.__dict__.get("__check__")
@@ -133,3 +145,90 @@ def replace(original: T, **changes: Any) -> T:
     """A copy of a value with some fields changed."""
     cls: Any = type(original)
     return cls(**({name: getattr(original, name) for name in cls.__match_args__} | changes))  # type: ignore[no-any-return]
+
+
+class Record:
+    """A value with a JSON form that is derived from its fields. A subclass is decorated with `@value`.
+
+    `json_names` pairs a field with its stored name where the two differ, or with None if the field is not stored.
+    `json_optional` names the fields that are left out while they are None.
+    """
+
+    __slots__ = ()
+    json_names: tuple[tuple[str, str | None], ...] = ()
+    json_optional: frozenset[str] = frozenset()
+
+    def to_json(self) -> dict[str, Any]:
+        """The stored form: JSON types only, no derived fields."""
+        codec = _codec(type(self))
+        record = dict(zip(codec.keys, codec.contents(self), strict=True))
+        for key, write in codec.writers:
+            if (content := record[key]) is not None:
+                record[key] = write(content)
+        for key in self.json_optional:
+            if record[key] is None:
+                del record[key]
+        return record
+
+    @classmethod
+    def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Some fields of a value, read back from their stored form."""
+        codec, fields = _codec(cls), dict(record)
+        for key, read in codec.readers:
+            if (content := fields.get(key)) is not None:
+                fields[key] = read(content)
+        for key, name in codec.renamed:
+            if key in fields:
+                fields[name] = fields.pop(key)
+        return fields
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        return cls(**cls.fields_from_json(record))
+
+
+class _Codec:
+    """How the fields of one class are stored; what needs no conversion is in neither `writers` nor `readers`."""
+
+    def __init__(self, cls: Any) -> None:
+        stored = {name: name for name in cls.__match_args__} | dict(cls.json_names)
+        fields = {name: key for name, key in stored.items() if key is not None}
+        namespace = sys.modules[cls.__module__].__dict__
+        forms = {key: _form_of(cls.__annotations__[name], namespace) for name, key in fields.items()}
+        self.keys = tuple(fields.values())
+        self.renamed = [(key, name) for name, key in fields.items() if key != name]
+        self.contents = attrgetter(*fields)
+        self.writers = [(key, write) for key, (write, _) in forms.items() if write is not None]
+        self.readers = [(key, read) for key, (_, read) in forms.items() if read is not None]
+
+
+_codecs: dict[Any, _Codec] = {}
+
+
+def _codec(cls: Any) -> _Codec:
+    """The codec of a class, made when it is first needed."""
+    known = _codecs.get(cls)
+    if known is None:
+        known = _codecs[cls] = _Codec(cls)
+    return known
+
+
+def _form_of(annotation: str, namespace: Mapping[str, Any]) -> Form:
+    """How a field of this type is stored. Of alternatives (`Kind | str`, `datetime | None`) the first one counts."""
+    name = annotation.partition(" | ")[0]
+    if name == "datetime":
+        return micros, instant
+    if name == "tuple[tuple[str, str], ...]":
+        return dict, lambda pairs: tuple(sorted(pairs.items()))
+    if name.startswith("tuple["):
+        write, read = _form_of(name[len("tuple[") :].partition(",")[0], namespace)
+        return (
+            list if write is None else lambda items: [write(item) for item in items],
+            tuple if read is None else lambda items: tuple(map(read, items)),
+        )
+    if name.startswith("Mapping["):
+        return dict, None
+    kind = namespace.get(name)
+    if isinstance(kind, type) and issubclass(kind, Names):
+        return str, kind
+    return getattr(kind, "to_json", None), getattr(kind, "from_json", None)

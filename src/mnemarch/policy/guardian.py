@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mnemarch.model.decision import GuardianVerdict, Strength
-from mnemarch.model.verdict import Verdict
+from mnemarch.model.outcome import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mnemarch.model.caller import Level
     from mnemarch.model.decision import Decision
-    from mnemarch.model.scope import Level
 
 _EVERYWHERE = "global"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-_OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
+OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
 _OF_SIMILARITY, _OF_RANK = 0.7, 0.3
 _SATURATED_AT = 5.0
 _NUMBER_MAX = 1e300
@@ -209,7 +209,7 @@ def rank(age_min: float, half_life_min: float, repeat: float, feedback: float) -
 
 def rank_of(worth: float, age_min: float, half_life_min: float) -> float:
     """The same of what is worth so much."""
-    return _OF_RECENCY * recency(age_min, half_life_min) + worth
+    return OF_RECENCY * recency(age_min, half_life_min) + worth
 
 
 def score(similarity: float, rank: float) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from mnemarch.model.outcome import FailedApproach, Verdict
 from mnemarch.model.value import value
-from mnemarch.model.verdict import FailedApproach, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

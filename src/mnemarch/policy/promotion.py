@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind, Level, can_promote
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.scope import Level, can_promote
 from mnemarch.model.unit import TRUSTED, Status
 from mnemarch.model.value import value
 from mnemarch.policy.permissions import Deed
@@ -13,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from mnemarch.model.actor import Actor
+    from mnemarch.model.caller import Actor
     from mnemarch.model.citation import Citation
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy

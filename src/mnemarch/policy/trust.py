@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from mnemarch.model.trust import Signal, Trust
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Signal, Trust, Unit
 
 DAYS_PER_MONTH = 30
 

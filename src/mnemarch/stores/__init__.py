@@ -1,1 +1,4 @@
-"""Stores. Takes: events and projection rows. Gives: them back, durable and consistent. Never: a rule of the domain."""
+"""Stores. Takes: events and rows. Gives: them back, durable and consistent; a search index made from them.
+
+Never: knows a rule of the domain.
+"""

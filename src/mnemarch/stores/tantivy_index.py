@@ -7,7 +7,7 @@ import time
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.model.json_text import from_json, to_json
-from mnemarch.model.sketch import Sketch
+from mnemarch.model.search import Sketch
 from mnemarch.text.coherence import Coherence
 from mnemarch.text.tokens import TOKENS_VERSION, sketched
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import tantivy
 
-    from mnemarch.model.sketch import Sums
+    from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
 
 _META = "#meta"

@@ -15,8 +15,10 @@ A number that is an amount or a version is no difference: the same idea with ano
 
 from __future__ import annotations
 
-from mnemarch.text.approach_reading import read as approach
-from mnemarch.text.approach_terms import LIGHT, NAMED, Approach, Term, beginnings
+from mnemarch.model.value import replace, value
+from mnemarch.text.approach_reading import LIGHT, NAMED, PLAIN, Sentence, Term
+from mnemarch.text.cache import pattern
+from mnemarch.text.canonical import canonical_key, compatible
 
 __all__ = ["SAME_AT", "Approach", "approach", "same_approach", "similarity"]
 
@@ -33,6 +35,89 @@ _SAID_AROUND = 0.5
 
 _NEGATIVE_PREFIXES = ("un", "dis", "non", "비", "미", "불", "언")
 _EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
+_SENTENCE_END = r"[.!?;]+(?=\s|$)|\n+"
+_INTENT = (
+    r"(?i)\b(?:I'll|I will|I'd|I'm going to|I am going to|going to|let me|let's|I want to|I plan to|my plan|plan:"
+    r"|next step|the fix is|fix:)|보자|겠습니다|겠다"
+)
+_REASON = r"(?i),? (?:because|since|so that|so|in order to|as it|as the|to avoid|to prevent) "
+# So much has to stand before a reason for the reason to be left out.
+_WEIGHT_BEFORE_REASON_MIN = 2.0
+
+
+@value
+class Approach:
+    """The analysed form of a plan: its terms in order, and the sets that a comparison looks up."""
+
+    terms: tuple[Term, ...]
+    concepts: frozenset[str]
+    signs: frozenset[tuple[str, int]]
+    stems: frozenset[str]
+    # The stems, what they begin with (config, configuration), and neighbours written as one word.
+    forms: frozenset[str]
+    # Neighbours written as one word, each with one of its parts.
+    parts: frozenset[tuple[str, str]]
+    # Concepts that are only said around the plan.
+    around: frozenset[str]
+    # Numbers that are amounts, and things that are told apart by their number.
+    values: frozenset[str]
+    numbered: frozenset[str]
+    is_latin: bool
+
+
+def approach(text: str) -> Approach:
+    """The plan in a text; reasons, and sentences beside those that say what will be done, are what is around it."""
+    text = compatible(text).replace("’", "'")
+    sentences = [part for part in pattern(_SENTENCE_END).split(text) if part.strip()]
+    intended = [part for part in sentences if pattern(_INTENT).search(part)]
+    plan: list[Sentence] = []
+    around: list[Sentence] = []
+    for part in sentences:
+        if intended and not pattern(_INTENT).search(part):
+            around.append(Sentence(part))
+            continue
+        reason = pattern(_REASON).search(part)
+        sentence = Sentence(part[: reason.start()] if reason else part)
+        if reason and sum(term.weight for term in sentence.terms) >= _WEIGHT_BEFORE_REASON_MIN:
+            around.append(Sentence(part[reason.end() :]))
+        elif reason:
+            sentence = Sentence(part)
+        plan.append(sentence)
+    terms = [term for sentence in plan for term in sentence.terms]
+    if not terms and text.strip():
+        # Nothing but a frame, a number or signs: equal only to itself.
+        terms = [Term(canonical_key(text), canonical_key(text), 1, PLAIN, "thing", "")]
+    return _analysed(terms, plan, around)
+
+
+def _analysed(terms: list[Term], plan: list[Sentence], around: list[Sentence]) -> Approach:
+    distinct: dict[tuple[str, int], Term] = {}
+    for term in terms:
+        first = distinct.setdefault((term.concept, term.sign), term)
+        if first.role != term.role:
+            # On both sides of the plan it says nothing of the roles: rename left_pad to pad.
+            distinct[term.concept, term.sign] = replace(first, role="")
+    stems = frozenset([term.stem for term in distinct.values()])
+    parts = frozenset([part for sentence in plan for part in sentence.parts()])
+    shortened = [beginning for stem in stems for beginning in beginnings(stem)]
+    return Approach(
+        terms=tuple(distinct.values()),
+        concepts=frozenset([term.concept for term in distinct.values()]),
+        signs=frozenset(distinct),
+        stems=stems,
+        forms=stems.union(shortened, [compound for compound, _ in parts]),
+        parts=parts,
+        around=frozenset([term.concept for sentence in around for term in sentence.terms]),
+        values=frozenset([number for sentence in plan for number in sentence.values]),
+        numbered=frozenset([thing for sentence in plan for thing in sentence.numbered]),
+        is_latin=not any("가" <= stem[0] <= "힣" for stem in stems),
+    )
+
+
+def beginnings(stem: str) -> list[str]:
+    """What a shortened form of a word would be: more than half of it, and four letters or two syllables."""
+    least = 2 if stem >= "가" else 4
+    return [stem[:size] for size in range(max(least, -(len(stem) * -3 // 5)), len(stem))]
 
 
 def same_approach(left: Approach, right: Approach) -> bool:
@@ -70,10 +155,8 @@ def _compared(own: Approach, other: Approach) -> tuple[float, list[Term]]:
     for term in own.terms:
         if (
             term.concept in other.concepts
-            or term.stem in other.stems
+            or term.stem in other.forms
             or term.stem in covered
-            or term.stem in other.compounds
-            or term.stem in other.beginnings
             or not other.stems.isdisjoint(beginnings(term.stem))
             # Set it to 50 and raise it to 50: the number says which way.
             or (term.concept == "up" and value_shared and not other.concepts.isdisjoint(("set", "change")))

@@ -1,188 +1,145 @@
-"""Reading a plan: its actions and things with their signs and roles, its numbers, and what is only said around it."""
+"""Reading a sentence of a plan: its actions and things with their signs and roles, and its numbers."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
-from mnemarch.model.value import replace
-from mnemarch.text import approach_senses as senses
-from mnemarch.text import english, hangul
-from mnemarch.text.approach_lexemes import ends, intent, lexemes, reason
-from mnemarch.text.approach_terms import LIGHT, NAMED, PLAIN, Approach, Term, beginnings
-from mnemarch.text.canonical import canonical_key, compatible
-from mnemarch.text.empty_words import STOP_WORDS
+from mnemarch.model.value import replace, value
+from mnemarch.text import english, korean
+from mnemarch.text.cache import pattern
+from mnemarch.text.tokens import tokens
+from mnemarch.text.words import STOP_WORDS, entries, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.text.approach_lexemes import Lexeme
+    from collections.abc import Iterator
 
-# Before any phrase of a clause.
-_FIRST = -(1 << 30)
+# A word in small letters, its kind (word, hangul, number, comma or mark), and whether it is part of a name.
+Lexeme = tuple[str, str, bool]
+# What a word stands for: the concept, its sign, whether the word says little, and action, quality or thing.
+Sense = tuple[str, int, bool, str]
+
+# How much a word says: one like use or set, any other, and part of a name.
+LIGHT, PLAIN, NAMED = 0.15, 1.0, 1.25
+
+_LEXEME = (
+    r"(?P<number>(?<![A-Za-z0-9_])#?v?\d+(?:[.:]\d+|,\d{3})*(?:%|[A-Za-z]{1,3})?(?![A-Za-z0-9_]))"
+    r"|(?P<hangul>[가-힣]+)|(?P<comma>,)|(?P<mark>[=(<>])"
+    r"|(?P<word>[^\W\d가-힣](?:[^\W가-힣]|[-./:@](?=[^\W\d가-힣]|\d+(?![\d.]))|'(?=[a-z]))*)"
+)
+_NAME_PART = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z\d]*|[A-Z][A-Z\d]*|\d+|[^\W\da-zA-Z_]+"
+_HTTP_STATUS = "[1-5][0-9][0-9]"
+_AMOUNT = r"\d+(?:\.\d+)?"
+
 _QUALIFYING = frozenset({"of", "for", "in", "on", "at"})
 _PLACING = frozenset({"to", "into", "with", "by", "from", "before", "after", "as", "via", "using"})
 _TURNING = frozenset({"replace", "convert", "rename", "change", "move"})
 _KOREAN_NEGATIONS = frozenset({"않", "말", "못", "없", "말고", "없이", "않고", "않게"})
 _NEAR_AMOUNTS = frozenset({"below", "above", "least", "most", "about", "exactly", "under", "over"})
 _BEFORE_STATUS = frozenset({"return", "returns", "http", "on", "a", "an", "status", "respond", "responds", "answers"})
+# Negated they mean the opposite (not run is skip); other light words are left out with their negation.
+_NEGATABLE = frozenset({"run", "add"})
+# No listed Korean word is longer.
+_KOREAN_CHARS_MAX = 8
 # How far a word that is about an earlier one looks for it.
-_LOOKED_BACK = 12
-# So much has to stand before a reason for the reason to be left out.
-_SAID_ENOUGH = 2.0
+_TERMS_BACK_MAX = 12
 
 
-def read(text: str) -> Approach:
-    """The plan in a text; reasons, and sentences beside those that say what will be done, are what is around it."""
-    text = compatible(text).replace("’", "'")
-    sentences = [part for part in ends().split(text) if part.strip()]
-    meant = [intent().search(part) is not None for part in sentences]
-    says_intent = any(meant)
-    plan, around = _Reading(), _Reading()
-    for part, is_meant in zip(sentences, meant, strict=True):
-        if says_intent and not is_meant:
-            around.read(part)
-        else:
-            _read_with_reason(part, plan, around)
-    if not plan.terms and text.strip():
-        # Nothing but a frame, a number or signs: alike only to itself.
-        plan.add(canonical_key(text), canonical_key(text), PLAIN)
-    return plan.result(around)
+@value
+class Term:
+    """One word of a plan: what it stands for, its sign (-1 if negated), how much it says, and its role."""
+
+    concept: str
+    stem: str
+    sign: int
+    weight: float
+    kind: str
+    role: str
 
 
-def _read_with_reason(part: str, plan: _Reading, around: _Reading) -> None:
-    because = reason().search(part)
-    if because:
-        head = _Reading()
-        head.read(part[: because.start()])
-        if sum(term.weight for term in head.terms) >= _SAID_ENOUGH:
-            around.read(part[because.end() :])
-            part = part[: because.start()]
-    plan.read(part)
+class Sentence:
+    """A sentence read from left to right: a negation turns the next word around, a preposition gives roles."""
 
-
-class _Reading:
-    """A reading from left to right: a negation turns the next word around, a preposition gives roles."""
-
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.lexemes = list(lexemes(text))
         self.terms: list[Term] = []
         self.values: set[str] = set()
         self.numbered: set[str] = set()
-        self.parts: set[tuple[str, str]] = set()
-        self.places: list[tuple[int, int]] = []
-        self.start = self.roleless = self.clause = self.phrase = 0
+        # The order of the terms in the plan: by clause, and what qualifies before what it qualifies.
+        self.ranks: list[tuple[int, int]] = []
+        self.clause = self.phrase = 0
+        # How many terms have a role or can get none any more.
+        self.roles_given = 0
         self.negated = self.turning = False
         self.role = self.role_after_comma = ""
         self.number_from = ""
-
-    def result(self, around: _Reading) -> Approach:
-        terms: dict[tuple[str, int], Term] = {}
-        for term in self.terms:
-            had = terms.setdefault((term.concept, term.sign), term)
-            if had.role != term.role:
-                # On both sides of the plan it says nothing of the roles: rename left_pad to pad.
-                terms[term.concept, term.sign] = replace(had, role="")
-        stems = frozenset([term.stem for term in terms.values()])
-        return Approach(
-            terms=tuple(terms.values()),
-            concepts=frozenset([term.concept for term in terms.values()]),
-            signs=frozenset(terms),
-            stems=stems,
-            beginnings=frozenset([beginning for stem in stems for beginning in beginnings(stem)]),
-            compounds=frozenset([compound for compound, _ in self.parts]),
-            parts=frozenset(self.parts),
-            around=frozenset([term.concept for term in around.terms]),
-            values=frozenset(self.values),
-            numbered=frozenset(self.numbered),
-            is_latin=not any("가" <= stem[0] <= "힣" for stem in stems),
-        )
-
-    def read(self, text: str) -> None:
-        self.start = self.roleless = len(self.terms)
-        self.negated = self.turning = False
-        self.role = self.role_after_comma = ""
-        self.clause, self.phrase = self.clause + 1, 0
-        found = list(lexemes(text))
         at = 0
-        while at < len(found):
-            at += self.step(found, at)
-        self.arrange()
-        self.join([word for word, kind, _ in found if kind in {"word", "hangul", "number"}])
+        while at < len(self.lexemes):
+            at += self.step(at)
+        # The size of the pool is the pool size.
+        order = sorted(range(len(self.terms)), key=self.ranks.__getitem__)
+        self.terms = [self.terms[at] for at in order]
 
-    def arrange(self) -> None:
-        """What qualifies goes before what it qualifies: the size of the pool is the pool size."""
-        ranks = sorted(range(self.start, len(self.terms)), key=self.places.__getitem__)
-        self.terms[self.start :] = [self.terms[at] for at in ranks]
-
-    def put(self, term: Term) -> None:
-        # The verb, which comes first, stays where it is.
-        self.places.append((self.clause, -self.phrase if len(self.terms) > self.start else _FIRST))
-        self.terms.append(term)
-        self.turning = self.turning or term.concept in _TURNING
-
-    def join(self, written: list[str]) -> None:
-        """What two or three neighbours make when written as one: lock file, lockfile."""
+    def parts(self) -> Iterator[tuple[str, str]]:
+        """What two or three neighbours make when written as one (lock file, lockfile), with each of them."""
+        words = [word for word, kind, _ in self.lexemes if kind in {"word", "hangul", "number"}]
         for size in (2, 3):
-            for at in range(len(written) - size + 1):
-                parts = written[at : at + size]
-                if len({part.isascii() for part in parts}) == 1:
-                    compound = senses.stem_of("".join(parts))
-                    self.parts.update([(compound, senses.stem_of(part)) for part in parts])
+            for at in range(len(words) - size + 1):
+                neighbours = words[at : at + size]
+                if len({word.isascii() for word in neighbours}) == 1:
+                    compound = stem_of("".join(neighbours))
+                    yield from [(compound, stem_of(word)) for word in neighbours]
 
-    def step(self, lexemes: list[Lexeme], at: int) -> int:
-        """Read what stands at a place; how many words that were."""
-        word, kind, _ = lexemes[at]
+    def step(self, at: int) -> int:
+        """Read what stands at a place; return how many words that were."""
+        word, kind, _ = self.lexemes[at]
         if kind == "mark":
             return 1
         if kind == "comma":
             self.clause, self.phrase = self.clause + 1, 0
-            if self.role_after_comma:
-                self.role, self.role_after_comma = self.role_after_comma, ""
+            self.role, self.role_after_comma = self.role_after_comma or self.role, ""
         elif kind == "number":
-            self.read_number(lexemes, at)
-        elif size := self.read_phrase(lexemes, at):
+            self.read_number(at)
+        elif size := self.read_phrase(at):
             return size
         elif kind == "hangul":
             self.read_korean(word)
-        elif not self.read_marker(lexemes, at):
-            self.read_word(lexemes, at)
+        elif not self.read_marker(at):
+            self.read_word(at)
         return 1
 
-    def read_phrase(self, lexemes: list[Lexeme], at: int) -> int:
-        longest = senses.phrase_starts().get(senses.stem_of(lexemes[at][0]), 0)
-        for size in range(min(longest, len(lexemes) - at), 1, -1):
-            stems = [senses.stem_of(word) for word, _, _ in lexemes[at : at + size]]
-            found = senses.sense("_".join(stems))
-            if found:
-                if found[0] == "replace":
+    def read_phrase(self, at: int) -> int:
+        longest = _phrase_starts().get(stem_of(self.lexemes[at][0]), 0)
+        for size in range(min(longest, len(self.lexemes) - at), 1, -1):
+            stems = [stem_of(word) for word, _, _ in self.lexemes[at : at + size]]
+            sense = senses().get("_".join(stems))
+            if sense:
+                if sense[0] == "replace":
                     self.give_role("new")
                     self.role = "old"
-                self.add_sense(found, stems[0], in_name=False)
+                self.add_sense(sense, stems[0])
                 return size
         return 0
 
-    def read_marker(self, lexemes: list[Lexeme], at: int) -> bool:
+    def read_marker(self, at: int) -> bool:
         """Whether the word only says something about its neighbours."""
-        word, _, in_name = lexemes[at]
-        following = lexemes[at + 1][0] if at + 1 < len(lexemes) else ""
-        if word in senses.negations() or (word == "stop" and following.endswith("ing")):
+        word, _, in_name = self.lexemes[at]
+        following = self.lexemes[at + 1][0] if at + 1 < len(self.lexemes) else ""
+        if word in _words("negations") or (word == "stop" and following.endswith("ing")):
             self.negated = not self.negated
             return True
         if in_name:
             return False
-        if word == "let" and following in {"me", "us"}:
-            return True
-        if word == "again":
-            self.repeat_last()
-            return True
         if word in _QUALIFYING:
             self.phrase += 1
             return True
         if word in _PLACING:
             self.clause, self.phrase = self.clause + 1, 0
-        if word in {"before", "after"}:
+        if word == "again":
+            self.repeat_last()
+        elif word in {"before", "after"}:
             first, second = ("first", "second") if word == "before" else ("second", "first")
-            if len(self.terms) == self.start:
-                self.role_after_comma = first
+            self.role_after_comma = self.role_after_comma if self.terms else first
             self.give_role(first)
             self.role = second
         elif word == "from":
@@ -190,7 +147,7 @@ class _Reading:
         elif word in {"to", "into", "onto", "with", "by"}:
             self.read_target(word)
         else:
-            return False
+            return word == "let" and following in {"me", "us"}
         return True
 
     def read_target(self, word: str) -> None:
@@ -200,81 +157,78 @@ class _Reading:
         elif self.turning:
             self.give_role("old")
             self.role = "new"
-        elif word not in {"with", "by"} and len(self.terms) > self.start:
+        elif word not in {"with", "by"} and self.terms:
             self.give_role("source")
             self.role = "target"
 
-    def read_word(self, lexemes: list[Lexeme], at: int) -> None:
-        word, _, in_name = lexemes[at]
-        stem = senses.stem_of(word)
-        found = senses.word_sense(word)
-        if found and found[3] == "action" and self.is_quality(lexemes, at):
-            found = None
+    def read_word(self, at: int) -> None:
+        word, _, in_name = self.lexemes[at]
+        stem = stem_of(word)
+        sense = _english_sense(word)
+        if sense and sense[3] == "action" and self.is_quality(at):
+            sense = None
         if word in english.NUMBERS and not in_name:
             self.values.add(str(english.NUMBERS[word]))
             return
         if word in {"raise", "raising", "raises"} and any(
-            near.endswith(("error", "exception")) for near, _, _ in lexemes[at + 1 : at + 4]
+            near.endswith(("error", "exception")) for near, _, _ in self.lexemes[at + 1 : at + 4]
         ):
-            found = senses.sense("throw")
-        if at and lexemes[at - 1][1] == "number" and word in english.UNITS:
+            sense = senses()["throw"]
+        if at and self.lexemes[at - 1][1] == "number" and word in english.UNITS:
             return
-        if found is None and not in_name and (word in STOP_WORDS or senses.is_frame(stem)):
-            return
-        if found:
-            self.add_sense(found, stem, in_name=in_name)
-        else:
-            self.add(stem, stem, LIGHT if word in STOP_WORDS and len(word) > 1 else NAMED if in_name else PLAIN)
+        if sense:
+            self.add_sense(sense, stem, in_name=in_name)
+        elif in_name or not (word in STOP_WORDS or stem in _words_and_stems("frames")):
+            weight = LIGHT if word in STOP_WORDS and len(word) > 1 else NAMED if in_name else PLAIN
+            self.add(stem, stem, weight)
 
-    def is_quality(self, lexemes: list[Lexeme], at: int) -> bool:
+    def is_quality(self, at: int) -> bool:
         """Whether a participle says what a thing is like (the generated files) and not what is done."""
-        word, _, in_name = lexemes[at]
-        if not word.endswith("ed") or in_name or len(self.terms) == self.start or at + 1 == len(lexemes):
+        word, _, in_name = self.lexemes[at]
+        if not word.endswith("ed") or in_name or not self.terms or at + 1 == len(self.lexemes):
             return False
-        following, kind, _ = lexemes[at + 1]
+        following, kind, _ = self.lexemes[at + 1]
         return kind == "word" and following not in STOP_WORDS
 
     def read_korean(self, word: str) -> None:
-        stem = hangul.stem(word)
+        stem = korean.stem(word)
         if stem in _KOREAN_NEGATIONS or word in _KOREAN_NEGATIONS:
             self.turn_last()
         elif word == "안":
             self.negated = True
-        elif found := senses.korean_sense(word):
-            self.add_sense(found, stem, in_name=False)
-        elif not (senses.is_frame(stem) or senses.is_frame(word)):
+        elif sense := _korean_sense(word):
+            self.add_sense(sense, stem)
+        elif not (stem in _words_and_stems("frames") or word in _words_and_stems("frames")):
             self.add(stem, stem, PLAIN)
 
-    def read_number(self, lexemes: list[Lexeme], at: int) -> None:
-        number = lexemes[at][0]
-        before = lexemes[at - 1][0] if at else ""
-        if before and senses.is_frame(senses.stem_of(before)):
+    def read_number(self, at: int) -> None:
+        number = self.lexemes[at][0]
+        before = self.lexemes[at - 1][0] if at else ""
+        if before and stem_of(before) in _words_and_stems("frames"):
             return  # Attempt 2.
-        if thing := _numbered(lexemes, at):
+        if thing := _numbered_thing(self.lexemes, at):
             self.numbered.add(f"{thing} {number}")
-        else:
-            self.values.add(number)
-            if before == "from":
-                self.number_from = number
-            elif before == "to" and self.number_from:
-                self.read_change(self.number_from, number)
+            return
+        self.values.add(number)
+        if before == "from":
+            self.number_from = number
+        elif before == "to" and self.number_from:
+            # From 30 to 60 is a raise.
+            amounts = [pattern(_AMOUNT).search(each) for each in (self.number_from, number)]
+            old, new = [float(amount[0]) if amount else 0.0 for amount in amounts]
+            if all(amounts) and old != new:
+                self.add_sense(("up", 1 if old < new else -1, False, "action"), "up")
 
-    def read_change(self, old: str, new: str) -> None:
-        """From 30 to 60 is a raise."""
-        amounts = [float(match[0]) for number in (old, new) if (match := _amount().search(number))]
-        if len(amounts) == 2 and amounts[0] != amounts[1]:
-            self.add_sense(("up", 1 if amounts[0] < amounts[1] else -1, False, "action"), "up", in_name=False)
-
-    def add_sense(self, found: senses.Sense, stem: str, *, in_name: bool) -> None:
-        concept, sign, light, kind = found
+    def add_sense(self, sense: Sense, stem: str, *, in_name: bool = False) -> None:
+        concept, sign, is_light, kind = sense
         if in_name and kind != "thing":
             # The verb in a name (created_at) is no action of the plan.
             self.add(stem, stem, NAMED)
-        elif light and self.negated and concept not in {"run", "add"}:
+        elif is_light and self.negated and concept not in _NEGATABLE:
             # "Don't use X" is without X.
             self.put(Term(concept, stem, 1, LIGHT, kind, self.role))
         else:
-            weight = NAMED if in_name else LIGHT if light and not self.negated else PLAIN
+            weight = NAMED if in_name else LIGHT if is_light and not self.negated else PLAIN
             self.add(concept, stem, weight, sign, kind)
 
     def add(self, concept: str, stem: str, weight: float, sign: int = 1, kind: str = "thing") -> None:
@@ -282,58 +236,142 @@ class _Reading:
             sign, self.negated = -sign, False
         self.put(Term(concept, stem, sign, weight, kind, self.role))
 
+    def put(self, term: Term) -> None:
+        # The verb, which comes first, stays where it is.
+        self.ranks.append((self.clause, -self.phrase) if self.terms else (-1, 0))
+        self.terms.append(term)
+        self.turning = self.turning or term.concept in _TURNING
+
     def latest(self) -> range:
-        """The places of the last terms of this sentence, backwards."""
-        return range(len(self.terms) - 1, max(self.start, len(self.terms) - _LOOKED_BACK) - 1, -1)
+        """The places of the last terms, backwards."""
+        return range(len(self.terms) - 1, max(0, len(self.terms) - _TERMS_BACK_MAX) - 1, -1)
 
     def repeat_last(self) -> None:
         """Run the query again: a retry."""
         for at in self.latest():
-            found = senses.sense(self.terms[at].stem + "_again")
-            if found:
-                self.terms[at] = replace(self.terms[at], concept=found[0], sign=found[1], weight=PLAIN, kind=found[3])
+            sense = senses().get(self.terms[at].stem + "_again")
+            if sense:
+                self.terms[at] = replace(self.terms[at], concept=sense[0], sign=sense[1], weight=PLAIN, kind=sense[3])
                 return
 
     def turn_last(self) -> None:
         """A Korean negation stands after its verb, which with a light one means the thing before: 캐시를 쓰지 않고."""
         for at in self.latest():
             term = self.terms[at]
-            if term.weight > LIGHT or term.concept in {"run", "add"}:
+            if term.weight > LIGHT or term.concept in _NEGATABLE:
                 self.terms[at] = replace(term, sign=-term.sign, weight=max(term.weight, PLAIN))
                 return
 
     def give_role(self, role: str) -> None:
-        """The role of everything of this sentence that none was given to yet."""
-        for at in range(self.roleless, len(self.terms)):
+        """Give the role to every term that has none yet."""
+        for at in range(self.roles_given, len(self.terms)):
             if not self.terms[at].role:
                 self.terms[at] = replace(self.terms[at], role=role)
-        self.roleless = len(self.terms)
+        self.roles_given = len(self.terms)
 
 
-def _numbered(lexemes: list[Lexeme], at: int) -> str:
+def _numbered_thing(lexemes: list[Lexeme], at: int) -> str:
     """What a number tells apart, or nothing if it is an amount."""
     number = lexemes[at][0]
     before, kind, in_name = lexemes[at - 1] if at else ("", "", False)
     after, kind_after, _ = lexemes[at + 1] if at + 1 < len(lexemes) else ("", "", False)
     if number[0] == "#":
         return "#"
-    if before in _BEFORE_STATUS and _status().fullmatch(number):
+    if before in _BEFORE_STATUS and pattern(_HTTP_STATUS).fullmatch(number):
         return "status"
     if not number.isdigit():
         return ""
     if kind_after == "hangul" and after.startswith("포트"):
         return "port"
-    ends = kind_after in {"", "comma", "hangul"} or (after in STOP_WORDS and after not in english.UNITS)
-    if kind not in {"word", "hangul"} or in_name or before in STOP_WORDS | _NEAR_AMOUNTS or not ends:
+    is_last = kind_after in {"", "comma", "hangul"} or (after in STOP_WORDS and after not in english.UNITS)
+    if kind not in {"word", "hangul"} or in_name or before in STOP_WORDS | _NEAR_AMOUNTS or not is_last:
         return ""
-    return senses.numbered_thing(before)
+    stem = stem_of(before)
+    sense = _korean_sense(before) if before >= "가" else senses().get(stem)
+    thing = sense[0] if sense else stem
+    is_amount = not _words_and_stems("quantities").isdisjoint((thing, stem)) or (
+        sense and (sense[2] or sense[3] == "action")
+    )
+    return "" if is_amount else thing
+
+
+def lexemes(text: str) -> Iterator[Lexeme]:
+    """The words, numbers and commas in order; a name comes in its parts, a particle after a Latin word is left out."""
+    for match in pattern(_LEXEME).finditer(text):
+        kind, word = match.lastgroup or "", match[0]
+        if kind == "hangul":
+            before = text[match.start() - 1 : match.start()]
+            if not (before.isascii() and before.isalnum() and korean.is_suffix(word)):
+                yield word, kind, False
+        elif kind == "word":
+            parts = [word] if "'" in word else pattern(_NAME_PART).findall(word)
+            for part in parts:
+                yield part.lower().removesuffix("'s"), kind, len(parts) > 1
+        else:
+            yield word.lower(), kind, False
+
+
+def stem_of(word: str) -> str:
+    """The stem of one word in small letters, Korean or not."""
+    return korean.stem(word) if word[0] >= "가" else next(iter(tokens(word)), word)
 
 
 @cache
-def _status() -> re.Pattern[str]:
-    return re.compile("[1-5][0-9][0-9]")
+def senses() -> dict[str, Sense]:
+    """What each listed stem, or several joined by `_`, stands for."""
+    table: dict[str, Sense] = {}
+    for section, kind in (("actions", "action"), ("qualities", "quality"), ("things", "thing")):
+        for line in entries("approaches", section):
+            name, _, sides = line.partition(":")
+            for sign, side in zip((1, -1), sides.split("|"), strict=False):
+                for word in side.split():
+                    bare = word.strip("~")
+                    stem = bare if bare >= "가" else "_".join(map(stem_of, bare.split("_")))
+                    table.setdefault(stem, (name.strip("~"), sign, "~" in (word[0], name[0]), kind))
+    return table
+
+
+def _english_sense(word: str) -> Sense | None:
+    """What a word stands for; a noun made of a verb (generator, attachment) is no action."""
+    sense = senses().get(stem_of(word))
+    if sense and sense[3] == "action" and word.endswith(_noun_endings()) and word not in _words("actions"):
+        return None
+    return sense
+
+
+def _korean_sense(word: str) -> Sense | None:
+    """What a Korean word stands for: the longest listed beginning that is followed by nothing but endings."""
+    stem = korean.stem(word)
+    if len(stem) > 1 and stem in senses():
+        return senses()[stem]
+    for size in range(min(len(word), _KOREAN_CHARS_MAX), 0, -1):
+        sense = senses().get(word[:size])
+        if sense and (size == len(word) or korean.is_suffix(word[size:])):
+            return sense
+    return None
 
 
 @cache
-def _amount() -> re.Pattern[str]:
-    return re.compile(r"\d+(?:\.\d+)?")
+def _phrase_starts() -> dict[str, int]:
+    """For each stem that begins a listed phrase, how many words the longest such phrase has."""
+    starts: dict[str, int] = {}
+    for stem in senses():
+        first, *more = stem.split("_")
+        if more:
+            starts[first] = max(starts.get(first, 0), 1 + len(more))
+    return starts
+
+
+@cache
+def _words(section: str) -> frozenset[str]:
+    return frozenset([word.strip("~") for word in listed("approaches", section)])
+
+
+@cache
+def _words_and_stems(section: str) -> frozenset[str]:
+    return _words(section).union(map(stem_of, _words(section)))
+
+
+@cache
+def _noun_endings() -> tuple[str, ...]:
+    return tuple(listed("approaches", "noun endings"))

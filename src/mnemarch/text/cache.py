@@ -1,11 +1,12 @@
-"""Bounded caches of what was computed from texts. Erasing a text empties them all."""
+"""Caches: compiled patterns, and bounded caches of answers about texts, which erasing a text empties."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
     from typing import Any, TypeVar
 
@@ -15,6 +16,14 @@ else:
     _Answers = dict
 
 _clear_functions: list[Callable[[], object]] = []
+
+
+@cache
+def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+    """The compiled pattern; a process that never needs one does not import `re`."""
+    import re
+
+    return re.compile(source, flags)
 
 
 class BoundedCache(_Answers):
@@ -34,12 +43,12 @@ class BoundedCache(_Answers):
 def cached(size: int) -> Callable[[F], F]:
     """Cache the last `size` answers of a pure function of texts."""
 
-    def cache(function: F) -> F:
+    def decorate(function: F) -> F:
         wrapper: Any = lru_cache(maxsize=size)(function)
         _clear_functions.append(wrapper.cache_clear)
         return wrapper  # type: ignore[no-any-return]
 
-    return cache
+    return decorate
 
 
 def forget_texts() -> None:

@@ -7,8 +7,7 @@ from unicodedata import normalize
 
 import xxhash
 
-from mnemarch.text.cache import cached
-from mnemarch.text.pattern import pattern
+from mnemarch.text.cache import cached, pattern
 
 # Stored keys depend on every rule here: a change of meaning raises the version, and keys are computed anew.
 NORM_VERSION = 1

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mnemarch.model.sketch import Sketch, Sums
+    from mnemarch.model.search import Sketch, Sums
 
 _PAIRS_MIN = 50
 _PAIRS_MAX = 512

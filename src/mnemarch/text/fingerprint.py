@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from mnemarch.model.digest import sha256
+from unicodedata import normalize
+
+from mnemarch.model.stamps import sha256
 from mnemarch.model.value import value
-from mnemarch.text import fingerprint_panics as panics
-from mnemarch.text import fingerprint_reports as reports
-from mnemarch.text import fingerprint_traces as traces
-from mnemarch.text.fingerprint_diagnostics import diagnostic_faults
-from mnemarch.text.fingerprint_parts import Fault, clean_lines, plain_faults
+from mnemarch.text import fingerprint_readers as readers
+from mnemarch.text.fingerprint_skeleton import (
+    MASK,
+    TYPES,
+    Fault,
+    base_name,
+    cut,
+    is_source,
+    message_skeleton,
+    typed,
+)
+from mnemarch.text.words import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     Reader = Callable[[Sequence[str]], list[Fault]]
 
@@ -21,23 +30,22 @@ FINGERPRINT_VERSION = 1
 CORE_CHARS_MAX = 300
 _EMPTY = "no output"
 _BARE_CHARS_MAX = 64
-# Who reads it, and the signs without which there is nothing to read.
-_TEST_REPORTS: dict[Reader, tuple[str, ...]] = {
-    reports.pytest_faults: ("FAILED ", "ERROR ", "E   "),
-    reports.javascript_test_faults: ("●", "FAIL ", "×"),
+
+# The signs without which a reader finds nothing; most texts have few of them.
+_SIGNS: dict[Reader, tuple[str, ...]] = {
+    readers.pytest_faults: ("FAILED ", "ERROR ", "E   "),
+    readers.javascript_test_faults: ("●", "FAIL ", "×"),
+    readers.go_test_faults: ("--- FAIL",),
+    readers.cargo_test_faults: ("stdout ----",),
+    readers.go_faults: ("panic: ", "fatal error: "),
+    readers.rust_faults: ("panicked at",),
+    readers.python_faults: ('File "',),
+    readers.at_faults: (" at ", "\tat ", "Caused by: ", " bei ", " à ", " в ", "위치: ", "場所 "),
 }
-_TESTS_THAT_PANIC: dict[Reader, tuple[str, ...]] = {
-    reports.go_test_faults: ("--- FAIL",),
-    reports.cargo_test_faults: ("stdout ----",),
-}
-_PANICS: dict[Reader, tuple[str, ...]] = {
-    panics.go_faults: ("panic: ", "fatal error: "),
-    panics.rust_faults: ("panicked at",),
-}
-_TRACES: dict[Reader, tuple[str, ...]] = {
-    traces.python_faults: ('File "',),
-    traces.at_faults: (" at ", "\tat ", "Caused by: ", " bei ", " à ", " в ", "위치: ", "場所 "),
-}
+
+_LINES = Patterns("errors", "lines")
+_DIAGNOSTICS = Patterns("errors", "diagnostics")
+_MILD = frozenset({"warning", "note", "info", "hint"})
 
 
 @value
@@ -51,43 +59,103 @@ class Fingerprint:
 
 def fingerprint(error: str) -> Fingerprint:
     """What an error output says, without what differs from one run to the next."""
-    faults = {str(fault): fault for fault in _faults(clean_lines(error))}
-    known = sorted(faults)
-    core = _shortened(" | ".join(known)) or _EMPTY
+    faults = {str(fault): fault for fault in _faults(_clean_lines(error))}
+    names = sorted(faults)
+    core = " | ".join(names) or _EMPTY
+    if len(core) > CORE_CHARS_MAX:
+        # A long core ends with a digest of the whole, so that it still tells what it was cut from.
+        core = f"{core[: CORE_CHARS_MAX - 20]}… {_digest(core)[:16]}"
     if len(error) <= _BARE_CHARS_MAX and not any(map(str.isalpha, core)):
         # A bare value (an exit code, a path): what is left of two of them is the same, and they are not.
         core = " ".join(error.split()) or _EMPTY
-    kinds = [faults[said].kind for said in known if faults[said].kind]
+    kinds = [faults[name].kind for name in names if faults[name].kind]
     return Fingerprint(hash=_digest(core), kind=kinds[0] if kinds else "", core=core)
+
+
+def _digest(core: str) -> str:
+    return sha256(core.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _clean_lines(text: str) -> list[str]:
+    """The lines without colours, white space at their ends, and stamps; a line that repeats the one before goes."""
+    lines = _LINES["colour"].sub("", text).splitlines() if "\x1b" in text else text.splitlines()
+    news = [line for number, line in enumerate(lines) if not number or line != lines[number - 1]]
+    clean = [_LINES["stamp"].sub("", cut(line.rstrip())) for line in news]
+    return [line if line.isascii() else normalize("NFC", line) for line in clean]
 
 
 def _faults(lines: Sequence[str]) -> Sequence[Fault]:
     """By the most telling form that is there: test reports, then traces, then diagnostics, then plain lines."""
     text = "\n".join(lines)
-    tests = _read(lines, text, _TEST_REPORTS)
+
+    def read(*chosen: Reader) -> list[Fault]:
+        present = [reader for reader in chosen if any(sign in text for sign in _SIGNS[reader])]
+        return [fault for reader in present for fault in reader(lines)]
+
+    tests = read(readers.pytest_faults, readers.javascript_test_faults)
     if tests:
         return tests
-    panicked = _read(lines, text, _PANICS)
-    tests = _read(lines, text, _TESTS_THAT_PANIC)
-    told = [fault for fault in tests if fault.what] if panicked else tests
-    # Rust's backtraces say `at` too.
-    found = [*told, *panicked] or _read(lines, text, _TRACES)
-    return found or diagnostic_faults(lines) or reports.surefire_faults(lines) or plain_faults(lines)
+    panics = read(readers.go_faults, readers.rust_faults)
+    tests = read(readers.go_test_faults, readers.cargo_test_faults)
+    # A test that panicked says nothing by itself. Rust's backtraces say `at` too.
+    stated = [*(fault for fault in tests if fault.what or not panics), *panics]
+    traced = stated or read(readers.python_faults, readers.at_faults)
+    return traced or _diagnostic_faults(lines) or readers.surefire_faults(lines) or _plain_faults(lines)
 
 
-def _read(lines: Sequence[str], text: str, readers: Mapping[Reader, tuple[str, ...]]) -> list[Fault]:
-    """What those readers find of which a sign is in the text; most texts have few."""
-    return [
-        fault for reader, signs in readers.items() if any(sign in text for sign in signs) for fault in reader(lines)
-    ]
+def _diagnostic_faults(lines: Sequence[str]) -> list[Fault]:
+    """What compilers, type checkers and linters say about files; mild diagnostics only if there is nothing worse."""
+    found: list[tuple[str, Fault]] = []
+    for number, line in enumerate(lines):
+        diagnostic = _by_rustc(line, lines[number + 1 : number + 4]) or _by_others(line)
+        if diagnostic is not None:
+            found.append(diagnostic)
+    errors = [fault for level, fault in found if level not in _MILD]
+    return errors or [fault for _, fault in found]
 
 
-def _shortened(core: str) -> str:
-    """A long core ends with a digest of the whole, so that it still tells what it was cut from."""
-    if len(core) <= CORE_CHARS_MAX:
-        return core
-    return f"{core[: CORE_CHARS_MAX - 20]}… {_digest(core)[:16]}"
+def _by_rustc(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
+    """The level and the fault; the message stands above the file, and what names no file only sums up."""
+    match = _DIAGNOSTICS["rustc message"].match(line)
+    file = next(filter(None, map(_DIAGNOSTICS["rustc file"].match, following)), None) if match else None
+    if match is None or file is None:
+        return None
+    kind, what = match["code"] or match["level"], message_skeleton(match["message"])
+    return match["level"], Fault(kind=kind, where=base_name(file["file"]), what=what)
 
 
-def _digest(core: str) -> str:
-    return sha256(core.encode("utf-8", "surrogatepass")).hexdigest()
+def _by_others(line: str) -> tuple[str, Fault] | None:
+    match = _DIAGNOSTICS["message"].match(line)
+    if match is None or not is_source(match["file"]):
+        return None
+    rule = _DIAGNOSTICS["rule"].search(match["message"])
+    level = (match["level"] or "error").lower()
+    kind = match["code"] or (rule and rule[1]) or level
+    what = message_skeleton(_DIAGNOSTICS["rule"].sub("", match["message"]))
+    return level, Fault(kind=kind, where=base_name(match["file"]), what=what)
+
+
+def _plain_faults(lines: Sequence[str]) -> list[Fault]:
+    """One fault for each line that speaks of an error, or for each line if none does; commands only if alone."""
+    output = [line.strip() for line in lines if line.strip() and not _LINES["prompt"].match(line)]
+    output = output or [_LINES["prompt"].sub("", line).strip() for line in lines if line.strip()]
+    bad = [line for line in output if _LINES["bad news"].search(line)]
+    return [_plain_fault(line) for line in dict.fromkeys(bad or output)]
+
+
+def _plain_fault(line: str) -> Fault:
+    # The fields of a JSON or logfmt line: such a line is nothing but quoted values otherwise.
+    fields: list[str] = []
+    if line[:1] in {"{", '"'}:
+        fields = _LINES["json field"].findall(line)
+    elif _LINES["logfmt start"].match(line):
+        fields = _LINES["logfmt field"].findall(line)
+    line = ": ".join(fields) or line
+    if TYPES["type and message"].match(line):
+        return typed(line)
+    bare = message_skeleton(line)
+    message = _LINES["leading trivia"].sub("", bare) or bare or MASK
+    if TYPES["type and message"].match(message):
+        return typed(message)
+    kind = _LINES["type somewhere"].search(message)
+    return Fault(kind=kind[0] if kind else "", where="", what=message)

@@ -1,82 +1,52 @@
-"""Korean words that the guard and the search read: particles, endings, numbers, counters, negations and opposites."""
+"""Korean: the stem of a word and its features for search, and what a comparison of statements reads.
 
+Closed lists from grammar, no dictionary. A noun that happens to end like a particle (냉장고) loses its end in every
+form, so what is taken off too much is taken off everywhere and harms nothing.
+"""
+
+# ruff: noqa: RUF071 (what is compared is no path)
 from __future__ import annotations
 
 from functools import cache
+from os.path import commonprefix
 from unicodedata import normalize
 
-from mnemarch.text import hangul
-from mnemarch.text.opposites import korean_opposites, korean_word_opposites
-from mnemarch.text.pattern import pattern
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import Patterns, grouped, listed, opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable
 
-_PARTICLES = (
-    "은 는 이 가 을 를 에 의 와 과 로 도 만 들 나 랑 야 께 에서 에게 한테 으로 까지 부터 처럼 보다 라고 이라고"
-    " 마다 조차 밖에 대로 이나 이랑 하고 에서는 에서도 에서의 에게는 에게서 으로는 으로도 으로서 로서 으로써 로써"
-    " 으로부터 로부터 까지는 까지도 부터는 에는 에도 에만 와의 과의 와는 과는 로는 로도 만을 만이 만은 들이 들을"
-    " 들은 들의 들과 들에 들에게 라는 이라는 라도 이라도 라면 이라면 이란 란 이며 이고 이다 이므로 이지만 인데 인지"
-    " 입니다 이었다 였다 였습니다 이었습니다 께서 에선 에겐 뿐 뿐만 마저 커녕"
-)
-_ENDINGS = (
-    "하다 한다 합니다 하는 하고 하기 하면 하며 하지 하지만 하게 하도록 하세요 하십시오 하자 하여 하여야 해서 해야"
-    " 해야만 해요 해줘 했다 했고 했습니다 했던 했는데 했을 할 한 함 하려면 하려고 하던 되다 된다 됩니다 되는 되고"
-    " 되기 되면 되며 되지 되지만 되도록 되어 되어야 돼서 돼야 돼요 됐다 됐고 됐습니다 되었다 되었습니다 되었고 될"
-    " 된 됨 시킨다 시킵니다 시키는 시켜 시켜야 습니다 스럽다 스러운"
-)
-_NATIVE_DETERMINERS = "한 두 세 네 다섯 여섯 일곱 여덟 아홉"
-_NATIVE_NOUNS = "하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉"
-_NATIVE = {
-    **{word: number for number, word in enumerate(_NATIVE_DETERMINERS.split(), start=1)},
-    **{"열" + word: number for number, word in enumerate(_NATIVE_DETERMINERS.split(), start=11)},
-    "열": 10,
-    "스무": 20,
-    "스물": 20,
-    "서른": 30,
-    "마흔": 40,
-    "쉰": 50,
-}
-_NOUNS = {
-    **{word: number for number, word in enumerate(_NATIVE_NOUNS.split(), start=1)},
-    **{"열" + word: number for number, word in enumerate(_NATIVE_NOUNS.split(), start=11)},
-}
+    from mnemarch.text.words import Opposites
+
+_FINALS = {"ㄴ": "\u11ab", "ㄹ": "\u11af", "ㅂ": "\u11b8", "ㅆ": "\u11bb"}
+_WORD_CHARS_MAX = 32
+# A syllable has two or three letters, so four are two syllables.
+_ONE_SYLLABLE, _TWO_SYLLABLES = 2, 4
+_NEVER = 1 << 20
+_VOWELS_FROM = "\u1161"
+_OPEN_A = frozenset(normalize("NFD", "가거겨개과궈괘")[1::2])
+# The finals ㅆ ㅄ ㄶ ㅀ, which hardly any noun has.
+_OF_PREDICATES = frozenset("\u11bb\u11b9\u11ad\u11b6")
+_THERE_IS = normalize("NFD", "있")
+
+# Longer stretches are not compared letter by letter, which takes the square of their length.
+_COMPARED_MAX = 400
+# Particles that may come, go or stand for each other: topic and subject, object, possessive, politeness.
+_FREE_PARTICLES = ({"", "은", "는", "이", "가"}, {"", "을", "를"}, {"", "의"}, {"", "요", "좀"})
+
+# Native numbers: before a counter, and alone.
+_NATIVE = {"열": 10, "스무": 20, "스물": 20, "서른": 30, "마흔": 40, "쉰": 50}
+_NATIVE |= {word: number for number, word in enumerate(listed("korean", "determiners"), start=1)}
+_NATIVE |= {"열" + word: number for number, word in enumerate(listed("korean", "determiners"), start=11)}
+_ALONE = {word: number for number, word in enumerate(listed("korean", "numbers"), start=1)}
+_ALONE |= {"열" + word: number for number, word in enumerate(listed("korean", "numbers"), start=11)}
 _SINO_DIGITS = "영일이삼사오육칠팔구"
 _SINO_SCALES = {"십": 10, "백": 100, "천": 1000, "만": 10_000}
 
-# Plain counters say nothing that the number does not; 만 after a digit may mean "only", so it is not multiplied out.
-UNITS: dict[str, str] = {
-    spelling: unit
-    for unit, spellings in {
-        "": "번 개 회 명 차례 가지 대 줄 곳 군데 권 장 건 쪽 단계 사람 글자 자리 종류 마리 차 개씩 번씩",
-        "th": "번째 째",
-        "ms": "밀리초",
-        "s": "초",
-        "min": "분",
-        "h": "시간",
-        "o'clock": "시",
-        "d": "일",
-        "w": "주 주일",
-        "mo": "개월 달",
-        "y": "년",
-        "₩": "원",
-        "$": "달러",
-        "%": "퍼센트 프로",
-        "x": "배",
-        "B": "바이트",
-        "KB": "킬로바이트",
-        "MB": "메가바이트 메가",
-        "GB": "기가바이트 기가",
-        "십": "십",
-        "백": "백",
-        "천": "천",
-        "만": "만",
-        "억": "억",
-    }.items()
-    for spelling in spellings.split()
-}
+UNITS: dict[str, str] = {word: unit for unit, words in grouped("korean", "units").items() for word in words}
 
 # 지 않는다, 않다, 아니다: other negations come before what they deny.
 DENYING_WHAT_IS_BEFORE = "지않아"
@@ -86,60 +56,164 @@ _MARKERS = "은는이가을를"
 _TELLING = ("에", "에서", "에게", "로", "만", "도", "까지", "부터", "보다", "마다", "밖에", "의", "와", "과")
 _FINAL = ("다", "요", "죠", "까", "십시오", "시오")
 _RIEUL = "\u11af"
-_AFTER_COUNTERS = "씩 째 이상 이하 정도 쯤 미만 초과 당 동안 후 전 뒤 안 내 이내 간 다 재"
 _SINO_UNITS = "초|분|회|개월|년|퍼센트|프로|배|번|개|명|일"
 _OPEN_STEMS = "켜켠켭켬켰끄꺼껐끕끔닫"
-_UNDONE = (
-    "지원|사용|설정|완료|포함|적용|구현|인증|등록|확인|처리|검증|승인|허용|공개|배포|존재|정의|작성|반영|할당|지정"
-    "|연결|해결|실행|전송|준수"
-)
+_PATTERNS = Patterns("korean", "patterns")
 
-# The patterns are for phrases of nothing but Hangul and spaces, where \S means Hangul: a class of it would cost a third
-# of a millisecond to compile at each place.
 
-# 아 and 어 forms end so (해 남겨 써 먹어): what 야, 도 and 서 are joined to.
-_JOINING = "".join(normalize("NFC", chr(consonant) + vowel) for consonant in range(0x1100, 0x1113) for vowel in "ᅡᅥᅢᅧᅪᅯᅫ")
-# Must and must not; need not, may, and what will do, which says no more than the verb before it. 되돌린다 is no 된다.
-_MUST = (
-    rf"(?:(?<=[{_JOINING}])(?P<obliged>야[만지]?)|지[는도를]? ?(?P<barred_from>[않말]아야만?))"
-    r" ?[하한합해할했함되된됩돼될됐됨]\S*"
-    rf"|(?:(?<=[{_JOINING}])(?:(?P<barred>(?:서[는도]?|선) ?안)|(?P<free>도))|으?면(?:(?P<barred_if> ?안)|(?= ))"
-    r"|지[는도를]? ?(?:(?P<spared>않아도)|(?P<obliged_to>않으면 ?안))) ?(?:괜찮|무방|(?!되[돌살새])[되된됩돼될됐됨])\S*"
-)
-_NEGATION = (
-    r"지(?:는|도|를|가)? ?(?:않|못)\S*"
-    r"|지(?:는|도|를)? ?(?:마(?:세요|십시오|시오|시고|시길|라|요)?(?!\S)|말(?!씀)\S*)(?: 것)?"
-    r"|(?<!\S)(?:마세요|마십시오|마시오|말아야|말아라|말 ?것|말고(?!\S))"
-    r"|(?<!\S)안 (?=\S)"
-    r"|(?<!\S)안(?=돼|되|된|됨|됩|될|됐|함|해|하|한|합|할|했|씀|써|쓰|쓴|나오|나와|보이|보여|맞|돌아)"
-    r"|(?<![잘연])못 ?|않\S*|아니\S*|아닌|아님|아닙니다|아닐"
-    rf"|미(?={_UNDONE})|비(?=허용|권장|추천|정상|호환|필수|유효|표준|인증)|불(?=충분|완전|안정|일치|명확|규칙)"
-)
+def stem(word: str) -> str:
+    """The word without particles, endings and auxiliary verbs; a stem of a stem is itself."""
+    if len(word) > _WORD_CHARS_MAX:
+        return word
+    letters = normalize("NFD", word)
+    while letters not in _nouns() and (less := _shorter(letters) or _uncontracted(letters)) is not None:
+        letters = less
+    return normalize("NFC", letters)
 
-_COPULA = r"(?<=\S)(?:이다|입니다|이에요|이었다|이었습니다|였다|였습니다|예요)(?!\S)"
-# 하다 and 되다 in any ending, so that a negated predicate and a plain one come to the same stem.
-_CARRIER = (
-    "(?:하|한|합|해|할|했|함|되|된|됩|돼|될|됐|됨)"
-    r"(?:다|니다|야만|야|요|세요|라|고|며|면|는|여|서|도록|기|십시오|자|지만|지|던|려면|려|게|습니다|었다|였다|었습니다"
-    r"|음){0,4}+(?!\S)"
-)
+
+def features(word: str) -> list[str]:
+    """What stands for a word in an index: its stem's first syllable, marked, and each pair of syllables.
+
+    The mark weighs the beginning of a word, where its meaning is, and lets words of one syllable be found.
+    """
+    root = stem(word)
+    return ["^" + root[0], *pairs(root)]
+
+
+def fine_features(word: str) -> list[str]:
+    """More for comparing two texts: also the stem's single syllables, and the word as it is written."""
+    return [*features(word), *stem(word), "~^" + word[0], *("~" + pair for pair in pairs(word))]
+
+
+def pairs(text: str) -> list[str]:
+    return [text[at : at + 2] for at in range(len(text) - 1)]
+
+
+def is_suffix(text: str) -> bool:
+    """Whether nothing but particles and endings stand here: what is glued to a Latin word (API를, commit하면)."""
+    return stem("가나" + text) == "가나"
+
+
+def is_other_grammar(text: str, other: str) -> bool:
+    """Whether Hangul differs between two canonical texts by more than particles that may come and go."""
+    if text.isascii() and other.isascii():
+        return False
+    # Few callers get here, and the import costs more than this module.
+    from difflib import SequenceMatcher
+
+    begin = len(commonprefix([text, other]))
+    ours, theirs = text[begin:], other[begin:]
+    end = len(commonprefix([ours[::-1], theirs[::-1]]))
+    ours, theirs = ours[: len(ours) - end], theirs[: len(theirs) - end]
+    if max(len(ours), len(theirs)) > _COMPARED_MAX:
+        return _has_hangul(ours + theirs)
+    changes = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    return any(_changes_sense(ours[a:b].strip(), theirs[c:d].strip()) for tag, a, b, c, d in changes if tag != "equal")
+
+
+def _changes_sense(removed: str, added: str) -> bool:
+    is_free = any(removed in particles and added in particles for particles in _FREE_PARTICLES)
+    return not is_free and _has_hangul(removed + added)
+
+
+def _has_hangul(text: str) -> bool:
+    return any("가" <= letter <= "힣" for letter in text)
+
+
+def _shorter(letters: str) -> str | None:
+    """Without the longest suffix that may go here, or None."""
+    known = _suffixes()
+    for size in range(min(_longest(), len(letters) - _ONE_SYLLABLE), 0, -1):
+        stay = known.get(letters[-size:])
+        if stay is None or (size == 1 and letters.endswith(_THERE_IS)):
+            continue
+        rest = letters[:-size]
+        if rest[-1] < _VOWELS_FROM:
+            continue  # It would cut a syllable after its first consonant.
+        anywhere, after_a = stay
+        if len(rest) >= anywhere or (anywhere < _NEVER and rest[-1] in _OF_PREDICATES):
+            return rest
+        if len(rest) >= after_a and rest[-1] in _OPEN_A:
+            return rest
+    return None
+
+
+def _uncontracted(letters: str) -> str | None:
+    """The stem of an 아/어 form: 알려 알리, 줘 주, 몰라 모르, 먹어 먹; or None."""
+    last = letters[-2:]
+    whole = _contractions().get(last)
+    if whole is not None:
+        return letters[:-2] + whole
+    if last in ("\u1105\u1161", "\u1105\u1165") and letters[-3:-2] == "\u11af":
+        return letters[:-3] + "\u1105\u1173"
+    if last in ("\u110b\u1161", "\u110b\u1165") and len(letters) > 3:
+        return letters[:-2]
+    return None
+
+
+@cache
+def _nouns() -> frozenset[str]:
+    return frozenset(normalize("NFD", noun) for noun in listed("korean", "nouns"))
+
+
+@cache
+def _suffixes() -> dict[str, tuple[int, int]]:
+    """For each suffix, in letters, how many letters have to stay before it: anywhere, and after an open ㅏ or ㅓ."""
+    table: dict[str, tuple[int, int]] = {}
+    for suffix in listed("korean", "suffixes"):
+        table.setdefault(_letters(suffix), (_ONE_SYLLABLE, _NEVER))
+        if not suffix.endswith("요"):
+            table.setdefault(_letters(suffix + "요"), (_ONE_SYLLABLE, _NEVER))
+    for suffix in listed("korean", "short suffixes"):
+        table.setdefault(_letters(suffix), (_TWO_SYLLABLES, _NEVER))
+    for section, stay in (("suffixes after a", _ONE_SYLLABLE), ("short suffixes after a", _TWO_SYLLABLES)):
+        for suffix in listed("korean", section):
+            table[_letters(suffix)] = (table.get(_letters(suffix), (_NEVER, 0))[0], stay)
+    return table
+
+
+def _letters(suffix: str) -> str:
+    final = _FINALS.get(suffix[0])
+    return final + normalize("NFD", suffix[1:]) if final else normalize("NFD", suffix)
+
+
+@cache
+def _longest() -> int:
+    return max(map(len, _suffixes()))
+
+
+@cache
+def _contractions() -> dict[str, str]:
+    """The last syllable of an 아/어 form and of its stem."""
+    table = {}
+    for form, whole in (("여", "이"), ("워", "우"), ("왜", "외")):
+        for consonant in map(chr, range(0x1100, 0x1113)):
+            table[consonant + normalize("NFD", form)[1]] = consonant + normalize("NFD", whole)[1]
+    for form, whole in zip("봐와놔쏴해써꺼커떠퍼", "보오노쏘하쓰끄크뜨프", strict=True):
+        table[normalize("NFD", form)] = normalize("NFD", whole)
+    return table
+
+
+def all_opposites() -> Opposites:
+    return opposites("korean", "korean words")
 
 
 @cache
 def guarded_pattern() -> re.Pattern[str]:
     """Numbers, what must be, negations and opposites in a phrase of Hangul words, as the groups of those names."""
-    whole = korean_word_opposites()
-    inside = [stem for stem in korean_opposites() if stem not in whole]
+    whole = opposites("korean words")
+    inside = [word for word in all_opposites() if word not in whole]
+    must, negation = _PATTERNS.sources["must"], _PATTERNS.sources["negation"]
     sino = f"[{_SINO_DIGITS}{''.join(_SINO_SCALES)}]"
     number = (
         rf"(?P<native>{_either(_NATIVE)}) ?(?P<counter>{_either(UNITS)})"
         # A single Sino-Korean syllable glued to a counter is nearly always another word (구분, 사회, 만회).
         rf"|(?P<sino>{sino}{{2,8}} ?|[삼사오육칠팔십백천] )(?P<unit>{_SINO_UNITS})"
-        rf"|(?P<noun>{_either(_NOUNS)})"
+        rf"|(?P<noun>{_either(_ALONE)})"
     )
-    short = "|".join(stem if stem in _OPEN_STEMS else stem + r"(?!\S)" for stem in _longest_first(whole))
+    short = _either(word if word in _OPEN_STEMS else word + r"(?!\S)" for word in whole)
     return pattern(
-        rf"(?<!\S)(?:{number})(?=(?P<tail>\S*))|(?P<must>{_MUST})|(?P<negation>{_NEGATION})"
+        rf"(?<!\S)(?:{number})(?=(?P<tail>\S*))|(?P<must>{must})|(?P<negation>{negation})"
         rf"|(?P<opposite>{_either(inside)}|(?<!\S)(?:{short}))"
     )
 
@@ -149,16 +223,17 @@ def number_key(match: re.Match[str]) -> str:
     if match["native"]:
         return f"{_NATIVE[match['native']]}{UNITS[match['counter']]}"
     if match["noun"]:
-        return str(_NOUNS[match["noun"]])
-    return f"{_sino_number(match['sino'])}{UNITS[match['unit']]}"
+        return str(_ALONE[match["noun"]])
+    return f"{numeral(match['sino'].strip(), _SINO_DIGITS, _SINO_SCALES)}{UNITS[match['unit']]}"
 
 
-def _sino_number(word: str) -> int:
+def numeral(word: str, digits: str, scales: dict[str, int]) -> int:
+    """The number that digits and scales spell, as in 이십오 or 二十五."""
     total = section = digit = 0
-    for syllable in word.strip():
-        scale = _SINO_SCALES.get(syllable)
+    for character in word:
+        scale = scales.get(character)
         if scale is None:
-            digit = _SINO_DIGITS.index(syllable)
+            digit = digits.index(character)
         elif scale == 10_000:
             total += (section + digit or 1) * scale
             section = digit = 0
@@ -181,7 +256,7 @@ def ends_a_word(tail: str) -> bool:
 
 @cache
 def _tails() -> frozenset[str]:
-    return suffixes() | frozenset(_AFTER_COUNTERS.split())
+    return suffixes() | frozenset(listed("korean", "after a counter"))
 
 
 def bare(word: str) -> str:
@@ -190,26 +265,26 @@ def bare(word: str) -> str:
 
     Other particles (에서, 로, 까지, 만) tell where from and how far, and stay.
     """
-    carried = pattern(_CARRIER).sub("", word)
+    carried = _PATTERNS["carrier"].sub("", word)
     if carried != word:
         return carried
-    noun = pattern(_COPULA).sub("", word)
+    noun = _PATTERNS["copula"].sub("", word)
     if noun != word:
         return noun
     if word.endswith(_FINAL):
-        return bare_stem(hangul.stem(word))
-    return pattern(_CARRIER).sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
+        return bare_stem(stem(word))
+    return _PATTERNS["carrier"].sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
 
 
 def bare_joined(word: str) -> str:
     """The same of an 아 or 어 form, as it stands before 야, 도 and 서: 남겨 is 남기."""
-    carried = pattern(_CARRIER).sub("", word)
-    return carried if carried != word else bare_stem(hangul.stem(word))
+    carried = _PATTERNS["carrier"].sub("", word)
+    return carried if carried != word else bare_stem(stem(word))
 
 
 def bare_stem(word: str) -> str:
     """The same of a stem, as it stands before 지 and 면; its last ㄹ, which 만든다 drops and 만들지 keeps, goes."""
-    letters = normalize("NFD", pattern(_CARRIER).sub("", word))
+    letters = normalize("NFD", _PATTERNS["carrier"].sub("", word))
     return normalize("NFC", letters[:-1] if letters.endswith(_RIEUL) else letters)
 
 
@@ -235,18 +310,15 @@ def reduction_before(match: re.Match[str]) -> Callable[[str], str]:
 
 def is_ending(tail: str) -> bool:
     """Whether what is glued to a stem is nothing but endings and markers."""
-    return hangul.is_suffix(tail) and not tail.endswith(_TELLING)
+    return is_suffix(tail) and not tail.endswith(_TELLING)
 
 
 @cache
 def suffixes() -> frozenset[str]:
     """Every particle and frequent ending."""
-    return frozenset((_PARTICLES + " " + _ENDINGS).split())
+    return frozenset(listed("korean", "particles", "endings"))
 
 
 def _either(words: Iterable[str]) -> str:
-    return "|".join(_longest_first(words))
-
-
-def _longest_first(words: Iterable[str]) -> list[str]:
-    return sorted(words, key=len, reverse=True)
+    """A pattern for any of the words, the longest first."""
+    return "|".join(sorted(words, key=len, reverse=True))

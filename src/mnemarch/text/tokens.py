@@ -6,11 +6,10 @@ from functools import cache
 from itertools import islice
 from unicodedata import normalize
 
-from mnemarch.model.sketch import Sketch
-from mnemarch.text.cache import BoundedCache
-from mnemarch.text.empty_words import STOP_WORDS
+from mnemarch.model.search import Sketch
+from mnemarch.text.cache import BoundedCache, pattern
 from mnemarch.text.english import irregular_forms
-from mnemarch.text.pattern import pattern
+from mnemarch.text.words import STOP_WORDS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +27,6 @@ TOKEN_CHARS_MAX = 64
 TOKENS_MAX = 65_536
 # What may stand around a word and says nothing.
 _AROUND_A_WORD = ".,;:!?\"'`()[]{}"
-# What stands before a colon as often as a name does.
-_NO_SPEAKERS = """
-error warning warn info debug trace fatal critical failure exception note todo fixme hint tip example question answer
-update summary result cause fix reason important deprecated see usage output input
-"""
 _SPEAKER = r"([^\W\d_][\w .'-]{0,30}): "
 _GROUPED_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _NUMBER_WITH_UNIT = r"(?i)v?\d+(?:[.,]\d+)*[^\W\d_]{0,3}"
@@ -74,7 +68,7 @@ def speaker_of(text: str) -> str:
     """Whose words these are, in lower case, where the text says so at its beginning ("Mina: I moved to Busan")."""
     match = pattern(_SPEAKER).match(text) if ":" in text[:33] else None
     name = match[1].casefold() if match else ""
-    return "" if name in _NO_SPEAKERS.split() else name
+    return "" if name in listed("english", "no speakers") else name
 
 
 def _collected(
@@ -110,9 +104,9 @@ def _tokens_of(word: str, limit: int) -> tuple[str, ...]:
     if _is_plain(bare):
         return (_stem(bare.lower()),)
     if min(word) >= "가" and max(word) <= "힣":
-        from mnemarch.text import hangul
+        from mnemarch.text import korean
 
-        return tuple(hangul.features(word))
+        return tuple(korean.features(word))
     return tuple(_of_word(word))
 
 
@@ -129,7 +123,7 @@ def _of_word(word: str) -> Iterator[str]:
         for match in pattern("(?a)" + _ASCII).finditer(word):
             yield from _of_latin(match[0])
         return
-    from mnemarch.text import hangul
+    from mnemarch.text import korean
 
     word = word.translate(_typography())
     is_korean = all(character <= "\x7f" or "가" <= character <= "힣" for character in word)
@@ -142,10 +136,10 @@ def _of_word(word: str) -> Iterator[str]:
             yield from _of_latin(text)
         elif kind == "hangul":
             # The particle of a foreign word (OS를) is no word of its own.
-            if match.start() != latin_end or not hangul.is_suffix(text):
-                yield from map(_cut, hangul.features(text))
+            if match.start() != latin_end or not korean.is_suffix(text):
+                yield from map(_cut, korean.features(text))
         elif kind == "ideographs":
-            yield from hangul.pairs(text) or [text]
+            yield from korean.pairs(text) or [text]
         else:
             yield text.replace("\ufe0f", "")[:TOKEN_CHARS_MAX]
 

@@ -1,1 +1,4 @@
-"""Units. Takes: claims, verifications and acts on units. Gives: units, or refusals with their rule. Never: searches."""
+"""Units. Takes: claims, evidence, and acts on units. Gives: units, or refusals with the rule that refused.
+
+Never: searches; appends an event but through `Act.record`.
+"""

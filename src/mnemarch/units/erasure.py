@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
+from mnemarch.model.stamps import micros
 from mnemarch.model.unit import unit_to_json
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import Deed
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.event import Event, Stream
+    from mnemarch.model.caller import Stream
+    from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
 
 # Shorter texts stand in events by chance.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
-from mnemarch.model.actor import ActorKind
+from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.event import EventType
-from mnemarch.model.link import Use
-from mnemarch.model.trust import Signal
-from mnemarch.model.unit import Status
+from mnemarch.model.unit import Signal, Status, Use
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
-from mnemarch.units.rejections import rejection_of
+from mnemarch.units.same_text import rejection_of
 from mnemarch.units.status import change, check_citations, credit, raise_by_evidence, signal
 
 TYPE_CHECKING = False

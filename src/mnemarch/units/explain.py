@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.link import LinkType
 from mnemarch.model.outcome import Explanation
-from mnemarch.model.unit import Provenance, Status
+from mnemarch.model.unit import LinkType, Provenance, Status
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import confidence_at
 from mnemarch.units.conflicts import dispute_from
-from mnemarch.units.rejections import RULE, rejected_alike
+from mnemarch.units.same_text import RULE, rejected_alike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from mnemarch.model.event import Event, Stream
-    from mnemarch.model.link import Link
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.caller import Stream
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Link, Unit
     from mnemarch.policy.trust import TrustRules
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 _VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 

@@ -1,8 +1,11 @@
-"""Units with the same canonical text, looked up in one way (R6)."""
+"""Units with the same canonical text, and what a rejection of it means (R4, R5, R6)."""
 
 from __future__ import annotations
 
-from mnemarch.model.unit import Kind
+from mnemarch.model.caller import ActorKind
+from mnemarch.model.event import EventType
+from mnemarch.model.unit import Kind, Status
+from mnemarch.policy.promotion import Refusal
 from mnemarch.text.canonical import canonical, canonical_key
 
 TYPE_CHECKING = False
@@ -10,23 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.log.act import Act
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Claim, Unit
+    from mnemarch.stores.sql.reader import Reader
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Live units of these scopes with this canonical text, oldest first."""
-    return _with_text(reader.units_with_text(scope_keys, canonical_key(content)), content)
+    return [unit for unit in _with_same_text(reader, scope_keys, content) if unit.live]
 
 
 def past_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Rejected, replaced and archived units of these scopes with this canonical text, oldest first."""
-    return _with_text(reader.units_gone_with_text(scope_keys, canonical_key(content)), content)
+    return [unit for unit in _with_same_text(reader, scope_keys, content) if not unit.live]
 
 
-def _with_text(units: Sequence[Unit], content: str) -> list[Unit]:
+def _with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Only units whose text is really the same: two texts may share a key by chance."""
     text = canonical(content)
+    units = reader.units_with_text(scope_keys, canonical_key(content))
     return [unit for unit in units if canonical(unit.content) == text]
 
 
@@ -43,3 +49,54 @@ def twin_of(reader: Reader, unit: Unit, scope_key: str) -> Unit | None:
         if other.id != unit.id and is_same(other, unit.kind, unit.domain, unit.content, unit.attributes):
             return other
     return None
+
+
+RULE = "R5"
+_LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
+_VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
+
+
+def rejection_of(reader: Reader, unit: Unit) -> Event | None:
+    """The rejection that took a unit out of recall, if it was one that did."""
+    if unit.status is not Status.ARCHIVED:
+        return None
+    left = [event for event in reader.events_of_subject(unit.id) if event.type in _LEAVING]
+    return left[-1] if left and left[-1].type is EventType.UNIT_REJECTED else None
+
+
+def rejected_alike(reader: Reader, scope_keys: Sequence[str], said: Claim | Unit) -> list[tuple[Unit, Event]]:
+    """The units of these scopes that say this and were rejected, each with its rejection.
+
+    Another kind or domain makes no other statement of it. Evidence alone is a snapshot, which is no statement (D1).
+    """
+    alike = [unit for unit in past_with_same_text(reader, scope_keys, said.content) if _says_it(unit, said)]
+    found = ((unit, rejection_of(reader, unit)) for unit in alike)
+    return [(unit, event) for unit, event in found if event is not None]
+
+
+def _says_it(unit: Unit, said: Claim | Unit) -> bool:
+    assert isinstance(said.kind, Kind)
+    if Kind.EVIDENCE in {unit.kind, said.kind}:
+        return is_same(unit, said.kind, said.domain, said.content, said.attributes)
+    return True
+
+
+def refusal_to_repeat(act: Act, said: Claim | Unit, unit_id: str | None = None) -> Refusal | None:
+    """Why this may not be trusted, or None: the same was rejected, and no person has spoken for `unit_id` since."""
+    for unit, rejection in rejected_alike(act.transaction, act.presence.visible_keys, said):
+        if unit_id is None or not _is_vouched_for(act.transaction, unit_id, rejection):
+            why = (rejection.payload or {}).get("reason", "the reason was erased")
+            return Refusal(
+                RULE,
+                f"{rejection.actor} rejected this on {rejection.recorded_at:%Y-%m-%d} as unit {unit.id}: {why}.",
+                f"If it holds after all, a person can approve unit {unit.id}.",
+            )
+    return None
+
+
+def _is_vouched_for(reader: Reader, unit_id: str, rejection: Event) -> bool:
+    """Whether a person claimed, cited or approved the unit after that rejection."""
+    return any(
+        event.type in _VOUCHING and event.actor.kind is ActorKind.HUMAN
+        for event in reader.events_of_subject(unit_id, after=rejection.position)
+    )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from mnemarch.errors import InvalidInput
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.trust import Signal
-from mnemarch.model.unit import Kind, Status, trust_to_json
+from mnemarch.model.unit import Kind, Signal, Status, trust_to_json
 from mnemarch.policy.promotion import counts, publishable, warranted
 from mnemarch.policy.trust import signalled, verified
-from mnemarch.units.rejections import refusal_to_repeat
+from mnemarch.units.same_text import refusal_to_repeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
+    from mnemarch.model.caller import Presence
     from mnemarch.model.citation import Citation
-    from mnemarch.model.link import Use
-    from mnemarch.model.presence import Presence
-    from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.model.unit import Unit, Use
+    from mnemarch.stores.sql.reader import Reader
 
 
 def passed_tests(act: Act, citations: Iterable[Citation]) -> set[str]:

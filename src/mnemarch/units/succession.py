@@ -1,25 +1,25 @@
-"""One unit takes the place of another (G12-G13, R8), and disputes are decided (R5, R6)."""
+"""How units leave recall and what takes their place: superseded, resolved, archived, pruned, revived (R8, R13)."""
 
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.model.actor import checked_id
+from mnemarch.model.caller import Actor, Presence, checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.instant import micros
-from mnemarch.model.link import LinkType
-from mnemarch.model.trust import Signal
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.outcome import Pruned
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Kind, LinkType, Signal, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
+from mnemarch.policy.retention import PRUNED_KINDS, prunable
 from mnemarch.units.conflicts import dispute_from, open_links
-from mnemarch.units.status import change, signal
+from mnemarch.units.same_text import twin_of
+from mnemarch.units.status import change, raise_by_evidence, signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.log.act import Act
-    from mnemarch.model.link import Link
+    from mnemarch.log.act import Act, Ledger
     from mnemarch.model.outcome import Dispute
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Link, Unit
 
 
 def supersede(
@@ -130,3 +130,48 @@ def _decided(act: Act, dispute_id: str) -> Dispute:
     decided = act.transaction.link(dispute_id)
     assert decided is not None
     return dispute_from(decided)
+
+
+def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, deed: Deed = Deed.ARCHIVE) -> Unit:
+    """Take a unit out of recall; nothing is lost."""
+    unit = act.permitted_unit(unit_id, deed, expected_version)
+    if unit.status is Status.ARCHIVED:
+        return unit
+    changes = {"status": str(Status.ARCHIVED), "archived_from": str(unit.status), "archive_reason": reason}
+    return change(act, EventType.UNIT_ARCHIVED, unit, {"reason": reason, "set": changes})
+
+
+def pruned(log: Ledger, *, dry_run: bool) -> Pruned:
+    """Archive old units of little worth (G24), each in an act of its own; a dry run only says which."""
+    found = log.store.read(lambda reader: list(reader.units_of_kinds([Kind(name) for name in sorted(PRUNED_KINDS)])))
+    old, kept = prunable(found, log.clock(), log.config.retention)
+    reason = "retention: old and of little worth (G24)"
+    for unit in () if dry_run else old:
+        caller = Presence(Actor.system("retention"), unit.scope)
+        log.act(caller, lambda act, unit=unit: archive(act, unit.id, reason, None, Deed.PRUNE))  # type: ignore[misc]
+    return Pruned(units=tuple(unit.id for unit in old), kept=kept, dry_run=dry_run)
+
+
+def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+    """Bring an archived unit back to the status it had."""
+    unit = act.permitted_unit(unit_id, Deed.REVIVE, expected_version)
+    if unit.status is not Status.ARCHIVED:
+        raise InvalidInput(
+            f"Unit {unit_id} is {unit.status}, not archived.", hint="Only archived units can be revived."
+        )
+    _refuse_twin(act, unit)
+    changes = {"status": str(unit.archived_from or Status.HYPOTHESIS), "archived_from": None, "archive_reason": None}
+    return raise_by_evidence(act, change(act, EventType.UNIT_REVIVED, unit, {"reason": reason, "set": changes}))
+
+
+def _refuse_twin(act: Act, unit: Unit) -> None:
+    """One fact, one unit: what was said again meanwhile lives already."""
+    other = twin_of(act.transaction, unit, unit.scope.key)
+    if other is not None:
+        raise Conflict(
+            f"Unit {unit.id} can't be revived: {other.id} says the same and is live.",
+            hint="Use the live one.",
+            actual_version=unit.version,
+            current=other,
+            proposed=unit,
+        )

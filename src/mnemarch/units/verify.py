@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import Act, receipt_for
+from mnemarch.model.caller import Level, Presence
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.claim import Claim, waiting_key
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Promotion, Refused
-from mnemarch.model.presence import Presence
-from mnemarch.model.scope import Level
-from mnemarch.model.trust import Signal
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import refusal_to_verify, warranted
-from mnemarch.units.analysis import analysis_from
-from mnemarch.units.episode import keep_episode
-from mnemarch.units.rejections import refusal_to_repeat
+from mnemarch.units.episode import analysis_from, keep_episode
 from mnemarch.units.remember import remember
+from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import blame, credit, passed_tests, raise_by_evidence, signal
 
 TYPE_CHECKING = False

@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemarch.model.claim import Claim
+    from mnemarch.model.unit import Claim
 
 CITATIONS = "commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME"
 LEVELS = "task, worktree, project or org"
@@ -73,7 +73,7 @@ _FADING = Parameter("decay_policy", WORDS, "how its confidence fades", None)
 
 
 def _claim(**fields: Any) -> Claim:
-    from mnemarch.model.claim import Claim
+    from mnemarch.model.unit import Claim
 
     return Claim(**fields)
 

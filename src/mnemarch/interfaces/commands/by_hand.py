@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.actor import Actor
+    from mnemarch.model.caller import Actor
     from mnemarch.policy.permissions import Policy
     from mnemarch.verbs.types import Verb
 
@@ -255,8 +255,7 @@ def _policy(call: Call) -> Answer:
 
 def _policy_text(policy: Policy) -> str:
     """Who may do it at which level, acts of which that is the same together: it fits any terminal."""
-    from mnemarch.model.actor import ActorKind
-    from mnemarch.model.scope import Level
+    from mnemarch.model.caller import ActorKind, Level
     from mnemarch.policy.permissions import Deed
 
     def cell(deed: Deed, level: Level) -> str:
@@ -279,7 +278,7 @@ def _policy_text(policy: Policy) -> str:
 
 
 def _levels(levels: list[str]) -> str:
-    from mnemarch.model.scope import Level
+    from mnemarch.model.caller import Level
 
     return "at every level" if len(levels) == len(Level) else ", ".join(levels)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.decisions import Decisions
-    from mnemarch.interfaces.adr_bridge import AdrOutcome
+    from mnemarch.interfaces.adr.folder import AdrOutcome
     from mnemarch.interfaces.command import Call
     from mnemarch.model.decision import Decision, DecisionProposal
 
@@ -199,20 +199,20 @@ def _version_of(desk: Decisions, decision_id: str) -> int | None:
 
 
 def _import(call: Call) -> Answer:
-    from mnemarch.interfaces import adr_bridge
+    from mnemarch.interfaces import adr
 
     with Counter("importing", "records") as progress:
-        outcomes = adr_bridge.import_folder(call.seat, call.options.folder, progress, override=call.options.override)
+        outcomes = adr.import_folder(call.seat, call.options.folder, progress, override=call.options.override)
     return _records(outcomes, "There are no decision records there.")
 
 
 def _export(call: Call) -> Answer:
-    from mnemarch.interfaces import adr_bridge
+    from mnemarch.interfaces import adr
 
     folder, form = call.options.folder, call.options.form
     if form and form not in _FORMS:
         raise InvalidInput(f"There is no form {form!r} of decision records.", hint=f"Use {' or '.join(_FORMS)}.")
-    return _records(adr_bridge.export_folder(call.seat, folder, form), "Nothing is decided here.")
+    return _records(adr.export_folder(call.seat, folder, form), "Nothing is decided here.")
 
 
 def _records(outcomes: list[AdrOutcome], none: str) -> Answer:

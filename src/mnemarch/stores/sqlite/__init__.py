@@ -1,5 +1,8 @@
-"""The embedded truth: one SQLite file in WAL mode, written by any number of processes."""
+"""The embedded store. Takes: a path. Gives: one SQLite file that any number of processes write, or SQLite in memory.
 
-from mnemarch.stores.sqlite.store import SqliteStore
+Never: holds a query that another dialect could share.
+"""
 
-__all__ = ["SqliteStore"]
+from mnemarch.stores.sqlite.store import InMemoryStore, SqliteStore
+
+__all__ = ["InMemoryStore", "SqliteStore"]

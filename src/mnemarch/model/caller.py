@@ -1,0 +1,231 @@
+"""Who acts, and where: an actor, a scope (task < worktree < project < org), and the two together (G5, G22, R3)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from mnemarch.errors import Hint, InvalidInput
+from mnemarch.model.closed import Names, Ranks, member_of
+from mnemarch.model.json_text import to_json
+from mnemarch.model.stamps import blake2b
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GRAPH_PREFIX = "graph:"
+
+
+class ActorKind(Names):
+    AGENT = "agent"
+    ORCHESTRATOR = "orchestrator"
+    HUMAN = "human"
+    SYSTEM = "system"
+
+
+@value
+class Actor:
+    """An agent, an orchestrator, a human or the system itself (G22); written `kind:id`."""
+
+    kind: ActorKind
+    id: str
+
+    def __check__(self) -> None:
+        object.__setattr__(self, "kind", member_of(ActorKind, self.kind, "kind of actor"))
+        checked_id(self.id, "an actor's id")
+
+    @staticmethod
+    def parse(text: str) -> Actor:
+        return _parsed_actor(text)
+
+    from_json = parse
+
+    def to_json(self) -> str:
+        return str(self)
+
+    @classmethod
+    def agent(cls, id: str) -> Actor:
+        return cls(ActorKind.AGENT, id)
+
+    @classmethod
+    def orchestrator(cls, id: str) -> Actor:
+        return cls(ActorKind.ORCHESTRATOR, id)
+
+    @classmethod
+    def human(cls, id: str) -> Actor:
+        return cls(ActorKind.HUMAN, id)
+
+    @classmethod
+    def system(cls, id: str = "mnemarch") -> Actor:
+        return cls(ActorKind.SYSTEM, id)
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+
+@lru_cache(maxsize=1024)
+def _parsed_actor(text: str) -> Actor:
+    kind, separator, name = str(text).partition(":")
+    if not separator:
+        raise InvalidInput(f"{text!r} names no actor.", hint="Write kind:id, for example agent:coder-1.")
+    return Actor(member_of(ActorKind, kind, "kind of actor"), name)
+
+
+def checked_id(id: object, what: str) -> str:
+    """`id` if it can name something: a non-empty string that UTF-8 can hold. No character in it has a meaning."""
+    subject = f"{what[0].upper()}{what[1:]}"
+    if not isinstance(id, str) or not id.strip():
+        raise InvalidInput(f"{subject} must be a non-empty string, not {id!r}.", hint="Give it a name.")
+    try:
+        id.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{subject} is not valid Unicode: {id!r}.", hint="Pass decoded text.") from None
+    return id
+
+
+class Level(Ranks):
+    TASK = 1
+    WORKTREE = 2
+    PROJECT = 3
+    ORG = 4
+
+    @classmethod
+    def parse(cls, name: str | int | Level) -> Level:
+        try:
+            return cls[name.upper()] if isinstance(name, str) else cls(name)
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput(f"{name!r} is no level.", hint="Use one of: task, worktree, project, org.") from None
+
+    from_json = parse
+
+    def to_json(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def can_promote(source: Level | str, target: Level | str) -> bool:
+    """G6: strictly upward; skipping a level is allowed, sideways and down are not."""
+    return Level.parse(source) < Level.parse(target)
+
+
+@value
+class Scope:
+    """An address `(org, project, worktree, task)` down to its deepest level set."""
+
+    org: str = "default"
+    project: str | None = None
+    worktree: str | None = None
+    task: str | None = None
+
+    def __check__(self) -> None:
+        checked_id(self.org, "an org")
+        for name in ("project", "worktree", "task"):
+            segment = getattr(self, name)
+            if segment is not None:
+                checked_id(segment, f"a {name}")
+        if self.project is None and (self.worktree or self.task):
+            raise InvalidInput("A worktree or task needs its project.", hint=Hint("name the project"))
+
+    @property
+    def level(self) -> Level:
+        if self.task is not None:
+            return Level.TASK
+        if self.worktree is not None:
+            return Level.WORKTREE
+        return Level.PROJECT if self.project is not None else Level.ORG
+
+    def at(self, level: Level) -> Scope:
+        """This address cut off at `level`."""
+        level = Level.parse(level)
+        if level < self.level or (level is Level.WORKTREE and self.worktree is None):
+            raise InvalidInput(f"{self} has no {level}.", hint=Hint("name the level", level=level))
+        return _scope_of(
+            self.org,
+            self.project if level <= Level.PROJECT else None,
+            self.worktree if level <= Level.WORKTREE else None,
+            self.task if level <= Level.TASK else None,
+        )
+
+    @property
+    def visible(self) -> tuple[Scope, ...]:
+        """The addresses a reader here may see, narrowest first: its own task, worktree, project and org."""
+        levels = (Level.TASK, Level.WORKTREE, Level.PROJECT, Level.ORG)
+        present = (self.task, self.worktree, self.project, self.org)
+        return tuple(self.at(level) for level, segment in zip(levels, present, strict=True) if segment is not None)
+
+    @property
+    def segments(self) -> list[str | None]:
+        return [self.org, self.project, self.worktree, self.task]
+
+    @property
+    def key(self) -> str:
+        """A fixed-size name of this address: equal only for equal segments, whatever characters they hold."""
+        return _key_of(self.org, self.project, self.worktree, self.task)
+
+    @staticmethod
+    def of(segments: Sequence[str | None]) -> Scope:
+        """The scope with these segments. A process meets the same few again and again, so they are cached."""
+        return _scope_of(*segments)
+
+    from_json = of
+
+    def to_json(self) -> list[str | None]:
+        return self.segments
+
+    def __str__(self) -> str:
+        return " / ".join(segment for segment in self.segments if segment is not None)
+
+
+@lru_cache(maxsize=1024)
+def _key_of(*segments: str | None) -> str:
+    return blake2b(to_json(segments).encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _scope_of(*segments: str | None) -> Scope:
+    return Scope(*segments)  # type: ignore[arg-type]
+
+
+@value
+class Stream:
+    """One hash chain: a project of an org, or the org itself."""
+
+    org: str
+    project: str | None
+
+    # Looked up on every append, so spelled out.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.org == other.org and self.project == other.project
+
+    def __hash__(self) -> int:
+        return hash((self.org, self.project))
+
+    def __str__(self) -> str:
+        return self.org if self.project is None else f"{self.org} / {self.project}"
+
+
+class Presence:
+    """An actor in a scope, in a session, at a working tree. Its keys are made once, since every act needs them."""
+
+    __slots__ = ("actor", "root", "scope", "scope_key", "session", "stream", "visible_keys")
+
+    def __init__(self, actor: Actor, scope: Scope, session: str | None = None, root: str | None = None) -> None:
+        self.actor = actor
+        self.scope = scope
+        self.session = None if session is None else checked_id(session, "a session")
+        self.root = root
+        self.stream = Stream(scope.org, scope.project)
+        self.scope_key = scope.key
+        self.visible_keys = tuple(seen.key for seen in scope.visible)
+
+    def graph_subject(self, session: str | None = None) -> str:
+        """The subject of this actor's graph in the log: the graph of a session, or its own, one per project."""
+        named = to_json([self.scope.org, self.scope.project, str(self.actor), session])
+        return GRAPH_PREFIX + blake2b(named.encode(), digest_size=16).hexdigest()
+
+    @property
+    def task_key(self) -> str | None:
+        return self.scope_key if self.scope.task is not None else None

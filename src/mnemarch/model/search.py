@@ -1,0 +1,161 @@
+"""What search works on, and what recall answers."""
+
+from __future__ import annotations
+
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mnemarch.model.unit import Searchable, Unit
+
+# What neighbours and what strangers in the sessions of a project share, summed, and over how many pairs.
+Sums = tuple[float, float, int]
+
+_BETWEEN = "\x1f"
+
+
+class Sketch:
+    """What ranking knows of a unit without reading it: its words, its place in a conversation, its time and weight.
+
+    Hundreds are made for each question, so it is a plain class. `words` holds each distinct word between spaces of its
+    own, and a colon and a number after one that occurs more than once. So one search of the string counts a word:
+    " retry :3 pool  timeout ".
+    """
+
+    __slots__ = (
+        "id",
+        "importance",
+        "kind",
+        "length",
+        "occurred_at",
+        "place",
+        "scope_key",
+        "session",
+        "speaker",
+        "state",
+        "turn",
+        "words",
+    )
+
+    def __init__(self, unit: Searchable, speaker: str, words: list[str]) -> None:
+        counted: dict[str, int] = {}
+        for word in words:
+            counted[word] = counted.get(word, 0) + 1
+        self.id = unit.id
+        self.scope_key = unit.scope_key
+        self.state = unit.state
+        self.kind = unit.kind
+        self.session = unit.session or ""
+        self.turn = unit.turn
+        self.place = place(self.session, self.turn)
+        self.occurred_at = unit.occurred_at
+        self.importance = unit.importance
+        self.speaker = speaker
+        self.length = len(words)
+        self.words = "".join([f" {word} " if count == 1 else f" {word} :{count}" for word, count in counted.items()])
+
+    def count(self, needle: str) -> int:
+        """How often a word occurs; the needle is the word between two spaces."""
+        at = self.words.find(needle)
+        return 0 if at < 0 else self.repeats(at + len(needle))
+
+    def repeats(self, at: int) -> int:
+        """How often the word that ends here occurs."""
+        words = self.words
+        if words[at : at + 1] != ":":
+            return 1
+        end = words.find(" ", at)
+        return int(words[at + 1 :] if end < 0 else words[at + 1 : end])
+
+    def counted(self) -> Iterator[tuple[str, int]]:
+        """Each distinct word and how often it occurs."""
+        word = ""
+        for part in self.words.split():
+            if part[0] == ":":
+                yield word, int(part[1:])
+                word = ""
+            else:
+                if word:
+                    yield word, 1
+                word = part
+        if word:
+            yield word, 1
+
+    def to_line(self) -> str:
+        """The stored form."""
+        texts = (self.id, self.scope_key, self.state, self.kind, self.session, self.speaker)
+        numbers = (self.turn, self.occurred_at, self.importance, self.length)
+        return _BETWEEN.join((*(text.replace(_BETWEEN, "") for text in texts), *map(repr, numbers), self.words))
+
+    @classmethod
+    def from_line(cls, line: str) -> Sketch:
+        made = cls.__new__(cls)
+        (
+            made.id,
+            made.scope_key,
+            made.state,
+            made.kind,
+            made.session,
+            made.speaker,
+            turn,
+            occurred_at,
+            importance,
+            length,
+            made.words,
+        ) = line.split(_BETWEEN)
+        made.place = f"{turn}@{made.session}"
+        made.turn = int(turn)
+        made.occurred_at = int(occurred_at)
+        made.importance = float(importance)
+        made.length = int(length)
+        return made
+
+
+def place(session: str, turn: int) -> str:
+    """The name of a turn of a session."""
+    return f"{turn}@{session}"
+
+
+@value
+class Recalled:
+    """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence."""
+
+    unit: Unit
+    score: float
+    tier: int
+    why: Mapping[str, float]
+    label: str
+    notes: tuple[str, ...] = ()
+
+
+@value
+class Withheld:
+    """One unit that matched and was not handed out, and the rule that kept it back."""
+
+    unit_id: str
+    reason: str
+
+
+@value
+class Found:
+    """The answer to a recall. `notes` says what the reader should know about the answer itself."""
+
+    items: tuple[Recalled, ...]
+    withheld: tuple[Withheld, ...]
+    intent: str
+    notes: tuple[str, ...] = ()
+
+
+@value
+class Pack:
+    """What fits a token budget: one text for a model, what is in it, and what is not and why."""
+
+    text: str
+    items: tuple[Recalled, ...]
+    left_out: tuple[Withheld, ...]
+    withheld: tuple[Withheld, ...]
+    tokens: int
+    budget: int
+    notes: tuple[str, ...] = ()

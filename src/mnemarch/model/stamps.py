@@ -1,0 +1,71 @@
+"""What every entry is stamped with: an id, an instant, a digest.
+
+Instants are aware datetimes in memory and whole microseconds since 1970 (UTC) in stored form.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+
+from mnemarch.errors import Hint, InvalidInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hashlib import blake2b as blake2b
+    from hashlib import sha256 as sha256
+    from typing import Any
+else:
+    # `hashlib` loads OpenSSL for 2.5 of the 46 ms that a hook may take; the interpreter's own code gives the same.
+    try:
+        from _blake2 import blake2b
+
+        try:
+            from _sha2 import sha256  # 3.12 and newer
+        except ImportError:
+            from _sha256 import sha256
+    except ImportError:
+        from hashlib import blake2b, sha256  # noqa: F401 - for others
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_last_tick = 0
+
+
+def new_id() -> str:
+    """A UUIDv7: milliseconds, then 12 bits of the millisecond's fraction, then 62 random bits.
+
+    Ids made by one process sort in the order they were made, also when the clock goes back. Between processes the
+    random bits keep them apart.
+    """
+    global _last_tick
+    nanos = time.time_ns()
+    tick = (nanos // 1_000_000) << 12 | (nanos % 1_000_000) * 4096 // 1_000_000
+    _last_tick = tick = max(tick, _last_tick + 1)
+    when = f"{tick:015x}"
+    random = f"{int.from_bytes(os.urandom(8), 'big') >> 2 | 1 << 63:x}"
+    return f"{when[:8]}-{when[8:12]}-7{when[12:]}-{random[:4]}-{random[4:]}"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def micros(instant: datetime) -> int:
+    return (instant - EPOCH) // _MICROSECOND
+
+
+def instant(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def checked_instant(moment: Any, what: str) -> datetime:
+    """`moment` in UTC. A datetime without a zone is refused: it would mean something else on every machine."""
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise InvalidInput(f"{what} must be a datetime with a time zone, not {moment!r}.", hint=Hint("instant"))
+    aware: datetime = moment
+    try:
+        return aware.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{what} {moment!r} is out of range.", hint="Use a date between year 1 and 9999.") from None

@@ -1,0 +1,279 @@
+Every query of the typed reads and writes, in SQL that SQLite and PostgreSQL share. Lists are bound as `IN (:names)`.
+`coalesce(u.scope_key, '')` keeps a planner without statistics from beginning with a scope, which has many more rows.
+
+-- head: The end of one stream.
+SELECT id, seq, hash FROM streams WHERE org = :org AND project = :project;
+
+-- heads: The ends of all streams.
+SELECT org, project, seq, hash FROM streams;
+
+-- new_stream: Begin a stream.
+INSERT INTO streams (org, project, seq, hash) VALUES (:org, :project, :seq, :hash) RETURNING id;
+
+-- move_head: Move the end of a stream by one event.
+UPDATE streams SET seq = :seq, hash = :hash WHERE id = :id;
+
+-- position: The newest event of all streams.
+SELECT coalesce(max(position), 0) FROM events;
+
+-- append: Add one event.
+INSERT INTO events (stream, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt, payload_hash, hash)
+VALUES (:stream, :seq, :id, :type, :actor, :scope, :scope_key, :session, :subject, :key, :occurred_at, :recorded_at, :body, :salt, :payload_hash, :hash)
+RETURNING position;
+
+-- erase_payload: Remove an event's payload for good; its hashes stay.
+UPDATE events SET body = NULL, salt = NULL WHERE id = :id;
+
+-- event: One event by its id.
+SELECT * FROM entries WHERE id = :id;
+
+-- event_for_key: The event that an idempotency key stands for.
+SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = :key;
+
+-- events: The log in commit order.
+SELECT * FROM entries WHERE position > :after ORDER BY position LIMIT :limit;
+
+-- events_of_scope: What was recorded from exactly one scope.
+SELECT * FROM entries WHERE scope_key = :scope_key ORDER BY position;
+
+-- events_of_subject: The newest events about one subject, oldest first.
+SELECT * FROM (
+  SELECT * FROM entries WHERE subject = :subject AND position > :after ORDER BY position DESC LIMIT :last
+) AS newest ORDER BY position;
+
+-- events_containing: The events whose payload holds a text. A scan, for erasure only.
+SELECT * FROM entries WHERE body IS NOT NULL AND instr(body, :needle) > 0 ORDER BY position;
+
+-- unit: One unit.
+SELECT id, body FROM units WHERE id = :id;
+
+-- units: Some units.
+SELECT id, body FROM units WHERE id IN (:ids);
+
+-- units_in: A page of one scope, newest first.
+SELECT id, body FROM units
+WHERE scope_key = :scope_key
+  AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+  AND (CAST(:level AS INTEGER) IS NULL OR level = :level)
+  AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
+  AND (CAST(:live AS INTEGER) IS NULL OR live = :live)
+  AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- live_units_in: A page of what is live in one scope, without reading what was replaced or archived (D7).
+SELECT id, body FROM units
+WHERE live AND scope_key = :scope_key
+  AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+  AND (CAST(:level AS INTEGER) IS NULL OR level = :level)
+  AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
+  AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- guides_in: The live policies or anchors of some scopes, newest first: few among many, and asked for each time.
+SELECT id, body FROM units
+WHERE live AND kind IN ('policy', 'anchor') AND kind = :kind AND scope_key IN (:scope_keys)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+  AND (CAST(:level AS INTEGER) IS NULL OR level = :level)
+  AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
+  AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- replaced_in: The units of some scopes that a commit replaced, newest first.
+SELECT id, body FROM units
+WHERE status = 'deprecated' AND root IS NULL AND valid_to_commit IS NOT NULL AND scope_key IN (:scope_keys)
+  AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+  AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
+ORDER BY id DESC LIMIT :limit;
+
+-- units_with_text: The units with exactly this canonical text, live or not.
+SELECT id, body FROM units WHERE canonical_key = :canonical_key AND coalesce(scope_key, '') IN (:scope_keys) ORDER BY id;
+
+-- units_with_skeleton: The live units that say this but for numbers, names and negations: verified ones first, then the newest.
+SELECT id, body FROM units
+WHERE live AND skeleton_key = :skeleton_key AND coalesce(scope_key, '') IN (:scope_keys)
+ORDER BY status DESC, id DESC LIMIT :limit;
+
+-- units_citing: The units that cite one thing.
+SELECT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
+WHERE c.kind = :kind AND c.ref = :ref AND coalesce(u.scope_key, '') IN (:scope_keys)
+ORDER BY c.unit_id;
+
+-- units_citing_code: A page of the units that cite files or symbols, in every scope, for the janitor.
+SELECT u.id, u.body FROM units u
+WHERE u.id > :after AND EXISTS (SELECT 1 FROM citations c WHERE c.unit_id = u.id AND c.kind IN ('file', 'symbol'))
+ORDER BY u.id LIMIT :limit;
+
+-- units_of_kinds: The live units of some kinds, in every scope, for the operator.
+SELECT id, body FROM units WHERE live AND kind IN (:kinds) ORDER BY id;
+
+-- ageing_units: The same for episodes and skills, which are few among many.
+SELECT id, body FROM units WHERE live AND kind IN ('episode', 'skill') AND kind IN (:kinds) ORDER BY id;
+
+-- searchable_after: A page of what an index has still to learn, with all that changed at its last position.
+SELECT id, scope_key, status, kind, domain, session, turn, body, searchable_at FROM units
+WHERE searchable_at > :position AND searchable_at <= (
+  SELECT max(searchable_at) FROM (
+    SELECT searchable_at FROM units WHERE searchable_at > :position ORDER BY searchable_at LIMIT :limit) AS page)
+ORDER BY searchable_at, id;
+
+-- searchable_count_after: The number of units that an index has still to learn.
+SELECT count(*) FROM units WHERE searchable_at > :position;
+
+-- put_unit: A unit's newest state. It keeps its turn in its session, and its place in search unless search must see the change.
+INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, skeleton_key, searchable_at, body, root, place, strength,
+  valid_to_commit, target, session, turn)
+VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :skeleton_key, coalesce(:searchable_at, 0), :body, :root, :place,
+  :strength, :valid_to_commit, :target, :session,
+  CASE WHEN CAST(:session AS TEXT) IS NULL THEN 0 ELSE (SELECT coalesce(max(turn), 0) + 1 FROM units WHERE session = :session) END)
+ON CONFLICT (id) DO UPDATE SET
+  root = excluded.root, place = excluded.place, strength = excluded.strength,
+  valid_to_commit = excluded.valid_to_commit, target = excluded.target,
+  scope_key = excluded.scope_key, level = excluded.level, kind = excluded.kind, domain = excluded.domain,
+  status = excluded.status, live = excluded.live, canonical_key = excluded.canonical_key,
+  skeleton_key = excluded.skeleton_key, searchable_at = coalesce(:searchable_at, units.searchable_at), body = excluded.body;
+
+-- put_citation: One citation of a unit.
+INSERT INTO citations (kind, ref, unit_id) VALUES (:kind, :ref, :unit_id) ON CONFLICT DO NOTHING;
+
+-- drop_citations: A unit's citations, before they are written again.
+DELETE FROM citations WHERE unit_id = :unit_id;
+
+-- put_link: A link's newest state.
+INSERT INTO links (id, type, source, target, open, body) VALUES (:id, :type, :source, :target, :open, :body)
+ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body;
+
+-- drop_link: Remove a link of an erased unit.
+DELETE FROM links WHERE id = :id;
+
+-- link: One link.
+SELECT id, body FROM links WHERE id = :id;
+
+-- links_of: The links of a unit.
+SELECT id, body FROM links WHERE source = :unit_id OR target = :unit_id ORDER BY id;
+
+-- open_links: The undecided links whose two sides are live and visible.
+SELECT l.id, l.body FROM links l
+JOIN units a ON a.id = l.source AND a.live AND a.scope_key IN (:scope_keys)
+JOIN units b ON b.id = l.target AND b.live AND b.scope_key IN (:scope_keys)
+WHERE l.open AND l.type = :type ORDER BY l.id;
+
+-- in_force: The version of a decision that is in force.
+SELECT id, body FROM units WHERE root = :root AND live;
+
+-- versions: Every version of a decision, for its history only (D7).
+SELECT id, body FROM units WHERE root = :root ORDER BY place;
+
+-- decided: A page of the decisions in force in one scope and domain with one strength.
+SELECT id, body FROM units
+WHERE live AND root IS NOT NULL AND scope_key = :scope_key AND domain = :domain AND strength = :strength AND id > :after
+ORDER BY id LIMIT :limit;
+
+-- domains_decided: The domains of the decisions in force in one scope, each by one step in the index.
+WITH RECURSIVE known (domain) AS (
+  SELECT min(domain) FROM units WHERE live AND root IS NOT NULL AND scope_key = :scope_key
+  UNION ALL
+  SELECT (SELECT min(domain) FROM units WHERE live AND root IS NOT NULL AND scope_key = :scope_key AND domain > known.domain)
+  FROM known WHERE known.domain IS NOT NULL)
+SELECT domain FROM known WHERE domain IS NOT NULL;
+
+-- related: The decisions in force that are related to a decision, the firmest first.
+SELECT id, body FROM units
+WHERE live AND coalesce(scope_key, '') IN (:scope_keys) AND root IN (
+  SELECT target FROM relations WHERE source = :root UNION SELECT source FROM relations WHERE target = :root)
+ORDER BY strength DESC, root LIMIT :limit;
+
+-- anchored: What the anchors of some domains lead to: the firmest decisions first, then evidence. Bodies are read last.
+SELECT id, body, strength FROM units WHERE id IN (
+  SELECT t.id FROM units a JOIN units t ON t.id = a.target
+  WHERE a.live AND a.kind IN ('policy', 'anchor') AND a.kind = 'anchor' AND a.scope_key IN (:scope_keys) AND a.domain IN (:domains)
+    AND t.live AND (t.root IS NOT NULL OR t.kind = 'evidence') AND coalesce(t.scope_key, '') IN (:scope_keys))
+ORDER BY coalesce(strength, 0) DESC, id LIMIT :limit;
+
+-- put_relation: One decision's relation to another, with the event that stated it last.
+INSERT INTO relations (source, type, target, id) VALUES (:source, :type, :target, :id)
+ON CONFLICT (source, type, target) DO UPDATE SET id = excluded.id;
+
+-- drop_relation: Remove a relation.
+DELETE FROM relations WHERE source = :source AND type = :type AND target = :target;
+
+-- relations_from: The relations that begin at some decisions.
+SELECT source, type, target, id FROM relations WHERE source IN (:roots) ORDER BY source, type, target;
+
+-- relations_to: The relations that end at some decisions.
+SELECT source, type, target, id FROM relations WHERE target IN (:roots) ORDER BY target, type, source;
+
+-- put_test: The last outcome of a test.
+INSERT INTO tests (org, project, name, passed, at, event_id) VALUES (:org, :project, :name, :passed, :at, :event_id)
+ON CONFLICT (org, project, name) DO UPDATE
+SET passed = excluded.passed, at = excluded.at, event_id = excluded.event_id;
+
+-- drop_tests: Forget the outcomes that these events recorded last.
+DELETE FROM tests WHERE event_id IN (:event_ids);
+
+-- test_passed: Whether a test passed when it was last recorded.
+SELECT passed FROM tests WHERE org = :org AND project = :project AND name = :name;
+
+-- put_use: What a task did with a unit; a flag that is set stays set.
+INSERT INTO uses (unit_id, task_key, handed, used, credited, blamed)
+VALUES (:unit_id, :task_key, :handed, :used, :credited, :blamed)
+ON CONFLICT (unit_id, task_key) DO UPDATE SET
+  handed = uses.handed OR excluded.handed, used = uses.used OR excluded.used,
+  credited = uses.credited OR excluded.credited, blamed = uses.blamed OR excluded.blamed;
+
+-- drop_uses: The uses of an erased unit.
+DELETE FROM uses WHERE unit_id = :unit_id;
+
+-- use: What one task did with one unit.
+SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE unit_id = :unit_id AND task_key = :task_key;
+
+-- noted_uses: Of some units, those that a task was handed, used or was credited with.
+SELECT unit_id FROM uses WHERE unit_id IN (:unit_ids) AND task_key = :task_key;
+
+-- uses_of_task: The units that a task met.
+SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE task_key = :task_key ORDER BY unit_id;
+
+-- uses_of_unit: The tasks that met a unit.
+SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE unit_id = :unit_id ORDER BY task_key;
+
+-- counts: What there is, by one property at a time.
+SELECT 'status' AS property, status AS name, count(*) FROM units GROUP BY status
+UNION ALL SELECT 'kind', kind, count(*) FROM units GROUP BY kind
+UNION ALL SELECT 'level', CAST(level AS TEXT), count(*) FROM units GROUP BY level
+UNION ALL SELECT 'total', 'events', count(*) FROM events
+UNION ALL SELECT 'total', 'streams', count(*) FROM streams
+UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links WHERE open AND type = 'contradicts';
+
+-- row_units: Every unit, for the digest.
+SELECT body FROM units ORDER BY id;
+
+-- row_links: Every link, for the digest.
+SELECT body FROM links ORDER BY id;
+
+-- row_relations: Every relation, for the digest.
+SELECT source, type, target, id FROM relations ORDER BY source, type, target;
+
+-- row_tests: Every test outcome, for the digest.
+SELECT org, project, name, passed, at, event_id FROM tests ORDER BY org, project, name;
+
+-- row_uses: Every use, for the digest.
+SELECT unit_id, task_key, handed, used, credited, blamed FROM uses ORDER BY unit_id, task_key;
+
+-- clear_units: Drop a projection before it is made again from the log.
+DELETE FROM units;
+
+-- clear_citations: The same for citations.
+DELETE FROM citations;
+
+-- clear_links: The same for links.
+DELETE FROM links;
+
+-- clear_relations: The same for relations.
+DELETE FROM relations;
+
+-- clear_tests: The same for test outcomes.
+DELETE FROM tests;
+
+-- clear_uses: The same for uses.
+DELETE FROM uses;

@@ -1,0 +1,251 @@
+"""Reader: every read of the log and its projections, over named queries on one open connection."""
+
+from __future__ import annotations
+
+from mnemarch.model.caller import Stream
+from mnemarch.model.json_text import canonical_json, json_needles
+from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, unit_of, use_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from mnemarch.model.caller import Level
+    from mnemarch.model.decision import Relation
+    from mnemarch.model.event import Event, EventType
+    from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
+    from mnemarch.stores.sql.queries import Queries
+
+_ALL = 1 << 62
+_BOUND_MAX = 500
+_AFTER_ALL_IDS = "\U0010ffff"
+_GUIDES = ("policy", "anchor")
+_AGEING = ("episode", "skill")
+
+
+class Reader:
+    """One consistent view of the store."""
+
+    def __init__(self, execute: Callable[[str, dict[str, Any]], Any], queries: Queries) -> None:
+        self._execute = execute
+        self._queries = queries
+
+    def query(self, name: str, /, **parameters: Any) -> Any:
+        """The rows of a named query."""
+        return self._execute(*self._queries.bound(name, parameters))
+
+    def _one(self, name: str, /, **parameters: Any) -> Any:
+        return self.query(name, **parameters).fetchone()
+
+    def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
+        return [unit_of(row) for row in self.query(name, **parameters)]
+
+    def _in_parts(self, name: str, list_name: str, items: Iterable[str], /, **parameters: Any) -> Iterator[Any]:
+        """The rows for many values, asked for in parts and in order: what is ordered by the value stays so."""
+        wanted = sorted(set(items))
+        for start in range(0, len(wanted), _BOUND_MAX):
+            yield from self.query(name, **{list_name: wanted[start : start + _BOUND_MAX]}, **parameters)
+
+    # The log
+
+    def head(self, stream: Stream) -> tuple[int, bytes]:
+        """The last sequence number and hash of a stream; (0, b"") before its first event."""
+        row = self._one("head", org=stream.org, project=stream.project or "")
+        return row[1:] if row else (0, b"")
+
+    def heads(self) -> dict[Stream, tuple[int, bytes]]:
+        """Every stream with its last sequence number and hash."""
+        return {Stream(org, project or None): (seq, hash) for org, project, seq, hash in self.query("heads")}
+
+    def position(self) -> int:
+        """The position of the newest event of all streams; positions follow commit order."""
+        return int(self._one("position")[0])
+
+    def event(self, event_id: str) -> Event | None:
+        row = self._one("event", id=event_id)
+        return row and event_of(row)
+
+    def event_for_key(self, scope_key: str, actor: str, key: str) -> Event | None:
+        row = self._one("event_for_key", scope_key=scope_key, actor=actor, key=key)
+        return row and event_of(row)
+
+    def events(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Every event in commit order."""
+        return map(event_of, self.query("events", after=after, limit=_ALL if limit is None else limit))
+
+    def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
+        """The events recorded from exactly this scope."""
+        events = map(event_of, self.query("events_of_scope", scope_key=scope_key))
+        return (event for event in events if not types or event.type in types)
+
+    def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
+        """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
+        rows = self.query("events_of_subject", subject=subject, after=after, last=_ALL if last is None else last)
+        return map(event_of, rows)
+
+    def events_containing(self, needle: str) -> Iterator[Event]:
+        """The events whose payload holds this text: verbatim in any string, or in JSON inside a string."""
+        rows = {row[0]: row for form in json_needles(needle) for row in self.query("events_containing", needle=form)}
+        return (event_of(rows[position]) for position in sorted(rows))
+
+    # Units
+
+    def unit(self, unit_id: str) -> Unit | None:
+        row = self._one("unit", id=unit_id)
+        return row and unit_of(row)
+
+    def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
+        ids = list(unit_ids)
+        rows = {row[0]: row for row in self._in_parts("units", "ids", ids)}
+        return {unit_id: unit_of(rows[unit_id]) for unit_id in ids if unit_id in rows}
+
+    def units_in(
+        self,
+        scope_keys: Sequence[str],
+        *,
+        kind: Kind | None = None,
+        status: Status | None = None,
+        level: Level | None = None,
+        domain: str | None = None,
+        live: bool | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Unit]:
+        """Units of these scopes, newest first, older than the unit `before`."""
+        wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "limit": limit}
+        wanted |= {"level": None if level is None else int(level), "before": before or _AFTER_ALL_IDS}
+        if live and kind in _GUIDES:
+            return self._units("guides_in", scope_keys=scope_keys, **wanted)
+        name = "live_units_in" if live else "units_in"
+        if not live:
+            wanted["live"] = live
+        # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
+        pages = [self._units(name, scope_key=key, **wanted) for key in dict.fromkeys(scope_keys)]
+        return _newest_first((unit for page in pages for unit in page), limit)
+
+    def units_replaced(
+        self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
+    ) -> list[Unit]:
+        """Units of these scopes that a commit replaced, newest first; no decisions."""
+        return self._units("replaced_in", scope_keys=scope_keys, kind=kind, domain=domain, limit=limit)
+
+    def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        """Units of these scopes with this canonical key, live or not, oldest first."""
+        return self._units("units_with_text", scope_keys=scope_keys, canonical_key=canonical_key)
+
+    def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
+        """Live units of these scopes that differ from a text only in numbers, names and negations.
+
+        Verified ones come first, then published ones, then hypotheses; of each the newest first.
+        """
+        return self._units("units_with_skeleton", scope_keys=scope_keys, skeleton_key=skeleton_key, limit=limit)
+
+    def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:
+        return self._units("units_citing", scope_keys=scope_keys, kind=str(kind), ref=ref)
+
+    def units_citing_code(self, after: str, limit: int) -> list[Unit]:
+        """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
+        return self._units("units_citing_code", after=after, limit=limit)
+
+    def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
+        """Every live unit of these kinds, in every scope: for the operator."""
+        name = "ageing_units" if set(kinds) <= set(_AGEING) else "units_of_kinds"
+        return map(unit_of, self.query(name, kinds=list(kinds)))
+
+    def searchable_after(self, position: int, limit: int) -> list[Searchable]:
+        """What search must learn: units that changed after `position`, in order; all of the last position's."""
+        return [searchable_of(row) for row in self.query("searchable_after", position=position, limit=limit)]
+
+    def searchable_count_after(self, position: int) -> int:
+        return int(self._one("searchable_count_after", position=position)[0])
+
+    # Links, tests, uses
+
+    def link(self, link_id: str) -> Link | None:
+        row = self._one("link", id=link_id)
+        return row and link_of(row)
+
+    def links_of(self, unit_id: str) -> list[Link]:
+        return [link_of(row) for row in self.query("links_of", unit_id=unit_id)]
+
+    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
+        """The undecided links whose sides are both live and in these scopes."""
+        return [link_of(row) for row in self.query("open_links", scope_keys=scope_keys, type=type)]
+
+    def test_passed(self, stream: Stream, name: str) -> bool:
+        row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
+        return bool(row and row[0])
+
+    def use(self, unit_id: str, task_key: str) -> Use | None:
+        row = self._one("use", unit_id=unit_id, task_key=task_key)
+        return row and use_of(row)
+
+    def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
+        """Those of these units that the task was handed, used or was credited with."""
+        return {unit_id for (unit_id,) in self._in_parts("noted_uses", "unit_ids", unit_ids, task_key=task_key)}
+
+    def uses_of_task(self, task_key: str) -> list[Use]:
+        return [use_of(row) for row in self.query("uses_of_task", task_key=task_key)]
+
+    def uses_of_unit(self, unit_id: str) -> list[Use]:
+        return [use_of(row) for row in self.query("uses_of_unit", unit_id=unit_id)]
+
+    # Decisions
+
+    def decision_in_force(self, root: str) -> Unit | None:
+        """The one version of a decision that is in force."""
+        row = self._one("in_force", root=root)
+        return row and unit_of(row)
+
+    def decision_versions(self, root: str) -> list[Unit]:
+        """Every version, the first first: for its history, never on the way to what is in force (D7)."""
+        return self._units("versions", root=root)
+
+    def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
+        """What is in force in one scope and domain with one strength, by id after `after`."""
+        return self._units("decided", scope_key=scope_key, domain=domain, strength=strength, after=after, limit=limit)
+
+    def domains_decided(self, scope_key: str) -> list[str]:
+        """The domains of what is in force in one scope, in order, without a look at each decision."""
+        return [domain for (domain,) in self.query("domains_decided", scope_key=scope_key)]
+
+    def related(self, root: str, scope_keys: Sequence[str], *, limit: int) -> list[Unit]:
+        """The decisions in force in these scopes that are related to a decision, the firmest first, then by root."""
+        return self._units("related", root=root, scope_keys=scope_keys, limit=limit)
+
+    def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
+        """What the live anchors of these scopes and domains lead to, if it is live and visible from there too.
+
+        Decisions come first, the firmest of them before the others, then evidence; by id.
+        """
+        rows = self._in_parts("anchored", "domains", domains, scope_keys=scope_keys, limit=limit)
+        bodies = {(-(strength or 0), unit_id): body for unit_id, body, strength in rows}
+        return [unit_of((unit_id, bodies[rank, unit_id])) for rank, unit_id in sorted(bodies)[:limit]]
+
+    def relations_from(self, roots: Sequence[str]) -> list[Relation]:
+        return [relation_of(row) for row in self._in_parts("relations_from", "roots", roots)]
+
+    def relations_to(self, roots: Sequence[str]) -> list[Relation]:
+        return [relation_of(row) for row in self._in_parts("relations_to", "roots", roots)]
+
+    # All of it
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        counted: dict[str, dict[str, int]] = {"status": {}, "kind": {}, "level": {}, "total": {}}
+        for name, item, count in self.query("counts"):
+            counted[name][item] = count
+        return counted
+
+    def rows(self) -> Iterator[str]:
+        """Every projection row in canonical form and order, the same on every store: a digest is taken over them."""
+        for table in ("row_units", "row_links"):
+            for (body,) in self.query(table):
+                yield body
+        for table in ("row_relations", "row_tests", "row_uses"):
+            for row in self.query(table):
+                yield canonical_json([int(item) if isinstance(item, bool) else item for item in row])
+
+
+def _newest_first(units: Iterable[Unit], limit: int) -> list[Unit]:
+    return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]

@@ -1,0 +1,123 @@
+"""Stored rows as values. A row that was damaged by hand is named, not guessed at."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput, StoreCorrupt
+from mnemarch.lazy import Lazy
+from mnemarch.model.caller import Actor, Scope, Stream
+from mnemarch.model.event import Event, EventType
+from mnemarch.model.json_text import from_json
+from mnemarch.model.stamps import instant
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from mnemarch.model import decision as decisions
+    from mnemarch.model import unit as units
+    from mnemarch.model.decision import Relation
+    from mnemarch.model.unit import Link, Searchable, Unit, Use
+
+    T = TypeVar("T")
+else:
+    # A process that only logs reads none of these.
+    decisions = Lazy("mnemarch.model.decision")
+    units = Lazy("mnemarch.model.unit")
+
+# What reading a damaged row can raise.
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, InvalidInput)
+
+
+def event_of(row: Any) -> Event:
+    """A row of the view `entries`."""
+    (position, seq, id, type, actor, scope, scope_key, session, subject, key, occurred_at, recorded_at, body, salt,
+     payload_hash, hash, org, project) = row  # fmt: skip
+    event: Event | None
+    try:
+        event = Event(
+            id=id,
+            stream=Stream(org, project or None),
+            seq=seq,
+            type=EventType(type),
+            actor=Actor.parse(actor),
+            scope=Scope.of(from_json(scope)),
+            session=session,
+            subject=subject,
+            key=key,
+            occurred_at=instant(occurred_at),
+            recorded_at=instant(recorded_at),
+            body=body,
+            salt=salt,
+            payload_hash=payload_hash,
+            hash=hash,
+            position=position,
+        )
+        if org is None or event.scope.key != scope_key or not isinstance(body, str | None):
+            event = None
+    except (ValueError, TypeError, AttributeError, OverflowError, InvalidInput):
+        event = None
+    if event is None:
+        raise StoreCorrupt(
+            f"Event {id} at position {position} is not readable: its row, or its stream's, was changed.",
+            hint="Restore a backup; mnemarch audit names the entry.",
+            event_id=str(id),
+        )
+    return event
+
+
+def _decoded(what: str, id: str, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except _DAMAGE as error:
+        raise StoreCorrupt(
+            f"The row of {what} {id} is not readable: {error!r}.",
+            hint="Run mnemarch rebuild: it makes the row again from the log.",
+        ) from None
+
+
+def unit_of(row: tuple[str, str]) -> Unit:
+    id, body = row
+    return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
+
+
+def link_of(row: tuple[str, str]) -> Link:
+    id, body = row
+    return _decoded("link", id, lambda: units.Link.from_json(from_json(body)))
+
+
+def relation_of(row: Any) -> Relation:
+    source, type, target, id = row
+    return _decoded(
+        "relation",
+        id,
+        lambda: decisions.Relation(source=source, type=decisions.RelationType(type), target=target, id=id),
+    )
+
+
+def use_of(row: Any) -> Use:
+    unit_id, task_key, *flags = row
+    handed, used, credited, blamed = map(bool, flags)
+    return units.Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)
+
+
+def searchable_of(row: Any) -> Searchable:
+    id, scope_key, status, kind, domain, session, turn, body, changed_at = row
+
+    def read() -> Searchable:
+        record = from_json(body)
+        return units.Searchable(
+            id=id,
+            scope_key=scope_key,
+            state=units.search_state(units.Status(status), record.get("superseded_from"), record["valid_to_commit"]),
+            kind=units.search_kind(kind, domain, record["attributes"]),
+            domain=domain,
+            session=session,
+            turn=turn,
+            content=record["content"],
+            occurred_at=record["occurred_at"],
+            importance=record["importance"],
+            changed_at=changed_at,
+        )
+
+    return _decoded("unit", id, read)

@@ -1,0 +1,208 @@
+"""Transaction: a reader that also writes. Everything in it happens, or nothing."""
+
+from __future__ import annotations
+
+from mnemarch.errors import Conflict
+from mnemarch.lazy import Lazy
+from mnemarch.model.json_text import canonical_json, kept_json
+from mnemarch.model.stamps import micros
+from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.rows import unit_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from mnemarch.model import decision as decisions
+    from mnemarch.model import unit as units
+    from mnemarch.model.caller import Stream
+    from mnemarch.model.decision import Relation, Standing
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Link, Unit, Use
+    from mnemarch.stores.sql.queries import Queries
+else:
+    # A process that only logs needs neither.
+    decisions = Lazy("mnemarch.model.decision")
+    units = Lazy("mnemarch.model.unit")
+
+_PROJECTIONS = ("units", "citations", "links", "relations", "tests", "uses")
+
+
+class Transaction(Reader):
+    """The writes of the domain, each a named query."""
+
+    def __init__(
+        self,
+        execute: Callable[[str, dict[str, Any]], Any],
+        queries: Queries,
+        integrity_error: type[Exception],
+    ) -> None:
+        super().__init__(execute, queries)
+        self._integrity_error = integrity_error
+        self._heads: dict[Stream, tuple[int, int, bytes]] = {}
+        # What this transaction wrote or read and did not change since: nobody else can change it meanwhile.
+        self._written: dict[str, Unit] = {}
+        self._texts: dict[str, dict[tuple[str, ...], list[Unit]]] = {}
+
+    def _head(self, stream: Stream) -> tuple[int, int, bytes]:
+        """The id, last sequence number and hash of a stream. Nobody else moves it while this transaction is open."""
+        head = self._heads.get(stream)
+        if head is None:
+            head = self._one("head", org=stream.org, project=stream.project or "") or (0, 0, b"")
+            self._heads[stream] = head
+        return head
+
+    def head(self, stream: Stream) -> tuple[int, bytes]:
+        return self._head(stream)[1:]
+
+    def forget(self) -> None:
+        """Read everything again: a part of the transaction was rolled back."""
+        self._heads.clear()
+        self._written.clear()
+        self._texts.clear()
+
+    def unit(self, unit_id: str) -> Unit | None:
+        return self._written.get(unit_id) or super().unit(unit_id)
+
+    def _units(self, name: str, /, **parameters: Any) -> list[Unit]:
+        return [self._written.get(row[0]) or unit_of(row) for row in self.query(name, **parameters)]
+
+    def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        """The same as a reader's; one act asks for one text several times."""
+        known = self._texts.setdefault(canonical_key, {})
+        scopes = tuple(scope_keys)
+        if scopes not in known:
+            known[scopes] = super().units_with_text(scope_keys, canonical_key)
+        return known[scopes]
+
+    def append(self, event: Event, hash: bytes) -> Event:
+        """Add an event with its chain hash at the end of its stream; gives it with its position (`Event.placed`)."""
+        stream = event.stream
+        stream_id, seq, _ = self._head(stream)
+        assert event.seq == seq + 1, "an event takes the next place of its stream"
+        if stream_id:
+            self.query("move_head", seq=event.seq, hash=hash, id=stream_id)
+        else:
+            new = self._one("new_stream", org=stream.org, project=stream.project or "", seq=event.seq, hash=hash)
+            stream_id = new[0]
+        self._heads[stream] = (stream_id, event.seq, hash)
+        recorded_at = micros(event.recorded_at)
+        (position,) = self._one(
+            "append",
+            stream=stream_id,
+            seq=event.seq,
+            id=event.id,
+            type=event.type,
+            actor=str(event.actor),
+            scope=kept_json(*event.scope.segments),
+            scope_key=event.scope.key,
+            session=event.session,
+            subject=event.subject,
+            key=event.key,
+            occurred_at=recorded_at if event.occurred_at is event.recorded_at else micros(event.occurred_at),
+            recorded_at=recorded_at,
+            body=event.body,
+            salt=event.salt,
+            payload_hash=event.payload_hash,
+            hash=hash,
+        )
+        return event.placed(position, hash)
+
+    def erase_payload(self, event_id: str) -> None:
+        """Remove payload and salt of an event for good; its hashes stay (R16)."""
+        self.query("erase_payload", id=event_id)
+
+    def put_unit(
+        self,
+        unit: Unit,
+        *,
+        canonical_key: str | None,
+        skeleton_key: str | None,
+        searchable_at: int | None,
+        standing: Standing | None = None,
+    ) -> None:
+        """Insert or replace; `searchable_at` is the position of the change, or None if search need not see it.
+
+        With a `standing` it is a version of a decision: the store itself refuses a second live one of the same root,
+        and a second one of the same number.
+        """
+        try:
+            self.query(
+                "put_unit",
+                id=unit.id,
+                scope_key=unit.scope.key,
+                level=int(unit.level),
+                kind=unit.kind,
+                domain=unit.domain,
+                status=unit.status,
+                live=unit.live,
+                canonical_key=canonical_key,
+                skeleton_key=skeleton_key,
+                searchable_at=searchable_at,
+                body=canonical_json(units.unit_to_json(unit)),
+                root=standing and standing.root,
+                place=standing and standing.number,
+                strength=standing and standing.strength,
+                valid_to_commit=unit.valid_to_commit,
+                target=decisions.target_of(unit) if unit.kind == "anchor" else None,
+                session=unit.session_key,
+            )
+        except self._integrity_error:
+            assert standing is not None
+            raise Conflict(
+                f"Decision {standing.root} has a version {standing.number}, or another one in force, already.",
+                hint="Read the version in force and decide anew.",
+            ) from None
+        self._written[unit.id] = unit
+        self._texts.clear()
+        if unit.version > 1 or unit.erased_at:
+            self.query("drop_citations", unit_id=unit.id)
+        for citation in unit.citations:
+            self.query("put_citation", kind=citation.kind, ref=citation.ref, unit_id=unit.id)
+
+    def put_link(self, link: Link) -> None:
+        body = canonical_json(link.to_json())
+        self.query(
+            "put_link", id=link.id, type=link.type, source=link.source, target=link.target, open=link.open, body=body
+        )
+
+    def drop_link(self, link_id: str) -> None:
+        self.query("drop_link", id=link_id)
+
+    def put_relation(self, relation: Relation) -> None:
+        """Relate two decisions; stated again, it keeps the id of the last event that stated it."""
+        self.query("put_relation", source=relation.source, type=relation.type, target=relation.target, id=relation.id)
+
+    def drop_relation(self, source: str, type: str, target: str) -> None:
+        self.query("drop_relation", source=source, type=type, target=target)
+
+    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None:
+        where = {"org": stream.org, "project": stream.project or ""}
+        self.query("put_test", **where, name=name, passed=passed, at=micros(at), event_id=event_id)
+
+    def drop_tests(self, event_ids: Sequence[str]) -> None:
+        """Forget the outcomes that these events recorded last."""
+        for _ in self._in_parts("drop_tests", "event_ids", event_ids):
+            pass
+
+    def put_use(self, use: Use) -> None:
+        """What a task did with a unit; a flag that is set stays set."""
+        self.query(
+            "put_use",
+            unit_id=use.unit_id,
+            task_key=use.task_key,
+            handed=use.handed,
+            used=use.used,
+            credited=use.credited,
+            blamed=use.blamed,
+        )
+
+    def drop_uses(self, unit_id: str) -> None:
+        self.query("drop_uses", unit_id=unit_id)
+
+    def clear_projections(self) -> None:
+        self.forget()
+        for table in _PROJECTIONS:
+            self.query(f"clear_{table}")

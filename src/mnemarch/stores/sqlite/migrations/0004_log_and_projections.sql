@@ -1,0 +1,137 @@
+-- The log. `position` is the commit order of the whole file; `seq` counts inside one stream and is what the chain covers.
+CREATE TABLE store (
+  id         TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+);
+
+-- One stream for each project, and one for each org, whose project is ''.
+CREATE TABLE streams (
+  id      INTEGER PRIMARY KEY,
+  org     TEXT NOT NULL,
+  project TEXT NOT NULL,
+  seq     INTEGER NOT NULL,
+  hash    BLOB NOT NULL
+);
+CREATE UNIQUE INDEX streams_name ON streams (org, project);
+
+CREATE TABLE events (
+  position     INTEGER PRIMARY KEY,
+  stream       INTEGER NOT NULL REFERENCES streams (id),
+  seq          INTEGER NOT NULL,
+  id           TEXT NOT NULL,
+  type         TEXT NOT NULL,
+  actor        TEXT NOT NULL,
+  scope        TEXT NOT NULL,
+  scope_key    TEXT NOT NULL,
+  session      TEXT,
+  subject      TEXT,
+  key          TEXT,
+  occurred_at  INTEGER NOT NULL,
+  recorded_at  INTEGER NOT NULL,
+  body         TEXT,
+  salt         BLOB,
+  payload_hash BLOB NOT NULL,
+  hash         BLOB NOT NULL
+);
+CREATE UNIQUE INDEX events_id ON events (id);
+CREATE INDEX events_scope ON events (scope_key, position);
+CREATE INDEX events_subject ON events (subject, position) WHERE subject IS NOT NULL;
+CREATE UNIQUE INDEX events_key ON events (scope_key, actor, key) WHERE key IS NOT NULL;
+
+-- An event with its stream's name. One whose stream is gone is shown without it, not left out.
+CREATE VIEW entries AS
+SELECT e.position, e.seq, e.id, e.type, e.actor, e.scope, e.scope_key, e.session, e.subject, e.key, e.occurred_at,
+  e.recorded_at, e.body, e.salt, e.payload_hash, e.hash, s.org, s.project
+FROM events e LEFT JOIN streams s ON s.id = e.stream;
+
+-- The projections: everything below can be dropped and made again from the log.
+-- Versions of a decision share a `root`. A conversation's units have its `session` and their `turn` in it.
+CREATE TABLE units (
+  number          INTEGER PRIMARY KEY,
+  id              TEXT NOT NULL,
+  scope_key       TEXT NOT NULL,
+  level           INTEGER NOT NULL,
+  kind            TEXT NOT NULL,
+  domain          TEXT NOT NULL,
+  status          TEXT NOT NULL,
+  live            INTEGER NOT NULL,
+  canonical_key   TEXT,
+  skeleton_key    TEXT,
+  searchable_at   INTEGER NOT NULL,
+  body            TEXT NOT NULL,
+  root            TEXT,
+  place           INTEGER,
+  strength        INTEGER,
+  valid_to_commit TEXT,
+  target          TEXT,
+  session         TEXT,
+  turn            INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX units_id ON units (id);
+CREATE INDEX units_scope ON units (scope_key, id);
+CREATE INDEX units_canonical ON units (canonical_key, id) WHERE canonical_key IS NOT NULL;
+CREATE INDEX units_skeleton ON units (skeleton_key, status, id) WHERE live AND skeleton_key IS NOT NULL;
+CREATE INDEX units_searchable ON units (searchable_at);
+CREATE INDEX units_kind ON units (kind) WHERE live AND kind IN ('episode', 'skill');
+CREATE INDEX units_session ON units (session, turn) WHERE session IS NOT NULL;
+CREATE UNIQUE INDEX units_in_force ON units (root) WHERE live AND root IS NOT NULL;
+CREATE UNIQUE INDEX units_versions ON units (root, place) WHERE root IS NOT NULL;
+CREATE INDEX units_decided ON units (scope_key, domain, strength, id) WHERE live AND root IS NOT NULL;
+-- What is live can be paged without reading what it replaced (D7), and guides without reading the rest.
+CREATE INDEX units_live ON units (scope_key, id, kind, domain) WHERE live;
+CREATE INDEX units_guiding ON units (kind, scope_key, id, domain) WHERE live AND kind IN ('policy', 'anchor');
+-- What a commit replaced still holds on branches without it; few units are ever so.
+CREATE INDEX units_replaced ON units (scope_key, id)
+WHERE status = 'deprecated' AND root IS NULL AND valid_to_commit IS NOT NULL;
+
+CREATE TABLE citations (
+  kind    TEXT NOT NULL,
+  ref     TEXT NOT NULL,
+  unit_id TEXT NOT NULL,
+  PRIMARY KEY (kind, ref, unit_id)
+) WITHOUT ROWID;
+CREATE INDEX citations_unit ON citations (unit_id);
+
+CREATE TABLE links (
+  id     TEXT PRIMARY KEY,
+  type   TEXT NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  open   INTEGER NOT NULL,
+  body   TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX links_source ON links (source, type);
+CREATE INDEX links_target ON links (target, type);
+CREATE INDEX links_open ON links (type, id) WHERE open;
+
+-- Relations of decisions, by the roots of both, so that a new version keeps its relations (D10).
+CREATE TABLE relations (
+  source TEXT NOT NULL,
+  type   TEXT NOT NULL,
+  target TEXT NOT NULL,
+  id     TEXT NOT NULL,
+  PRIMARY KEY (source, type, target)
+) WITHOUT ROWID;
+CREATE INDEX relations_target ON relations (target, type);
+
+CREATE TABLE tests (
+  org      TEXT NOT NULL,
+  project  TEXT NOT NULL,
+  name     TEXT NOT NULL,
+  passed   INTEGER NOT NULL,
+  at       INTEGER NOT NULL,
+  event_id TEXT NOT NULL,
+  PRIMARY KEY (org, project, name)
+) WITHOUT ROWID;
+CREATE INDEX tests_event ON tests (event_id);
+
+CREATE TABLE uses (
+  unit_id  TEXT NOT NULL,
+  task_key TEXT NOT NULL,
+  handed   INTEGER NOT NULL,
+  used     INTEGER NOT NULL,
+  credited INTEGER NOT NULL,
+  blamed   INTEGER NOT NULL,
+  PRIMARY KEY (unit_id, task_key)
+) WITHOUT ROWID;
+CREATE INDEX uses_task ON uses (task_key);

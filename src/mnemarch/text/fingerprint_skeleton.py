@@ -1,0 +1,171 @@
+"""What identifies a fault: its type, its place, and what stays of its message when the values of one run go.
+
+`_MASKS` says what counts as a value: to keep or to drop something else, change its rows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import Patterns, entries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+
+MASK = "*"
+# No message needs more to be known, and no pattern sees a longer line.
+LINE_CHARS_MAX = 1_000
+# Brackets in brackets are looked into so often; deeper ones stay as they are.
+_DEPTH_MAX = 4
+
+NAMES = Patterns("errors", "names")
+TYPES = Patterns("errors", "types")
+_VALUES = Patterns("errors", "values")
+# The interpreter words these and words them anew; the type says as much.
+_SAID_BY_THE_TYPE = frozenset({"NameError", "RecursionError", "UnboundLocalError", "ZeroDivisionError"})
+
+
+@value
+class Fault:
+    """One error of an output: its type, the test, function or file it is in, and its message without values."""
+
+    kind: str
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        head = " in ".join(part for part in (self.kind, self.where) if part)
+        return ": ".join(part for part in (head, self.what) if part)
+
+
+def typed(line: str, where: str = "", kind: str = "", *, ends_a_trace: bool = False) -> Fault:
+    """The fault that `ValueError: bad value` states; where a trace ends, any name before the colon is a type."""
+    match = TYPES["name and message" if ends_a_trace else "type and message"].match(line)
+    if match is None:
+        return Fault(kind=kind, where=where, what=message_skeleton(line))
+    # The type without its modules.
+    kind = match["kind"].replace("$", ".").replace("::", ".").rsplit(".", 1)[-1]
+    return Fault(kind=kind, where=where, what=message_skeleton(match["message"] or "", kind))
+
+
+def place(file: str, function: str) -> str:
+    """Where a fault is, as far as it is known."""
+    return ":".join(part for part in (file, function) if part)
+
+
+def base_name(path: str) -> str:
+    """The last part of a path; `*` if a program made it up for this run."""
+    name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    return MASK if _VALUES["made-up name"].match(name) else name
+
+
+def is_library(path: str) -> bool:
+    """Whether the code there belongs to the language or to a dependency."""
+    return NAMES["library"].search(path.replace("\\", "/")) is not None
+
+
+def is_source(path: str) -> bool:
+    """Whether it ends like a file that somebody writes."""
+    return NAMES["file ending"].search(path) is not None
+
+
+def cut(line: str) -> str:
+    """The line up to the last whole word that counts."""
+    if len(line) <= LINE_CHARS_MAX:
+        return line
+    head, _, rest = line[: LINE_CHARS_MAX + 1].rpartition(" ")
+    return head or rest
+
+
+def code_skeleton(source: str) -> str:
+    """A line of source code without its numbers and the content of its strings."""
+    line = _VALUES["literal"].sub(lambda literal: "0" if literal[0][0].isdigit() else "''", source[:LINE_CHARS_MAX])
+    return " ".join(line.split())
+
+
+def message_skeleton(message: str, kind: str = "") -> str:
+    """What stays of a message in every run and in every version of a language."""
+    sentence = _VALUES["quoted sentence"].fullmatch(message)
+    line = cut(_one_wording(cut(sentence[1] if sentence else message), kind))
+    for mask, replacement in _MASKS:
+        line = _VALUES[mask].sub(replacement, line)
+    # Runs of values are one value, and a bracket that holds nothing else says nothing.
+    for _ in range(_DEPTH_MAX):
+        before = line
+        line = _VALUES["shown object"].sub(MASK, line)
+        line = _VALUES["run"].sub(MASK, _VALUES["empty bracket"].sub(" ", line))
+        if line == before:
+            break
+    return " ".join(line.split()).strip(" .,;:-")
+
+
+def _one_wording(message: str, kind: str) -> str:
+    """The message without hints, without the modules of functions, and as any version might have said it."""
+    if kind in _SAID_BY_THE_TYPE:
+        return ""
+    message = _VALUES["hints"].sub("", message)
+    if kind == "TypeError":
+        message = _VALUES["qualified call"].sub(r"\1()", message)
+    for source, wording in _rewordings().get(kind, ()):
+        message = pattern(source).sub(wording, message)
+    return message
+
+
+@cache
+def _rewordings() -> dict[str, list[tuple[str, str]]]:
+    """For each type the patterns of its wordings, and the one wording that stands for them."""
+    table: dict[str, list[tuple[str, str]]] = {}
+    for line in entries("errors", "rewordings"):
+        kind, _, rule = line.partition(": ")
+        source, _, wording = rule.partition(" =>")
+        table.setdefault(kind, []).append((source, wording.strip()))
+    return table
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    verb = _VALUES["http verb"].match(match[0][1:])
+    return f"{verb[0]}{MASK}" if verb else MASK
+
+
+def _masked_word(match: re.Match[str]) -> str:
+    word, colon, _ = match[0].partition(":")
+    bare = word.rstrip(".-")
+    if _is_host(bare, has_port=bool(colon)):
+        return MASK
+    is_called = match.string.startswith("(", match.end())
+    if _is_value(bare) and not (is_called and bare.isidentifier()):
+        word = MASK + word[len(bare) :]
+    return f"{word}:{MASK}" if colon else word
+
+
+def _is_value(word: str) -> bool:
+    """Whether a word has a digit, is a path, or is made of hexadecimal letters."""
+    slashes = word.count("/")
+    # One slash may stand for "or": read/write.
+    is_path = "\\" in word or slashes > 1 or (slashes == 1 and word[:1] in "/~.")
+    return is_path or _VALUES["digit"].search(word) is not None or _VALUES["hex letters"].fullmatch(word) is not None
+
+
+def _is_host(word: str, *, has_port: bool) -> bool:
+    labels = word.split(".")
+    if len(labels) < 2 or word != word.lower() or not all(labels) or is_source(word):
+        return False
+    is_country = len(labels) > 2 and len(labels[-1]) == 2
+    return has_port or is_country or NAMES["top domain"].fullmatch(labels[-1]) is not None
+
+
+# What a message is compared without, in this order (patterns of data/errors.txt), and what stands for it.
+_MASKS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    ("quoted", _unquoted),
+    ("moment", MASK),
+    ("setting", r"\1=*"),
+    ("address", MASK),
+    ("amount", MASK),
+    ("word", _masked_word),
+    ("user", r"\1 *"),
+    ("particle", ""),
+)

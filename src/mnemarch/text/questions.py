@@ -1,0 +1,122 @@
+"""Questions: the dates they name, English and Korean, and the frame that says how something is asked."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import entries, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from datetime import date
+
+_MONTHS = listed("english", "months")
+# As short forms or verbs these mean something else unless a preposition stands before them.
+_AMBIGUOUS = frozenset({"may", "mar", "march"})
+_BEFORE_A_MONTH = r"\b(?:in|of|during|since|until|by|this|last) \Z"
+_FORTNIGHT_DAYS = 14
+
+_ANY_MONTH = rf"\b(?:{'|'.join(name[:3] for name in _MONTHS)})"
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)}|sept|{'|'.join(name[:3] for name in _MONTHS if name != 'may')})\b\.?"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+# The first pattern that matches at a place wins.
+_DATES = (
+    rf"\b{_YEAR}[-./](?P<month>\d{{1,2}})[-./](?P<day>\d{{1,2}})(?!\d)",
+    rf"(?:{_YEAR} ?년 ?)?(?P<month>\d{{1,2}}) ?월(?: ?(?P<day>\d{{1,2}}) ?일)?",
+    rf"\b{_DAY}(?: of)? {_MONTH},?(?:\s*{_YEAR}\b)?",
+    rf"\b{_MONTH} {_DAY}\b,?(?:\s*{_YEAR}\b)?",
+    rf"\b{_MONTH},?(?: of)?(?:\s*{_YEAR}\b)?",
+    rf"\b{_YEAR}(?: ?년|\b)",
+)
+
+
+@value
+class Date:
+    """A year, a month or a day, as far as it was said."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+    def fit(self, on: date) -> float:
+        """1 on the date, half just after it, where people talk about what has been; else 0."""
+        year = self.year or on.year
+        if self.month is None:
+            return float(on.year == year)
+        if self.day is None:
+            apart = (on.year - year) * 12 + on.month - self.month
+            if self.year is None:
+                apart = (on.month - self.month + 6) % 12 - 6
+            return 1.0 if apart == 0 else 0.5 if apart == 1 else 0.0
+        years = (year,) if self.year else (year - 1, year, year + 1)
+        return max(_day_fit(each, self.month, self.day, on) for each in years)
+
+
+def _day_fit(year: int, month: int, day: int, on: date) -> float:
+    from datetime import date
+
+    try:
+        days = (on - date(year, month, day)).days
+    except ValueError:
+        return 0.0  # No such day in that year.
+    return 1.0 if abs(days) <= 1 else 0.5 if -2 <= days <= _FORTNIGHT_DAYS else 0.0
+
+
+def dates_in(text: str) -> list[Date]:
+    """Every date that is named: 7 May 2023, May 7th, 2023-05-07, in May, 2023, 2023년 5월 7일."""
+    lowered = text.casefold()
+    if not any(map(str.isdigit, lowered)) and pattern(_ANY_MONTH).search(lowered) is None:
+        return []
+    spans: list[tuple[int, int]] = []
+    dates: list[Date] = []
+    for source in _DATES:
+        for match in pattern(source).finditer(lowered):
+            if any(start < match.end() and match.start() < end for start, end in spans):
+                continue
+            named = _date_of(match)
+            if named is not None:
+                spans.append(match.span())
+                dates.append(named)
+    return [named for named in dates if named.month is None or 1 <= named.month <= 12]
+
+
+def _date_of(match: re.Match[str]) -> Date | None:
+    """The date of a match; None for a word like "may" that means no month here."""
+    parts = match.groupdict()
+    year, month, day = parts.get("year"), parts.get("month") or "", parts.get("day")
+    is_bare = month in _AMBIGUOUS and not year and not day
+    if is_bare and not pattern(_BEFORE_A_MONTH).search(match.string, 0, match.start()):
+        return None
+    months = [number for number, name in enumerate(_MONTHS, start=1) if name.startswith(month[:3])]
+    number = int(month) if month.isdigit() else months[0] if month else None
+    return Date(int(year) if year else None, number, int(day) if day else None)
+
+
+def without_frame(question: str) -> str:
+    """What is left of an English question without its frame: "how many times did we deploy" asks for deploying."""
+    lowered = question.lower()
+    if len(lowered) != len(question):
+        return question
+    left = list(question)
+    for signs, frame in frames():
+        if any(sign in lowered for sign in signs):
+            for match in pattern(rf"\b(?:{frame})\b").finditer(lowered):
+                left[match.start() : match.end()] = " " * len(match[0])
+    return "".join(left)
+
+
+@cache
+def frames() -> list[tuple[list[str], str]]:
+    """For each frame the signs without which it is not there, and its pattern."""
+    parts = [line.split(" => ") for line in entries("frames", "parts")]
+    rows = []
+    for line in entries("frames", "frames"):
+        signs, frame = line.split(" => ")
+        for name, part in parts:
+            frame = frame.replace(f"{{{name}}}", part)
+        rows.append(([sign.replace("_", " ") for sign in signs.split()], frame))
+    return rows

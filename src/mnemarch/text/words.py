@@ -1,0 +1,121 @@
+"""Word lists and tables of patterns: the files in `data/`, words that say little, words that are opposites."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from mnemarch.text.cache import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+# For each word its poles, as in `allow+` or `allow-`, and whether it negates by itself.
+Opposites = dict[str, tuple[tuple[str, ...], bool]]
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "data")
+
+
+def entries(file: str, section: str) -> list[str]:
+    """The lines under `[section]` in data/FILE.txt; an indented line continues the one before it."""
+    return _sections(file)[section]
+
+
+def listed(file: str, *sections: str) -> list[str]:
+    """The words of these sections in data/FILE.txt."""
+    return [word for section in sections for line in entries(file, section) for word in line.split()]
+
+
+def grouped(file: str, section: str) -> dict[str, list[str]]:
+    """For each line `name: words` of a section the words of that name."""
+    parts = (line.partition(":") for line in entries(file, section))
+    return {name: words.split() for name, _, words in parts}
+
+
+class Patterns(dict[str, "re.Pattern[str]"]):
+    """The lines `name => pattern` under `[section]` in data/FILE.txt, each compiled when it is first used.
+
+    In a pattern, `(?&name)` stands for an earlier one.
+    """
+
+    def __init__(self, file: str, section: str) -> None:
+        super().__init__()
+        self.sources: dict[str, str] = {}
+        for line in entries(file, section):
+            name, _, source = line.partition(" => ")
+            if "(?&" in source:
+                for part, inner in self.sources.items():
+                    source = source.replace(f"(?&{part})", f"(?:{inner})")
+            self.sources[name] = source
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        compiled = self[name] = pattern(self.sources[name])
+        return compiled
+
+
+@cache
+def _sections(file: str) -> dict[str, list[str]]:
+    sections: dict[str, list[str]] = {}
+    lines: list[str] = []
+    with open(os.path.join(_FOLDER, f"{file}.txt"), encoding="utf-8") as content:
+        for line in content.read().splitlines():
+            if line.startswith("["):
+                lines = sections.setdefault(line.strip("[]"), [])
+            elif line.startswith("  "):
+                lines[-1] += line[1:]
+            elif line and not line.startswith("#"):
+                lines.append(line)
+    return sections
+
+
+# What carries grammar alone: a skeleton goes without it.
+LIGHT_WORDS = frozenset(listed("english", "grammar", "past and future", "prepositions"))
+# What tells nothing of whose, when, where, how much or whether it may be.
+EMPTY_WORDS = frozenset(listed("english", "grammar", "pronouns", "fillers"))
+# The closed classes of English: a search goes without them.
+STOP_WORDS = EMPTY_WORDS | LIGHT_WORDS | frozenset(listed("english", "frequent"))
+# What a rewording may add or drop without saying anything else.
+REWORDING_WORDS = (LIGHT_WORDS - {"am", "into"}) | frozenset(listed("english", "rewording"))
+
+
+@cache
+def opposites(*sections: str) -> Opposites:
+    """The words of these sections of data/opposites.txt with their poles."""
+    table: Opposites = {}
+    for line in [line for section in sections for line in entries("opposites", section)]:
+        group, _, words = line.partition(":")
+        for sign, side in zip("+-", words.split("|"), strict=True):
+            for word in side.split():
+                for form in _inflected(word.strip("!")):
+                    poles, negates = table.get(form, ((), False))
+                    table[form] = ((*poles, group + sign), negates or word.startswith("!"))
+    return table
+
+
+@cache
+def comparison_signs() -> Opposites:
+    """The poles of `<`, `>=`, `!=` and the like."""
+    rows = [line.split() for line in entries("opposites", "signs")]
+    return {sign: (tuple(poles), sign.startswith("!") or sign == "≠") for sign, *poles in rows}
+
+
+@cache
+def contradictory_groups() -> frozenset[str]:
+    """The groups in which what is not the one is the other: not allowed is forbidden, but not before is not after."""
+    lines = [line for section in ("english", "korean", "korean words") for line in entries("opposites", section)]
+    groups = frozenset(line.partition(":")[0] for line in lines if "!" in line)
+    return groups - {"always", "all", "everybody"}  # Not always is not never.
+
+
+def _inflected(word: str) -> set[str]:
+    base = word.rstrip("*")
+    if base == word:
+        return {base}
+    if base.endswith("e"):
+        return {base, base + "s", base + "d", base[:-1] + "ing"}
+    if base.endswith("y") and base[-2] not in "aeiou":
+        return {base, base[:-1] + "ies", base[:-1] + "ied", base + "ing"}
+    doubled = base + base[-1]
+    plain = {base, base + "s", base + "ed", base + "ing", doubled + "ed", doubled + "ing"}
+    return plain | {base + "es"} if base.endswith(("s", "x", "ch", "sh")) else plain

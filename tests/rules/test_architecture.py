@@ -1,0 +1,86 @@
+"""The house stays in order: small modules, short functions, a card per folder, and a map that equals the tree.
+
+Raising a number here takes a record in docs/decisions/.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "mnemarch"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FOLDERS = sorted({path.parent for path in MODULES} - {PACKAGE})
+MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+CODE_LINES_MAX = 20_000
+MODULES_MAX = 160
+TEST_LINES_MAX = 25_000
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def code_lines(path: Path) -> int:
+    """Lines that hold code: no blank line, no comment, no docstring."""
+    source = path.read_text(encoding="utf-8")
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    lines = {line for token in tokens if token.type not in NO_CODE for line in range(token.start[0], token.end[0] + 1)}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def named(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def test_the_counter_counts_code_only(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text('"""Doc."""\n\n# note\nX = """a\nb"""\n\n\ndef f():\n    """Doc\n    more."""\n    return 1\n')
+    assert code_lines(path) == 4
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_a_module_is_small_and_its_functions_are_short(path):
+    source = path.read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= MODULE_LINES_MAX
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = node.end_lineno - node.lineno + 1
+            assert lines <= FUNCTION_LINES_MAX, f"{node.name} has {lines} lines"
+
+
+def test_the_whole_is_small():
+    assert sum(map(code_lines, MODULES)) <= CODE_LINES_MAX
+    assert len(MODULES) <= MODULES_MAX
+    assert sum(map(code_lines, (ROOT / "tests").rglob("*.py"))) <= TEST_LINES_MAX
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=named)
+def test_a_folder_has_a_card(folder):
+    card = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
+    assert card, "no card"
+    for word in ("Takes:", "Gives:", "Never:"):
+        assert word in card
+
+
+def test_the_map_names_every_folder_and_no_other():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("## The folders")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\| `([\w/]+)/` \|", table, re.MULTILINE)
+    assert listed == sorted(listed)
+    assert listed == [named(folder) for folder in FOLDERS]
