@@ -99,8 +99,8 @@ def restated(text: str, status: str, mentions: Sequence[Mention]) -> str | None:
             break
     new = text[: text.startswith("\ufeff")] + edit.applied(lines)
     back = read_record(new)
-    told = {link.relation for link in back.links}
-    is_told = back.status == status and told >= {relation for relation, _ in mentions}
+    added = {link.relation for link in back.links if link not in record.links}
+    is_told = back.status == status and added >= {relation for relation, _ in mentions}
     return new if is_told and back.content == record.content else None
 
 
