@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.errors import Hint, InvalidInput, StoreUnavailable
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.value import replace
@@ -78,9 +78,7 @@ class Asking:
 
         unchecked: Any = query
         if not isinstance(unchecked, str):
-            raise InvalidInput(
-                f"A query is text, not {type(unchecked).__name__}.", hint="recall('how does checkout retry?')"
-            )
+            raise InvalidInput(f"A query is text, not {type(unchecked).__name__}.", hint=Hint("ask a question"))
         engine, now = self._engine, self._engine.log.clock()
         checked_count(k, "k", engine.config.recall.k_max)
         recall = Recall(

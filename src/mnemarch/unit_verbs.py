@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
@@ -84,7 +84,7 @@ class UnitVerbs:
         from mnemarch.units.evidence import cite
 
         if not isinstance(citation, Citation):
-            raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
+            raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
         complete = self._intake().completed(citation)
         return self._changed(lambda act: cite(act, unit_id, complete, expected_version))
 
@@ -173,7 +173,7 @@ class UnitVerbs:
         if (winner is None) != bool(both) or (both and expected_version is not None):
             raise InvalidInput(
                 "A dispute is resolved for a winner, or for both sides as they are.",
-                hint="Pass winner='unit id', or both=True and no version.",
+                hint=Hint("winner or both"),
             )
         if winner is None:
             return self._act(lambda act: succession.let_both_hold(act, conflict_id, why), durable=True)

@@ -15,6 +15,7 @@ from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
 from mnemarch.log.projection import digest
 from mnemarch.model.value import replace
 from mnemarch.stores.sql.queries import Queries
+from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.stores.sqlite import InMemoryStore, SqliteStore
 from mnemarch.testing import StoreContract, recorded
 
@@ -52,6 +53,39 @@ class TestThirdDialect(StoreContract):
         assert "team_units" in names
         assert "units" not in names
         return store
+
+
+class Watched:
+    """A view that notes which of its methods are called."""
+
+    def __init__(self, view, called):
+        self._view, self._called = view, called
+
+    def __getattr__(self, name):
+        self._called.add(name)
+        return getattr(self._view, name)
+
+
+def test_the_contract_calls_every_public_method_of_a_reader_and_a_transaction(tmp_path):
+    called = set()
+
+    class WatchedStore(InMemoryStore):
+        def read(self, work):
+            return super().read(lambda reader: work(Watched(reader, called)))
+
+        def write(self, work, *, durable=False):
+            return super().write(lambda transaction: work(Watched(transaction, called)), durable=durable)
+
+    class Contract(StoreContract):
+        def make_store(self, tmp_path):
+            return WatchedStore()
+
+    contract = Contract()
+    for name in dir(contract):
+        if name.startswith("test_"):
+            getattr(contract, name)(tmp_path)
+    public = {name for name in dir(Transaction) if not name.startswith("_")}
+    assert public - called == {"forget"}, "which the store itself calls after the rollback of a part"
 
 
 def journal(memory, seats, clock):

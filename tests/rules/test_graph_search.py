@@ -15,9 +15,9 @@ HALF_LIFE_MIN = 60
 
 
 @pytest.fixture(autouse=True)
-def few_entries_are_indexed(monkeypatch):
+def few_vectors_are_laid_out(monkeypatch):
     """A small graph is scanned with the index too, which would leave nothing to compare."""
-    monkeypatch.setattr(search, "_ENTRIES_MIN", 16)
+    monkeypatch.setattr(search, "_NEW_ROWS_MAX", 2)
 
 
 class Table:
@@ -129,24 +129,27 @@ def test_a8_with_the_index_and_without_it_the_same_bits_as_by_hand(clock, seed, 
     assert len(both.queries()) <= max_nodes < both.asked
 
 
-@pytest.mark.parametrize("entries_min", [16, 10**6], ids=["compacted", "left in place"])
-def test_rows_and_entries_of_evicted_questions_are_used_again(clock, entries_min, monkeypatch):
-    monkeypatch.setattr(search, "_ENTRIES_MIN", entries_min)
+@pytest.mark.parametrize("new_rows_max", [2, 10**6], ids=["laid out often", "never laid out"])
+def test_rows_of_evicted_questions_are_used_again(clock, new_rows_max, monkeypatch):
+    monkeypatch.setattr(search, "_NEW_ROWS_MAX", new_rows_max)
     both = lived(clock, random.Random(5), rounds=120, max_nodes=12)
     for store in both.kinds:
         assert len(store._engine.table()._vertices) <= 12
-        assert (vectors_of(store)._count < both.asked) == (entries_min == 16)
+        assert len(vectors_of(store)._vectors) == len(both.queries())
+        assert bool(len(vectors_of(store)._laid_out.rows)) == (new_rows_max == 2)
 
 
 @pytest.mark.parametrize(("features", "size"), [(300, 16), (12, 9)], ids=["rare features", "frequent features"])
-def test_a8_the_same_bits_in_a_large_graph_and_after_evictions(clock, features, size, monkeypatch):
+@pytest.mark.parametrize("gathered_max", [0, 1 << 14], ids=["long runs", "short runs"])
+def test_a8_the_same_bits_in_a_large_graph_and_after_evictions(clock, features, size, gathered_max, monkeypatch):
     monkeypatch.undo()
+    monkeypatch.setattr(search, "_GATHERED_MAX", gathered_max)
     randomly = random.Random(9)
     both = Both(clock, max_nodes=950)
     for _ in range(940):
         both.ask(some_vector(randomly, features, size))
     both.compared(some_vector(randomly, features, size))
-    assert (vectors_of(both.kinds[1])._index is not None) == (940 * size > 8_192)
+    assert vectors_of(both.kinds[1])._index is not None
     clock.advance(minutes=5)
     for _ in range(60):
         both.ask(some_vector(randomly, features + 50, size))

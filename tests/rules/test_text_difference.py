@@ -279,4 +279,4 @@ def test_the_short_way_for_plain_words_reads_them_as_the_long_way_does(word: str
     short, long = _Scan(shouted=False), _Scan(shouted=False)
     short.read_chunk(word, 0, len(word))
     long.read_part(word, 0)
-    assert short.found == long.found
+    assert short.pieces == long.pieces

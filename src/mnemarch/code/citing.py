@@ -9,7 +9,7 @@ from mnemarch.code.sources import Trouble
 from mnemarch.code.symbol import COMPUTED, VALUE_CHARS_MAX
 from mnemarch.code.symbols import find, language_of
 from mnemarch.code.worktree import WorkTree, lines_hash, lines_of, span_of
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import replace
@@ -44,7 +44,7 @@ def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None 
     if root is None:
         raise InvalidInput(
             f"{citation} can't be checked: this seat has no working tree.",
-            hint="Take a seat with root='path/of/the/worktree'.",
+            hint=Hint("name the root"),
         )
     if citation.kind is CitationKind.COMMIT:
         whole = full_hash(root, citation.ref)

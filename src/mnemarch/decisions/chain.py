@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.decisions.guard import RULE, binds, in_force_among, is_local
-from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
 from mnemarch.model.event import EventType
@@ -191,7 +191,5 @@ def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str, ov
             f"{actor} may not free decision {target} from the axis {source} that constrains it: the guardian would no"
             f" longer block its change (rule {RULE}).",
             rule=RULE,
-            hint="Say why (override='why', --override WHY)."
-            if is_local(axis, ())
-            else "A person can drop the relation.",
+            hint=Hint("say why") if is_local(axis, ()) else "A person can drop the relation.",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.decisions.chain import is_visible, stale
 from mnemarch.decisions.guard import RULE, binding, is_local, may_answer
-from mnemarch.errors import Conflict, InvalidInput, NotAllowed
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import Citation
 from mnemarch.model.decision import Decision, Strength, standing_of
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
     from mnemarch.stores.sql.reader import Reader
-
-HOW_TO_GIVE_EVIDENCE = (
-    "Give the id of evidence (add_evidence(...), --evidence ID), or its words (snapshots=[...], --snapshot TEXT)."
-)
 
 
 def guarded(
@@ -214,8 +210,7 @@ def _require_answer(
     raise NotAllowed(
         f"The guardian blocks it: {' '.join(verdict.reasons)}",
         rule=RULE,
-        hint=f"{who} can commit it with a reason (override='why', --override WHY); or propose what leaves these"
-        " standing.",
+        hint=Hint("override the guardian", who=who),
     )
 
 
@@ -231,15 +226,12 @@ def evidence_of(reader: Reader, presence: Presence, unit_id: str) -> Unit:
     if unit is None or not is_visible(unit, presence):
         raise InvalidInput(
             f"Evidence {unit_id!r} is not here: nothing of that id is to be seen from {presence.scope}.",
-            hint="If it was kept in a task, commit from that task's seat, or give its text as a snapshot"
-            " (snapshots=[...], --snapshot TEXT).",
+            hint=Hint("give evidence from here"),
         )
     if not unit.live:
-        raise InvalidInput(f"Evidence {unit_id} is {unit.status}.", hint=HOW_TO_GIVE_EVIDENCE)
+        raise InvalidInput(f"Evidence {unit_id} is {unit.status}.", hint=Hint("give evidence"))
     if unit.kind is not Kind.EVIDENCE:
-        raise InvalidInput(
-            f"Unit {unit_id} is a {unit.kind}, and no evidence.", hint=f"Snapshot it. {HOW_TO_GIVE_EVIDENCE}"
-        )
+        raise InvalidInput(f"Unit {unit_id} is a {unit.kind}, and no evidence.", hint=Hint("give evidence"))
     return unit
 
 

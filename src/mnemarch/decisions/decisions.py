@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from mnemarch.decisions import chain, commit, guard, loading
-from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.decision import (
     AnchorKind,
@@ -166,7 +166,7 @@ class Decisions:
         cited = tuple(checked_id(each, "an evidence's id") for each in checked_list(evidence, "evidence"))
         quoted = tuple(self._text(each, "A snapshot") for each in checked_list(snapshots, "snapshots"))
         if not cited and not quoted:
-            raise InvalidInput("A decision needs at least one evidence (R12).", hint=commit.HOW_TO_GIVE_EVIDENCE)
+            raise InvalidInput("A decision needs at least one evidence (R12).", hint=Hint("give evidence"))
         return {
             "text": self._text(text, "A decision"),
             "reason": _reason_given(reason),
@@ -182,9 +182,9 @@ class Decisions:
         """Make it a decision, durable at once (D3). The same proposal committed again gives the same decision."""
         given: Any = proposal
         if not isinstance(given, DecisionProposal):
-            raise InvalidInput(f"{given!r} is no proposal.", hint="commit(propose(...))")
+            raise InvalidInput(f"{given!r} is no proposal.", hint=Hint("make a decision"))
         if given.revises != (given.base.root_id if isinstance(given.base, Decision) else given.base):
-            raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint="propose(..., revises=ID)")
+            raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint=Hint("revise the decision"))
         # A proposal is anybody's to copy and change, so what R12 wants is asked again.
         checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
         why = _override(override)
@@ -326,7 +326,7 @@ def _reason_given(given: Any) -> Reason:
     except (TypeError, KeyError, AttributeError):
         raise InvalidInput(
             "A decision needs a reason (R12)." if given is None else f"{given!r} is no reason.",
-            hint='Use Reason("risk", "why, in a sentence", tradeoff=None), or: --type risk --reason "why".',
+            hint=Hint("give a reason"),
         ) from None
     if reason.tradeoff not in (None, ""):
         checked_text(reason.tradeoff, "The trade-off", _REASON_BYTES_MAX)

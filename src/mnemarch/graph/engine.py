@@ -10,7 +10,7 @@ from contextlib import suppress
 from xxhash import xxh3_128_hexdigest
 
 from mnemarch.embedding.sparse import cosine
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.search import NodeTable, unit_vector
 from mnemarch.graph.state import MICROS_PER_MIN, GraphState, edge_id
 from mnemarch.graph.values import EdgeType, NodeType
@@ -21,17 +21,19 @@ from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.graph.state import Arc, Vertex
+    from mnemarch.graph.state import About, Arc, Vector, Vertex
     from mnemarch.graph.values import EmbeddingProvider
     from mnemarch.policy.heat import GraphConfig
+
+    Keep = frozenset[str]
 
 _NAMES_MAX = 64
 _NOMINATING_MAX = 64
 _NOMINATED_MAX = 8
-_NOBODY: frozenset[str] = frozenset()
+_NOBODY: Keep = frozenset()
 
 # What each type of edge leads from and to.
 _ENDS = {
@@ -72,21 +74,18 @@ class GraphEngine:
 
     # Questions
 
-    def ask(self, text: str, now: int, keep: frozenset[str] = _NOBODY) -> str:
+    def ask(self, text: str, now: int, keep: Keep = _NOBODY) -> str:
         """The node of a question: a new one, or that of the same question in these words or others."""
         key = canonical_key(text)
         known = self._with_key(NodeType.QUERY, key, text)
-        if known is not None:
-            self.state.weigh(known, 1.0, 0.0, now)
-            return known
-        vector = self._vector(text)
-        near = self._similar(vector)
-        known = self._duplicate(text, near)
+        vector = {} if known is not None else self._vector(text)
+        near = [] if known is not None else self._similar(vector)
+        known = known or self._duplicate(text, near)
         if known is not None:
             self.state.weigh(known, 1.0, 0.0, now)
             self.state.alias(known, key)
             return known
-        id = self._new(NodeType.QUERY, key, text, now, {}, vector=vector, keep=keep)
+        id = self._new(NodeType.QUERY, key, text, now, {}, keep, vector)
         linked = [(sim, other.id) for sim, other in near[: self._config.similar_max] if sim >= self._config.tau_sim]
         # The nearest last: if there is room for few edges, those to the nearest stay.
         for sim, other in reversed(linked):
@@ -110,7 +109,7 @@ class GraphEngine:
         is_same = vertex.key != key or canonical(vertex.text or "") == canonical(text or "")
         return id if is_same else None
 
-    def _similar(self, vector: Mapping[Any, float]) -> list[tuple[float, Vertex]]:
+    def _similar(self, vector: Vector) -> list[tuple[float, Vertex]]:
         return self.table().similar(vector, min(self._config.tau_sim, self._config.tau_dup))
 
     def _duplicate(self, text: str, near: Sequence[tuple[float, Vertex]]) -> str | None:
@@ -130,9 +129,7 @@ class GraphEngine:
 
     # Answers, feedback, entities, edges
 
-    def answer(
-        self, query_id: str, text: str | None, unit_id: str | None, now: int, keep: frozenset[str] = _NOBODY
-    ) -> str:
+    def answer(self, query_id: str, text: str | None, unit_id: str | None, now: int, keep: Keep = _NOBODY) -> str:
         """Link a question to its answer: a text, or a unit of a memory."""
         query = self.vertex(query_id, NodeType.QUERY)
         key = _hashed("unit", unit_id or "") if text is None else canonical_key(text)
@@ -159,7 +156,7 @@ class GraphEngine:
         return feedback
 
     def _other_end(
-        self, query: Vertex, type: EdgeType, known: str | None, new: Any, now: int, keep: frozenset[str] = _NOBODY
+        self, query: Vertex, type: EdgeType, known: str | None, new: Any, now: int, keep: Keep = _NOBODY
     ) -> str:
         """A question's answer or feedback, known or new. Without room for it, it is refused before anything changes."""
         keep |= {query.id}
@@ -169,7 +166,7 @@ class GraphEngine:
             self._edge_to_cut(frozenset({query.id, known or ""}))
         if known is None:
             key, text, about = new
-            known = self._new(_ENDS[type][1], key, text, now, about, keep=keep)
+            known = self._new(_ENDS[type][1], key, text, now, about, keep)
         else:
             self.state.weigh(known, 1.0, 0.0, now)
         return known
@@ -181,16 +178,14 @@ class GraphEngine:
         title = [text] if text and len(text) <= NAME_CHARS_MAX else []
         all_names = list(dict.fromkeys([*(known.about["names"] if known else [thing]), *title, *names]))
         if len(all_names) > _NAMES_MAX:
-            raise InvalidInput(
-                f"Entity {thing!r} would have {len(all_names)} names; the limit is {_NAMES_MAX}.",
-                hint="Give it fewer aliases.",
-            )
+            too_many = f"Entity {thing!r} would have {len(all_names)} names; the limit is {_NAMES_MAX}."
+            raise InvalidInput(too_many, hint="Give it fewer aliases.")
         id = self._have_entity(users, thing, text, all_names, now, _NOBODY)
         if known is not None:
             self.state.weigh(id, 1.0, 0.0, now)
         return id
 
-    def bring(self, about: Mapping[str, Any], text: str | None, now: int, keep: frozenset[str] = _NOBODY) -> str:
+    def bring(self, about: About, text: str | None, now: int, keep: Keep = _NOBODY) -> str:
         """Copy an entity from another graph, with as many names as there is room for. This counts as no mention."""
         known = self._entity(about["entity"])
         names = list(dict.fromkeys([*(known.about["names"] if known else []), *about["names"]]))
@@ -203,14 +198,14 @@ class GraphEngine:
         return None if id is None else self.state.nodes[id]
 
     def _have_entity(
-        self, users: Sequence[str], thing: str, text: str | None, names: list[str], now: int, keep: frozenset[str]
+        self, users: Sequence[str], thing: str, text: str | None, names: list[str], now: int, keep: Keep
     ) -> str:
         mentions = Mentions()
         mentions.add(thing, names)  # Refuses an unreadable name before anything changes.
         known = self._entity(thing)
         about = {"entity": thing, "users": sorted({*(known.about["users"] if known else ()), *users}), "names": names}
         if known is None:
-            id = self._new(NodeType.ENTITY, _hashed("entity", thing), text, now, about, keep=keep)
+            id = self._new(NodeType.ENTITY, _hashed("entity", thing), text, now, about, keep)
         else:
             id = known.id
             self.state.tell(id, about, text)
@@ -262,31 +257,35 @@ class GraphEngine:
     # Room (A23)
 
     def _new(
-        self, type: NodeType, key: str, text: str | None, now: int, about: Mapping[str, Any], *,
-        vector: Any = None, keep: frozenset[str],
-    ) -> str:  # fmt: skip
+        self,
+        type: NodeType,
+        key: str,
+        text: str | None,
+        now: int,
+        about: About,
+        keep: Keep,
+        vector: Vector | None = None,
+    ) -> str:
         self._require_room_for_a_node(keep)
         self._evict_down_to(self._config.max_nodes - 1, now, keep)
         id = f"{type}:{key}"
         while id in self.state.nodes:
             id += "~"  # Another text with the same key.
-        self.state.add(id, type, text, key, now, about, vector=vector)
+        self.state.add(id, type, text, key, now, about, vector)
         self.state.weigh(id, 1.0, 0.0, now)
         return id
 
-    def _may_go(self, id: str, keep: frozenset[str]) -> bool:
+    def _may_go(self, id: str, keep: Keep) -> bool:
         return id not in keep and not self.state.nodes[id].pinned
 
-    def _require_room_for_a_node(self, keep: frozenset[str]) -> None:
+    def _require_room_for_a_node(self, keep: Keep) -> None:
         if len(self.state.nodes) >= self._config.max_nodes and not any(
             self._may_go(id, keep) for id in self.state.nodes
         ):
-            raise Full(
-                f"The graph is full: all of its {len(self.state.nodes)} nodes are pinned or just being written.",
-                hint="Raise max_nodes, or unpin some.",
-            )
+            full = f"The graph is full: all of its {len(self.state.nodes)} nodes are pinned or just being written."
+            raise Full(full, hint="Raise max_nodes, or unpin some.")
 
-    def _evict_down_to(self, count: int, now: int, keep: frozenset[str]) -> None:
+    def _evict_down_to(self, count: int, now: int, keep: Keep) -> None:
         """Evict the coldest nodes that are neither pinned nor protected by their edges.
 
         If all are protected, the weakest edges go until one is not.
@@ -300,18 +299,15 @@ class GraphEngine:
             assert weakest is not None, "a protected node has edges"
             self.state.cut(weakest.id)
 
-    def _edge_to_cut(self, ends: frozenset[str]) -> Arc | None:
+    def _edge_to_cut(self, ends: Keep) -> Arc | None:
         """The edge to cut before one more is added; never one that would take one of the new edge's ends along."""
         if len(self.state.arcs) < self._config.max_edges:
             return None
-        weakest = self.state.weakest_arc(
-            lambda arc: arc.to not in ends or not self.state.is_last_edge_of_dependent(arc)
-        )
+        takes_along = self.state.takes_along
+        weakest = self.state.weakest_arc(lambda arc: not (arc.to in ends and takes_along(arc)))
         if weakest is None:
-            raise Full(
-                f"The graph has room for {self._config.max_edges} edges, and each holds a node that must stay.",
-                hint="Raise max_edges.",
-            )
+            full = f"The graph has room for {self._config.max_edges} edges, and each holds a node that must stay."
+            raise Full(full, hint="Raise max_edges.")
         return weakest
 
     def shrink(self, now: int) -> None:
@@ -330,9 +326,7 @@ class GraphEngine:
         """The node with this id, which must be of this type."""
         vertex = self.state.nodes.get(id) if isinstance(id, str) else None
         if vertex is None:
-            raise NotFound(
-                f"No node {id!r} in this graph.", hint="It may have been evicted: ask again with upsert_query."
-            )
+            raise NotFound(f"No node {id!r} in this graph.", hint=Hint("ask it again"))
         if type is not None and vertex.type is not type:
             raise InvalidInput(f"Node {id} is of type {vertex.type}, not {type}.", hint=f"Give the id of a {type}.")
         return vertex
@@ -353,18 +347,17 @@ class GraphEngine:
             for vertex in self.state.nodes.values():
                 vertex.vector = None
 
-    def _vector(self, text: str) -> Mapping[Any, float]:
+    def _vector(self, text: str) -> Vector:
         return unit_vector(self._embedder.embed(text))
 
-    def vector_of(self, vertex: Vertex) -> Mapping[Any, float]:
+    def vector_of(self, vertex: Vertex) -> Vector:
         """The vector of a question. It needs no numpy if nothing was searched yet."""
         self._check_embedder()
         if self._table is not None:
             return self._table.vector(vertex)
         if vertex.vector is None:
             vertex.vector = self._vector(vertex.text or "")
-        vector: Mapping[Any, float] = vertex.vector
-        return vector
+        return vertex.vector
 
     def vector_if_made(self, vertex: Vertex) -> dict[Any, float] | None:
         self._check_embedder()

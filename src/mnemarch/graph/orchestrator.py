@@ -7,7 +7,7 @@ from contextlib import suppress
 from copy import deepcopy
 from threading import RLock
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.engine import Full
 from mnemarch.graph.sharing import Ended, MemoryKeeper
 from mnemarch.graph.store import (
@@ -111,7 +111,7 @@ class MemoryOrchestrator:
                 self._sessions.pop(session, None)
                 raise NotFound(
                     f"Agent {self.agent_id} has no session {session!r} under way.",
-                    hint="upsert_query begins one." if not active else f"Under way: {', '.join(sorted(active)[:10])}.",
+                    hint=Hint("begin a session") if not active else f"Under way: {', '.join(sorted(active)[:10])}.",
                 )
             return self._opened(session)
 

@@ -6,7 +6,7 @@ the same bits with the inverted index and without it, and after a graph was save
 
 from __future__ import annotations
 
-from itertools import islice, repeat
+from itertools import repeat
 from math import fsum, sqrt
 
 from mnemarch.embedding.sparse import SparseVector
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from mnemarch.graph.state import Vertex
+    from mnemarch.graph.state import Vector, Vertex
     from mnemarch.policy.heat import GraphConfig
 else:
     np = Lazy("numpy")
@@ -31,9 +31,10 @@ else:
 _ROOM_MIN = 64
 # How far a nominating similarity, rank or score may be off. What is less similar has nothing in common.
 _MARGIN = 1e-5
-# Fewer entries than this are scanned rather than indexed, and left in place rather than compacted.
-_ENTRIES_MIN = 8_192
+# After so many changes, or a sixteenth of all vectors, they are laid out anew.
+_NEW_ROWS_MAX = 64
 _GATHERED_MAX = 1 << 14
+_SCORE_MIN = -1.0
 _LN2 = 0.6931471805599453
 
 
@@ -49,7 +50,7 @@ def _with_room(array: Any, size: int) -> Any:
 class NodeTable:
     """Nodes by row: last access, worth, whether it may be evicted, and of each question its vector."""
 
-    def __init__(self, config: GraphConfig, embed: Callable[[str], Mapping[Any, float]]) -> None:
+    def __init__(self, config: GraphConfig, embed: Callable[[str], Vector]) -> None:
         self._config = config
         self._embed = embed
         self._vertices: list[Vertex | None] = []
@@ -105,7 +106,7 @@ class NodeTable:
         assert vertex is not None, "a free row has no vector and is not evictable"
         return vertex
 
-    def similar(self, vector: Mapping[Any, float], least: float) -> list[tuple[float, Vertex]]:
+    def similar(self, vector: Vector, least: float) -> list[tuple[float, Vertex]]:
         """The questions that are at least so similar, the most similar first."""
         self._catch_up()
         asked = self._vectors.spread(vector)
@@ -115,7 +116,7 @@ class NodeTable:
         similar = [(sim, vertex) for sim, vertex in exact if sim > _MARGIN and sim >= least]
         return sorted(similar, key=lambda one: (-one[0], one[1].id))
 
-    def best(self, vector: Mapping[Any, float], k: int, now: int) -> list[tuple[float, float, Vertex]]:
+    def best(self, vector: Vector, k: int, now: int) -> list[tuple[float, float, Vertex]]:
         """Score, similarity and node of the `k` best questions that have anything in common with `vector`."""
         self._catch_up()
         if k <= 0:
@@ -124,8 +125,8 @@ class NodeTable:
         about = self._vectors.similarities(asked, len(self._vertices))
         scores: Any = score(about, self._ranks(now))
         scores[about <= 0] = -np.inf
-        least = np.partition(scores, -k)[-k] if k < len(scores) else -np.inf
-        rows = ((scores >= least - 2 * _MARGIN) & (about > 0)).nonzero()[0]
+        least = np.partition(scores, -k)[-k] if k < len(scores) else _SCORE_MIN
+        rows = (scores >= max(least - 2 * _MARGIN, _SCORE_MIN)).nonzero()[0]
         exact = self._vectors.exact(asked, rows.tolist())
         half_life = self._config.half_life_min
         best = [
@@ -148,7 +149,7 @@ class NodeTable:
         half_life = self._config.half_life_min
         return min(cold, key=lambda vertex: (vertex.rank(now, half_life), vertex.last, vertex.id))
 
-    def vector(self, vertex: Vertex) -> Mapping[Any, float]:
+    def vector(self, vertex: Vertex) -> Vector:
         """The vector of a question, as it was given."""
         self._catch_up()
         return self._vectors.vector(self._row[vertex.id])
@@ -167,10 +168,10 @@ class NodeTable:
 
 
 class Vectors:
-    """Sparse vectors as flat arrays of entries (column, weight), one vector after the other.
+    """The vectors of questions by row, laid out in flat arrays of entries (column, weight).
 
-    A search scans all entries (A25). With the inverted index (A8) it reads the entries of the columns it asks for, and
-    scans only the vectors that came after the index was built.
+    A search scans all entries (A25). With the inverted index (A8) it reads only the entries of the columns it asks for.
+    Vectors that came after the last layout are always scanned.
     """
 
     def __init__(self, *, indexed: bool) -> None:
@@ -178,28 +179,18 @@ class Vectors:
         self._index: InvertedIndex | None = None
         self._column_of: dict[Any, int] = {}
         self._features: list[Any] = []
-        self._columns = np.zeros(_ROOM_MIN, np.intp)
-        self._weights = np.zeros(_ROOM_MIN)
-        # The weights in single precision, which a scan reads faster, and where it puts its products.
-        self._rough, self._products = np.zeros(_ROOM_MIN, np.float32), np.zeros(_ROOM_MIN, np.float32)
-        # Of each vector its row (-1: removed) and where its entries start; after the last vector, where they end.
-        self._rows = np.zeros(_ROOM_MIN, np.intp)
-        self._starts = np.zeros(_ROOM_MIN, np.intp)
-        self._count = self._filled = self._removed = 0
-        self._number: dict[int, int] = {}
+        # Columns and weights of each row's vector; most are laid out, new ones apart from the others.
+        self._vectors: dict[int, tuple[Any, Any]] = {}
+        self._laid_out = _Layout([], {})
+        self._new_rows: dict[int, None] = {}
+        self._new: _Layout | None = None
+        self._removed = 0
 
-    def add(self, row: int, vector: Mapping[Any, float]) -> None:
-        if not vector:
-            return
-        start, end = self._filled, self._filled + len(vector)
-        self._columns, self._weights = _with_room(self._columns, end), _with_room(self._weights, end)
-        self._rough, self._products = _with_room(self._rough, end), _with_room(self._products, end)
-        self._columns[start:end] = [self._column(feature) for feature in vector]
-        self._weights[start:end] = self._rough[start:end] = list(vector.values())
-        number = self._number[row] = self._count
-        self._rows, self._starts = _with_room(self._rows, number + 2), _with_room(self._starts, number + 2)
-        self._rows[number], self._starts[number + 1] = row, end
-        self._count, self._filled = number + 1, end
+    def add(self, row: int, vector: Vector) -> None:
+        if vector:
+            columns = np.array([self._column(feature) for feature in vector], np.intp)
+            self._vectors[row] = columns, np.array(list(vector.values()))
+            self._new_rows[row] = self._new = None
 
     def _column(self, feature: Any) -> int:
         column = self._column_of.get(feature)
@@ -209,22 +200,21 @@ class Vectors:
         return column
 
     def remove(self, row: int) -> None:
-        number = self._number.pop(row, None)
-        if number is not None:
-            self._rows[number] = -1
-            self._removed += int(self._starts[number + 1] - self._starts[number])
+        if row in self._new_rows:
+            del self._new_rows[row]
+            self._new = None
+        elif row in self._vectors:
+            self._laid_out.remove(row)
+            self._removed += 1
+        self._vectors.pop(row, None)
 
-    def vector(self, row: int) -> Mapping[Any, float]:
+    def vector(self, row: int) -> Vector:
         """A vector as it was given."""
-        entries = self._entries(row)
-        features = [self._features[column] for column in self._columns[entries].tolist()]
-        return dict(zip(features, self._weights[entries].tolist(), strict=True))
+        columns, weights = self._vectors.get(row, (np.zeros(0, np.intp), np.zeros(0)))
+        features = [self._features[column] for column in columns.tolist()]
+        return dict(zip(features, weights.tolist(), strict=True))
 
-    def _entries(self, row: int) -> slice:
-        number = self._number.get(row)
-        return slice(0) if number is None else slice(*self._starts[number : number + 2].tolist())
-
-    def spread(self, vector: Mapping[Any, float]) -> Any:
+    def spread(self, vector: Vector) -> Any:
         """A vector as an array by column; features that no row has are left out."""
         spread = np.zeros(len(self._features) + 1)
         columns = list(map(self._column_of.get, vector, repeat(-1)))
@@ -233,71 +223,59 @@ class Vectors:
 
     def similarities(self, asked: Any, row_count: int) -> Any:
         """About how similar each row is; 0 if it has nothing in common, or no vector."""
-        self._tidy()
-        similarities = np.zeros(self._count)
-        first = 0
-        if self._index is not None:
-            first = self._index.count
-            similarities[:first] = self._index.similarities(asked)
-        if first < self._count:
-            scanned = slice(self._starts[first], self._filled)
-            products = self._products[scanned]
-            np.take(asked.astype(np.float32), self._columns[scanned], out=products, mode="clip")
-            products *= self._rough[scanned]
-            similarities[first:] = np.add.reduceat(products, self._starts[first : self._count] - scanned.start)
-        by_row = np.zeros(row_count + 1)  # The last is where removed vectors go.
-        by_row[self._rows[: self._count]] = similarities
-        return by_row[:-1]
+        if len(self._new_rows) + self._removed > max(_NEW_ROWS_MAX, len(self._vectors) // 16):
+            self._laid_out = _Layout(list(self._vectors), self._vectors)
+            self._index = InvertedIndex(self._laid_out) if self._indexed else None
+            self._new_rows, self._new, self._removed = {}, None, 0
+        if self._new is None:
+            self._new = _Layout(list(self._new_rows), self._vectors)
+        similarities = np.zeros(row_count + 1)  # The last is where removed vectors go.
+        rough = asked.astype(np.float32)
+        similarities[self._laid_out.rows] = (self._index or self._laid_out).similarities(rough)
+        similarities[self._new.rows] = self._new.similarities(rough)
+        return similarities[:-1]
 
     def exact(self, asked: Any, rows: Sequence[int]) -> list[float]:
         """How similar these rows are, to the last bit: `fsum` does not depend on the order."""
-        if not rows:
-            return []
-        spans = [self._entries(row) for row in rows]
-        columns = np.concatenate([self._columns[span] for span in spans])
-        weights = np.concatenate([self._weights[span] for span in spans])
-        shared = iter((weights * asked.take(columns)).tolist())
-        return [max(-1.0, min(1.0, fsum(islice(shared, span.stop - span.start)))) for span in spans]
+        vectors = [self._vectors[row] for row in rows]
+        return [max(-1.0, min(1.0, fsum((asked.take(columns) * weights).tolist()))) for columns, weights in vectors]
 
-    def _tidy(self) -> None:
-        entries_max = max(_ENTRIES_MIN, self._filled // 16)
-        if self._removed > entries_max:
-            self._compact()
-        scanned = self._filled - (0 if self._index is None else self._starts[self._index.count])
-        if self._indexed and scanned > entries_max:
-            lengths = np.diff(self._starts[: self._count + 1])
-            self._index = InvertedIndex(
-                np.repeat(np.arange(self._count), lengths), self._columns[: self._filled], self._rough[: self._filled]
-            )
 
-    def _compact(self) -> None:
-        """Drop the entries of removed vectors."""
-        lengths, kept = np.diff(self._starts[: self._count + 1]), self._rows[: self._count] >= 0
-        entries = np.repeat(kept, lengths)
-        self._columns, self._weights = self._columns[: self._filled][entries], self._weights[: self._filled][entries]
-        self._rough, self._products = self._rough[: self._filled][entries], self._products[: self._filled][entries]
-        self._rows = self._rows[: self._count][kept]
-        self._starts = np.concatenate([[0], np.cumsum(lengths[kept])])
-        self._count, self._filled, self._removed = len(self._rows), len(self._weights), 0
-        self._number = {row: number for number, row in enumerate(self._rows.tolist())}
-        self._index = None
+class _Layout:
+    """Some vectors, one after the other, in single precision."""
+
+    def __init__(self, rows: list[int], vectors: Mapping[int, tuple[Any, Any]]) -> None:
+        self._number = {row: number for number, row in enumerate(rows)}
+        self.rows = np.array(rows, np.intp)
+        self.lengths = np.array([len(vectors[row][0]) for row in rows], np.intp)
+        self.columns = np.concatenate([np.zeros(0, np.intp), *(vectors[row][0] for row in rows)])
+        self.weights = np.concatenate([np.zeros(0), *(vectors[row][1] for row in rows)]).astype(np.float32)
+        self._starts = np.cumsum(self.lengths) - self.lengths
+        self._products = np.zeros(len(self.weights), np.float32)
+
+    def remove(self, row: int) -> None:
+        self.rows[self._number[row]] = -1
+
+    def similarities(self, asked: Any) -> Any:
+        if not len(self.rows):
+            return 0.0
+        np.take(asked, self.columns, out=self._products, mode="clip")
+        self._products *= self.weights
+        return np.add.reduceat(self._products, self._starts)
 
 
 class InvertedIndex:
-    """The entries of the first `count` vectors, ordered by column."""
+    """The entries of a layout, ordered by column."""
 
-    def __init__(self, numbers: Any, columns: Any, weights: Any) -> None:
-        self.count = int(numbers[-1]) + 1
-        order = np.argsort(columns, kind="stable")
-        self._numbers = numbers[order].astype(np.int32)
-        self._weights = weights[order]
-        self._begins = np.concatenate([[0], np.cumsum(np.bincount(columns))])
+    def __init__(self, layout: _Layout) -> None:
+        self._count = len(layout.rows)
+        order = np.argsort(layout.columns, kind="stable")
+        self._numbers = np.repeat(np.arange(self._count, dtype=np.int32), layout.lengths)[order]
+        self._weights = layout.weights[order]
+        self._begins = np.concatenate([[0], np.cumsum(np.bincount(layout.columns))])
 
     def similarities(self, asked: Any) -> Any:
-        """About how similar each vector is."""
         columns = asked[: len(self._begins) - 1].nonzero()[0]
-        if not len(columns):
-            return 0.0
         begins, ends = self._begins[columns], self._begins[columns + 1]
         lengths = ends - begins
         total = lengths.sum()
@@ -309,10 +287,10 @@ class InvertedIndex:
             runs = [slice(*run) for run in zip(begins.tolist(), ends.tolist(), strict=True)]
             numbers = np.concatenate([self._numbers[run] for run in runs])
             weights = np.concatenate([self._weights[run] for run in runs])
-        return np.bincount(numbers, weights=weights * np.repeat(asked[columns], lengths), minlength=self.count)
+        return np.bincount(numbers, weights=weights * np.repeat(asked[columns], lengths), minlength=self._count)
 
 
-def unit_vector(embedding: Any) -> Mapping[Any, float]:
+def unit_vector(embedding: Any) -> Vector:
     """What an embedder returned, as a sparse vector of length 1 (or empty)."""
     if isinstance(embedding, SparseVector):
         return embedding

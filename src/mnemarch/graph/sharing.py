@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from threading import RLock
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.engine import GraphEngine
 from mnemarch.graph.state import GraphState, quotes
 from mnemarch.model import stamps
@@ -108,7 +108,7 @@ class LockedGraph:
 
         def run(now: int) -> T:
             if self.engine.state.closed:
-                raise Ended("The session of this graph has ended.", hint="Begin another with upsert_query.")
+                raise Ended("The session of this graph has ended.", hint=Hint("begin another session"))
             self.engine.wear_if_due(now)
             return work(now)
 

@@ -134,9 +134,8 @@ def check_head(record: Any) -> None:
         raise InvalidInput("This is no graph of Mnemarch.", hint="Give what to_snapshot gave.")
     version = record.get("version")
     if type(version) is not int or version > VERSION:
-        raise Incompatible(
-            f"The graph has version {version!r}; this Mnemarch reads up to {VERSION}.", hint="Upgrade Mnemarch."
-        )
+        newer = f"The graph has version {version!r}; this Mnemarch reads up to {VERSION}."
+        raise Incompatible(newer, hint="Upgrade Mnemarch.")
 
 
 def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphState:
@@ -150,9 +149,8 @@ def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphSta
             _rekey(state)
         return state
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise StoreCorrupt(
-            f"The graph is damaged: {type(error).__name__} {error}.", hint="Take another copy; nothing was changed."
-        ) from None
+        damaged = f"The graph is damaged: {type(error).__name__} {error}."
+        raise StoreCorrupt(damaged, hint="Take another copy; nothing was changed.") from None
 
 
 def _restored(record: Mapping[str, Any], has_vectors: bool) -> GraphState:
@@ -182,7 +180,7 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any) -> No
     if clean is not None and clean != text:  # Written by somebody who did not redact it.
         text, vector = clean, None
         key = canonical_key(clean) if type in _KEYED_BY_TEXT else key
-    state.add(id, type, text, key, _time(node["createdAt"]), dict(node["about"]), vector=vector)
+    state.add(id, type, text, key, _time(node["createdAt"]), dict(node["about"]), vector)
     weights = node["weights"]
     state.weigh(id, _finite(weights["repeat"]), _finite(weights["feedback"]), _time(node["lastAccess"]))
     for alias in node["aliases"]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
+    About = Mapping[str, Any]
     Step = list[Any]
+    Vector = Mapping[Any, float]
 
 MICROS_PER_MIN = 60_000_000
 _WEIGHT_MAX = 1e12
@@ -33,9 +35,7 @@ class Vertex:
         "vector",
     )  # fmt: skip
 
-    def __init__(
-        self, id: str, type: NodeType, text: str | None, key: str | None, at: int, about: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, id: str, type: NodeType, text: str | None, key: str | None, at: int, about: About) -> None:
         self.id = id
         self.type = type
         self.text = text
@@ -48,7 +48,7 @@ class Vertex:
         self.aliases: list[str] = []
         self.edges: dict[str, Arc] = {}
         # Only until the search table takes it over.
-        self.vector: Any = None
+        self.vector: Vector | None = None
 
     @property
     def degree(self) -> int:
@@ -79,7 +79,7 @@ def edge_id(from_: str, type: str, to: str) -> str:
     return f"{from_}::{type}::{to}"
 
 
-def quotes(text: str | None, about: Mapping[str, Any], contents: Sequence[str]) -> bool:
+def quotes(text: str | None, about: About, contents: Sequence[str]) -> bool:
     """Whether a node's text, or one of its names, contains one of these texts."""
     parts = [canonical(part) for part in (text or "", *about.get("names", ()))]
     return any(canonical(content) in part for content in contents for part in parts)
@@ -102,7 +102,7 @@ class GraphState:
         # Whether the session of this graph has ended.
         self.closed = False
         self.steps: list[Step] = []
-        self.on_change: Callable[[Vertex, bool], None] | None = None
+        self.on_change: Callable[[Vertex, bool], object] = lambda _vertex, _is_there: None
         # A heap of (weight, last access, id). Entries of changed edges stay in it and are skipped.
         self._by_weight: list[tuple[float, int, str]] = []
 
@@ -113,15 +113,7 @@ class GraphState:
         _STEPS[step[0]](self, *step[1:])
 
     def add(
-        self,
-        id: str,
-        type: str,
-        text: str | None,
-        key: str | None,
-        at: int,
-        about: Mapping[str, Any],
-        *,
-        vector: Any = None,
+        self, id: str, type: str, text: str | None, key: str | None, at: int, about: About, vector: Vector | None = None
     ) -> None:
         """Add a node. Its `vector` is not recorded: it can be computed from the text."""
         vertex = self.nodes[id] = Vertex(id, NodeType(type), text, key, at, about)
@@ -139,7 +131,7 @@ class GraphState:
             vertex.last = vertex.last if at is None else max(vertex.last, at)
             self._changed(vertex, ["weigh", id, repeat, feedback, at])
 
-    def tell(self, id: str, about: Mapping[str, Any], text: str | None = None) -> None:
+    def tell(self, id: str, about: About, text: str | None = None) -> None:
         """Update what is known about a node."""
         vertex = self.nodes.get(id)
         if vertex is not None:
@@ -204,8 +196,7 @@ class GraphState:
         for key in (vertex.key, *vertex.aliases):
             if key is not None and self.by_key.get((vertex.type, key)) == vertex.id:
                 del self.by_key[vertex.type, key]
-        if self.on_change is not None:
-            self.on_change(vertex, False)
+        self.on_change(vertex, False)
 
     def wear(self, half_life_min: float, at: int) -> None:
         """Lower every weight for the time it was not used since the last wear (A24)."""
@@ -235,17 +226,15 @@ class GraphState:
 
     def clear(self) -> None:
         """Remove everything."""
-        for vertex in list(self.nodes.values()):
-            if self.on_change is not None:
-                self.on_change(vertex, False)
+        for vertex in self.nodes.values():
+            self.on_change(vertex, False)
         self.nodes, self.arcs, self.by_key = {}, {}, {}
         self.sessions, self._by_weight, self.decayed_at = {}, [], None
         self.steps.append(["clear"])
 
     def _changed(self, vertex: Vertex, *steps: Step) -> None:
         self.steps += steps
-        if self.on_change is not None:
-            self.on_change(vertex, True)
+        self.on_change(vertex, True)
 
     # Questions
 
@@ -276,7 +265,7 @@ class GraphState:
         self._by_weight = [(arc.weight, arc.last, arc.id) for arc in self.arcs.values()]
         heapify(self._by_weight)
 
-    def is_last_edge_of_dependent(self, arc: Arc) -> bool:
+    def takes_along(self, arc: Arc) -> bool:
         """Whether cutting the edge would remove the answer or feedback it leads to."""
         vertex = self.nodes[arc.to]
         return vertex.type in _DEPENDENT and vertex.degree == 1 and not vertex.pinned

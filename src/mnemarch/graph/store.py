@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.graph.sharing import LockedGraph, MemoryKeeper
 from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights, parsed
 from mnemarch.lazy import Lazy
@@ -216,7 +216,7 @@ def storable(text: str, what: str) -> str:
 def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:
     """An answer that may be stored: a text or a unit."""
     if (text is None) is (unit_id is None):
-        raise InvalidInput("An answer is a text or a unit.", hint="Give text=... or unit_id=..., one of the two.")
+        raise InvalidInput("An answer is a text or a unit.", hint=Hint("text or unit"))
     clean = None if text is None else storable(text, "The answer")
     return clean, None if unit_id is None else checked_name(unit_id, "a unit's id")
 

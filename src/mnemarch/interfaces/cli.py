@@ -16,7 +16,7 @@ from mnemarch.errors import (
     StoreError,
 )
 from mnemarch.interfaces import grammar
-from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE, Call
+from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,15 +41,12 @@ EXIT_CODE_OF: dict[type[BaseException], int] = {
 def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     _let_any_text_out()
-    printer = _Printer(as_json="--json" in (given[: given.index("--")] if "--" in given else given))
+    printer = _Printer(as_json="--json" in grammar.options_in(given))
     if argv is None:
         # A process of one command: what is garbage goes with it, unless it runs for long.
         gc.set_threshold(_NEWLY_MADE_MAX)
     try:
         return _run(given, printer)
-    except SystemExit as stopped:
-        # argparse printed a help text.
-        return _flushed(int(stopped.code or DONE))
     except BrokenPipeError:
         return _reader_left(DONE)
     except (MnemarchError, OSError, KeyboardInterrupt) as error:
@@ -62,11 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str], printer: _Printer) -> int:
-    name, rest = grammar.split(given)
-    if name is None:
+    word, rest = grammar.split(given)
+    if word is None:
         return _without_command(rest)
+    name, rest = grammar.chosen(word, rest)
+    if grammar.asks_for_help(rest):
+        print(grammar.help_for(name))
+        return _flushed(DONE)
     command = grammar.command_named(name)
-    call = Call(grammar.parser_for(name, command).parse_args(rest), begins_memory=command.begins_memory)
+    call = grammar.call_for(name, command, rest)
     try:
         answer = command.run(call)
         printer.answered(answer)
@@ -81,7 +82,7 @@ def _without_command(given: list[str]) -> int:
 
         print(f"mnemarch {__version__}")
         return DONE
-    if "-h" in given or "--help" in given:
+    if grammar.asks_for_help(given):
         print(grammar.overview())
         return _flushed(DONE)
     if given:
@@ -120,9 +121,7 @@ class _Printer:
 
 def _words(error: BaseException) -> tuple[str, str]:
     if isinstance(error, MnemarchError):
-        from mnemarch.interfaces.hints import for_command_line
-
-        return error.message, for_command_line(error.hint)
+        return error.message, error.hint_for("command line")
     if isinstance(error, OSError):
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror or error}.", "Check the path and its rights."
@@ -136,13 +135,9 @@ def _carried(error: BaseException) -> dict[str, Any]:
 
 
 def json_text(data: Any) -> str:
-    import json
+    from mnemarch.interfaces import json_form
 
-    from mnemarch.interfaces.json_form import to_json
-
-    # A terminal that can't show every character must not lose one in data.
-    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    return json.dumps(to_json(data), ensure_ascii=ascii_only, indent=2)
+    return json_form.json_text(data)
 
 
 def _let_any_text_out() -> None:

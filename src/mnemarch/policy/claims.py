@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.citation import Citation
 from mnemarch.model.json_text import canonical_json
@@ -38,13 +38,13 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
     """The claim with every field of its proper type; its level is the seat's own where it names none."""
     given: Any = claim
     if not isinstance(given, Claim):
-        raise InvalidInput(f"{given!r} is no claim.", hint='Use Claim(content="...").')
+        raise InvalidInput(f"{given!r} is no claim.", hint=Hint("claim"))
     if claim.decay_policy is not None and claim.decay_policy not in set(DecayPolicy):
         raise InvalidInput(f"{claim.decay_policy!r} is no decay policy.", hint=f"Use one of: {', '.join(DecayPolicy)}.")
     cited = checked_list(claim.citations, "citations")
     for citation in cited:
         if not isinstance(citation, Citation):
-            raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
+            raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
     if (
         Kind.parse(claim.kind) is Kind.DECISION
         and _OF_DECISIONS & checked_mapping(claim.attributes, "attributes").keys()
@@ -52,7 +52,7 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
         raise InvalidInput(
             f"A claim can't name {', '.join(sorted(_OF_DECISIONS))}: a decision in force needs a reason, evidence and"
             " versions (R12).",
-            hint="seat.decisions.commit(seat.decisions.propose(...)), or: mnemarch decide",
+            hint=Hint("make a decision"),
         )
     level = scope.level if claim.level is None else Level.parse(claim.level)
     scope.at(level)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.text.cache import pattern
-from mnemarch.text.words import english_opposites, entries, grouped, listed
+from mnemarch.text.words import Patterns, entries, grouped, listed, opposites
 
 NUMBERS: dict[str, int] = {
     **{word: number for number, word in enumerate(listed("english", "numbers"))},
@@ -15,9 +14,15 @@ NUMBERS: dict[str, int] = {
     "thrice": 3,
 }
 SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-# Said of how many there are, or how often; by what they are compared.
-MULTIPLES = {"single": "1", "double": "2", "triple": "3", "half": "1/2", "quarter": "1/4"}
-ORDINALS: dict[str, int] = {word: number for number, word in enumerate(listed("english", "ordinals"), start=2)}
+# What ordinals and words for how many there are, or how often, are compared by.
+NUMBER_KEYS = {
+    **{word: f"{number}th" for number, word in enumerate(listed("english", "ordinals"), start=2)},
+    "single": "1",
+    "double": "2",
+    "triple": "3",
+    "half": "1/2",
+    "quarter": "1/4",
+}
 UNITS: dict[str, str] = {word: unit for unit, words in grouped("english", "units").items() for word in words}
 
 NEGATIONS = frozenset(listed("english", "negations"))
@@ -34,15 +39,7 @@ BEFORE_A_UNIT = frozenset({"per", "a", "every", "each", "one"})
 # Words in capitals that stress rather than name.
 SHOUTED = frozenset(listed("english", "shouted"))
 
-# What turns a word into its opposite, and before which letters; then those of other words (under, illustrate, import).
-_PREFIXES = (
-    r"un(?!der|til|less|to|i(?!m|n)|ary|cle|anim)"
-    r"|il(?=l)(?!lus|lum|lne)"
-    r"|ir(?=r)(?!rit|rig)"
-    r"|im(?=[mp])(?!me[dnr]|mi|mun|pact|pair|part(?!i)|pass(?!a)|ped|pel|pend|per[ai]|pet|pl[eyio]|port|pos[et]|pound"
-    r"|press|print|prov|puls)"
-    r"|non(?!ce|e|sen)"
-)
+_PATTERNS = Patterns("english", "patterns")
 _BEGINNINGS = frozenset({"un", "il", "ir", "im", "in", "no", "di"})
 _PREFIXED_CHARS_MIN, _PREFIXED_CHARS_MAX = 5, 64
 
@@ -50,7 +47,7 @@ _PREFIXED_CHARS_MIN, _PREFIXED_CHARS_MAX = 5, 64
 @cache
 def guarded() -> frozenset[str]:
     """Every word that a comparison of statements reads as more than a word."""
-    tables = (NUMBERS, SCALES, MULTIPLES, ORDINALS, UNITS, NEGATIONS, CONTRACTIONS, english_opposites())
+    tables = (NUMBERS, SCALES, NUMBER_KEYS, UNITS, NEGATIONS, CONTRACTIONS, opposites("english"))
     return frozenset(word for table in tables for word in table)
 
 
@@ -58,7 +55,7 @@ def unprefixed(word: str) -> str | None:
     """What a word denies, if a prefix makes it deny something: legal for illegal; None of most words."""
     if word[:2] not in _BEGINNINGS or not _PREFIXED_CHARS_MIN <= len(word) <= _PREFIXED_CHARS_MAX:
         return None
-    match = pattern(_PREFIXES).match(word)
+    match = _PATTERNS["prefix"].match(word)
     return _denials().get(word) if match is None else word[match.end() :]
 
 

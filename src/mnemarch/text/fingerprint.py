@@ -7,18 +7,17 @@ from unicodedata import normalize
 from mnemarch.model.stamps import sha256
 from mnemarch.model.value import value
 from mnemarch.text import fingerprint_readers as readers
-from mnemarch.text.cache import pattern
 from mnemarch.text.fingerprint_skeleton import (
-    KIND_AND_MESSAGE,
     MASK,
+    TYPES,
     Fault,
     base_name,
     cut,
     is_source,
     message_skeleton,
-    one_of,
     typed,
 )
+from mnemarch.text.words import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,39 +43,9 @@ _SIGNS: dict[Reader, tuple[str, ...]] = {
     readers.at_faults: (" at ", "\tat ", "Caused by: ", " bei ", " à ", " в ", "위치: ", "場所 "),
 }
 
-_COLOUR = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
-# What containers and CI put before each line.
-_STAMP = (
-    r"^(?:[\w.-]{1,60}\s{1,20}\|(?:\s|$))?"
-    r"(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?\]?(?:[ \t]|$))?"
-)
-
+_LINES = Patterns("errors", "lines")
+_DIAGNOSTICS = Patterns("errors", "diagnostics")
 _MILD = frozenset({"warning", "note", "info", "hint"})
-_RUSTC = r"(?P<level>error|warning)(?:\[(?P<code>\w+)\])?: (?P<message>.*)"
-_RUSTC_FILE = r"\s*--> (?P<file>.+?):\d+:\d+"
-_DIAGNOSTIC = (
-    r"(?i)\s*(?:\[ERROR\]\s+|ERROR in\s+|vet: |e: )?(?P<file>(?:file://|[A-Za-z]:)?[^\s:()]+\.[A-Za-z]{1,5})"
-    r"(?::\[?\d+(?:[:,]\d+)?\]?|\(\d+(?:,\d+)?\)):?\s(?:-\s)?\s*"
-    r"(?:(?P<level>(?:fatal )?error|warning|note|info|hint|오류|경고|エラー|错误|Fehler|erreur|ошибка)\b:?\s*)?"
-    r"(?:(?P<code>[A-Z]{1,6}-?\d{3,5})\b:?\s*)?(?P<message>\S.*)$"
-)
-_RULE_AT_THE_END = r"\s+\[([A-Za-z][\w-]*)\]$|\s+\[[^\]]*\.\w*proj\]$"
-
-# The fields in which loggers and APIs put what went wrong.
-_FIELD = "(?:message|msg|error|err|exception|cause|detail|details|reason|event|title|type)"
-_JSON_FIELD = rf'(?i)"{_FIELD}"\s?:\s?"((?:[^"\\]|\\.)+)"'
-_LOGFMT_START = r"[A-Za-z_][\w.]*=\S"
-_LOGFMT_FIELD = rf'(?i)(?<![\w.]){_FIELD}="((?:[^"\\]|\\.)+)"'
-_KIND = r"(?<![\w$])[A-Z][\w$]*?(?:Error|Exception)(?![\w$])"
-_PROMPT = (
-    r"^\s*(?:(?:\([\w.-]{1,40}\)\s)?(?:[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#%>]{0,200})?[$%❯➜»]\s"
-    r"|[\w.-]{1,40}@[\w.-]{1,60}[: ][^$#%>]{0,200}#\s|PS [A-Z]:\\[^>]{0,200}>\s?|[A-Z]:\\[^>]{0,200}>)"
-)
-_LEVEL = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|SEVERE|FATAL|CRITICAL|CRIT|ALERT|EMERG|PANIC"
-_ANY_LEVEL = f"{_LEVEL}|{_LEVEL.lower()}|{_LEVEL.title()}"
-_LEADING_TRIVIA = (
-    rf"^(?:[\s*|:,;.-]+|[\[(<](?:{_ANY_LEVEL})[\])>]|(?:{_LEVEL})(?=[\s:|-]+\S)|(?:{_ANY_LEVEL})(?=\s?:))+"
-)
 
 
 @value
@@ -109,9 +78,9 @@ def _digest(core: str) -> str:
 
 def _clean_lines(text: str) -> list[str]:
     """The lines without colours, white space at their ends, and stamps; a line that repeats the one before goes."""
-    lines = pattern(_COLOUR).sub("", text).splitlines() if "\x1b" in text else text.splitlines()
+    lines = _LINES["colour"].sub("", text).splitlines() if "\x1b" in text else text.splitlines()
     news = [line for number, line in enumerate(lines) if not number or line != lines[number - 1]]
-    clean = [pattern(_STAMP).sub("", cut(line.rstrip())) for line in news]
+    clean = [_LINES["stamp"].sub("", cut(line.rstrip())) for line in news]
     return [line if line.isascii() else normalize("NFC", line) for line in clean]
 
 
@@ -147,8 +116,8 @@ def _diagnostic_faults(lines: Sequence[str]) -> list[Fault]:
 
 def _by_rustc(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
     """The level and the fault; the message stands above the file, and what names no file only sums up."""
-    match = pattern(_RUSTC).match(line)
-    file = next(filter(None, map(pattern(_RUSTC_FILE).match, following)), None) if match else None
+    match = _DIAGNOSTICS["rustc message"].match(line)
+    file = next(filter(None, map(_DIAGNOSTICS["rustc file"].match, following)), None) if match else None
     if match is None or file is None:
         return None
     kind, what = match["code"] or match["level"], message_skeleton(match["message"])
@@ -156,21 +125,21 @@ def _by_rustc(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
 
 
 def _by_others(line: str) -> tuple[str, Fault] | None:
-    match = pattern(_DIAGNOSTIC).match(line)
+    match = _DIAGNOSTICS["message"].match(line)
     if match is None or not is_source(match["file"]):
         return None
-    rule = pattern(_RULE_AT_THE_END).search(match["message"])
+    rule = _DIAGNOSTICS["rule"].search(match["message"])
     level = (match["level"] or "error").lower()
     kind = match["code"] or (rule and rule[1]) or level
-    what = message_skeleton(pattern(_RULE_AT_THE_END).sub("", match["message"]))
+    what = message_skeleton(_DIAGNOSTICS["rule"].sub("", match["message"]))
     return level, Fault(kind=kind, where=base_name(match["file"]), what=what)
 
 
 def _plain_faults(lines: Sequence[str]) -> list[Fault]:
     """One fault for each line that speaks of an error, or for each line if none does; commands only if alone."""
-    output = [line.strip() for line in lines if line.strip() and not pattern(_PROMPT).match(line)]
-    output = output or [pattern(_PROMPT).sub("", line).strip() for line in lines if line.strip()]
-    bad = [line for line in output if one_of("bad news", "(?i)").search(line)]
+    output = [line.strip() for line in lines if line.strip() and not _LINES["prompt"].match(line)]
+    output = output or [_LINES["prompt"].sub("", line).strip() for line in lines if line.strip()]
+    bad = [line for line in output if _LINES["bad news"].search(line)]
     return [_plain_fault(line) for line in dict.fromkeys(bad or output)]
 
 
@@ -178,15 +147,15 @@ def _plain_fault(line: str) -> Fault:
     # The fields of a JSON or logfmt line: such a line is nothing but quoted values otherwise.
     fields: list[str] = []
     if line[:1] in {"{", '"'}:
-        fields = pattern(_JSON_FIELD).findall(line)
-    elif pattern(_LOGFMT_START).match(line):
-        fields = pattern(_LOGFMT_FIELD).findall(line)
+        fields = _LINES["json field"].findall(line)
+    elif _LINES["logfmt start"].match(line):
+        fields = _LINES["logfmt field"].findall(line)
     line = ": ".join(fields) or line
-    if pattern(KIND_AND_MESSAGE).match(line):
+    if TYPES["type and message"].match(line):
         return typed(line)
     bare = message_skeleton(line)
-    message = pattern(_LEADING_TRIVIA).sub("", bare) or bare or MASK
-    if pattern(KIND_AND_MESSAGE).match(message):
+    message = _LINES["leading trivia"].sub("", bare) or bare or MASK
+    if TYPES["type and message"].match(message):
         return typed(message)
-    kind = pattern(_KIND).search(message)
+    kind = _LINES["type somewhere"].search(message)
     return Fault(kind=kind[0] if kind else "", where="", what=message)

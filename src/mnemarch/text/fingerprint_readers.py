@@ -5,66 +5,35 @@ from __future__ import annotations
 from itertools import pairwise
 
 from mnemarch.model.value import replace
-from mnemarch.text.cache import pattern
 from mnemarch.text.fingerprint_skeleton import (
     MASK,
+    NAMES,
     Fault,
     base_name,
     code_skeleton,
     is_library,
     message_skeleton,
-    one_of,
     place,
     typed,
 )
+from mnemarch.text.words import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_PYTEST_SUMMARY = (
-    r"(?:\[gw\d+\]\s*)?(?:\[\s*\d+%\]\s*)?(?:FAILED|ERROR) (?P<file>[^\s:]+\.\w+)(?:::(?P<test>\S+?(?:\[.*?\])?))?"
-    r"(?: - (?P<message>.*))?$"
-)
-_PYTEST_HEAD = r"_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<test>\S.*?) _{3,}$|={3,} .+ ={3,}$"
-_PYTEST_PLACE = r"(?P<file>[^\s:]+\.py):\d+:"
-_CONSTANT = r"\b(?:None|True|False|nan|inf)\b"
-_JAVASCRIPT_TEST = r"\s*● (?P<test>\S.*)|\s*(?:FAIL|×)\s+(?P<path>\S+ > .+)"
-_JAVASCRIPT_FILE = r"\s*FAIL\s+(?P<file>\S+)"
-_GO_TEST = r"\s*(?P<verdict>=== (?:RUN|CONT|NAME)|--- (?:FAIL|PASS|SKIP):)\s+(?P<test>Test\S+)"
-_GO_DETAIL = r"\s+(?:\w+\.go:\d+:\s*|Error:\s+)(?P<message>\S.*)"
-_CARGO_TEST = r"---- (?P<test>\S+) stdout ----"
-_SUREFIRE = r"\[ERROR\]\s+(?P<test>[A-Z]\w+(?:\$\w+)?\.\w+)(?:->\S+)?:\d+\s+(?:»\s(?P<kind>\w+)\s*)?(?P<message>.*)$"
+_PYTEST = Patterns("errors", "pytest")
+_JAVASCRIPT = Patterns("errors", "javascript")
+_GO = Patterns("errors", "go")
+_RUST = Patterns("errors", "rust")
+_MAVEN = Patterns("errors", "maven")
+_PYTHON = Patterns("errors", "python")
+_AT = Patterns("errors", "at")
 
-_GO_PANIC = r"(?P<kind>panic|fatal error): (?P<message>.*?)(?: \[recovered[^\]]*\])?$"
-_GO_CALL = r"(?!panic\(|runtime\.|testing\.|created by |goroutine )([\w./*()\[\]{}·~-]+)\(.*\)$"
-_GO_FILE = r"\s+(\S+\.go):\d+"
-_GO_CLOSURE = r"(?:\.func\d+|\.\d+|-fm)+$"
-_RUST_PANIC = (
-    r"thread '(?P<thread>[^']*)'(?: \(\d+\))? panicked at (?:'(?P<message>.*)', )?(?P<file>[^\s:']+\.rs):\d+:\d+"
-)
-
-_PYTHON_FRAME = r'File "(?P<file>[^"]*)", line \d+(?:, in (?P<function>.+))?$'
-_PYTHON_CHAIN = r"During handling of the above exception|The above exception was the direct cause"
-_PYTHON_TYPE = r"[\w.]+(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Group)(?::|$)"
-_OPEN_TO_THE_END = r"was never closed|\bEOF\b|triple-quoted"
 # Which of them is raised for one fault depends on the version.
 _SYNTAX_ERRORS = frozenset({"SyntaxError", "IndentationError", "TabError"})
 # The margin of an exception group.
 _MARGIN = " \t|+"
-
-# .NET translates the word.
-_AT_FRAME = r"\s+(?:at|bei|à|в|위치:|場所)\s(?P<rest>(?=.*[(:]).*?)(?: \{)?$"
-_CAUSE = r"\s*(?:\[\w+\]\s+)?Caused by: "
-_ASIDE = r"\[cause\]: |^\s*Suppressed: "
-_STATED_TYPE = (
-    r"(?<![\w$.])(?P<stated>(?:[A-Za-z_][\w$]*+\.)*+(?:[A-Z][\w$]*)?(?:Error|Exception|Failure|Throwable|Rejection)"
-    r"(?![\w$])(?:\s\[\w+\])?(?::.*)?)$"
-)
-_FILE_AND_LINE = r"((?:file://|[A-Za-z]:)?[^\s:]+\.\w{1,5}):\d+$"
-_CALL = r"(?:async )?(?:new )?(?P<function>[^(]*?)(?: \[as [^\]]*\])?\s?\((?P<location>.*?)\)(?: .*)?$"
-_SCRIPT = r"(?:async )?(?:file://)?(?P<file>.*?\.(?:[cm]?[jt]sx?|vue|svelte)|node:[\w/.]+)(?:\?[^:]*)?:\d+(?::\d+)?$"
-_MADE_UP_METHOD = r"lambda\$(\w+)\$\d+|\$\$[\w$]+|\$\d+"
 # So many lines above the first frame may the type stand: messages have several lines.
 _HEAD_LINES_MAX = 12
 
@@ -85,7 +54,7 @@ def _by_place(faults: Iterable[Fault]) -> dict[str, list[Fault]]:
 
 
 def _pytest_summary(lines: Sequence[str]) -> Iterator[Fault]:
-    for match in filter(None, map(pattern(_PYTEST_SUMMARY).match, lines)):
+    for match in filter(None, map(_PYTEST["summary"].match, lines)):
         message = match["message"] or ""
         fault = replace(_asserted(message), where=_test_place(match["file"], match["test"] or ""))
         # Where a message is cut depends on how long its values are.
@@ -94,18 +63,18 @@ def _pytest_summary(lines: Sequence[str]) -> Iterator[Fault]:
 
 def _pytest_sections(lines: Sequence[str]) -> Iterator[Fault]:
     """The error that each section ends with."""
-    heads = [number for number, line in enumerate(lines) if pattern(_PYTEST_HEAD).match(line)]
+    heads = [number for number, line in enumerate(lines) if _PYTEST["head"].match(line)]
     # What stands above the first head may be a section that lost its own.
     for start, end in pairwise(dict.fromkeys([0, *heads, len(lines)])):
         section = lines[start:end]
         errors = [
             line[1:].strip()
             for before, line in pairwise(["", *section])
-            if pattern(r"E\s{2,}\S").match(line) and not before.startswith("E ")
+            if _PYTEST["error"].match(line) and not before.startswith("E ")
         ]
         if errors:
-            head = pattern(_PYTEST_HEAD).match(section[0])
-            files = [match["file"] for match in map(pattern(_PYTEST_PLACE).match, section) if match]
+            head = _PYTEST["head"].match(section[0])
+            files = [match["file"] for match in map(_PYTEST["place"].match, section) if match]
             file = next((file for file in files if not is_library(file)), "")
             yield replace(_asserted(errors[-1]), where=_test_place(file, (head and head["test"]) or ""))
 
@@ -123,15 +92,15 @@ def _asserted(message: str) -> Fault:
     assertion = message.removeprefix("AssertionError: ")
     if not assertion.startswith("assert "):
         return typed(message)
-    return Fault(kind="AssertionError", where="", what=message_skeleton(pattern(_CONSTANT).sub("0", assertion)))
+    return Fault(kind="AssertionError", where="", what=message_skeleton(_PYTEST["constant"].sub("0", assertion)))
 
 
 def javascript_test_faults(lines: Sequence[str]) -> list[Fault]:
     """Failing tests of Jest and Vitest: the name of the test, and the first line under it."""
     faults, where, file, kind = [], "", "", ""
     for line in lines:
-        title = pattern(_JAVASCRIPT_TEST).match(line)
-        suite = pattern(_JAVASCRIPT_FILE).match(line)
+        title = _JAVASCRIPT["test"].match(line)
+        suite = _JAVASCRIPT["file"].match(line)
         if title is not None:
             where, kind = title["test"] or title["path"], "AssertionError"
             if where == "Console":
@@ -152,12 +121,12 @@ def go_test_faults(lines: Sequence[str]) -> list[Fault]:
     failing: list[str] = []
     current = ""
     for line in lines:
-        test = pattern(_GO_TEST).match(line)
+        test = _GO["test"].match(line)
         if test is not None:
             current = test["test"]
             if test["verdict"] == "--- FAIL:":
                 failing.append(current)
-        elif detail := pattern(_GO_DETAIL).match(line):
+        elif detail := _GO["detail"].match(line):
             messages.setdefault(current, detail["message"])
     parents = {test.rsplit("/", 1)[0] for test in failing if "/" in test}
     return [
@@ -171,7 +140,7 @@ def cargo_test_faults(lines: Sequence[str]) -> list[Fault]:
     """Failing tests of Rust that returned an error; those that panicked say so themselves."""
     faults, where = [], ""
     for line in lines:
-        section = pattern(_CARGO_TEST).match(line)
+        section = _RUST["test"].match(line)
         if section is not None:
             where = section["test"]
         elif where and line.strip():
@@ -183,7 +152,7 @@ def cargo_test_faults(lines: Sequence[str]) -> list[Fault]:
 
 def surefire_faults(lines: Sequence[str]) -> list[Fault]:
     """Maven's list of failing tests, where the traces above it are missing."""
-    matches = filter(None, map(pattern(_SUREFIRE).match, lines))
+    matches = filter(None, map(_MAVEN["test"].match, lines))
     return [typed(match["message"], match["test"], match["kind"] or "AssertionError") for match in matches]
 
 
@@ -192,17 +161,17 @@ def go_faults(lines: Sequence[str]) -> list[Fault]:
     faults: list[Fault] = []
     function, is_placed = "", True
     for line in lines:
-        panic = pattern(_GO_PANIC).match(line)
+        panic = _GO["panic"].match(line)
         if panic is not None:
             faults.append(Fault(kind=panic["kind"], where="", what=message_skeleton(panic["message"])))
             function, is_placed = "", False
         elif not is_placed:
-            file = pattern(_GO_FILE).match(line)
+            file = _GO["file"].match(line)
             if file is not None and function and not is_library(file[1]):
                 faults[-1] = replace(faults[-1], where=place(base_name(file[1]), function))
                 is_placed = True
-            call = pattern(_GO_CALL).match(line)
-            function = pattern(_GO_CLOSURE).sub("", call[1].rsplit("/", 1)[-1]) if call else ""
+            call = _GO["call"].match(line)
+            function = _GO["closure"].sub("", call[1].rsplit("/", 1)[-1]) if call else ""
     return faults
 
 
@@ -210,7 +179,7 @@ def rust_faults(lines: Sequence[str]) -> list[Fault]:
     """The panics of Rust: a test's thread has the test's name, others say little."""
     faults = []
     for line, following in pairwise([*lines, ""]):
-        panic = pattern(_RUST_PANIC).search(line)
+        panic = _RUST["panic"].search(line)
         if panic is not None:
             message = following if panic["message"] is None else panic["message"]
             test = panic["thread"] if "::" in panic["thread"] or "_" in panic["thread"] else ""
@@ -227,16 +196,16 @@ def python_faults(lines: Sequence[str]) -> list[Fault]:
     for line in lines:
         text = line.lstrip(_MARGIN)
         indent = len(line) - len(text)
-        frame = pattern(_PYTHON_FRAME).match(text)
+        frame = _PYTHON["frame"].match(text)
         if frame is not None:
             frames.append((frame["file"], frame["function"] or ""))
             margin, shown = indent, ""
         elif not frames:
             # The last error is the one that ended the run; those before it were handled, or are told as its reason.
-            if faults and pattern(_PYTHON_CHAIN).match(text):
+            if faults and _PYTHON["chain"].match(text):
                 faults.pop()
         # A shown string may go on over lines of any indentation, and a log may have taken the indentation away.
-        elif text and ((indent < margin and frames[-1][1]) or pattern(_PYTHON_TYPE).match(text)):
+        elif text and ((indent < margin and frames[-1][1]) or _PYTHON["type"].match(text)):
             faults.append(_python_fault(text, frames, shown))
             frames = []
         elif not shown and text.strip("^~ "):
@@ -263,7 +232,7 @@ def _syntax_fault(text: str, file: str, shown: str) -> Fault:
     if file == "<fstring>" or (message.startswith("f-string:") and shown.startswith("(")):
         file = "f-string"
     # What is never closed is reported where it opens, or at the end of the file.
-    if pattern(_OPEN_TO_THE_END).search(message):
+    if _PYTHON["never closed"].search(message):
         shown = ""
     return Fault(kind="SyntaxError", where=file, what=code_skeleton(shown))
 
@@ -273,12 +242,12 @@ def at_faults(lines: Sequence[str]) -> list[Fault]:
     faults: list[Fault] = []
     for above, frames in _at_traces(lines):
         # The line that states the error: the nearest that names a type, or else the nearest.
-        is_cause = bool(above) and pattern(_CAUSE).match(above[0]) is not None
-        stating = [line for line in above if pattern(_STATED_TYPE).search(line)] or above or [""]
+        is_cause = bool(above) and _AT["cause"].match(above[0]) is not None
+        stating = [line for line in above if _AT["type"].search(line)] or above or [""]
         head = above[0] if is_cause else stating[-1]
-        if pattern(_ASIDE).search(head):
+        if _AT["aside"].search(head):
             continue
-        stated = pattern(_STATED_TYPE).search(head)
+        stated = _AT["type"].search(head)
         fault = typed(stated["stated"] if stated else head.strip(), _at_place(above, frames))
         if faults and is_cause:
             faults[-1] = replace(fault, where=fault.where or faults[-1].where)
@@ -293,13 +262,13 @@ def _at_traces(lines: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
     frames: list[str] = []
     is_cause = False
     for line in lines:
-        frame = pattern(_AT_FRAME).match(line)
+        frame = _AT["frame"].match(line)
         if frame is not None:
             frames.append(frame["rest"])
             continue
         if not line.strip():
             continue
-        starts_cause = pattern(_CAUSE).match(line) is not None
+        starts_cause = _AT["cause"].match(line) is not None
         if frames or (starts_cause and is_cause):
             yield above[-_HEAD_LINES_MAX:], frames
             above, frames, is_cause = [], [], False
@@ -314,18 +283,18 @@ def _at_place(above: Sequence[str], frames: Sequence[str]) -> str:
     """The first place that is not a library's; the file that is named above, if it could not be parsed; any place."""
     places = [_at_frame_place(frame) for frame in frames]
     own = next((place for place, is_foreign in places if not is_foreign), "")
-    named = next((match[1] for match in map(pattern(_FILE_AND_LINE).match, above) if match), "")
+    named = next((match[1] for match in map(_AT["file and line"].match, above) if match), "")
     return own or base_name(named) or (places[0][0] if places else "")
 
 
 def _at_frame_place(frame: str) -> tuple[str, bool]:
     """File and function, or class and method; and whether that is a library's."""
-    call = pattern(_CALL).match(frame)
+    call = _AT["call"].match(frame)
     function, location = (call["function"], call["location"]) if call else ("", frame)
-    script = pattern(_SCRIPT).match(location)
+    script = _AT["script"].match(location)
     if script is not None:
         name = function.rsplit(".", 1)[-1]
         return place(base_name(script["file"]), "" if name == "<anonymous>" else name), is_library(script["file"])
-    method = pattern(_MADE_UP_METHOD).sub(r"\1", function.rsplit("/", 1)[-1])
-    is_foreign = one_of("foreign packages", after=r"\.").match(method) is not None
+    method = _AT["made-up method"].sub(r"\1", function.rsplit("/", 1)[-1])
+    is_foreign = NAMES["foreign package"].match(method) is not None
     return ".".join(method.split(".")[-2:]), is_foreign

@@ -8,7 +8,7 @@ from unicodedata import category
 from mnemarch.text import english, korean
 from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import compatible
-from mnemarch.text.words import LIGHT_WORDS, comparison_signs, contradictory_groups, english_opposites, korean_opposites
+from mnemarch.text.words import LIGHT_WORDS, comparison_signs, contradictory_groups, opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _NUMBER = (
 )
 _THOUSANDS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _JOINTS = "([-+:~^#%.]+)"
+# How many light words may stand between a negation and what it denies.
+_LIGHT_BETWEEN_MAX = 16
 # A chunk with joining marks that is one identifier: a path, a flag, a dotted or snake_case name.
 _IDENTIFIER = r"[_/\\@$]|^--?[^\W\d]|\w\.\w|::|\w\+\+$|^[a-zA-Z]#$|^#[^\W\d]|^\.[a-zA-Z]"
 
@@ -46,16 +48,16 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     scan = _Scan(shouted=text.isupper())
     for match in _lexemes(text.isascii()).finditer(text):
         scan.read(match, unquoted=unquoted)
-    return tuple(scan.found)
+    return tuple(scan.pieces)
 
 
 class _Scan:
     """A reading of one text from left to right; units and number words change the number before them."""
 
-    __slots__ = ("ended_at", "found", "number_at", "number_end", "shouted", "spelled")
+    __slots__ = ("ended_at", "number_at", "number_end", "pieces", "shouted", "spelled")
 
     def __init__(self, *, shouted: bool) -> None:
-        self.found: list[Piece] = []
+        self.pieces: list[Piece] = []
         self.shouted = shouted
         self.number_at = self.number_end = -1
         # Where the last piece of a Hangul phrase ended: what is glued to it there is an ending.
@@ -71,12 +73,13 @@ class _Scan:
                 self.add("quoted", inner, '"')
             else:
                 self.add("identifier", name, "@", inner)
-        elif what == "tag":
-            self.add("identifier", text, "@")
-        elif what == "called":
-            self.add("identifier", text, "@", text + "()")
+        elif what in {"tag", "called"}:
+            self.add("identifier", text, "@", text if what == "tag" else text + "()")
         elif what == "operator":
-            self.read_operator(text)
+            if text in comparison_signs():
+                self.add_opposite(*comparison_signs()[text], text)
+            elif text == "!":
+                self.add_negation(text)
         elif what == "chunk":
             self.read_chunk(text, match.start(), match.end())
         elif what == "hangul":
@@ -87,7 +90,7 @@ class _Scan:
             self.add("word", text, text)
 
     def add(self, what: str, key: str, shape: str, written: str = "") -> None:
-        self.found.append((what, key, shape, written or key))
+        self.pieces.append((what, key, shape, written or key))
 
     def add_word(self, word: str) -> None:
         self.add("word", word, "" if word in LIGHT_WORDS else word)
@@ -97,24 +100,24 @@ class _Scan:
 
     def add_negation_after(self, written: str) -> None:
         """A negation of what stands before it, as in Korean: 허용하지 않는다 says what 금지한다 does."""
-        if not (self.found and self.turn_around(f"{self.found[-1][3]} {written}")):
+        if not (self.pieces and self.turn_around(f"{self.pieces[-1][3]} {written}")):
             self.add_negation(written)
 
     def is_deniable(self) -> bool:
         """Whether what was read last has an opposite that says no more than that it is not so."""
-        what, key = self.found[-1][:2] if self.found else ("", "")
+        what, key, _, _ = self.pieces[-1] if self.pieces else ("", "", "", "")
         return what == "opposite" and key[:-1] in contradictory_groups()
 
     def turn_around(self, written: str) -> bool:
         """Whether what was read last is denied by its opposite: not allowed is forbidden, not forbidden is allowed."""
         if not self.is_deniable():
             return False
-        what, key, shape, _ = self.found.pop()
+        what, key, shape, _ = self.pieces.pop()
         group, pole = key[:-1], key[-1]
         if pole == "+":
             self.add("negation", "un", "", written)
-        elif self.found and self.found[-1][:2] == ("negation", "un"):
-            self.found.pop()
+        elif self.pieces and self.pieces[-1][:2] == ("negation", "un"):
+            self.pieces.pop()
         self.add(what, group + ("-" if pole == "+" else "+"), shape, written)
         return True
 
@@ -127,35 +130,32 @@ class _Scan:
             self.add("opposite", pole, shape, written)
             shape = ""
         if denied_at >= 0:
-            negation = self.found[denied_at][3]
+            negation = self.pieces[denied_at][3]
             if self.turn_around(negation if negation.endswith(written) else f"{negation} {written}"):
-                del self.found[denied_at]
+                del self.pieces[denied_at]
 
     def denial(self) -> int:
         """Where the negation of what comes next stands, with nothing but light words after it; -1 if there is none."""
-        at = len(self.found) - 1
-        while at >= 0 and _is_light(self.found[at]):
-            at -= 1
-        return at if at >= 0 and self.found[at][:2] == ("negation", "not") else -1
+        for at in range(len(self.pieces) - 1, max(-1, len(self.pieces) - 1 - _LIGHT_BETWEEN_MAX), -1):
+            what, key, shape, _ = self.pieces[at]
+            # An article, or the hyphen of non-blocking.
+            is_light = (what == "word" and not shape) or key == "sum-"
+            if not is_light:
+                return at if (what, key) == ("negation", "not") else -1
+        return -1
 
     def add_number(self, key: str, end: int, *, written: str = "", spelled: int = 0) -> None:
-        self.number_at, self.number_end, self.spelled = len(self.found), end, spelled
+        self.number_at, self.number_end, self.spelled = len(self.pieces), end, spelled
         self.add("number", key, "#", written)
 
     def give_unit(self, unit: str, written: str) -> None:
-        what, key, shape, before = self.found[self.number_at]
-        self.found[self.number_at] = (what, key + unit, shape, f"{before} {written}")
+        what, key, shape, before = self.pieces[self.number_at]
+        self.pieces[self.number_at] = (what, key + unit, shape, f"{before} {written}")
         self.number_at = -1
-
-    def read_operator(self, text: str) -> None:
-        if text in comparison_signs():
-            self.add_opposite(*comparison_signs()[text], text)
-        elif text == "!":
-            self.add_negation(text)
 
     def read_chunk(self, chunk: str, start: int, end: int) -> None:
         if chunk in _SIGNS:
-            self.read_joint(chunk)
+            self.add_opposite((_SIGNS[chunk],), False, chunk)
             return
         bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
         if bare.isalpha() and bare.isascii() and not _is_name(bare):
@@ -170,17 +170,13 @@ class _Scan:
             self.add("identifier", bare, "@")
             return
         position = start + chunk.find(bare)
-        for number, part in enumerate(pattern(_JOINTS).split(bare)):
-            if number % 2:
-                self.read_joint(part)
-            else:
+        for part in pattern(_JOINTS).split(bare):
+            # A hyphen may be a minus: a-b is not a+b. Other joints say nothing that the words beside them do not.
+            if part in _SIGNS:
+                self.add_opposite((_SIGNS[part],), False, part)
+            elif part.strip("-+:~^#%."):
                 self.read_part(part, position)
             position += len(part)
-
-    def read_joint(self, joint: str) -> None:
-        # A hyphen may be a minus: a-b is not a+b, and says nothing else that the words beside it do not.
-        if joint in _SIGNS:
-            self.add_opposite((_SIGNS[joint],), False, joint)
 
     def read_number(self, text: str, end: int) -> bool:
         match = pattern(_NUMBER).fullmatch(text)
@@ -221,20 +217,19 @@ class _Scan:
                 return True
             if self.read_spelled(word, start):
                 return True
+        before = self.pieces[-1] if self.pieces else ("", "", "", "")
         if word in english.CONTRACTIONS:
             self.add_word(english.CONTRACTIONS[word])
             self.add_negation(word)
-        elif word in english_opposites():
-            self.add_opposite(*english_opposites()[word], word)
+        elif word in opposites("english"):
+            self.add_opposite(*opposites("english")[word], word)
             if word == "first":  # The opposite of last, and also what is not the second.
                 self.add("number", "1th", "", word)
         elif word in english.NEGATIONS:
             self.add_negation(word)
-        elif word in english.ORDINALS and not self.is_time(word):
-            self.add("number", f"{english.ORDINALS[word]}th", "#", word)
-        elif word in english.MULTIPLES:
-            self.add("number", english.MULTIPLES[word], "#", word)
-        elif word == "one" and self.found and self.found[-1][3] == "no":
+        elif word in english.NUMBER_KEYS and not (word == "second" and before[1] in english.BEFORE_A_UNIT):
+            self.add("number", english.NUMBER_KEYS[word], "#", word)
+        elif word == "one" and before[3] == "no":
             return True
         elif word in english.NUMBERS or word in english.SCALES:
             number = english.NUMBERS.get(word) or english.SCALES.get(word, 0)
@@ -242,10 +237,6 @@ class _Scan:
         else:
             return self.read_prefixed(word, start)
         return True
-
-    def is_time(self, word: str) -> bool:
-        """Whether a second is one of a minute: requests per second."""
-        return word == "second" and bool(self.found) and self.found[-1][1] in english.BEFORE_A_UNIT
 
     def read_prefixed(self, word: str, start: int) -> bool:
         denied = english.unprefixed(word)
@@ -258,15 +249,15 @@ class _Scan:
 
     def read_spelled(self, word: str, start: int) -> bool:
         """Whether the word went into the number before it: twenty-five, two hundred, 3 million."""
-        key = self.found[self.number_at][1]
+        key = self.pieces[self.number_at][1]
         if word in english.SCALES and key.isdigit():
             total = int(key) * english.SCALES[word] if len(key) < 20 else 0
         elif word in english.NUMBERS and self.spelled and _continues(self.spelled, english.NUMBERS[word]):
             total = self.spelled + english.NUMBERS[word]
         else:
             return False
-        what, _, shape, before = self.found[self.number_at]
-        self.found[self.number_at] = (what, str(total), shape, f"{before} {word}")
+        what, _, shape, before = self.pieces[self.number_at]
+        self.pieces[self.number_at] = (what, str(total), shape, f"{before} {word}")
         self.number_end, self.spelled = start + len(word), total
         return True
 
@@ -293,7 +284,7 @@ class _Scan:
             add(written)
         elif match["opposite"]:
             if not (match[0] in korean.THERE_IS and self.read_there_is(match)):
-                self.add_opposite(*korean_opposites()[match["opposite"]], match[0])
+                self.add_opposite(*korean.all_opposites()[match["opposite"]], match[0])
         elif korean.ends_a_word(match["tail"]):
             self.add("number", korean.number_key(match), "#", match[0])
         else:
@@ -315,7 +306,7 @@ class _Scan:
         between = match.string[max(0, self.ended_at) : match.start()].strip()
         if not self.is_deniable() or (between and not korean.is_ending(between)):
             return False
-        return korean.THERE_IS[match[0]] or self.turn_around(f"{self.found[-1][3]} {match[0]}")
+        return korean.THERE_IS[match[0]] or self.turn_around(f"{self.pieces[-1][3]} {match[0]}")
 
     def add_plain(self, phrase: str, start: int, end: int, reduce_last: Callable[[str], str]) -> None:
         """Words that the guard reads no more of; the last of them may be a verb that goes on in what comes next."""
@@ -328,36 +319,23 @@ class _Scan:
             self.add("word", word, reduce(word))
 
     def read_han(self, text: str) -> None:
-        number = pattern(_HAN_NUMBER).fullmatch(text)
-        if number is None:
+        match = pattern(_HAN_NUMBER).fullmatch(text)
+        if match is None:
             self.add("word", text, text)
+            return
+        digits, counter = match["digits"], match["counter"]
+        if _HAN_SCALES.keys().isdisjoint(digits):
+            number = "".join(str(_HAN_DIGITS.index(digit)) for digit in digits)
         else:
-            self.add_number(_value_of_han(number["digits"]), -1, written=number["digits"])
-            self.number_at = -1
-            if number["counter"]:
-                self.add("word", number["counter"], number["counter"])
+            number = str(korean.numeral(digits, _HAN_DIGITS, _HAN_SCALES))
+        self.add("number", number, "#", digits)
+        self.number_at = -1
+        if counter:
+            self.add("word", counter, counter)
 
 
 def _continues(number: int, more: int) -> bool:
     return (number % 100 == 0 and 0 < more < 100) or (number % 100 >= 20 and number % 10 == 0 and 0 < more < 10)
-
-
-def _is_light(piece: Piece) -> bool:
-    """Whether it stands between a negation and what it denies without a say: not an allowed, non-blocking."""
-    return (piece[0] == "word" and not piece[2]) or piece[1] == "sum-"
-
-
-def _value_of_han(digits: str) -> str:
-    if not any(digit in _HAN_SCALES for digit in digits):
-        return "".join(str(_HAN_DIGITS.index(digit)) for digit in digits)
-    total = digit = 0
-    for each in digits:
-        if each in _HAN_SCALES:
-            total += (digit or 1) * _HAN_SCALES[each]
-            digit = 0
-        else:
-            digit = _HAN_DIGITS.index(each)
-    return str(total + digit)
 
 
 def _is_name(part: str) -> bool:
@@ -366,9 +344,8 @@ def _is_name(part: str) -> bool:
 
 def _identifier_in(text: str) -> str | None:
     """The identifier that the text is, and nothing else."""
-    found = pieces(text)
-    is_one = len(found) == 1 and found[0][0] == "identifier" and found[0][3] == text
-    return found[0][1] if is_one else None
+    only = pieces(text)[0] if len(pieces(text)) == 1 else ("", "", "", "")
+    return only[1] if only[0] == "identifier" and only[3] == text else None
 
 
 @cache

@@ -12,12 +12,14 @@ from os.path import commonprefix
 from unicodedata import normalize
 
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import grouped, korean_opposites, korean_word_opposites, listed
+from mnemarch.text.words import Patterns, grouped, listed, opposites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable
+
+    from mnemarch.text.words import Opposites
 
 _FINALS = {"ㄴ": "\u11ab", "ㄹ": "\u11af", "ㅂ": "\u11b8", "ㅆ": "\u11bb"}
 _WORD_CHARS_MAX = 32
@@ -56,37 +58,7 @@ _FINAL = ("다", "요", "죠", "까", "십시오", "시오")
 _RIEUL = "\u11af"
 _SINO_UNITS = "초|분|회|개월|년|퍼센트|프로|배|번|개|명|일"
 _OPEN_STEMS = "켜켠켭켬켰끄꺼껐끕끔닫"
-_UNDONE = "|".join(listed("korean", "undone"))
-
-# The patterns are for phrases of nothing but Hangul and spaces, where \S means Hangul: a class of it would cost a third
-# of a millisecond to compile at each place.
-
-# 아 and 어 forms end so (해 남겨 써 먹어): what 야, 도 and 서 are joined to.
-_JOINING = "".join(normalize("NFC", chr(consonant) + vowel) for consonant in range(0x1100, 0x1113) for vowel in "ᅡᅥᅢᅧᅪᅯᅫ")
-# Must and must not; need not, may, and what will do, which says no more than the verb before it. 되돌린다 is no 된다.
-_MUST = (
-    rf"(?:(?<=[{_JOINING}])(?P<obliged>야[만지]?)|지[는도를]? ?(?P<barred_from>[않말]아야만?))"
-    r" ?[하한합해할했함되된됩돼될됐됨]\S*"
-    rf"|(?:(?<=[{_JOINING}])(?:(?P<barred>(?:서[는도]?|선) ?안)|(?P<free>도))|으?면(?:(?P<barred_if> ?안)|(?= ))"
-    r"|지[는도를]? ?(?:(?P<spared>않아도)|(?P<obliged_to>않으면 ?안))) ?(?:괜찮|무방|(?!되[돌살새])[되된됩돼될됐됨])\S*"
-)
-_NEGATION = (
-    r"지(?:는|도|를|가)? ?(?:않|못)\S*"
-    r"|지(?:는|도|를)? ?(?:마(?:세요|십시오|시오|시고|시길|라|요)?(?!\S)|말(?!씀)\S*)(?: 것)?"
-    r"|(?<!\S)(?:마세요|마십시오|마시오|말아야|말아라|말 ?것|말고(?!\S))"
-    r"|(?<!\S)안 (?=\S)"
-    r"|(?<!\S)안(?=돼|되|된|됨|됩|될|됐|함|해|하|한|합|할|했|씀|써|쓰|쓴|나오|나와|보이|보여|맞|돌아)"
-    r"|(?<![잘연])못 ?|않\S*|아니\S*|아닌|아님|아닙니다|아닐"
-    rf"|미(?={_UNDONE})|비(?=허용|권장|추천|정상|호환|필수|유효|표준|인증)|불(?=충분|완전|안정|일치|명확|규칙)"
-)
-
-_COPULA = r"(?<=\S)(?:이다|입니다|이에요|이었다|이었습니다|였다|였습니다|예요)(?!\S)"
-# 하다 and 되다 in any ending, so that a negated predicate and a plain one come to the same stem.
-_CARRIER = (
-    "(?:하|한|합|해|할|했|함|되|된|됩|돼|될|됐|됨)"
-    r"(?:다|니다|야만|야|요|세요|라|고|며|면|는|여|서|도록|기|십시오|자|지만|지|던|려면|려|게|습니다|었다|였다|었습니다"
-    r"|음){0,4}+(?!\S)"
-)
+_PATTERNS = Patterns("korean", "patterns")
 
 
 def stem(word: str) -> str:
@@ -222,11 +194,16 @@ def _contractions() -> dict[str, str]:
     return table
 
 
+def all_opposites() -> Opposites:
+    return opposites("korean", "korean words")
+
+
 @cache
 def guarded_pattern() -> re.Pattern[str]:
     """Numbers, what must be, negations and opposites in a phrase of Hangul words, as the groups of those names."""
-    whole = korean_word_opposites()
-    inside = [word for word in korean_opposites() if word not in whole]
+    whole = opposites("korean words")
+    inside = [word for word in all_opposites() if word not in whole]
+    must, negation = _PATTERNS.sources["must"], _PATTERNS.sources["negation"]
     sino = f"[{_SINO_DIGITS}{''.join(_SINO_SCALES)}]"
     number = (
         rf"(?P<native>{_either(_NATIVE)}) ?(?P<counter>{_either(UNITS)})"
@@ -236,7 +213,7 @@ def guarded_pattern() -> re.Pattern[str]:
     )
     short = _either(word if word in _OPEN_STEMS else word + r"(?!\S)" for word in whole)
     return pattern(
-        rf"(?<!\S)(?:{number})(?=(?P<tail>\S*))|(?P<must>{_MUST})|(?P<negation>{_NEGATION})"
+        rf"(?<!\S)(?:{number})(?=(?P<tail>\S*))|(?P<must>{must})|(?P<negation>{negation})"
         rf"|(?P<opposite>{_either(inside)}|(?<!\S)(?:{short}))"
     )
 
@@ -247,15 +224,16 @@ def number_key(match: re.Match[str]) -> str:
         return f"{_NATIVE[match['native']]}{UNITS[match['counter']]}"
     if match["noun"]:
         return str(_ALONE[match["noun"]])
-    return f"{_sino_number(match['sino'])}{UNITS[match['unit']]}"
+    return f"{numeral(match['sino'].strip(), _SINO_DIGITS, _SINO_SCALES)}{UNITS[match['unit']]}"
 
 
-def _sino_number(word: str) -> int:
+def numeral(word: str, digits: str, scales: dict[str, int]) -> int:
+    """The number that digits and scales spell, as in 이십오 or 二十五."""
     total = section = digit = 0
-    for syllable in word.strip():
-        scale = _SINO_SCALES.get(syllable)
+    for character in word:
+        scale = scales.get(character)
         if scale is None:
-            digit = _SINO_DIGITS.index(syllable)
+            digit = digits.index(character)
         elif scale == 10_000:
             total += (section + digit or 1) * scale
             section = digit = 0
@@ -287,26 +265,26 @@ def bare(word: str) -> str:
 
     Other particles (에서, 로, 까지, 만) tell where from and how far, and stay.
     """
-    carried = pattern(_CARRIER).sub("", word)
+    carried = _PATTERNS["carrier"].sub("", word)
     if carried != word:
         return carried
-    noun = pattern(_COPULA).sub("", word)
+    noun = _PATTERNS["copula"].sub("", word)
     if noun != word:
         return noun
     if word.endswith(_FINAL):
         return bare_stem(stem(word))
-    return pattern(_CARRIER).sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
+    return _PATTERNS["carrier"].sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
 
 
 def bare_joined(word: str) -> str:
     """The same of an 아 or 어 form, as it stands before 야, 도 and 서: 남겨 is 남기."""
-    carried = pattern(_CARRIER).sub("", word)
+    carried = _PATTERNS["carrier"].sub("", word)
     return carried if carried != word else bare_stem(stem(word))
 
 
 def bare_stem(word: str) -> str:
     """The same of a stem, as it stands before 지 and 면; its last ㄹ, which 만든다 drops and 만들지 keeps, goes."""
-    letters = normalize("NFD", pattern(_CARRIER).sub("", word))
+    letters = normalize("NFD", _PATTERNS["carrier"].sub("", word))
     return normalize("NFC", letters[:-1] if letters.endswith(_RIEUL) else letters)
 
 

@@ -13,18 +13,27 @@ from unicodedata import category, normalize
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
+from mnemarch.text.canonical import one_typography
+from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterable
 
     from mnemarch.text import korean
 else:
-    re = Lazy("re")
     korean = Lazy("mnemarch.text.korean")
 
 NAME_CHARS_MAX = 200
+
+# The group is what is glued over, as white space is; at an end of a word (--force, user_) it is a mark like others.
+_PARTS = r"[가-힣]+|[^\W_가-힣]+|((?<=[^\W_])(?:_++|-)(?=[^\W_]))|\S"
+# URLParser is url and parser; APIs is one word.
+_HUMPS = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))"
+# What makes a name a path, an address or a number of parts, which is matched as it is written.
+_ADDRESS = r"[/\\@:]|\w\.\w|^\.\w"
+_LINE_NUMBER = r"(?::\d+(?:-\d+)?)++"
 
 # What joins words to one identifier; a longer run of it is a ruler or a row of dots.
 _JOINTS = frozenset("-./:\\@#")
@@ -36,12 +45,6 @@ _TAIL_CHARS_MAX = 12
 # The time to compose a row of marks grows with its square.
 _COMPOSED_CHARS_MAX = 512
 
-# What attaches to a noun besides the particles that `korean` lists.
-_MORE_PARTICLES = (
-    "인가 입니까 일까 이에요 이예요 예요 이죠 죠 이네 이네요 네요 이지 이야 이면 이면서 이긴 이자 이거나 거나 이라서"
-    " 라서 이니까 이라는데 라는데 이든 든 이든지 든지 이었고 였고 이었는데 였는데 이었던 였던 이었나 였나 만큼"
-    " 끼리 쯤 엔 으론 한테서 에다 에다가 이나마"
-)
 # How a verb made of the noun goes on: 결제했다 says an act, not the thing. 하고 is also a particle.
 _OF_VERBS = "하한합해했할함되된됩돼됐될됨시습스"
 # Nothing but a polite 요 follows these, so that 의도 and 도로 are words and no particles.
@@ -57,34 +60,26 @@ class Mentions:
     def __init__(self) -> None:
         self._names: dict[str, dict[str, None]] = {}
         self._spelled: dict[str, dict[tuple[_Name, str], None]] = {}
-        # For the first two characters of glued names, how many names have each size; the largest size comes first.
-        self._sizes: dict[str, dict[int, int]] = {}
+        # For the first two characters of glued names the sizes that names had, the largest first.
+        self._sizes: dict[str, list[int]] = {}
 
     def add(self, entity_id: str, names: Iterable[str]) -> None:
         """Let the entity go by these names too; if one of them can't be a name, none is added."""
         read = {name: _read_name(name) for name in names}
         self._names.setdefault(entity_id, {}).update(dict.fromkeys(read))
         for name in read.values():
-            if name.glued not in self._spelled:
-                sizes = self._sizes.get(name.glued[:2], {})
-                sizes[len(name.glued)] = sizes.get(len(name.glued), 0) + 1
-                self._sizes[name.glued[:2]] = dict(sorted(sizes.items(), reverse=True))
+            sizes = self._sizes.setdefault(name.glued[:2], [])
+            if len(name.glued) not in sizes:
+                sizes.append(len(name.glued))
+                sizes.sort(reverse=True)
             self._spelled.setdefault(name.glued, {})[name, entity_id] = None
 
     def remove(self, entity_id: str) -> None:
         """Forget the entity and its names; one that is not known is forgotten already."""
         for name in {_read_name(name) for name in self._names.pop(entity_id, ())}:
-            alike = self._spelled[name.glued]
-            del alike[name, entity_id]
-            if alike:
-                continue
-            del self._spelled[name.glued]
-            sizes = self._sizes[name.glued[:2]]
-            sizes[len(name.glued)] -= 1
-            if not sizes[len(name.glued)]:
-                del sizes[len(name.glued)]
-            if not sizes:
-                del self._sizes[name.glued[:2]]
+            del self._spelled[name.glued][name, entity_id]
+            if not self._spelled[name.glued]:
+                del self._spelled[name.glued]
 
     def names_of(self, entity_id: str) -> list[str]:
         """The names the entity was added with, in that order; none for an entity that is not known."""
@@ -152,7 +147,7 @@ class _Glued:
         self.gaps: list[int] = []
         parts: list[str] = []
         size = end = 0
-        for match in _parts().finditer(folded):
+        for match in pattern(_PARTS).finditer(folded):
             if match.lastindex is not None:
                 continue
             part, place = match[0], match.start()
@@ -184,11 +179,11 @@ def _read_name(name: str) -> _Name:
     if not any(map(str.isalnum, folded)):
         raise InvalidInput(f"The name {name!r} holds no letter and no digit.", hint="Give a name that can be read.")
     read = _Glued(folded)
-    if _address().search(folded):
+    if pattern(_ADDRESS).search(folded):
         return _Name(read.glued, 0, folded)
     bounds = sum(1 << gap for gap in read.gaps)
     if len(level) == len(folded):
-        for hump in _humps().finditer(level):
+        for hump in pattern(_HUMPS).finditer(level):
             word = bisect_left(read.places, hump.start() + 1) - 1
             bounds |= 1 << (read.starts[word] + hump.start() - read.places[word])
     return _Name(read.glued, bounds & ~1, "")
@@ -215,7 +210,7 @@ def _is_ended(name: _Name, folded: str, begin: int, end: int) -> bool:
     """Whether a word ends with the name, but for what may be attached to it."""
     if _is_hangul(name.glued[-1]):
         return _may_end_in_hangul(folded, begin, end, alone=len(name.glued) == 1)
-    if _is_path(name) and (line := _line_number().match(folded, end)):
+    if _is_path(name) and (line := pattern(_LINE_NUMBER).match(folded, end)):
         end = line.end()
     if folded[end : end + 1] == "s" and _has_plural(name):
         end += 1
@@ -324,8 +319,8 @@ def _is_particles(tail: str, before: str) -> bool:
 
 @cache
 def _particles() -> frozenset[str]:
-    listed = {suffix for suffix in korean.suffixes() if suffix[0] not in _OF_VERBS}
-    return frozenset(listed | {"하고"} | set(_MORE_PARTICLES.split()))
+    particles = {suffix for suffix in korean.suffixes() if suffix[0] not in _OF_VERBS}
+    return frozenset(particles | {"하고"}).union(listed("korean", "name particles"))
 
 
 def _agrees(particle: str, before: str) -> bool:
@@ -375,31 +370,4 @@ def _composed(text: str) -> str:
 
 @cache
 def _typography() -> dict[int, str | None]:
-    table: dict[int, str | None] = dict.fromkeys(map(ord, "‐‑‒–−"), "-")
-    table |= dict.fromkeys(map(ord, "‘’‚‛ʼ"), "'")
-    table |= dict.fromkeys(map(ord, "“”„‟«»"), '"')
-    table |= dict.fromkeys([0xAD, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), 0x2060, 0xFEFF, 0xFE0F])
-    return table
-
-
-@cache
-def _parts() -> re.Pattern[str]:
-    # The group is what is glued over, as white space is; at an end of a word (--force, user_) it is a mark like others.
-    return re.compile(r"[가-힣]+|[^\W_가-힣]+|((?<=[^\W_])(?:_++|-)(?=[^\W_]))|\S")
-
-
-@cache
-def _humps() -> re.Pattern[str]:
-    # URLParser is url and parser; APIs is one word.
-    return re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))")
-
-
-@cache
-def _address() -> re.Pattern[str]:
-    """What makes a name a path, an address or a number of parts, which is matched as it is written."""
-    return re.compile(r"[/\\@:]|\w\.\w|^\.\w")
-
-
-@cache
-def _line_number() -> re.Pattern[str]:
-    return re.compile(r"(?::\d+(?:-\d+)?)++")
+    return one_typography() | {ord("ʼ"): "'"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from operator import is_
 
-from mnemarch.text import secret_patterns as known
 from mnemarch.text.cache import BoundedCache, cached, pattern
-from mnemarch.text.words import entries
+from mnemarch.text.words import Patterns, entries, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +23,19 @@ _TOKEN_DIGITS_MIN = 16
 _LETTERS_MIN = 24
 # What a sentence puts around a word: its own end, emphasis, brackets.
 _AROUND = "!?.~…*_:;()[]{}"
+
+# Only a secret is read beyond this length, or many names in one long run would each read all of it.
+_RUN_CHARS_MAX = 512
+
+_ASSIGNED_NAMES = listed("secrets", "assigned names")
+_TOLD_NAMES = listed("secrets", "told names")
+_KOREAN_NAMES = listed("secrets", "korean names")
+_PASSWORDS = tuple(listed("secrets", "passwords"))
+_KEYS = listed("secrets", "keys")
+_SECRET_KEYS = tuple(listed("secrets", "secret keys"))
+_PLACES = Patterns("secrets", "places")
+_NO_SECRETS = Patterns("secrets", "no secrets")
+_SIGNS = Patterns("secrets", "signs")
 
 # From, to, kind.
 Span = tuple[int, int, str]
@@ -97,7 +109,7 @@ def _is_clean_entry(key: object, item: object) -> bool:
 @cached(1024)
 def _names_a_secret(name: str) -> bool:
     lowered = name.lower()
-    return any(keyword in lowered for keyword in known.ASSIGNED_NAMES + known.KOREAN_NAMES)
+    return any(keyword in lowered for keyword in _ASSIGNED_NAMES + _KOREAN_NAMES)
 
 
 def _is_named_secret(name: str, content: str) -> bool:
@@ -123,12 +135,12 @@ def _spans(text: str) -> list[Span]:
     if "-----BEGIN " in text:
         spans += _private_keys(text)
     if "://" in text and "@" in text:
-        passwords = pattern(known.URL_LOGIN).finditer(text)
+        passwords = _PLACES["login"].finditer(text)
         spans += [(*match.span(1), "url-password") for match in passwords if not _is_placeholder(match[1])]
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text.translate({capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)})
-    spans += _after_names(text, lowered, known.TOLD_NAMES, _told_value)
+    spans += _after_names(text, lowered, _TOLD_NAMES, _told_value)
     if "=" in text or ":" in text or "--" in text or "earer " in text:
         spans += _authorizations(text, lowered)
         spans += _assigned_secrets(text, lowered)
@@ -156,56 +168,59 @@ def _replaced(text: str, spans: list[Span]) -> str:
 
 
 def _known_shapes(text: str) -> Iterator[Span]:
-    # Most texts hold no sign of any shape.
-    for kind, shape in dict.fromkeys([row for sign, row in _shapes() if sign in text]):
+    # Most texts hold no sign of any shape, and many no mark that most signs hold.
+    rows = [row for mark, signs in _shapes().items() if mark in text for sign, row in signs if sign in text]
+    for kind, shape in dict.fromkeys(rows):
         for match in pattern(shape).finditer(text):
             yield *match.span(match.lastindex or 0), kind
 
 
 @cache
-def _shapes() -> list[tuple[str, tuple[str, str]]]:
-    """The secrets that are known by their shape: for each sign of one its kind and its pattern."""
-    rows = []
+def _shapes() -> dict[str, list[tuple[str, tuple[str, str]]]]:
+    """The signs of secrets that are known by their shape, by a mark they hold; each with the kind and its pattern."""
+    table: dict[str, list[tuple[str, tuple[str, str]]]] = {"_": [], "-": [], ".": [], "": []}
     for section, form in (("shapes", "(?<![A-Za-z0-9])(?:{})"), ("named shapes", "{}")):
         for line in entries("secrets", section):
             head, _, shape = line.partition(" => ")
             kind, _, signs = head.partition(": ")
-            rows += [(sign, (kind, form.replace("{}", shape))) for sign in signs.split()]
-    return rows
+            for sign in signs.split():
+                mark = next(mark for mark in table if mark in sign)
+                table[mark].append((sign, (kind, form.replace("{}", shape))))
+    return table
 
 
 def _private_keys(text: str) -> Iterator[Span]:
     at = 0
-    while begin := pattern(known.KEY_BEGIN).search(text, at):
+    while begin := _PLACES["private key"].search(text, at):
         at = begin.end()
-        if pattern(known.KEY_BODY).match(text, at):
-            end = pattern(known.KEY_END).search(text, at)
+        if _PLACES["private key body"].match(text, at):
+            end = _PLACES["private key end"].search(text, at)
             at = end.end() if end else len(text)
             yield begin.start(), at, "private-key"
 
 
 def _authorizations(text: str, lowered: str) -> Iterator[Span]:
-    for word, source in known.AUTHORIZATIONS:
+    for word, name in (("authorization", "authorization"), ("bearer ", "bearer")):
         at = -1
         while (at := lowered.find(word, at + 1)) >= 0:
-            match = pattern(source).match(text, at)
+            match = _PLACES[name].match(text, at)
             if match and _looks_random(match[match.lastindex or 0]):
                 yield *match.span(match.lastindex or 0), "bearer-token"
 
 
 def _assigned_secrets(text: str, lowered: str) -> Iterator[Span]:
-    return _after_names(text, lowered, known.ASSIGNED_NAMES, _assigned_value)
+    return _after_names(text, lowered, _ASSIGNED_NAMES, _assigned_value)
 
 
 def _after_names(
-    text: str, lowered: str, names: tuple[str, ...], value_after: Callable[[str, str, int, str], Span | None]
+    text: str, lowered: str, names: list[str], value_after: Callable[[str, str, int, str], Span | None]
 ) -> Iterator[Span]:
     """The values that the name of a secret gives away."""
-    for name in names if text.isascii() else names + known.KOREAN_NAMES:
+    for name in names if text.isascii() else names + _KOREAN_NAMES:
         at = lowered.find(name)
         while at >= 0:
             end = at + len(name)
-            if name not in known.KEYS or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(known.SECRET_KEYS):
+            if name not in _KEYS or lowered[max(0, at - 12) : at].rstrip("_- ").endswith(_SECRET_KEYS):
                 span = value_after(text, lowered, at, name)
                 if span is not None:
                     yield span
@@ -219,16 +234,16 @@ def _assigned_value(text: str, lowered: str, at: int, name: str) -> Span | None:
     # In prose the next word follows the name: most names in ordinary texts need no pattern.
     if lowered[end : end + 1] == " " and lowered[end + 1 : end + 2] not in "=: \t" and "--" not in text:
         return None
-    assignment = pattern(known.ASSIGNMENT).match(lowered, at)
+    assignment = _PLACES["assignment"].match(lowered, at)
     if assignment is None or (name == "auth" and text[max(0, at - 1) : at].isalpha()):
         return None
     assigned: str | None = assignment["assigned"]
-    if assigned is None and not pattern(known.FLAG).search(text, max(0, at - 40), at):
+    if assigned is None and not _PLACES["flag"].search(text, max(0, at - 40), at):
         return None
-    value = pattern(known.ASSIGNED_VALUE).match(text, assignment.end())
+    value = _PLACES["assigned value"].match(text, assignment.end())
     if value is None:
         return None
-    is_password = name.startswith(known.PASSWORDS)
+    is_password = name.startswith(_PASSWORDS)
     start, end = value.span(value.lastgroup or 0)
     if value.lastgroup != "bare":
         is_secret = _is_quoted_secret(text[start:end], is_password)
@@ -237,43 +252,43 @@ def _assigned_value(text: str, lowered: str, at: int, name: str) -> Span | None:
         is_setting = assigned == "=" and text[end : end + 1] not in {",", ")"}
         is_secret = _is_bare_secret(text[start:end], is_password, is_setting, shouted=text[at : at + 3].isupper())
         if is_secret:
-            end = _whole_end(text, start, end, known.REST_OF_ASSIGNED)
+            end = _whole_end(text, start, end, "rest of assigned value")
     chars_min = _AUTH_CHARS_MIN if name == "auth" and assignment.end() - at < 8 else SECRET_CHARS_MIN
     if not is_secret or end - start < chars_min:
         return None
     is_aws = "aws" in lowered[max(0, at - 24) : at + 8] or "secret" in lowered[max(0, at - 16) : at + 8]
-    if is_aws and end - start == 40 and pattern(known.AWS_FORM).fullmatch(text, start, end):
+    if is_aws and end - start == 40 and _SIGNS["aws form"].fullmatch(text, start, end):
         return start, end, "aws-secret-key"
     return start, end, "assigned-secret"
 
 
 def _told_value(text: str, lowered: str, at: int, name: str) -> Span | None:
     """The word after `password is`, `the token for CI was`, `비밀번호는`, if it is no word of a language."""
-    telling = pattern(known.TELLING).match(lowered, at)
-    value = pattern(known.TOLD_VALUE).match(text, telling.end()) if telling else None
+    telling = _PLACES["telling"].match(lowered, at)
+    value = _PLACES["told value"].match(text, telling.end()) if telling else None
     if telling is None or value is None:
         return None
     start, end = value.span(value.lastgroup or 0)
     end = _trimmed_end(text, start, end, ")]}.:*")
-    is_password = name.startswith(known.PASSWORDS)
+    is_password = name.startswith(_PASSWORDS)
     if telling["toward"]:
         # A password that is set to what follows is told here; one that is sent to what follows is not.
         is_changed = lowered.startswith(("로", "으로"), value.end())
-        if not is_password or not (is_changed or pattern(known.CHANGING).search(lowered, max(0, at - 40), at)):
+        if not is_password or not (is_changed or _PLACES["changing"].search(lowered, max(0, at - 40), at)):
             return None
     if end - start < SECRET_CHARS_MIN or not _is_told_secret(text[start:end], is_password):
         return None
-    return start, _whole_end(text, start, end, known.REST_OF_TOLD), "assigned-secret"
+    return start, _whole_end(text, start, end, "rest of told value"), "assigned-secret"
 
 
 def _trimmed_end(text: str, start: int, end: int, marks: str) -> int:
-    is_cut = end - start >= known.RUN_MAX
+    is_cut = end - start >= _RUN_CHARS_MAX
     return end if is_cut else start + len(text[start:end].rstrip(marks))
 
 
 def _whole_end(text: str, start: int, end: int, rest: str) -> int:
     """Where a secret ends that was cut at the longest run that is read of a value."""
-    match = pattern(rest).match(text, end) if end - start >= known.RUN_MAX else None
+    match = _PLACES[rest].match(text, end) if end - start >= _RUN_CHARS_MAX else None
     return match.end() if match else end
 
 
@@ -281,18 +296,18 @@ def _is_quoted_secret(content: str, is_password: bool) -> bool:
     if _is_placeholder(content) or _is_reference(content) or not content.isascii():
         return False
     # In quotes a password may be a plain word; a token of words ("session-token") is a name.
-    return is_password or (_looks_random(content) and not pattern(known.WORDS).fullmatch(content))
+    return is_password or (_looks_random(content) and not _NO_SECRETS["words"].fullmatch(content))
 
 
 def _is_bare_secret(content: str, is_password: bool, is_setting: bool, *, shouted: bool) -> bool:
     if _is_placeholder(content) or _is_reference(content) or _is_code(content, is_setting and shouted):
         return False
-    is_mixed = pattern(known.LETTER_AND_DIGIT_OR_SIGN).match(content) is not None
+    is_mixed = _SIGNS["letter and digit or sign"].match(content) is not None
     if is_password:
         # Outside quotes a plain word is a secret only where nothing but a setting is written so: DB_PASSWORD=word.
         return is_setting or content.isdigit() or is_mixed
-    names = (known.TYPE_NAME, known.EMAIL, known.HYPHENATED)
-    return is_mixed and not any(pattern(name).fullmatch(content) for name in names)
+    names = ("type", "email", "hyphenated words")
+    return is_mixed and not any(_NO_SECRETS[name].fullmatch(content) for name in names)
 
 
 def _is_told_secret(content: str, is_password: bool) -> bool:
@@ -304,32 +319,32 @@ def _is_told_secret(content: str, is_password: bool) -> bool:
         return len(core) >= (SECRET_CHARS_MIN if is_password else _TOKEN_DIGITS_MIN)
     if core.isalpha():
         return len(core) >= _LETTERS_MIN and (core.islower() or core.isupper())
-    names = (known.CONSTANT, known.EMAIL, known.NUMBERED_WORD if is_password else known.NUMBERED_NAME)
-    if pattern(known.MEASURE).match(core) or any(pattern(name).fullmatch(core) for name in names):
+    names = ("constant", "email", "numbered word" if is_password else "numbered name")
+    if _NO_SECRETS["measure"].match(core) or any(_NO_SECRETS[name].fullmatch(core) for name in names):
         return False
-    without_terms = pattern(known.TERM).sub("", core)
-    if pattern(known.LETTER_NEXT_TO_DIGIT).search(without_terms):
+    without_terms = _NO_SECRETS["term"].sub("", core)
+    if _SIGNS["letter next to digit"].search(without_terms):
         return True
-    return is_password and pattern(known.SIGN_BETWEEN_LETTERS).search(without_terms) is not None
+    return is_password and _SIGNS["sign between letters"].search(without_terms) is not None
 
 
 def _looks_random(secret: str) -> bool:
     """Whether it is no word: it has digits and letters, or capitals past its first letter, and is no placeholder."""
     if _is_placeholder(secret):
         return False
-    has_both = pattern("[0-9]").search(secret) is not None and pattern("[A-Za-z]").search(secret) is not None
+    has_both = _SIGNS["digit"].search(secret) is not None and _SIGNS["letter"].search(secret) is not None
     return has_both or secret[1:] != secret[1:].lower() or "=" in secret
 
 
 def _is_placeholder(content: str) -> bool:
-    return pattern(known.PLACEHOLDER).match(content) is not None
+    return _NO_SECRETS["placeholder"].match(content) is not None
 
 
 def _is_reference(content: str) -> bool:
-    return pattern(known.REFERENCE).match(content) is not None or pattern(known.FILE).fullmatch(content) is not None
+    return _NO_SECRETS["reference"].match(content) is not None or _NO_SECRETS["file"].fullmatch(content) is not None
 
 
 def _is_code(content: str, is_setting: bool) -> bool:
-    if pattern(known.CALL).match(content) or pattern(known.DOTTED).fullmatch(content):
+    if _NO_SECRETS["call"].match(content) or _NO_SECRETS["dotted name"].fullmatch(content):
         return True
-    return not is_setting and "_" in content and pattern(known.WORDS).fullmatch(content) is not None
+    return not is_setting and "_" in content and _NO_SECRETS["words"].fullmatch(content) is not None

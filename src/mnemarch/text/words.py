@@ -1,9 +1,15 @@
-"""Word lists: the files in `data/`, the words that say little, and the words that are opposites."""
+"""Word lists and tables of patterns: the files in `data/`, words that say little, words that are opposites."""
 
 from __future__ import annotations
 
 import os
 from functools import cache
+
+from mnemarch.text.cache import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # For each word its poles, as in `allow+` or `allow-`, and whether it negates by itself.
 Opposites = dict[str, tuple[tuple[str, ...], bool]]
@@ -25,6 +31,27 @@ def grouped(file: str, section: str) -> dict[str, list[str]]:
     """For each line `name: words` of a section the words of that name."""
     parts = (line.partition(":") for line in entries(file, section))
     return {name: words.split() for name, _, words in parts}
+
+
+class Patterns(dict[str, "re.Pattern[str]"]):
+    """The lines `name => pattern` under `[section]` in data/FILE.txt, each compiled when it is first used.
+
+    In a pattern, `(?&name)` stands for an earlier one.
+    """
+
+    def __init__(self, file: str, section: str) -> None:
+        super().__init__()
+        self.sources: dict[str, str] = {}
+        for line in entries(file, section):
+            name, _, source = line.partition(" => ")
+            if "(?&" in source:
+                for part, inner in self.sources.items():
+                    source = source.replace(f"(?&{part})", f"(?:{inner})")
+            self.sources[name] = source
+
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        compiled = self[name] = pattern(self.sources[name])
+        return compiled
 
 
 @cache
@@ -53,19 +80,17 @@ REWORDING_WORDS = (LIGHT_WORDS - {"am", "into"}) | frozenset(listed("english", "
 
 
 @cache
-def english_opposites() -> Opposites:
-    return _opposites("english")
-
-
-@cache
-def korean_opposites() -> Opposites:
-    return _opposites("korean", "korean words")
-
-
-@cache
-def korean_word_opposites() -> Opposites:
-    """The Korean opposites that count only as whole words, or at the start of one."""
-    return _opposites("korean words")
+def opposites(*sections: str) -> Opposites:
+    """The words of these sections of data/opposites.txt with their poles."""
+    table: Opposites = {}
+    for line in [line for section in sections for line in entries("opposites", section)]:
+        group, _, words = line.partition(":")
+        for sign, side in zip("+-", words.split("|"), strict=True):
+            for word in side.split():
+                for form in _inflected(word.strip("!")):
+                    poles, negates = table.get(form, ((), False))
+                    table[form] = ((*poles, group + sign), negates or word.startswith("!"))
+    return table
 
 
 @cache
@@ -81,18 +106,6 @@ def contradictory_groups() -> frozenset[str]:
     lines = [line for section in ("english", "korean", "korean words") for line in entries("opposites", section)]
     groups = frozenset(line.partition(":")[0] for line in lines if "!" in line)
     return groups - {"always", "all", "everybody"}  # Not always is not never.
-
-
-def _opposites(*sections: str) -> Opposites:
-    opposites: Opposites = {}
-    for line in [line for section in sections for line in entries("opposites", section)]:
-        group, _, words = line.partition(":")
-        for sign, side in zip("+-", words.split("|"), strict=True):
-            for word in side.split():
-                for form in _inflected(word.strip("!")):
-                    poles, negates = opposites.get(form, ((), False))
-                    opposites[form] = ((*poles, group + sign), negates or word.startswith("!"))
-    return opposites
 
 
 def _inflected(word: str) -> set[str]:

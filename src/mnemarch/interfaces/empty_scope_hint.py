@@ -15,7 +15,7 @@ _UNITS_OF_DOCTOR = 1
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
 
 
-def elsewhere(call: Call) -> list[str]:
+def empty_scope_hint(call: Call) -> list[str]:
     """That there is knowledge in other places while none can be seen from here: in a sentence or two, or nothing."""
     seat = call.seat
     if seat.units(limit=1):
