@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from mnemarch.interfaces.adr.record import Record
     from mnemarch.model.unit import Unit
+    from mnemarch.seat import Seat
 
+_PAGE = 1_000
 _TAG, _FILE, _AFTER = "adr", "file:", "after:"
 _TYPES = {
     "supersedes": RelationType.SUPERSEDES,
@@ -35,6 +38,15 @@ _PASSIVE = {
     "validated_by": "validates",
     **dict.fromkeys(["refined_by", "amended_by", "extended_by", "clarified_by", "partially_superseded_by"], "refines"),
 }
+
+
+@value
+class AdrOutcome:
+    """What became of one file."""
+
+    name: str
+    decision_id: str | None
+    note: str
 
 
 @value
@@ -217,6 +229,22 @@ def _file_in(unit: Unit) -> RecordFile | None:
 
 def _tagged(tags: Iterable[object], prefix: str) -> str | None:
     return next((tag.removeprefix(prefix) for tag in tags if isinstance(tag, str) and tag.startswith(prefix)), None)
+
+
+def imported_by(seat: Seat) -> ImportedRecords:
+    return ImportedRecords(_units(seat, "evidence"), _units(seat, "decision"))
+
+
+def _units(seat: Seat, kind: str) -> Iterator[Unit]:
+    after: str | None = None
+    while page := seat.units(kind=kind, limit=_PAGE, after=after):
+        yield from page
+        after = page[-1].id
+
+
+def may_be_record(path: str) -> bool:
+    name = os.path.basename(path)
+    return name.lower().endswith((".md", ".markdown")) and is_name_of_record(name) and os.path.isfile(path)
 
 
 # Who takes the place of whom

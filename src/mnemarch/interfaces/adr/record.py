@@ -6,19 +6,8 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from mnemarch.interfaces.adr.phrases import (
-    COMMENT,
-    MARKDOWN,
-    Line,
-    Link,
-    begins_with_relation,
-    is_relation,
-    line_of,
-    links_in,
-    plain_name,
-    role_of,
-    status_in,
-)
+from mnemarch.interfaces.adr import phrases
+from mnemarch.interfaces.adr.phrases import COMMENT, MARKDOWN, Line, Link, line_of, plain_name, role_of
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
 from mnemarch.model.value import replace, value
 
@@ -36,6 +25,7 @@ if TYPE_CHECKING:
 _BESIDE_CONTENT = frozenset({"title", "status", "date", "deciders", "links", "more"})
 _TELLING = frozenset({"head", "status", "links", "more"})
 _RUN_IN = frozenset({"context", "drivers", "options", "decision", "consequences", "more"})
+_RUN_IN_LEVEL = 7
 _IN_A_DECISION = frozenset({"consequences", "effects", "confirmation"})
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\n((?:(?:[ \t#-].*|[^\W\d][\w .-]*:(?:[ \t].*)?)?\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|$)"
@@ -48,12 +38,12 @@ _HEADING_NUMBER = re.compile(
 )
 _HEADING_WORD = re.compile(r"^(?:\[ADR\]|(?:ADR|title|제목)\s*[:：])\s*", re.IGNORECASE)
 _FILE_NUMBER = re.compile(r"(?:m?adr[-_ ]?)?(?![0-9]{4}-[0-9]{2}-[0-9]{2})([0-9]{1,6})(?=[-_. ]|$)", re.IGNORECASE)
-_CHOSEN = re.compile(
+_BECAUSE = re.compile(
     r"^[ \t>*_+-]*(?:the )?(?:(?:chosen|selected) (?:option|alternative|solution)"
-    r"|선택(?:한|된)? ?(?:옵션|대안|선택지|방안|안)?)[*_]{0,3}[ \t]*[:：]",
-    re.IGNORECASE | re.MULTILINE,
+    r"|선택(?:한|된)? ?(?:옵션|대안|선택지|방안|안)?)[*_]{0,3}[ \t]*[:：]"
+    r"(?:(?!\n\n).)*?(?:(?<!\w)because(?!\w)|왜냐하면|이유[ \t]?[:：])[\s:：]*(.+?)(?:(?<!\.)\.)?(?:\n\n|\Z)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_BECAUSE = re.compile(r"(?<!\w)because(?!\w)|왜냐하면|이유[ \t]?[:：]", re.IGNORECASE)
 _MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: (task|worktree))? -->")
 _KINDS = r"(?:m?adrs?|nygard|decisions?|records?|architecture|[0-9x]+)"
 _INDEXES = r"(?:templates?|템플릿|readme|index|toc|table-of-contents|summary|changelog|contributing|license|목차)"
@@ -113,19 +103,11 @@ class Record:
 
     @property
     def reason(self) -> Reason:
-        """Why, and what it costs, as far as a reason has room."""
-        said = (" ".join(text.split()) for text in (self._because(), self.context, self.title, "imported"))
-        return Reason("other", cut(next(filter(None, said))), cut(self.consequences) or None)
-
-    def _because(self) -> str:
-        """The reason in `Chosen option: "X", because Y.`"""
-        chosen = _CHOSEN.search(self.decision)
-        if chosen is None:
-            return ""
-        paragraph, _, after = self.decision[chosen.end() :].partition("\n\n")
-        reason = _BECAUSE.search(paragraph)
-        said = (paragraph[reason.end() :].strip(" \t\n:：") or after.strip()) if reason else ""
-        return said[:-1] if said.endswith(".") and not said.endswith("..") else said
+        """Why (in `Chosen option: "X", because Y.` it is Y), and what it costs, as far as a reason has room."""
+        because = _BECAUSE.search(self.decision)
+        said = (because[1] if because else "", self.context, self.title, "imported")
+        summary = next(filter(None, (" ".join(text.split()) for text in said)))
+        return Reason("other", cut(summary), cut(self.consequences) or None)
 
     def status_line(self) -> Line | None:
         """The line of the head that tells the status, such as `* Status: accepted`."""
@@ -180,14 +162,14 @@ def _with_status(record: Record, in_front: str) -> Record:
         said = [line_of(0, in_front, "status")]
     elif not said and (line := record.status_line()):
         said = [line]
-    links = [link for line in said for link in links_in(line)]
+    links = [link for line in said for link in phrases.links_in(line)]
     for at, key, written in record.front:
-        if is_relation(key):
-            links += links_in(line_of(at, f"{key} {written}", "links"))
+        if phrases.is_relation(key):
+            links += phrases.links_in(line_of(at, f"{key} {written}", "links"))
     for line in record.told:
-        if line.role == "links" or (line.role in {"head", "more"} and begins_with_relation(line.text)):
-            links += links_in(line)
-    status = status_in(said)
+        if line.role == "links" or (line.role in {"head", "more"} and phrases.begins_with_relation(line.text)):
+            links += phrases.links_in(line)
+    status = phrases.status_in(said)
     if not said and any(link.relation == "superseded_by" for link in links):
         status = "superseded"
     return replace(record, status=status, links=tuple(dict.fromkeys(links)))
@@ -269,28 +251,25 @@ def _scalar(written: str) -> str:
 
 
 def _sections(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[str, tuple[Section, ...]]:
-    """The title, and the sections below it with their roles."""
+    """The title, and the sections below it with their roles. A bold run-in counts before the first of them."""
     marks: list[Mark] = []
-    title = ""
-    has_title = False
-    names = [(one, tokens[at + 1]) for at, one in enumerate(tokens) if one.type == "heading_open" and one.level == 0]
-    first = names[0][1].content if names else ""
-    is_alone = bool(names) and names[0][0].tag == "h1" and all(one.tag != "h1" for one, _ in names[1:])
     for at, token in enumerate(tokens):
         if token.level or token.map is None:
             continue
-        content = tokens[at + 1].content if at + 1 < len(tokens) else ""
+        content, (start, end) = tokens[at + 1].content if at + 1 < len(tokens) else "", token.map
         if token.type == "heading_open":
-            if not marks and not has_title and (is_alone or not role_of(first)):
-                title, has_title = content.replace("\\.", ".", 1), True
-            else:
-                marks.append((content, int(token.tag[1]), token.map[0], token.map[1], ""))
-        elif token.type == "paragraph_open" and content.startswith("**") and all(mark[1] > 6 for mark in marks):
+            marks.append((content, int(token.tag[1]), start, end, ""))
+        elif token.type == "paragraph_open" and content.startswith("**") and all(mark[1] > 6 for mark in marks[1:]):
             name, closing, _ = content[2:100].partition("**")
             if closing and role_of(name) in _RUN_IN:
-                rest = lines[token.map[0]].partition(f"**{name}**")[2].lstrip(" \t:：.")
-                marks.append((name, 7, token.map[0], token.map[0] + 1, rest))
-    return title, tuple(_with_roles(marks, len(lines)))
+                rest = lines[start].partition(f"**{name}**")[2].lstrip(" \t:：.")
+                marks.append((name, _RUN_IN_LEVEL, start, start + 1, rest))
+    if not marks or marks[0][1] == _RUN_IN_LEVEL:
+        return "", tuple(_with_roles(marks, len(lines)))
+    is_alone = marks[0][1] == 1 and all(mark[1] > 1 for mark in marks[1:])
+    if role_of(marks[0][0]) and not is_alone:
+        return "", tuple(_with_roles(marks, len(lines)))
+    return marks[0][0].replace("\\.", ".", 1), tuple(_with_roles(marks[1:], len(lines)))
 
 
 def _with_roles(marks: Sequence[Mark], lines: int) -> Iterator[Section]:

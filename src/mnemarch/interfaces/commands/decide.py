@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.decisions import Decisions
-    from mnemarch.interfaces.adr.folder import AdrOutcome
+    from mnemarch.interfaces.adr import AdrOutcome
     from mnemarch.interfaces.command import Call
     from mnemarch.model.decision import Decision, DecisionProposal
 
