@@ -9,6 +9,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Scope, StoreCorrupt, StoreUnavailable
+from mnemarch.model.value import replace
 from mnemarch.stores.sqlite import SqliteStore, raw
 from mnemarch.testing import made_link, made_unit, recorded
 
@@ -61,6 +62,16 @@ def outcomes_of(works, store):
 # Damage
 
 
+def works_beside(work, store):
+    """What one work of a shared commit raised, after the others were found to be stored whole."""
+    outcomes = outcomes_of([recorded, work, recorded, recorded], store)
+    error = outcomes.pop(1)
+    stored = store.read(lambda reader: list(reader.events()))
+    assert sorted(event.id for event in stored[-3:]) == sorted(event.id for event in outcomes)
+    assert [event.seq for event in stored] == list(range(1, len(stored) + 1))
+    return error
+
+
 def test_a_damaged_row_fails_only_the_work_that_reads_it(store, tmp_path):
     unit = made_unit("u-1")
     store.write(lambda tx: tx.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None))
@@ -70,11 +81,20 @@ def test_a_damaged_row_fails_only_the_work_that_reads_it(store, tmp_path):
         recorded(transaction)
         transaction.unit("u-1")
 
-    outcomes = outcomes_of([recorded, spoilt, recorded, recorded], store)
-    assert isinstance(outcomes[1], StoreCorrupt)
-    assert "u-1" in outcomes[1].message
-    kept = store.read(lambda reader: [event.id for event in reader.events()])
-    assert sorted(kept) == sorted(event.id for number, event in enumerate(outcomes) if number != 1)
+    error = works_beside(spoilt, store)
+    assert isinstance(error, StoreCorrupt)
+    assert "u-1" in error.message
+
+
+def test_a_row_that_the_driver_refuses_fails_only_its_own_work(store):
+    first = store.write(recorded)
+
+    def twice(transaction):
+        recorded(transaction)
+        seq, _ = transaction.head(first.stream)
+        transaction.append(replace(first, seq=seq + 1), first.hash)
+
+    assert isinstance(works_beside(twice, store), mnemarch.MnemarchError)
 
 
 def test_what_stops_a_shared_commit_is_raised_in_each_thread_as_an_error_of_its_own(store, tmp_path):

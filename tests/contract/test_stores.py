@@ -6,14 +6,12 @@ import json
 import re
 import shutil
 import sqlite3
-import threading
 
 import pytest
 
 import mnemarch
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
 from mnemarch.log.rebuild import digest
-from mnemarch.model.value import replace
 from mnemarch.stores.sql.queries import Queries
 from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.stores.sqlite import InMemoryStore, SqliteStore
@@ -149,36 +147,6 @@ def test_r1_a_rebuild_gives_the_same_state(memory, seats, clock):
     assert rebuilt.same
     assert rebuilt.digest_before == before == digest_of(memory)
     assert rebuilt.events == memory.stats().events
-
-
-def test_what_the_driver_refuses_in_one_threads_work_does_not_fail_the_others(tmp_path):
-    """Threads share a commit: one thread's broken row must not cost the others theirs."""
-    store = SqliteStore(str(tmp_path / "memory.db"))
-    first = store.write(recorded)
-    start = threading.Barrier(16)
-    outcomes = []
-
-    def twice(transaction):
-        seq, _ = transaction.head(first.stream)
-        transaction.append(replace(first, seq=seq + 1), first.hash)
-
-    def write(name):
-        start.wait()
-        for _ in range(20):
-            try:
-                store.write(twice if name == 0 else recorded)
-                outcomes.append((name, None))
-            except Exception as error:  # noqa: BLE001 - told to the test
-                outcomes.append((name, error))
-
-    threads = [threading.Thread(target=write, args=(name,)) for name in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    store.close()
-    assert [error for name, error in outcomes if name and error] == []
-    assert [bool(error) for name, error in outcomes if not name] == [True] * 20
 
 
 def test_every_process_sees_one_store_id(tmp_path):

@@ -10,32 +10,18 @@ from hypothesis import strategies as st
 
 from mnemarch import Actor, Citation, Level, Scope, Status, can_promote, can_write
 from mnemarch.policy.permissions import Policy, policy_from
-from mnemarch.policy.promotion import (
-    publishable,
-    refusal_to_promote,
-    refusal_to_verify,
-    refusal_to_write,
-    warranted,
-)
+from mnemarch.policy.promotion import publishable, refusal_to_promote, refusal_to_verify, refusal_to_write, warranted
 from mnemarch.testing import made_unit
 
 SCOPE = Scope(org="o", project="p", worktree="w", task="t")
 UPWARD = {
-    ("task", "worktree"),
-    ("task", "project"),
-    ("task", "org"),
-    ("worktree", "project"),
-    ("worktree", "org"),
-    ("project", "org"),
+    *(("task", "worktree"), ("task", "project"), ("task", "org")),
+    *(("worktree", "project"), ("worktree", "org"), ("project", "org")),
 }
 names = st.sampled_from(["a", "b", "c", "d"])
 citations = st.lists(
     st.one_of(
-        names.map(Citation.test),
-        names.map(Citation.human),
-        names.map(Citation.log),
-        names.map(Citation.commit),
-        names.map(Citation.file),
+        *(names.map(make) for make in (Citation.test, Citation.human, Citation.log, Citation.commit, Citation.file)),
         names.map(lambda name: Citation.symbol(name, name)),
     ),
     max_size=5,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemarch import Kind
 from mnemarch.model.trust import DecayPolicy, Signal, Trust
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
@@ -114,7 +115,5 @@ def test_g17_a_unit_that_becomes_verified_has_at_least_the_confidence_of_one(con
     assert verified(trust(confidence), NOW, RULES).confidence == max(confidence, 0.6)
 
 
-def test_every_kind_has_a_way_to_fade():
-    from mnemarch import Kind
-
+def test_every_kind_has_a_decay_policy():
     assert {KINDS[kind].decay_policy for kind in Kind} <= set(MONTHLY)

@@ -57,11 +57,7 @@ ids = [type(item).__name__ for item in VALUES]
 @pytest.mark.parametrize("item", VALUES, ids=ids)
 def test_a_value_is_frozen(item):
     name = type(item).__match_args__[0]
-    for change in (
-        lambda: setattr(item, name, 1),
-        lambda: setattr(item, "other", 1),
-        lambda: delattr(item, name),
-    ):
+    for change in (lambda: setattr(item, name, 1), lambda: setattr(item, "other", 1), lambda: delattr(item, name)):
         with pytest.raises(AttributeError):
             change()
     assert not hasattr(item, "__dict__")
