@@ -223,6 +223,9 @@ def test_a_seat_without_a_task_has_its_own_attempts(seats):
         lambda seat: seat.mark_stuck(""),
         lambda seat: seat.fail("x" * 2_000_000),
         lambda seat: seat.fail("\ud800"),
+        lambda seat: seat.verify(passed=False, error=""),
+        lambda seat: seat.verify(passed=False, error="\ud800"),
+        lambda seat: seat.verify(passed=False, error="x" * 2_000_000),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(seats, memory, call):

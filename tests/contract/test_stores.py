@@ -113,7 +113,7 @@ def journal(memory, seats, clock):
     person.reject(rival.id, "because The seaside house has a blue door")
     boss.erase(doomed.id, "privacy")
     clock.advance(hours=-3)
-    coder.log("thought", "한국어 로그 🧠 \x00 nul")
+    coder.log("thought", '한국어 로그 🧠 \x00 nul \u2028 quote" back\\slash\nline', data={"n": 1.5})
     with pytest.raises(mnemarch.NotAllowed):
         coder.archive(fact.id, "may not")
 
@@ -123,21 +123,28 @@ def digest_of(memory):
 
 
 def exported(memory, path):
-    memory.export(path)
+    assert memory.export(path) == memory.stats().events
     return path.read_bytes()
 
 
 @pytest.mark.parametrize("other", ["in_memory", "sqlite"])
-def test_r1_the_same_log_gives_the_same_state_on_every_store(memory, seats, clock, tmp_path, other):
+def test_r1_an_export_gives_the_same_log_and_state_on_every_store_once(memory, seats, clock, tmp_path, other):
     journal(memory, seats, clock)
     first = exported(memory, tmp_path / "first.jsonl")
     with mnemarch.open(":memory:" if other == "in_memory" else tmp_path / "other", clock=clock) as copy:
         done = copy.import_(tmp_path / "first.jsonl")
-        assert done.events == memory.stats().events
+        assert (done.events, done.skipped, done.streams) == (memory.stats().events, 0, 1)
+        again = copy.import_(tmp_path / "first.jsonl")
+        assert (again.events, again.skipped) == (0, done.events)
         assert digest_of(copy) == digest_of(memory)
+        assert type(seats)(copy).events() == seats.events()
         assert exported(copy, tmp_path / "second.jsonl") == first
         assert copy.audit().ok
         assert copy.rebuild().same
+        reader = copy.seat(Actor.agent("new"), seats.HOME)
+        assert reader.recall("checkout retries 3 times").items[0].unit.content == "Checkout retries 3 times"
+        reader.log("thought", "life goes on")
+        assert copy.audit().ok
 
 
 def test_r1_a_rebuild_gives_the_same_state(memory, seats, clock):
@@ -190,7 +197,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path):
 
 def test_the_export_is_json_lines(memory, seats, clock, tmp_path):
     journal(memory, seats, clock)
-    lines = exported(memory, tmp_path / "out.jsonl").decode().splitlines()
+    lines = exported(memory, tmp_path / "out.jsonl").decode().removesuffix("\n").split("\n")
     assert len(lines) == memory.stats().events + 1
     assert all(isinstance(json.loads(line), dict) for line in lines)
 

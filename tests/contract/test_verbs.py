@@ -248,40 +248,6 @@ def test_r6_text_that_recall_handed_out_is_a_mention_and_neither_provenance_nor_
     assert [item.id for item in reader.units()] == [unit.id]
 
 
-OPPOSED = [
-    ("The client must retry on a timeout", "The client must not retry on a timeout"),
-    ("Checkout retries 3 times", "Checkout retries 5 times"),
-    ("The limit lives in `foo_a` of the config", "The limit lives in `foo_b` of the config"),
-    ("The limit lives in foo_a of the config", "The limit lives in foo_b of the config"),
-    ("The cache is enabled in production", "The cache is disabled in production"),
-    ("클라이언트는 타임아웃 시 재시도해야 한다", "클라이언트는 타임아웃 시 재시도하지 않아야 한다"),
-    ("결제는 3번 재시도한다", "결제는 5번 재시도한다"),
-    ("한도는 설정의 foo_a 에 있다", "한도는 설정의 foo_b 에 있다"),
-]
-
-
-@pytest.mark.parametrize(("left", "right"), OPPOSED)
-@pytest.mark.parametrize("level", ["task", "worktree"])
-def test_r6_opposed_facts_never_merge_and_open_one_conflict(seats, left, right, level):
-    first = seats.agent("a").remember(left, level=level).unit
-    stored = seats.agent("b").remember(right, level=level)
-    assert not stored.merged
-    assert stored.unit.id != first.id
-    (conflict,) = stored.conflicts
-    assert set(conflict.units) == {first.id, stored.unit.id}
-    assert conflict.open
-    assert conflict.reason
-    assert [item.id for item in seats.agent().conflicts()] == [conflict.id]
-    assert seats.memory.stats().open_conflicts == 1
-
-
-@pytest.mark.parametrize(("left", "right"), OPPOSED)
-def test_r6_opposed_facts_of_one_batch_oppose_each_other_too(seats, left, right):
-    first, second = seats.agent().remember_many([Claim(content=left), Claim(content=right)])
-    assert first.unit.id != second.unit.id
-    assert len(second.conflicts) == 1
-
-
 def test_many_claims_give_many_answers_in_order(memory, seats):
     agent = seats.agent()
     claims = [
@@ -1680,30 +1646,6 @@ def test_audit_walks_every_entry_and_tells_progress(memory, seats):
     check = memory.audit(progress=seen.append)
     assert (check.ok, check.events, check.first_broken) == (True, 2_500, None)
     assert seen == [1_000, 2_000]
-
-
-def test_export_and_import_are_lossless_and_importing_twice_adds_nothing(memory, seats, tmp_path, clock):
-    agent = seats.agent()
-    agent.log("thought", '한국어 🧠 \x00 \u2028 quote" back\\slash\nline', key="k", data={"n": 1.5})
-    verified(seats)
-    opposed(seats)
-    erased = agent.remember("Forget the seaside house").unit
-    seats.human().erase(erased.id, "privacy")
-    assert memory.export(tmp_path / "a.jsonl") == len(log_of(memory))
-    for target in (":memory:", tmp_path / "copy"):
-        with mnemarch.open(target, clock=clock) as copy:
-            done = copy.import_(tmp_path / "a.jsonl")
-            assert (done.events, done.skipped, done.streams) == (len(log_of(memory)), 0, 1)
-            assert [event.hash for event in log_of(copy)] == [event.hash for event in log_of(memory)]
-            assert log_of(copy) == log_of(memory)
-            again = copy.import_(tmp_path / "a.jsonl")
-            assert (again.events, again.skipped) == (0, done.events)
-            assert copy.audit().ok
-            assert copy.rebuild().same
-            seat = copy.seat(mnemarch.Actor.agent("new"), seats.HOME)
-            assert seat.recall("checkout retries three").items[0].unit.content == FACT
-            seat.log("thought", "life goes on")
-            assert copy.audit().ok
 
 
 def test_an_import_into_a_log_that_went_another_way_is_a_conflict(memory, seats, tmp_path, clock):
