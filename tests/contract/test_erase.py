@@ -112,7 +112,7 @@ QUOTED = {
 
 @pytest.mark.parametrize("shape", NASTY)
 @pytest.mark.parametrize("way", [*QUOTED, "reason of a rejection"])
-def test_r16_a_quote_is_found_wherever_it_hides(memory, seats, tmp_path, shape, way):
+def test_r16_every_quote_of_an_erased_text_is_erased(memory, seats, tmp_path, shape, way):
     content = NASTY[shape]
     agent, human = seats.agent(), seats.human()
     unit = agent.remember(content).unit
@@ -147,7 +147,7 @@ def test_r16_erasing_again_is_harmless(memory, seats):
     assert [str(event.type) for event in seats.events()] == before
 
 
-def test_r16_what_was_erased_can_not_be_changed(seats):
+def test_r16_an_erased_unit_cannot_be_changed(seats):
     unit = seats.agent().remember(SECRET).unit
     seats.human().erase(unit.id, "privacy")
     for call in (
@@ -160,7 +160,7 @@ def test_r16_what_was_erased_can_not_be_changed(seats):
             call()
 
 
-def test_r16_the_erasure_of_what_an_erasure_restated_keeps_the_state_reproducible(memory, seats):
+def test_r16_a_second_erasure_that_empties_the_first_keeps_the_state_reproducible(memory, seats):
     """The second erasure takes out the payload of the first, which alone said what else was gone."""
     agent, human = seats.agent(), seats.human()
     first = agent.remember(SECRET).unit
@@ -187,7 +187,7 @@ def test_r4_an_orchestrator_does_not_reach_an_org_unit_by_erasing_a_narrower_one
     assert seats.agent().get(narrow.id) == narrow
 
 
-def test_r16_a_reason_must_not_quote_what_it_erases(memory, seats):
+def test_r16_the_reason_must_not_quote_the_erased_text(memory, seats):
     unit = seats.agent().remember(SECRET).unit
     for reason in (SECRET, f"Remove '{SECRET}' please"):
         with pytest.raises(InvalidInput):
@@ -279,7 +279,7 @@ def live(memory, story):
 @pytest.mark.long
 @settings(max_examples=150)
 @given(steps)
-def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):
+def test_r1_after_any_story_the_log_alone_gives_the_same_state(story):
     with mnemarch.open(":memory:") as memory:
         live(memory, story)
         assert memory.audit().ok
@@ -290,21 +290,21 @@ def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):
 
 @settings(max_examples=10)
 @given(steps)
-def test_r1_whatever_happened_the_log_alone_gives_the_same_state_on_disk(tmp_path_factory, story):
+def test_r1_after_any_story_the_log_alone_gives_the_same_state_on_disk(tmp_path_factory, story):
     with mnemarch.open(tmp_path_factory.mktemp("life")) as memory:
         live(memory, story)
         assert memory.audit().ok
         assert memory.rebuild().same
 
 
-def test_what_was_worked_out_of_an_erased_text_is_forgotten(memory, seats):
+def test_erasing_clears_the_caches_of_the_erased_text(memory, seats):
     unit = seats.agent().remember(SECRET).unit
     assert pieces.cache_info().currsize > 0
     seats.human().erase(unit.id, "private")
     assert pieces.cache_info().currsize == 0
 
 
-def test_r16_what_others_say_in_their_own_words_is_erased_only_if_it_is_meant(memory, seats, tmp_path):
+def test_r16_units_that_quote_the_text_are_erased_only_with_quoting(memory, seats, tmp_path):
     unit = seats.agent().remember("The door is turquoise", level="worktree").unit
     own = seats.agent("coder-2").remember("The door is turquoise, the roof is not", level="worktree").unit
     elsewhere = seats.agent(task="T-2").remember("Note to self: The door is turquoise")
@@ -331,7 +331,7 @@ def test_r16_the_same_statement_of_others_is_the_content(memory, seats, tmp_path
     assert WORD not in everything_said(memory, seats, tmp_path).lower()
 
 
-def test_r16_an_entry_of_the_log_is_erased_with_what_was_made_of_it(memory, seats, tmp_path):
+def test_r16_a_log_entry_is_erased_with_its_quotes(memory, seats, tmp_path):
     agent = seats.agent()
     entry = agent.log("thought", f"My word is {SECRET}").event_id
     agent.log("note", f"He said: My word is {SECRET}.")
@@ -347,7 +347,7 @@ def test_r16_an_entry_of_the_log_is_erased_with_what_was_made_of_it(memory, seat
         seats.human(task="T-1").erase(entry, "privacy")
 
 
-def test_r16_only_who_may_erase_there_erases_an_entry_of_the_log(memory, seats):
+def test_r16_erasing_a_log_entry_takes_the_permission_to_erase_in_its_scope(memory, seats):
     entry = seats.agent().log("thought", SECRET).event_id
     with pytest.raises(NotAllowed):
         seats.agent().erase(entry, "tidy")

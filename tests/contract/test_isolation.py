@@ -141,7 +141,7 @@ def test_r3_the_log_of_another_project_can_not_be_cited(seats):
         seats.agent().cite(unit.id, Citation.log(receipt.event_id))
 
 
-def test_r3_an_org_seat_sees_only_what_the_org_holds(seats):
+def test_r3_an_org_seat_sees_only_org_units(seats):
     seats.agent().remember("Checkout retries")
     seats.vouched("Wide fact")
     org = seats.human(project=None, worktree=None, task=None)

@@ -32,7 +32,7 @@ def test_a_unit_is_contested_only_for_those_who_see_its_rival_and_while_that_is_
     assert rival.get(project.id).live
 
 
-def test_r2_many_hypotheses_do_not_crowd_out_what_is_verified(seats):
+def test_r2_many_hypotheses_do_not_crowd_out_a_verified_unit(seats):
     trusted = seats.vouched(
         "The checkout of the shop has a retry which is described here in a rather long and winding sentence"
     )
@@ -43,7 +43,7 @@ def test_r2_many_hypotheses_do_not_crowd_out_what_is_verified(seats):
     assert len(items) == 8
 
 
-def test_a_unit_is_handed_out_once_whatever_the_filters_say(seats):
+def test_a_unit_is_recalled_once_even_if_several_filters_match_it(seats):
     agent = seats.agent()
     agent.remember("The only fact", domain="global")
     assert len(agent.recall("", domain="global").items) == 1
@@ -80,7 +80,7 @@ def test_only_a_rejection_is_undone_by_an_approval(seats):
     assert boss.approve(other.id).status is Status.HYPOTHESIS
 
 
-def test_what_a_failed_test_carried_is_not_promoted(seats):
+def test_a_unit_whose_test_failed_since_is_not_promoted(seats):
     agent, boss = seats.agent(), seats.orchestrator()
     unit = agent.remember("Totals are rounded down", citations=[Citation.test("t")]).unit
     agent.verify(True, tests=["t"])
@@ -154,7 +154,7 @@ class TestTheIndexIsDerived:
         seat.remember_many([mnemarch.Claim(content=f"thing{n} stands on shelf{n}") for n in range(count)])
         return memory, seat
 
-    def test_a_restored_backup_finds_what_is_remembered_after_it(self, tmp_path):
+    def test_a_restored_backup_finds_units_remembered_after_it(self, tmp_path):
         memory, seat = self.filled(tmp_path / "m")
         memory.backup(tmp_path / "backup.db")
         seat.remember_many([mnemarch.Claim(content=f"later{n} came") for n in range(20)])

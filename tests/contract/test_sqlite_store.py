@@ -97,7 +97,7 @@ def test_a_row_that_the_driver_refuses_fails_only_its_own_work(store):
     assert isinstance(works_beside(twice, store), mnemarch.MnemarchError)
 
 
-def test_what_stops_a_shared_commit_is_raised_in_each_thread_as_an_error_of_its_own(store, tmp_path):
+def test_a_failed_shared_commit_raises_a_separate_error_in_each_thread(store, tmp_path):
     def cut(transaction):
         raise sqlite3.OperationalError("disk I/O error")
 
@@ -112,7 +112,7 @@ DAMAGES = ["{}", "", "[]", "null", "garbage", '{"id":', "7", b"\xff\x00", '{"sco
 
 
 @pytest.mark.parametrize("body", DAMAGES)
-def test_a_damaged_row_is_named_by_whatever_reads_it(store, tmp_path, body):
+def test_every_read_of_a_damaged_row_names_the_row(store, tmp_path, body):
     def put(transaction):
         for id in ("u-1", "u-2"):
             transaction.put_unit(made_unit(id), canonical_key="k", skeleton_key=None, searchable_at=1)
@@ -140,7 +140,7 @@ def test_a_damaged_row_is_named_by_whatever_reads_it(store, tmp_path, body):
     assert store.read(lambda reader: reader.unit("u-2")) == made_unit("u-2")
 
 
-def test_a_recall_over_a_damaged_row_says_what_to_do_and_that_helps(tmp_path):
+def test_a_recall_over_a_damaged_row_tells_to_rebuild_and_a_rebuild_repairs_it(tmp_path):
     with mnemarch.open(tmp_path / "home") as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         unit = seat.remember("Checkout retries three times").unit

@@ -67,7 +67,7 @@ def used_by(seats, unit, *tasks):
 # The log
 
 
-def test_g2_what_is_logged_is_there_with_who_where_and_when(memory, agent, clock):
+def test_g2_a_logged_entry_keeps_its_text_actor_scope_and_time(memory, agent, clock):
     when = datetime(2025, 1, 1, tzinfo=UTC)
     receipt = agent.log(
         "thought", "The pool is exhausted", data={"n": [1, None, "가"]}, occurred_at=when, session="s-1"
@@ -212,7 +212,7 @@ def test_r6_korean_spacing_does_not_make_another_fact(seats):
     assert second.unit.id == first.unit.id
 
 
-def test_the_same_fact_said_again_by_one_voice_is_a_mention(agent):
+def test_a_fact_repeated_by_its_author_is_a_mention(agent):
     first = agent.remember(FACT).unit
     again = agent.remember(FACT)
     assert again.merged
@@ -285,7 +285,7 @@ def test_a_wrong_claim_among_many_stores_none_of_them_also_over_several_batches(
 # Status: what each rule lets through
 
 
-def test_s10_rule_1_what_cites_nothing_is_a_hypothesis_for_ever(seats):
+def test_s10_rule_1_a_unit_without_citations_stays_a_hypothesis(seats):
     agent = seats.agent()
     unit = agent.remember(FACT, level="worktree").unit
     for task in ("T-1", "T-2", "T-3", "T-4", "T-5"):
@@ -301,7 +301,7 @@ def test_s10_rule_1_what_cites_nothing_is_a_hypothesis_for_ever(seats):
 
 
 @pytest.mark.parametrize("kind", ["log", "file", "symbol", "commit"])
-def test_r2_what_only_supports_does_not_verify(memory, seats, tmp_path, kind):
+def test_r2_a_log_file_symbol_or_commit_citation_does_not_verify(memory, seats, tmp_path, kind):
     root = repository(tmp_path)
     agent = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root)
     receipt = agent.log("thought", "seen")
@@ -468,7 +468,7 @@ def test_r2_use_and_verification_of_one_task_count_once(seats):
     assert reader.get(unit.id).uses == 1
 
 
-def test_r2_a_failed_task_lowers_what_it_relied_on_once(seats):
+def test_r2_a_failed_task_lowers_the_units_it_relied_on_once(seats):
     unit = verified(seats)
     untouched = verified(seats, "Delivery takes two days")
     before = seats.agent().get(unit.id).confidence
@@ -659,7 +659,7 @@ def test_g6_every_actor_promoting_from_every_level_to_every_level(memory, seats,
     assert (held.type, held.payload["rule"]) == (EventType.UNIT_HELD, wanted)
 
 
-def test_r4_an_act_on_what_cannot_be_seen_is_not_found_for_everybody(seats):
+def test_r4_acting_on_an_invisible_unit_is_not_found_for_every_actor(seats):
     unit, other = placed(type(seats)(seats.memory, project="bank"), "worktree")
     for act in set(ACTS) - {"resolve"}:
         for kind in EVERYBODY:
@@ -726,7 +726,7 @@ def test_a_claim_that_went_through_and_was_rejected_does_not_come_back_with_the_
     assert [item.status for item in boss.units(kind="fact")] == [Status.ARCHIVED]
 
 
-def test_verifying_again_adds_nothing_to_what_went_through(seats):
+def test_verifying_again_adds_nothing_to_an_accepted_claim(seats):
     boss = seats.orchestrator()
     boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
     (unit,) = boss.verify(True, tests=[TEST]).units
@@ -736,7 +736,7 @@ def test_verifying_again_adds_nothing_to_what_went_through(seats):
     assert (after.id, after.mentions, after.provenance) == (unit.id, mentions, unit.provenance)
 
 
-def test_g4_verify_judges_what_the_task_staged_and_says_which_rule_keeps_the_rest_down(memory, seats):
+def test_g4_verify_judges_the_units_of_the_task_and_names_the_rule_that_holds_the_rest_back(memory, seats):
     agent = seats.agent()
     tested = agent.remember("Tested fact about apples", citations=[Citation.test(TEST)]).unit
     bare = agent.remember("Bare fact about pears").unit
@@ -752,7 +752,7 @@ def test_g4_verify_judges_what_the_task_staged_and_says_which_rule_keeps_the_res
     assert agent.explain(bare.id).status_reason.endswith("(S10.1)")
 
 
-def test_what_keeps_a_unit_down_is_recorded_when_it_changes_and_told_each_time(memory, seats):
+def test_the_rule_that_holds_a_unit_back_is_logged_when_it_changes_and_returned_each_time(memory, seats):
     agent = seats.agent()
     bare = agent.remember("Bare fact about pears").unit
 
@@ -772,7 +772,7 @@ def test_what_keeps_a_unit_down_is_recorded_when_it_changes_and_told_each_time(m
     assert agent.explain(bare.id).status_reason.endswith("(S10.2)")
 
 
-def test_verify_reads_only_what_it_judges_and_tells(memory, seats, monkeypatch):
+def test_verify_reads_only_the_events_it_judges(memory, seats, monkeypatch):
     agent = seats.agent()
     agent.log("thought", "Try the pears first")
     agent.remember("Bare fact about pears")
@@ -836,7 +836,7 @@ def test_a_task_that_logged_nothing_can_be_verified(seats):
     assert agent.get(tested.episode_id).content == "Task T-1 succeeded.\n1 test passed."
 
 
-def test_what_was_only_thought_is_told_as_that_in_an_episode(seats):
+def test_an_episode_marks_a_logged_thought_as_not_verified(seats):
     agent = seats.agent()
     guess = "The pool is exhausted before the retry"
     agent.log("thought", guess)
@@ -852,7 +852,7 @@ def test_what_was_only_thought_is_told_as_that_in_an_episode(seats):
     ]
 
 
-def test_a_skill_of_tasks_that_nobody_described_is_their_code(seats):
+def test_a_skill_of_undescribed_tasks_holds_only_their_code(seats):
     for task in ("T-1", "T-2"):
         agent = seats.agent(task=task)
         agent.log("thought", "The pool is exhausted before the retry", data={"code": "retry(3)"})
@@ -862,7 +862,7 @@ def test_a_skill_of_tasks_that_nobody_described_is_their_code(seats):
     assert "The pool is exhausted" not in skill.content
 
 
-def test_an_episode_tells_the_task_by_what_the_log_says_it_is(seats):
+def test_an_episode_names_its_task_by_the_logged_goal(seats):
     agent = seats.agent()
     agent.log("thought", "The pool may be too small")
     agent.log("goal", "Make checkout retry")
@@ -955,7 +955,7 @@ def test_r2_a_worktrees_verification_is_no_reusing_task(seats):
     assert seats.agent().get(unit.id).uses == 0
 
 
-def test_a_key_whose_claim_went_through_meanwhile_gives_the_unit(seats):
+def test_the_key_of_a_claim_accepted_later_gives_its_unit(seats):
     boss = seats.orchestrator()
     claimed = {"level": "project", "citations": [Citation.test(TEST)], "key": "k-1"}
     assert isinstance(boss.remember(FACT, **claimed), Refused)
@@ -965,7 +965,7 @@ def test_a_key_whose_claim_went_through_meanwhile_gives_the_unit(seats):
     assert again.receipt.duplicate
 
 
-def test_what_folds_into_its_twin_takes_its_reuses_along(memory, seats):
+def test_a_unit_folded_into_its_twin_brings_its_uses_along(memory, seats):
     boss = seats.orchestrator()
     boss.verify(True, tests=[TEST])
     narrow = boss.remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit
@@ -982,7 +982,7 @@ def test_what_folds_into_its_twin_takes_its_reuses_along(memory, seats):
     assert memory.rebuild().same
 
 
-def test_r6_the_same_said_in_two_sessions_is_one_unit_that_names_both(memory, seats):
+def test_r6_a_fact_stated_in_two_sessions_is_one_unit_that_names_both(memory, seats):
     agent = seats.agent()
     first = agent.remember(FACT, session="s-1").unit
     agent.remember(FACT, session="s-2")
@@ -1139,7 +1139,7 @@ def test_r5_the_second_successor_gets_a_conflict_that_carries_both(memory, seats
     assert boss.get(old.id).superseded_by == first.id
 
 
-def test_a_unit_can_not_supersede_itself_nor_by_what_is_gone(seats):
+def test_a_unit_cannot_be_superseded_by_itself_or_by_a_unit_that_is_gone(seats):
     old, new = verified(seats), verified(seats, "Delivery takes two days")
     boss = seats.orchestrator()
     with pytest.raises(InvalidInput):
@@ -1264,7 +1264,7 @@ def test_a_dispute_of_two_that_both_hold_is_not_opened_again(seats):
         boss.resolve(conflict.id, both=True, reason="again")
 
 
-def test_both_hold_is_said_by_whoever_may_resolve_and_names_no_winner(seats):
+def test_resolving_for_both_takes_the_permission_to_resolve_and_no_winner(seats):
     first, second, conflict = opposed(seats)
     with pytest.raises(NotAllowed):
         seats.agent().resolve(conflict.id, both=True, reason="why")
@@ -1331,7 +1331,7 @@ def test_g11_a_near_duplicate_is_proposed_for_merging_and_not_merged(seats):
 # Leaving and coming back
 
 
-def test_an_archived_unit_can_be_revived_to_what_it_was(seats):
+def test_an_archived_unit_is_revived_with_its_former_status(seats):
     unit = used_by(seats, verified(seats), "U-1", "U-2", "U-3")
     archived = seats.system().archive(unit.id, "stale")
     assert (archived.status, archived.archived_from, archived.archive_reason) == (
@@ -1368,7 +1368,7 @@ def test_an_orchestrators_approval_is_noted_but_verifies_nothing(memory, seats):
 # Reading
 
 
-def test_get_gives_what_can_be_seen_and_nothing_else(seats):
+def test_get_returns_only_visible_units(seats):
     unit = seats.agent().remember(FACT).unit
     assert seats.human().get(unit.id) == unit
     for seat in (seats.agent(task="T-2"), seats.agent(task=None), seats.agent(org="acme-corp")):
@@ -1402,7 +1402,7 @@ def test_history_is_the_life_of_a_unit_oldest_first(seats):
         seats.agent(task="T-2", worktree="x").history(unit.id)
 
 
-def test_explain_says_where_from_who_when_how_sure_and_why(seats, clock):
+def test_explain_returns_provenance_citations_confidence_steps_validity_and_history(seats, clock):
     unit = verified(seats)
     told = seats.agent().explain(unit.id)
     assert told.unit.id == unit.id
@@ -1433,7 +1433,7 @@ def test_r3_the_history_of_a_wide_unit_quotes_nothing_of_a_narrow_one(seats):
     assert not [text for text in told if "hunter-alpha-7" in (text or "") or private.id in (text or "")]
 
 
-def test_r1_changing_what_a_verb_gave_changes_nothing_stored(memory, seats):
+def test_r1_changing_a_returned_value_changes_nothing_stored(memory, seats):
     agent = seats.agent()
     unit = agent.remember(FACT, attributes={"a": {"b": 1}}).unit
     for given in (unit, agent.get(unit.id), agent.units()[0], agent.recall("checkout").items[0].unit):
@@ -1456,7 +1456,7 @@ def test_a_fresh_unit_is_found_at_once(seats):
         assert agent.recall(f"when does widget{number} close?").items[0].unit.id == unit.id
 
 
-def test_r2_hypotheses_come_after_what_is_trusted_and_are_labelled(seats):
+def test_r2_hypotheses_come_after_trusted_units_and_are_labelled(seats):
     guess = seats.agent().remember("Checkout retries checkout retries checkout", level="worktree").unit
     known = verified(seats, "Sometimes the checkout client does its retries in the night")
     found = seats.agent().recall("checkout retries")
@@ -1488,7 +1488,7 @@ def test_superseded_and_archived_units_are_withheld_with_the_reason(seats, clock
     assert "stale file" in reasons[stale.id]
 
 
-def test_what_is_beyond_the_scope_is_not_even_withheld(seats):
+def test_units_of_other_scopes_are_not_even_listed_as_withheld(seats):
     unit = verified(seats, worktree="feature")
     seats.system(worktree="feature").archive(unit.id, "old")
     verified(seats, "Checkout retries in the bank", project="bank")
@@ -1511,7 +1511,7 @@ def test_as_of_looks_back(seats, clock):
     assert seat.recall("checkout retries", as_of=start - timedelta(days=5)).items == ()
 
 
-def test_a_unit_that_holds_only_later_is_withheld_until_then(seats, clock):
+def test_a_unit_of_the_future_is_withheld_until_then(seats, clock):
     agent = seats.agent()
     unit = agent.remember("Checkout moves to Berlin", occurred_at=clock.now + timedelta(days=3)).unit
     found = agent.recall("checkout Berlin")
@@ -1538,7 +1538,7 @@ def test_any_query_is_answered(seats, query):
     assert found.intent
 
 
-def test_an_empty_query_gives_what_is_newest(seats, clock):
+def test_an_empty_query_gives_the_newest_units(seats, clock):
     agent = seats.agent()
     ids = []
     for number in range(3):
@@ -1547,7 +1547,7 @@ def test_an_empty_query_gives_what_is_newest(seats, clock):
     assert recalled(agent, "", k=2) == ids[:0:-1]
 
 
-def test_an_empty_query_finds_what_lives_among_much_that_is_gone(seats):
+def test_an_empty_query_finds_a_live_unit_among_many_archived_ones(seats):
     agent = seats.agent()
     alive = agent.remember("The last apple of the season").unit
     stored = agent.remember_many([Claim(content=f"Pear{n} is gone{n}") for n in range(45)])
@@ -1608,7 +1608,7 @@ def test_a_clock_that_goes_back_loses_nothing_and_keeps_the_order(memory, seats,
     assert memory.rebuild().same
 
 
-def test_what_was_just_remembered_is_recalled_also_when_the_clock_went_back(seats, clock):
+def test_a_new_unit_is_recalled_also_after_the_clock_went_back(seats, clock):
     agent = seats.agent()
     unit = agent.remember(FACT).unit
     clock.advance(hours=-2)
@@ -1627,7 +1627,7 @@ def test_a_unit_superseded_while_the_clock_was_back_is_not_recalled(seats, clock
 # The operator
 
 
-def test_stats_count_what_there_is(memory, seats):
+def test_stats_count_units_events_projects_and_open_conflicts(memory, seats):
     assert memory.stats().events == memory.stats().units == 0
     verified(seats, "Delivery takes a day")
     opposed(seats)
@@ -1648,7 +1648,7 @@ def test_audit_walks_every_entry_and_tells_progress(memory, seats):
     assert seen == [1_000, 2_000]
 
 
-def test_an_import_into_a_log_that_went_another_way_is_a_conflict(memory, seats, tmp_path, clock):
+def test_an_import_into_a_diverged_log_is_a_conflict(memory, seats, tmp_path, clock):
     seats.agent().log("thought", "here")
     with mnemarch.open(":memory:", clock=clock) as other:
         other.seat(mnemarch.Actor.agent("a"), seats.HOME).log("thought", "there")
@@ -1716,7 +1716,7 @@ def test_a_changed_line_is_refused_and_named(tmp_path, clock, change):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b'{"mnemarch": "export"}\n', b"\xff\xfe\n", b"[]\n", b"5\n"])
-def test_what_is_no_export_is_refused(memory, tmp_path, content):
+def test_a_file_that_is_no_export_is_refused(memory, tmp_path, content):
     (tmp_path / "a.jsonl").write_bytes(content)
     with refused(InvalidInput):
         memory.import_(tmp_path / "a.jsonl")
@@ -1768,7 +1768,7 @@ def test_a_memory_without_a_file_has_no_backup(tmp_path):
     assert caught.value.hint
 
 
-def test_g24_prune_archives_what_is_old_and_worthless_and_shows_it_first(memory, seats, clock):
+def test_g24_prune_lists_old_worthless_units_and_archives_them_when_told(memory, seats, clock):
     agent = seats.agent()
     for _ in range(7):
         agent.verify(False)
@@ -1936,7 +1936,7 @@ ODD_IDS = ["", " ", SURROGATE, "nobody", "x" * 100_000, "nul\x00", None, 5, [], 
     "verb",
     ["get", "history", "explain", "use", "approve", "units_after", "cite", "promote", "resolve", "supersede", "erase"],
 )
-def test_an_odd_id_is_not_found_or_refused_in_words(memory, seats, odd, verb):
+def test_an_odd_id_is_not_found_or_refused_with_a_hint(memory, seats, odd, verb):
     unit = seats.agent().remember(FACT).unit
     seat = seats.human()
     before = log_of(memory)
@@ -1959,7 +1959,7 @@ def test_an_odd_id_is_not_found_or_refused_in_words(memory, seats, odd, verb):
 
 @pytest.mark.parametrize("domain", [SURROGATE, 5, [], "", "nul\x00"], ids=repr)
 @pytest.mark.parametrize("verb", ["units", "recall"])
-def test_an_odd_domain_finds_nothing_or_is_refused_in_words(seats, domain, verb):
+def test_an_odd_domain_finds_nothing_or_is_refused_with_a_hint(seats, domain, verb):
     seats.agent().remember(FACT)
     try:
         found = (
@@ -1991,7 +1991,7 @@ def test_a_query_that_is_no_unicode_is_answered_or_refused_in_words(seats):
     ],
     ids=str,
 )
-def test_a_seat_needs_who_and_where(memory, actor, scope, more):
+def test_a_seat_needs_an_actor_and_a_scope(memory, actor, scope, more):
     with refused(InvalidInput):
         memory.seat(actor, scope, **more)
 
@@ -1999,7 +1999,7 @@ def test_a_seat_needs_who_and_where(memory, actor, scope, more):
 @pytest.mark.parametrize(
     "target", ["", " ", "postgresql://host/db", "qdrant://x", "redis://h", "sqlite:///x.db", "File:///x", 5, b"folder"]
 )
-def test_what_can_not_be_opened_is_refused_in_words(target):
+def test_a_target_that_cannot_be_opened_is_refused_with_a_hint(target):
     with refused(InvalidInput):
         mnemarch.open(target)
 

@@ -47,12 +47,12 @@ def test_s10_status_follows_from_the_evidence_alone(cited, passed):
         assert refusal.hint
 
 
-def test_s10_rule_1_no_citation_is_a_hypothesis_whatever_passed():
+def test_s10_rule_1_without_citations_passed_tests_do_not_verify():
     assert warranted([], {"a", "b"}) is Status.HYPOTHESIS
 
 
 @given(st.sampled_from(list(Status)), st.integers(0, 10), st.integers(1, 5))
-def test_s10_rule_3_only_what_is_verified_and_reused_enough_is_published(status, reuses, reuse_min):
+def test_s10_rule_3_only_a_verified_unit_with_enough_uses_is_published(status, reuses, reuse_min):
     assert publishable(status, reuses, reuse_min) is (status is Status.VERIFIED and reuses >= reuse_min)
 
 

@@ -164,7 +164,7 @@ def test_processes_on_one_session_lose_no_feedback(worker, begin, folder, proces
         assert memory.rebuild().same
 
 
-def test_a_kill_leaves_a_readable_graph_with_all_that_was_told(worker, begin, folder):
+def test_a_kill_leaves_a_readable_graph_with_every_acknowledged_judgement(worker, begin, folder):
     judged = killed = 0
     for number in range(4):
         pair = [worker("judge", folder, 10_000) for _ in range(2)]

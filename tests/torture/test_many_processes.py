@@ -130,7 +130,7 @@ def test_a_fact_remembered_in_one_process_is_found_by_the_next_recall_in_another
     reader.done()
 
 
-def test_what_is_fresh_is_found_while_indexes_are_made_on_both_sides(worker, folder, full):
+def test_fresh_units_are_found_while_both_processes_index(worker, folder, full):
     """More units than the tail holds, so that both processes index in the background while the other writes."""
     rounds, each = (12, 400) if full else (3, 400)
     reader = worker("recall", folder, "nothing yet")
