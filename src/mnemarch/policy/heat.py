@@ -1,6 +1,6 @@
-"""Heat: how much a node of a session's or an agent's graph is worth, and how feedback on it spreads (A22, R15).
+"""Heat: the rank of a graph's nodes, how feedback spreads between them, and the settings of graphs (A22, R15, A31).
 
-Heat says what to look at first. It says nothing about what is true: that is trust, and the two are never mixed.
+Heat says what to look at first. What is true is a matter of trust, and the two are never mixed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FEEDBACK: Mapping[str, float] = {"up": 1.0, "down": -1.0, "retry": -0.5}
 _HOPS_MAX = 2
 _PER_HOP = 0.5
 _SPREAD_MIN = 0.05
-# An edge that real decay has worn down to this is gone.
+# A worn edge below this weight is removed.
 EDGE_WEIGHT_MIN = 0.05
 
 
@@ -72,9 +72,9 @@ class GraphConfig:
     tau_sim: float = 0.75
     protect_min_degree: int = 3
     enable_inverted_index: bool = False
-    # A question is linked to its nearest so many: of a thousand alike each would else have a thousand edges.
+    # A question is linked to so many similar ones at most: a thousand similar questions would have a million edges.
     similar_max: int = 8
-    # How often weights really are lowered; 0: never, time then counts at computation only (A24).
+    # How often stored weights are lowered; 0: never, then time counts only when a rank is computed (A24).
     decay_every_min: float = 0.0
 
     def __check__(self) -> None:
@@ -93,7 +93,7 @@ class GraphConfig:
 
 @value
 class PromotionConfig:
-    """What of a session goes to the agent's graph when it ends (A26)."""
+    """Which questions of a session are promoted to the agent's graph (A26)."""
 
     min_rank: float = 0.55
     max_promotions: int = 20
@@ -193,7 +193,7 @@ def _changed(section: Any, changes: Mapping[str, Any], name: str) -> Any:
 
 
 def recency(age_min: float, half_life_min: float) -> float:
-    """1 for what was just touched, halved with every half-life; what lies in the future counts as just touched."""
+    """1 for a node used just now, halved with every half-life; a time in the future counts as now."""
     return exp(-_LN2 * max(0.0, age_min) / half_life_min)
 
 
@@ -208,20 +208,20 @@ def rank(age_min: float, half_life_min: float, repeat: float, feedback: float) -
 
 
 def rank_of(worth: float, age_min: float, half_life_min: float) -> float:
-    """The same of what is worth so much."""
+    """The rank of a node whose `worth` is known."""
     return OF_RECENCY * recency(age_min, half_life_min) + worth
 
 
 def score(similarity: float, rank: float) -> float:
-    """By what questions are ordered in a search (R15)."""
+    """What a search orders questions by (R15)."""
     return _OF_SIMILARITY * similarity + _OF_RANK * rank
 
 
 def spread(origin: str, delta: float, neighbours: Callable[[str], Iterable[tuple[str, float]]]) -> dict[str, float]:
-    """What each node near `origin` gets of a feedback on it: times the edge's weight and a half for every hop.
+    """Each neighbour's share of a feedback on `origin`: every hop multiplies by the edge's weight and by a half.
 
-    A node gets it once, by the shortest way and of those the strongest. An edge that grew beyond 1 passes on no more
-    than it was given: spreading wears off.
+    A node gets its share once, by the shortest path; of equally short ones, by the strongest. An edge heavier than 1
+    counts as 1, so that a share always shrinks.
     """
     reached: dict[str, float] = {}
     front = {origin: delta}
