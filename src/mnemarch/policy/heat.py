@@ -52,12 +52,12 @@ def _share(number: Any) -> bool:
     return _number(number) and 0 <= number <= 1
 
 
-def _truth(given: Any) -> bool:
-    return isinstance(given, bool)
+def _truth(item: Any) -> bool:
+    return isinstance(item, bool)
 
 
-def _folder(given: Any) -> bool:
-    path = given.__fspath__() if hasattr(given, "__fspath__") else given
+def _folder(item: Any) -> bool:
+    path = item.__fspath__() if hasattr(item, "__fspath__") else item
     return isinstance(path, str) and bool(path.strip())
 
 
@@ -142,46 +142,46 @@ class OrchestratorConfig:
 
     def __check__(self) -> None:
         bias = self.search_bias_session_first
-        given: list[tuple[str, Any, type]] = [
-            ("session_graph", self.session_graph, GraphConfig),
-            ("agent_graph", self.agent_graph, GraphConfig),
-            ("promotion", self.promotion, PromotionConfig),
-            ("checkpoint", self.checkpoint, CheckpointConfig),
-        ]
+        kinds: dict[str, type] = {"session_graph": GraphConfig, "agent_graph": GraphConfig}
+        kinds |= {"promotion": PromotionConfig, "checkpoint": CheckpointConfig}
         _refuse(
             ("search_bias_session_first must not be negative", not _number(bias) or bias < 0),
             *(
-                (f"{name} must be a {kind.__name__}; or give it all as a mapping", not isinstance(item, kind))
-                for name, item, kind in given
+                (
+                    f"{name} must be a {kind.__name__}; or give it all as a mapping",
+                    type(getattr(self, name)) is not kind,
+                )
+                for name, kind in kinds.items()
             ),
         )
 
 
-def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
+_SECTIONS = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
+
+
+def graph_settings(table: Mapping[str, Any]) -> OrchestratorConfig:
     """The settings in a table, as `[graph]` in mnemarch.toml holds them: `session`, `agent`, `promotion`, `checkpoint`.
 
     An unknown name is an error, not a no-op.
     """
-    if not isinstance(given, dict):
-        raise InvalidInput(f"{given!r} are no settings of graphs.", hint="Use OrchestratorConfig(...), or a mapping.")
-    known = OrchestratorConfig()
-    tables = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
-    given = {name.removesuffix("_graph"): setting for name, setting in given.items()}
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{table!r} are no settings of graphs.", hint="Use OrchestratorConfig(...), or a mapping.")
+    default = OrchestratorConfig()
     changes: dict[str, Any] = {}
-    for name, setting in given.items():
+    for name, setting in table.items():
+        section = name.removesuffix("_graph")
+        field = _SECTIONS.get(section, "")
         if name == "search_bias_session_first":
             changes[name] = setting
-        elif name in tables and isinstance(setting, type(getattr(known, tables[name]))):
-            changes[tables[name]] = setting
-        elif name in tables and isinstance(setting, dict):
-            changes[tables[name]] = _changed(getattr(known, tables[name]), setting, f"graph.{name}")
-        elif name in tables:
-            raise InvalidInput(f"graph.{name} must be a table, not {setting!r}.", hint=f"Write [graph.{name}].")
+        elif not field:
+            names = ", ".join([*_SECTIONS, "search_bias_session_first"])
+            raise InvalidInput(f"There is no setting graph.{section}.", hint=f"[graph] knows: {names}.")
+        elif isinstance(setting, type(getattr(default, field))):
+            changes[field] = setting
+        elif isinstance(setting, dict):
+            changes[field] = _changed(getattr(default, field), setting, f"graph.{section}")
         else:
-            raise InvalidInput(
-                f"There is no setting graph.{name}.",
-                hint=f"[graph] knows: {', '.join(tables)}, search_bias_session_first.",
-            )
+            raise InvalidInput(f"graph.{section} must be a table, not {setting!r}.", hint=f"Write [graph.{section}].")
     return OrchestratorConfig(**changes)
 
 
