@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from mnemarch.graph.sharing import LockedGraph
     from mnemarch.graph.store import GraphStore
     from mnemarch.graph.values import EmbeddingProvider
-    from mnemarch.policy.heat import CheckpointConfig
 
     T = TypeVar("T")
 
@@ -97,9 +96,8 @@ def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
     try:
         write_whole(path, _text({**record, "digest": _digest(record)}, pretty=pretty))
     except OSError as error:
-        raise StoreUnavailable(
-            f"{path} can't be written: {error.strerror}.", hint="Check the disk and the folder's rights."
-        ) from None
+        failed = f"{path} can't be written: {error.strerror}."
+        raise StoreUnavailable(failed, hint="Check the disk and the folder's rights.") from None
 
 
 def _text(record: Mapping[str, Any], *, pretty: bool) -> str:
@@ -132,10 +130,8 @@ def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool
         if mark is not None and known is None:
             read(path)  # What is no graph, or of a later version, is not overwritten.
         elif mark is not None and mark != known:
-            raise Conflict(
-                f"{path} was written by somebody else since this graph read or wrote it.",
-                hint="Load it again, or save under another name; nothing was overwritten.",
-            )
+            changed = f"{path} was written by somebody else since this graph read or wrote it."
+            raise Conflict(changed, hint="Load it again, or save under another name; nothing was overwritten.")
         elif mark is not None and only_if_dirty and store.locked.revision == revision:
             return False
         with store.locked.reading():
@@ -190,7 +186,7 @@ def embedder_of(state: Mapping[str, Any]) -> EmbeddingProvider | None:
 # Checkpoints
 
 
-def write_checkpoint(record: dict[str, Any], rules: CheckpointConfig, folder: str, name: str | None) -> str:
+def write_checkpoint(record: dict[str, Any], folder: str, name: str | None, *, pretty: bool) -> str:
     """Write a checkpoint into a folder; returns its path. Without a name it never replaces another."""
     stem = _file_name(record["sessionId"]) + f"-{record['createdAt']}" if name is None else checked_file_name(name)
     path = os.path.join(folder, f"{stem.removesuffix('.json')}.json")
@@ -200,9 +196,8 @@ def write_checkpoint(record: dict[str, Any], rules: CheckpointConfig, folder: st
             with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
                 file.write("*\n")  # What somebody asked is private.
     except OSError as error:
-        raise StoreUnavailable(
-            f"{folder} can't be made: {error.strerror}.", hint="Set checkpoint.out_dir to a folder you may write to."
-        ) from None
+        failed = f"{folder} can't be made: {error.strerror}."
+        raise StoreUnavailable(failed, hint="Set checkpoint.out_dir to a folder you may write to.") from None
     with _locked_folder(path):
         number = 1
         while name is None and os.path.exists(path):
@@ -210,17 +205,15 @@ def write_checkpoint(record: dict[str, Any], rules: CheckpointConfig, folder: st
             path = os.path.join(folder, f"{stem}-{number}.json")
         if os.path.exists(path):
             read(path)  # What is no graph, or of a later version, is not overwritten.
-        write(path, record, pretty=rules.pretty)
+        write(path, record, pretty=pretty)
     return path
 
 
 def checked_file_name(name: Any) -> str:
     """A file's name that stays in its folder."""
     if not isinstance(name, str) or not name.strip() or name != _file_name(name):
-        raise InvalidInput(
-            f"{name!r} is no name for a checkpoint.",
-            hint=f"Use letters, digits, '-', '_' and '.', at most {_NAME_CHARS_MAX} characters.",
-        )
+        usable = f"Use letters, digits, '-', '_' and '.', at most {_NAME_CHARS_MAX} characters."
+        raise InvalidInput(f"{name!r} is no name for a checkpoint.", hint=usable)
     return name
 
 
@@ -247,10 +240,8 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
             if kept != record:
                 write(path, kept)
     if unclean:
-        raise StoreUnavailable(
-            f"These can't be read as checkpoints, and quote what is to be erased: {', '.join(unclean)}.",
-            hint="Remove them and erase again; nothing was erased yet.",
-        )
+        unread = f"These can't be read as checkpoints, and quote what is to be erased: {', '.join(unclean)}."
+        raise StoreUnavailable(unread, hint="Remove them and erase again; nothing was erased yet.")
     return len(paths)
 
 
@@ -284,10 +275,8 @@ class FileKeeper(MemoryKeeper):
         """The error of the last save in the background, if it failed; the next change tries again."""
         if not self._file_lock.enter_context(locked_if_free(self.file + ".lock")):
             self._file_lock.close()
-            raise StoreUnavailable(
-                f"{self.file} is kept by another process.",
-                hint="Share a graph between processes through a memory: mem.seat(...).graph.",
-            )
+            shared = "Share a graph between processes through a memory: mem.seat(...).graph."
+            raise StoreUnavailable(f"{self.file} is kept by another process.", hint=shared)
 
     def __enter__(self) -> Self:
         return self
@@ -313,11 +302,8 @@ class FileKeeper(MemoryKeeper):
 
     def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
         if self._store is None or self._pid != os.getpid():
-            raise StoreUnavailable(
-                f"{self.file} does not keep this graph: it is closed, was never opened, or belongs to the process "
-                f"that opened it.",
-                hint="keeper.open(store) first; after a fork, make another keeper.",
-            )
+            closed = f"{self.file} does not keep this graph: it is closed, never opened, or another process's."
+            raise StoreUnavailable(closed, hint="keeper.open(store) first; after a fork, make another keeper.")
         try:
             return super().change(graphs, act, work)
         finally:

@@ -109,10 +109,8 @@ class MemoryOrchestrator:
             active = self._agent.locked.sessions()
             if session not in active:
                 self._sessions.pop(session, None)
-                raise NotFound(
-                    f"Agent {self.agent_id} has no session {session!r} under way.",
-                    hint=Hint("begin a session") if not active else f"Under way: {', '.join(sorted(active)[:10])}.",
-                )
+                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else Hint("begin a session")
+                raise NotFound(f"Agent {self.agent_id} has no session {session!r} under way.", hint=hint)
             return self._opened(session)
 
     def _is_active(self, session: str | None) -> bool:
@@ -195,10 +193,7 @@ class MemoryOrchestrator:
         return entity
 
     def search(self, session_id: str, text: str, k: int = 5) -> list[GraphHit]:
-        """The questions most like this one in the session and in the agent's graph, the session's a little first.
-
-        A question in both is returned once (A13). Nothing is changed.
-        """
+        """The questions most like this one, once each, in the session (a little ahead) and the agent's graph (A13)."""
         checked_count(k, "k", _K_MAX)
         session = checked_name(session_id, "a session")
         bias = self.config.search_bias_session_first
@@ -270,34 +265,29 @@ class MemoryOrchestrator:
         return finalized
 
     def _write_checkpoint(self, session: GraphEngine, session_id: str, name: str | None, now: int) -> str:
-        rules = self.config.checkpoint
+        rules, folder = self.config.checkpoint, checkpoint_folder(self.config, self._root)
         record = snapshot.checkpoint_of(session, self._embedder, self.config.session_graph, rules.top_k, now)
-        named = {"agentId": self.agent_id, "sessionId": session_id} | record
-        return files.write_checkpoint(named, rules, checkpoint_folder(self.config, self._root), name)
+        record = {"agentId": self.agent_id, "sessionId": session_id} | record
+        return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
 
     def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
         """Begin a session with the content of a checkpoint."""
         session = checked_name(session_id, "a session")
         with self._lock:
             if self._is_active(session):
-                raise InvalidInput(
-                    f"Session {session!r} is under way.", hint="Finalize it first, or restore under another name."
-                )
+                other = "Finalize it first, or restore under another name."
+                raise InvalidInput(f"Session {session!r} is under way.", hint=other)
             loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._embedder))
             store = self.get_session_store(session)
             store.from_snapshot(loaded.to_snapshot())
             return store
 
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
-        """End the sessions in which nothing happened for so long; returns their ids.
-
-        What they learnt is dropped, unless it is promoted first.
-        """
+        """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""
         age: Any = older_than_ms
         if isinstance(age, bool) or not isinstance(age, int | float) or not 0 <= age < float("inf"):
-            raise InvalidInput(
-                f"older_than_ms must be a number of milliseconds, not {older_than_ms!r}.", hint="3_600_000 is an hour."
-            )
+            wrong = f"older_than_ms must be a number of milliseconds, not {older_than_ms!r}."
+            raise InvalidInput(wrong, hint="3_600_000 is an hour.")
         ended: list[str] = []
         with self._lock:
             for session, began in self._agent.locked.sessions().items():

@@ -124,7 +124,7 @@ class NodeTable:
         asked = self._vectors.spread(vector)
         about = self._vectors.similarities(asked, len(self._vertices))
         scores: Any = score(about, self._ranks(now))
-        scores[about <= 0] = -np.inf
+        scores -= (about <= 0) * 2.0  # Below every possible score.
         least = np.partition(scores, -k)[-k] if k < len(scores) else _SCORE_MIN
         rows = (scores >= max(least - 2 * _MARGIN, _SCORE_MIN)).nonzero()[0]
         exact = self._vectors.exact(asked, rows.tolist())
@@ -157,7 +157,7 @@ class NodeTable:
     def _ranks(self, now: int) -> Any:
         """About the rank of each row; `Vertex.rank` is exact."""
         size = len(self._vertices)
-        ranks = np.minimum(0.0, self._last[:size] - self._e_folds(now))
+        ranks = np.minimum(0.0, self._last[:size] - self._e_folds(now)).astype(np.float32)
         np.exp(ranks, out=ranks)
         ranks *= OF_RECENCY
         ranks += self._worth[:size]

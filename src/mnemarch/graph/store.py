@@ -249,9 +249,8 @@ def _config(config: Any) -> GraphConfig:
     try:
         return GraphConfig(**({} if config is None else config))
     except TypeError as error:
-        raise InvalidInput(
-            f"These are no settings of a graph: {error}.", hint="Use GraphConfig(max_nodes=1000, ...)."
-        ) from None
+        usage = "Use GraphConfig(max_nodes=1000, ...)."
+        raise InvalidInput(f"These are no settings of a graph: {error}.", hint=usage) from None
 
 
 def default_embedder() -> EmbeddingProvider:
