@@ -34,14 +34,14 @@ def test_a_file_is_read_as_it_was_at_the_commit(shop):
     assert state(at(shop).read("readme.md")) == "changed\n"
 
 
-def test_what_was_read_once_is_not_asked_again(shop, processes):
+def test_what_was_loaded_once_is_not_asked_again(shop, processes):
     tree = WorkTree(at(shop))
-    assert state(tree.read("readme.md")) == "hello\n"
-    assert not tree.has("nowhere")
     processes.clear()
-    assert state(tree.read("readme.md")) == "hello\n"
-    assert not tree.has("nowhere")
-    assert processes == []
+    for _ in range(3):
+        tree.load(["readme.md", "nowhere"])
+        assert state(tree.read("readme.md")) == "hello\n"
+        assert not tree.has("nowhere")
+    assert len(processes) == 2
 
 
 def test_it_serves_as_a_work_tree(shop):
@@ -119,9 +119,12 @@ def test_links_and_submodules_are_unknown(shop, tmp_path):
         assert state(tree.read(path)) == UNKNOWN, path
 
 
-@pytest.mark.parametrize(("batch_bytes_max", "count"), [(1_000_000, 2), (10, 31)])
-def test_many_files_are_read_at_once_unless_they_are_large(shop, monkeypatch, processes, batch_bytes_max, count):
-    monkeypatch.setattr(sources, "_BATCH_BYTES_MAX", batch_bytes_max)
+@pytest.mark.parametrize(
+    ("setting", "most", "count"),
+    [("_BATCH_BYTES_MAX", 1_000_000, 2), ("_BATCH_BYTES_MAX", 10, 31), ("_FILES_AT_ONCE", 16, 4)],
+)
+def test_many_files_are_read_at_once_unless_they_are_large(shop, monkeypatch, processes, setting, most, count):
+    monkeypatch.setattr(sources, setting, most)
     texts = {f"d{number % 3}/f{number}": f"{number}" for number in range(30)}
     commit(shop, "many", **texts)
     tree = at(shop)
@@ -193,5 +196,6 @@ def test_no_answer_of_git_is_not_remembered(shop, tmp_path, monkeypatch):
     tree = at(shop)
     with monkeypatch.context() as without_git:
         without_git.setenv("PATH", str(tmp_path))
+        tree.load(["readme.md"])
         assert state(tree.read("readme.md")) == UNKNOWN
     assert state(tree.read("readme.md")) == "hello\n"

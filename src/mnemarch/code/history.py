@@ -245,10 +245,12 @@ def _followed(repository: Repository, path: str, head: str, until: float, *, in_
 def _changes(listed: bytes | None) -> dict[bytes, bytes | None]:
     """Where each file of a list of changes is afterwards: under its old name, a new one, or nowhere."""
     changes: dict[bytes, bytes | None] = {}
-    fields = iter((listed or b"").lstrip(b"\n\0").split(b"\0"))
+    fields = iter((listed or b"").split(b"\0"))
     for status in fields:
-        old = next(fields, b"")
         kind = status.strip()[:1]
+        if not kind:
+            continue  # Some releases of git put an empty field between two lists.
+        old = next(fields, b"")
         if kind in {b"R", b"C"}:
             new = next(fields, b"")
             changes[new] = new

@@ -36,7 +36,7 @@ _TICK_NS, _COARSE_TICK_NS = 50_000_000, 2_100_000_000
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # What git has, if the content itself is kept elsewhere.
 _LFS = b"version https://git-lfs.github.com/spec/"
-_FILES_AT_ONCE = 200
+_FILES_AT_ONCE, _LOADED_MAX = 200, 1_000
 _BATCH_BYTES_MAX = 4 * FILE_BYTES_MAX
 _FOLDER_MODE, _LINK_MODES = "040000", frozenset({"120000", "160000"})
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -158,9 +158,14 @@ class CommitFiles:
 
     def load(self, paths: Collection[str]) -> None:
         """Read many files at once: for each two hundred, git is started twice."""
-        new = sorted(set(paths).difference(self._loaded))
+        if len(self._loaded) > _FILES_AT_ONCE:
+            self._loaded = {}  # Whoever reads has a cache of its own: this is only what waits to be read.
+        new = sorted(set(paths).difference(self._loaded))[:_LOADED_MAX]
         for start in range(0, len(new), _FILES_AT_ONCE):
-            self._read(new[start : start + _FILES_AT_ONCE])
+            answers = self._read(new[start : start + _FILES_AT_ONCE])
+            # Git may have given no answer, but does the next time.
+            known = {path: answer for path, answer in answers.items() if getattr(answer, "state", "") != UNKNOWN}
+            self._loaded = self._loaded | known
 
     def read(self, path: str) -> Source | Trouble:
         return self._loaded.get(path) or self._read([path])[path]
@@ -170,14 +175,10 @@ class CommitFiles:
         entries = self._entries(names.values())
         found = {path: trouble_with(path) or self._blob(path, names[path], entries) for path in paths}
         contents = self._contents(dict(blob for blob in found.values() if not isinstance(blob, Trouble)))
-        answers = {
+        return {
             path: blob if isinstance(blob, Trouble) else self._source(path, contents.get(blob[0]))
             for path, blob in found.items()
         }
-        if entries is not None:
-            # Whoever reads has a cache of its own: this is what waits to be read.
-            self._loaded = answers | (self._loaded if len(self._loaded) < _FILES_AT_ONCE else {})
-        return answers
 
     def _entries(self, names: Collection[str]) -> dict[str, list[str]] | None:
         """Mode, type, hash and size of these files, and of the folders that they are in; None if git can't tell."""
