@@ -248,7 +248,7 @@ def test_sessions_and_turns_are_the_same_after_a_rebuild(memory, clock):
 
 
 def test_a_lost_index_is_made_anew_before_a_large_memory_is_searched(tmp_path, clock, monkeypatch):
-    monkeypatch.setattr("mnemarch.recall.finder._TAIL_MAX", 50)
+    monkeypatch.setattr("mnemarch.recall.index._TAIL_MAX", 50)
     scope = Scope(project="p", task="t")
     with mnemarch.open(tmp_path / "home", clock=clock) as memory:
         seat = memory.seat(Actor.agent("a"), scope)
