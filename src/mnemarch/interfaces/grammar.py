@@ -152,9 +152,9 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
     takes = (*command.takes, *PLACES, _JSON)
     typed = Typed(takes, argv)
     if typed.unknown:
-        raise InvalidInput(
-            f"{name} takes no {', '.join(typed.unknown)}.", hint=_where_it_belongs(name, typed.unknown[0])
-        )
+        # A word that is left over may be the value of an option that is unknown.
+        others = [argument for argument in typed.unknown if argument[0] == "-"] or typed.unknown
+        raise InvalidInput(f"{name} takes no {', '.join(others)}.", hint=_where_it_belongs(name, others[0]))
     if absent := missing(takes, typed):
         raise InvalidInput(
             f"{name} needs {' and '.join(absent)}.", hint=f"For example: {examples_of(name, command)[0]}"

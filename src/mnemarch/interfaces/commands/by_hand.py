@@ -285,7 +285,7 @@ def _levels(levels: list[str]) -> str:
 
 COMMANDS = {
     "init": Command(
-        "Make the memory of this repository and say what was found. Without git, of this folder. An existing one stays.",
+        "Make the memory of this repository and say what was found. An existing one stays.",
         ("mnemarch init", "mnemarch init --store /srv/team-memory"),
         _init,
         begins_memory=True,
