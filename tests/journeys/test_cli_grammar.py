@@ -101,6 +101,53 @@ def test_options_stand_before_or_after_the_command(cli, argv):
     assert '"T-9"' in event
 
 
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (["recall", "x", "-k3"], {"k": 3}),
+        (["recall", "-k=3", "x"], {"k": 3}),
+        (["recall", "-5 degrees"], {"query": "-5 degrees"}),
+        (["log", "thought", "--", "--json"], {"text": "--json"}),
+        (["remember", "x", "--cite", "log:1", "--cite=human:ada", "--domain", "a", "--domain", "b"], {"domain": "b"}),
+        (["archive", "id", "--reason=-x"], {"reason": "-x"}),
+        (["prune"], {"dry_run": True}),
+        (["prune", "--apply"], {"dry_run": False}),
+        (["verify", "--failed"], {"passed": False}),
+        (["--task", "T-1", "decisions", "--domain", "coding"], {"domain": "coding", "limit": 50}),
+        (["adopt", "feat", "--worktree", "main"], {"worktree": "feat"}),
+    ],
+    ids=lambda part: " ".join(part),
+)
+def test_words_and_options_are_read_as_in_any_other_program(argv, options):
+    name, rest = grammar.chosen(*grammar.split(argv))
+    call = grammar.call_for(name, grammar.command_named(name), rest)
+    assert options.items() <= vars(call.options).items()
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["recall", "x", "--domain"], "--domain needs a value."),
+        (["archive", "id", "--reason", "-x"], "with = if it begins with a dash: --reason=-x."),
+        (["recall", "x", "--colour", "red"], "recall takes no --colour."),
+        (["recall", "x", "y"], "recall takes no 'y'."),
+        (["cite"], "cite needs UNIT and CITATION."),
+        (["verify", "--passed", "--failed"], "--passed and --failed exclude each other."),
+        (["prune", "--apply=no"], "--apply takes no value."),
+        (["stuck", "--clear"], "stuck --clear needs REASON."),
+        (
+            ["decisions", "relate", "a", "REFINES", "b", "--override", "x"],
+            "--override goes with: mnemarch decisions relate --drop",
+        ),
+    ],
+    ids=lambda part: part if isinstance(part, str) else " ".join(part),
+)
+def test_what_is_wrong_with_a_command_line_is_said(cli, argv, says):
+    run = cli(*argv)
+    assert (run.exit_code, run.out) == (2, "")
+    assert says in run.err
+
+
 def test_every_place_can_be_set_in_the_environment(cli):
     where = {
         "ACTOR": "orchestrator:lead",

@@ -7,7 +7,6 @@ from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
     from collections.abc import Callable
     from typing import Any
 
@@ -36,8 +35,7 @@ class Answer:
 class Command:
     """One command: what its help says, what it takes, and what it does.
 
-    Only one that `begins_memory` makes a memory where there is none. `arguments` declares to argparse what is not in
-    `takes`.
+    Only one that `begins_memory` makes a memory where there is none.
     """
 
     description: str
@@ -45,7 +43,6 @@ class Command:
     run: Callable[[Call], Answer]
     takes: tuple[Parameter, ...] = ()
     begins_memory: bool = False
-    arguments: Callable[[ArgumentParser], None] | None = None
 
 
 class Call:

@@ -19,22 +19,23 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.command import Command
     from mnemarch.verbs.types import Verb
 
-# Commands that are no verbs, by section: the module of `commands` that has each, and its summary.
+# Commands that are no verbs, by section, and the module of `commands` that has them.
 BY_HAND = {
     "decisions: versioned, ranked, with their blast radius": {
-        "decide": ("decide", "Make a decision, or the next version of one."),
-        "decisions import": ("decide", "Import Markdown decision records from a folder."),
-        "decisions export": ("decide", "Write the decisions in force as Markdown decision records."),
+        "decide": "decide",
+        "decisions import": "decide",
+        "decisions export": "decide",
     },
-    "recall": {"graph": ("graph", "Show what was asked, what helped and what is hot; also drawn.")},
-    "operate": {
-        "demo": ("demo", "Watch five agents write to one memory at once, with proof."),
-        "init": ("by_hand", "Make a memory here and say what was found."),
-        "policy": ("by_hand", "Show who may do what at which level."),
+    "recall": {
+        f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
+    "operate": {"demo": "demo", "init": "by_hand", "policy": "by_hand"},
 }
-# Words that stand for several commands: what they are for together.
-_GROUPS = {"decisions": "List what is in force; also show, history, load, relate, ..."}
+# Words that stand for several commands, and what those do together.
+_GROUPS = {
+    "decisions": "List what is in force; also show, history, load, relate, ...",
+    "graph": "Show what was asked, what helped and what is hot; also drawn.",
+}
 
 # Accepted before and after the command.
 PLACES = (
@@ -69,9 +70,12 @@ def sections() -> dict[str, dict[str, str]]:
     """Every first word with what it does, by section, in the order of the data's path."""
     listed: dict[str, dict[str, str]] = {}
     for section, verbs in SECTIONS.items():
-        names = {name: says for name, (_, says) in BY_HAND.get(section, {}).items()}
-        names |= {name: sentence(verb.says) for verb in verbs if (name := command_of(verb)) and "--" not in name}
-        listed[section] = {name.split()[0]: _GROUPS.get(name.split()[0], says) for name, says in names.items()}
+        names = [*BY_HAND.get(section, {}), *filter(None, map(command_of, verbs))]
+        listed[section] = {
+            name.split()[0]: _GROUPS.get(name.split()[0]) or sentence(command_named(name).description)
+            for name in names
+            if "--" not in name
+        }
     return listed
 
 
@@ -132,7 +136,7 @@ def command_of(verb: Verb) -> str | None:
 
 def command_named(name: str) -> Command:
     """The command of that whole name: derived from its verb, or written by hand."""
-    module = next((names[name][0] for names in BY_HAND.values() if name in names), None)
+    module = next((names[name] for names in BY_HAND.values() if name in names), None)
     if module is None:
         from mnemarch.interfaces.derived import command_for
 
@@ -145,17 +149,12 @@ def command_named(name: str) -> Command:
 
 def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
     """What was typed after the command, read by its parameters."""
-    if command.arguments is not None:
-        from mnemarch.interfaces.acts import parsed
-
-        options = parsed(name, command, argv)
-        return Call(options, {}, places=options, begins_memory=command.begins_memory)
     takes = (*command.takes, *PLACES, _JSON)
     typed = Typed(takes, argv)
     if typed.unknown:
-        raise InvalidInput(
-            f"{name} takes no {', '.join(typed.unknown)}.", hint=_where_it_belongs(name, typed.unknown[0])
-        )
+        # A word that is left over may be the value of an option that is unknown.
+        others = [argument for argument in typed.unknown if argument[0] == "-"] or typed.unknown
+        raise InvalidInput(f"{name} takes no {', '.join(others)}.", hint=_where_it_belongs(name, others[0]))
     if absent := missing(takes, typed):
         raise InvalidInput(
             f"{name} needs {' and '.join(absent)}.", hint=f"For example: {examples_of(name, command)[0]}"
@@ -210,10 +209,6 @@ def help_for(name: str) -> str:
     if name in _GROUPS:
         return _help_of_group(name)
     command = command_named(name)
-    if command.arguments is not None:
-        from mnemarch.interfaces.acts import parser_for
-
-        return parser_for(name, command).format_help().rstrip("\n")
     words = [
         f"[{shown_name(word)}]" if word.piped or word.default is not REQUIRED else shown_name(word)
         for word in command.takes

@@ -13,7 +13,7 @@ from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
     from typing import Any
 
     from mnemarch.code.home import Home

@@ -285,13 +285,13 @@ def _levels(levels: list[str]) -> str:
 
 COMMANDS = {
     "init": Command(
-        "Make the memory of this repository (or folder) and say what was found. An existing one stays.",
+        "Make the memory of this repository and say what was found. An existing one stays.",
         ("mnemarch init", "mnemarch init --store /srv/team-memory"),
         _init,
         begins_memory=True,
     ),
     "policy": Command(
-        "Show who may do what at which level: the permission table in force. mnemarch.toml can tighten it.",
+        "Show who may do what at which level. mnemarch.toml can tighten it.",
         ("mnemarch policy", "mnemarch policy --json"),
         _policy,
     ),

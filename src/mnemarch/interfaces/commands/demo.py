@@ -7,22 +7,14 @@ import shlex
 import sys
 
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command
+from mnemarch.verbs.types import FLAG, NUMBER, PATH, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
     from mnemarch.interfaces.command import Call
     from mnemarch.interfaces.demo import Ended
 
 _EVENTS, _EVENTS_FAST = 240, 40
-
-
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--keep", metavar="DIR", help="leave the memory in this new folder, to look around in")
-    parser.add_argument("--agents", type=int, default=5, metavar="N", help="how many agents (default: 5)")
-    parser.add_argument("--events", type=int, metavar="N", help=f"log entries of each (default: {_EVENTS})")
-    parser.add_argument("--fast", action="store_true", help=f"no pauses, and {_EVENTS_FAST} log entries each")
 
 
 def _demo(call: Call) -> Answer:
@@ -30,7 +22,7 @@ def _demo(call: Call) -> Answer:
 
     options = call.options
     events = options.events if options.events is not None else _EVENTS_FAST if options.fast else _EVENTS
-    ended = run(keep=options.keep, agents=options.agents, events=events, fast=options.fast, aside=options.json)
+    ended = run(keep=options.keep, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
     return Answer(
         data={"ok": ended.ok, "folder": ended.folder, "proofs": ended.proofs},
         text=lambda: _next_steps(ended),
@@ -69,13 +61,16 @@ def _as_typed() -> str:
 
 COMMANDS = {
     "demo": Command(
-        description=(
-            "Watch agents in separate processes write to one memory at once: one fact said by all, opposed claims, a\n"
-            "refusal, a leaked key, a retry, a failed task, two revisions of one version, an erasure. Then the proof,\n"
-            "counted from the memory itself; exit code 1 if any part of it fails."
+        "Watch agents write to one memory at once, with proof. They are processes of their own: one fact said by all,"
+        " opposed claims, a refusal, a leaked key, a retry, a failed task, two revisions of one version, an erasure."
+        " The proof is counted from the memory itself; exit code 1 if any part of it fails.",
+        ("mnemarch demo", "mnemarch demo --keep shop-demo", "mnemarch demo --fast --agents 3"),
+        _demo,
+        (
+            Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
+            Parameter("agents", NUMBER, "how many agents (default: 5)", 5),
+            Parameter("events", NUMBER, f"log entries of each (default: {_EVENTS})", None),
+            Parameter("fast", FLAG, f"no pauses, and {_EVENTS_FAST} log entries each", False),
         ),
-        examples=("mnemarch demo", "mnemarch demo --keep shop-demo", "mnemarch demo --fast --agents 3"),
-        arguments=_arguments,
-        run=_demo,
     ),
 }

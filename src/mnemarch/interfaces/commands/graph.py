@@ -8,16 +8,14 @@ from contextlib import suppress
 from mnemarch.errors import InvalidInput, NotFound, StoreUnavailable
 from mnemarch.files import write_whole
 from mnemarch.interfaces import graph_text, show
-from mnemarch.interfaces.acts import Act, acted
-from mnemarch.interfaces.arguments import text_given
 from mnemarch.interfaces.command import Answer, Command
 from mnemarch.interfaces.graph_text import GraphView
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
+from mnemarch.verbs.types import FLAG, ID, NUMBER, PATH, TEXT, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
     from typing import Any
 
     from mnemarch.graph import GraphStore
@@ -34,28 +32,9 @@ _FORMATS = ("text", "json", "dot", "svg")
 _ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".json": "json"}
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("act", nargs="?", default="show", metavar="ACT", help=f"{', '.join(_ACTS)} (default: show)")
-    parser.add_argument("arguments", nargs="*", metavar="ARG", help="what the act takes")
-    parser.add_argument(
-        "--agent", action="store_true", help="show, search, entity: the agent's own graph, although a session is set"
-    )
-    parser.add_argument("--format", choices=_FORMATS, help="show: text (default), json, dot or svg")
-    parser.add_argument("--out", metavar="FILE", help="show: write the svg, dot or json there")
-    parser.add_argument("--limit", type=int, metavar="N", help="show: so many questions at most (text: 20)")
-    parser.add_argument("--text", metavar="TEXT|-", help="answer: the answer itself; entity: what to call it")
-    parser.add_argument("--unit", metavar="UNIT", help="answer: the unit that answers it")
-    parser.add_argument("--note", metavar="TEXT", help="feedback: why")
-    parser.add_argument("--alias", action="append", default=[], metavar="NAME", help="entity: another name; repeatable")
-    parser.add_argument("--user", metavar="ID", help="entity: who named it (default: the actor)")
-    parser.add_argument("--k", type=int, metavar="N", help=f"search: how many (default: {_SIMILAR_SHOWN})")
-    parser.add_argument("--no-promote", action="store_true", help="end: take nothing over to the agent's graph")
-    parser.add_argument("--no-checkpoint", action="store_true", help="end: write no checkpoint")
-    parser.add_argument("--name", metavar="NAME", help="end: what the checkpoint's file is called")
-
-
-def _graph(call: Call) -> Answer:
-    return acted(call, "graph", _ACTS, _OPTIONS)
+_AGENT = Parameter("agent", FLAG, "the agent's own graph, although a session is set", False)
+_QUERY = Parameter("query", ID, "the id of a question, or its beginning", metavar="QUERY")
+_QUESTION = Parameter("text", TEXT, "a question; - reads standard input")
 
 
 # Which graph
@@ -63,14 +42,14 @@ def _graph(call: Call) -> Answer:
 
 def _session(call: Call) -> str | None:
     """The session meant, if any: the seat's, unless the agent's own graph is asked for."""
-    return None if call.options.agent else call.seat.presence.session
+    return None if getattr(call.options, "agent", False) else call.seat.presence.session
 
 
 def _named_session(call: Call) -> str:
     session = _session(call)
     if session is None:
         raise InvalidInput(
-            f"graph {call.options.act} belongs to a session, and none is named.",
+            "This belongs to a session, and none is named.",
             hint="Add --session ID, or set MNEMARCH_SESSION.",
         )
     return session
@@ -91,8 +70,8 @@ def _under_way(call: Call) -> tuple[str, GraphStore]:
 
 
 def _query_id(call: Call, store: GraphStore) -> str:
-    """The question whose id begins like the first argument."""
-    typed = call.options.arguments[0]
+    """The question whose id begins like the one typed."""
+    typed = call.options.query
     prefix = "query:" + typed.strip().lower().removeprefix("query:")
     if len(prefix) < len("query:") + _ID_CHARS_MIN:
         raise InvalidInput(
@@ -122,6 +101,8 @@ def _show(call: Call) -> Answer:
     options, limit = call.options, call.options.limit
     if limit is not None and not 1 <= limit <= _LIMIT_MAX:
         raise InvalidInput(f"--limit must be from 1 to {_LIMIT_MAX:,}, not {limit}.", hint="Leave it out for 20.")
+    if options.format not in (None, *_FORMATS):
+        raise InvalidInput(f"There is no format {options.format!r}.", hint=f"Use one of: {', '.join(_FORMATS)}.")
     format = _format(options.format, options.out)
     view = _view(call)
 
@@ -209,7 +190,7 @@ def _renamed(item: Edge | GraphHit) -> dict[str, Any]:
 
 def _search(call: Call) -> Answer:
     options, graph, session = call.options, call.seat.graph, _session(call)
-    text, k = text_given(options.arguments[0]), _SIMILAR_SHOWN if options.k is None else options.k
+    text, k = options.text, options.k
     if session is None:
         hits = [replace(hit, from_="agent") for hit in graph.get_agent_store().search_similar_queries(text, k)]
     else:
@@ -234,7 +215,7 @@ def _sessions(call: Call) -> Answer:
 
 def _ask(call: Call) -> Answer:
     graph, session = call.seat.graph, _named_session(call)
-    text = text_given(call.options.arguments[0])
+    text = call.options.text
     before = _store(call, session)
     known = {node.id for node in before.nodes("query")} if before is not None else set()
     id = graph.upsert_query(session, text)
@@ -251,7 +232,7 @@ def _answer(call: Call) -> Answer:
         raise InvalidInput("An answer is a text or a unit.", hint="Give --text TEXT or --unit UNIT, one of the two.")
     session, store = _under_way(call)
     query = _query_id(call, store)
-    text = None if options.text is None else text_given(options.text)
+    text = options.text
     unit = None if options.unit is None else call.seat.get(options.unit).id
     answer = call.seat.graph.record_answer(session, query, text, unit_id=unit)
     data = {"id": answer, "query": query, "session": session, "unit": unit}
@@ -260,7 +241,7 @@ def _answer(call: Call) -> Answer:
 
 
 def _feedback(call: Call) -> Answer:
-    label = call.options.arguments[1]
+    label = call.options.label
     session, store = _under_way(call)
     query = _query_id(call, store)
     feedback = call.seat.graph.record_feedback(session, query, label, call.options.note)
@@ -273,7 +254,7 @@ def _feedback(call: Call) -> Answer:
 def _entity(call: Call) -> Answer:
     options, graph, session = call.options, call.seat.graph, _session(call)
     user = options.user or graph.agent_id
-    id = graph.upsert_entity(user, options.arguments[0], options.text, options.alias, session_id=session)
+    id = graph.upsert_entity(user, options.id, options.text, options.alias, session_id=session)
     node = (graph.get_agent_store() if session is None else graph.get_session_store(session)).node(id)
     names = ", ".join(map(show.clean, node.about["names"]))
     mention = "mentions" if node.degree == 1 else "mention"
@@ -292,33 +273,75 @@ def _end(call: Call) -> Answer:
     return Answer(data=outcome, text=lambda: graph_text.ended(outcome, rules))
 
 
-_ACTS = {
-    "show": Act(_show, options=("agent", "format", "out", "limit")),
-    "ask": Act(_ask, ("TEXT",), begins_memory=True),
-    "answer": Act(_answer, ("QUERY",), ("text", "unit")),
-    "feedback": Act(_feedback, ("QUERY", "up|down|retry"), ("note",)),
-    "entity": Act(_entity, ("ID",), ("agent", "text", "alias", "user"), begins_memory=True),
-    "search": Act(_search, ("TEXT",), ("agent", "k")),
-    "sessions": Act(_sessions),
-    "end": Act(_end, options=("no_promote", "no_checkpoint", "name")),
-}
-_OPTIONS = frozenset(name for act in _ACTS.values() for name in act.options)
-
 COMMANDS = {
-    "graph": Command(
-        description=(
-            "What an agent asked, what it was answered and what helped: the graph of a session (--session), or the\n"
-            "agent's own, the hottest questions first; as a picture with --out graph.svg. Also: ask TEXT (note a\n"
-            "question), answer QUERY --text TEXT (or --unit UNIT), feedback QUERY up|down|retry, entity ID (name what\n"
-            "questions are about), search TEXT, sessions, and end, which hands the best on to the agent's own graph.\n"
-            "QUERY is the id of a question, or its beginning. Heat says what to look at first, never what is true."
+    "graph show": Command(
+        "Show what was asked, what helped and what is hot. The graph of a session (--session), or the agent's own, the"
+        " hottest questions first; as a picture with --out graph.svg. Heat says what to look at first, never what is"
+        " true.",
+        ("mnemarch graph show --session s-1 --out graph.svg",),
+        _show,
+        (
+            _AGENT,
+            Parameter("format", WORDS, "text (default), json, dot or svg", None, metavar="FORMAT"),
+            Parameter("out", PATH, "write the svg, dot or json there", None),
+            Parameter("limit", NUMBER, "so many questions at most (text: 20)", None),
         ),
-        examples=(
-            'mnemarch graph ask "결제 재시도는 몇 번?" --session s-1',
-            'mnemarch graph feedback 3f2a91bc up --note "solved it" --session s-1',
-            "mnemarch graph show --session s-1 --out graph.svg",
+    ),
+    "graph ask": Command(
+        "Note a question.",
+        ('mnemarch graph ask "결제 재시도는 몇 번?" --session s-1',),
+        _ask,
+        (_QUESTION,),
+        begins_memory=True,
+    ),
+    "graph answer": Command(
+        "Say what a question was answered with.",
+        ('mnemarch graph answer 3f2a91bc --text "Three times." --session s-1',),
+        _answer,
+        (
+            _QUERY,
+            Parameter("text", TEXT, "the answer itself; - reads standard input", None),
+            Parameter("unit", ID, "the unit that answers it", None, metavar="UNIT"),
         ),
-        arguments=_arguments,
-        run=_graph,
-    )
+    ),
+    "graph feedback": Command(
+        "Say whether an answer helped.",
+        ('mnemarch graph feedback 3f2a91bc up --note "solved it" --session s-1',),
+        _feedback,
+        (
+            _QUERY,
+            Parameter("label", WORDS, "up, down or retry", metavar="LABEL"),
+            Parameter("note", WORDS, "why", None),
+        ),
+    ),
+    "graph entity": Command(
+        "Name what questions are about.",
+        ('mnemarch graph entity bank --text "The bank" --alias 은행 --session s-1',),
+        _entity,
+        (
+            Parameter("id", ID, "of the thing"),
+            _AGENT,
+            Parameter("text", WORDS, "what to call it", None),
+            Parameter("alias", WORDS, "another name; repeatable", (), many=True, metavar="NAME"),
+            Parameter("user", WORDS, "who named it (default: the actor)", None, metavar="ID"),
+        ),
+        begins_memory=True,
+    ),
+    "graph search": Command(
+        "Find the questions most like a text.",
+        ('mnemarch graph search "checkout retries" --session s-1',),
+        _search,
+        (_QUESTION, _AGENT, Parameter("k", NUMBER, f"how many (default: {_SIMILAR_SHOWN})", _SIMILAR_SHOWN)),
+    ),
+    "graph sessions": Command("List the sessions under way.", ("mnemarch graph sessions",), _sessions),
+    "graph end": Command(
+        "End a session and hand the best on to the agent's own graph.",
+        ("mnemarch graph end --session s-1",),
+        _end,
+        (
+            Parameter("no_promote", FLAG, "take nothing over to the agent's graph", False),
+            Parameter("no_checkpoint", FLAG, "write no checkpoint", False),
+            Parameter("name", WORDS, "what the checkpoint's file is called", None, metavar="NAME"),
+        ),
+    ),
 }
