@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from mnemarch.ports import Reader, Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
 HERE = os.path.dirname(__file__)
 SMALL = 1_000

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from random import Random
 
 import mnemarch
 from mnemarch import Actor, Claim, Scope
@@ -91,9 +92,47 @@ def durable_logs(folder: str, count: int) -> float:
         return (time.perf_counter() - started) / count
 
 
-def cold(code: str) -> float:
+def bare_searchable_rows(folder: str, contents: list[str]) -> float:
+    """Seconds for one commit of a text and its full-text entry, by stdlib sqlite3 alone."""
+    connection = bare_connection(os.path.join(folder, "rows.db"))
+    connection.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, body TEXT)")
+    connection.execute("CREATE VIRTUAL TABLE words USING fts5 (body)")
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
+    for content in contents:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO facts (body) VALUES (?)", (content,))
+        connection.execute("INSERT INTO words (body) VALUES (?)", (content,))
+        connection.execute("COMMIT")
+    spent = (time.perf_counter() - started) / len(contents)
+    connection.close()
+    return spent
+
+
+def remembered(folder: str, contents: list[str]) -> float:
+    """Seconds to remember one fact, one at a time."""
+    with mnemarch.open(folder) as memory:
+        seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="remember"))
+        seat.remember("warm")
+        started = time.perf_counter()
+        for content in contents:
+            seat.remember(content)
+        return (time.perf_counter() - started) / len(contents)
+
+
+def different(count: int) -> list[str]:
+    """Facts of ten words that share no form."""
+    random = Random(7)
+    words = sorted({word for text in (SUBJECTS, VERBS, OBJECTS, tuple(TEXT.split())) for word in text})
+    return [f"{' '.join(random.choices(words, k=9))} {number}" for number in range(count)]
+
+
+def of_one_form(count: int) -> list[str]:
+    return [f"module {i % 97} of service {i // 97} retries {i} times before it gives up" for i in range(count)]
+
+
+def cold(*command: str) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - started
 
 
@@ -129,6 +168,18 @@ def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]
     results["durable log / bare commit of its row"] = ratio(logs, floors, limit=3.0)
     results["durable log / bare commit of its text alone"] = ratio(logs, plain)
 
+    rows, facts, forms = [], [], []
+    for round in range(max(3, rounds // 3)):
+        here = os.path.join(folder, f"facts-{round}")
+        os.makedirs(here)
+        rows.append(bare_searchable_rows(here, different(1_000)))
+        facts.append(remembered(os.path.join(here, "different"), different(1_000)))
+        forms.append(remembered(os.path.join(here, "forms"), of_one_form(1_000)))
+    results["remember / bare row with its FTS5 row"] = ratio(facts, rows, limit=6.0)
+    results["remember of one form / of different ones"] = ratio(forms, facts, limit=1.5)
+
+    results |= cold_commands(folder, rounds)
+
     home = os.path.join(folder, "home")
     with mnemarch.open(home) as memory:
         seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="load"))
@@ -153,10 +204,10 @@ def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]
     }
     spent: dict[str, list[float]] = {name: [] for name in cases}
     for code in cases.values():
-        cold(code)
+        cold("-c", code)
     for _ in range(rounds):
         for name, code in cases.items():
-            spent[name].append(cold(code))
+            spent[name].append(cold("-c", code))
     results["cold import + log / bare python"] = ratio(spent["log"], spent["bare"], limit=4.0)
     results["cold import + recall / bare python"] = ratio(spent["recall"], spent["bare"], limit=4.0)
 
@@ -178,6 +229,29 @@ def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]
     results["warm recall p50, ms"] = {"value": warm["p50_ms"]}
     results["warm recall p95, ms"] = {"value": warm["p95_ms"]}
     return results
+
+
+def cold_commands(folder: str, rounds: int) -> dict[str, dict[str, float]]:
+    """The command line at 20,000 units against an interpreter that does nothing."""
+    home = os.path.join(folder, "commands")
+    with mnemarch.open(home) as memory:
+        seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="load"))
+        seat.remember_many([Claim(content=text) for text in texts(20_000)])
+    where = ("--store", home, "--actor", "agent:bench", "--project", "bench", "--task", "load")
+    commands = {
+        "bare": ("-c", "pass"),
+        "log": ("-m", "mnemarch", "log", "thought", "cold", *where),
+        "recall": ("-m", "mnemarch", "recall", "which step throttles webhooks of module_7", *where),
+    }
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    for round in range(rounds + 1):
+        for name, command in commands.items():
+            wall = cold(*command)
+            spent[name] += [wall] if round else []
+    return {
+        "mnemarch log, cold, at 20,000 / bare python": ratio(spent["log"], spent["bare"], limit=4.0),
+        "mnemarch recall, cold, at 20,000 / bare python": ratio(spent["recall"], spent["bare"], limit=5.0),
+    }
 
 
 def ratio(ours: list[float], floor: list[float], limit: float | None = None) -> dict[str, float]:

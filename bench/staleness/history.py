@@ -16,10 +16,10 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from mnemarch.code.commit_tree import CommitTree
 from mnemarch.code.git import head
 from mnemarch.code.history import History
 from mnemarch.code.home import home_of
+from mnemarch.code.sources import CommitFiles
 
 HERE = os.path.dirname(os.path.dirname(__file__))
 ASKED = 100
@@ -104,9 +104,10 @@ def measured(commits: int = 50_000, files: int = 20_000, rounds: int = 7) -> dic
         found["renamed_never_there_ratio"] = spent(lambda: History(folder).renamed(gone, newest), 3) / bare
         found["head_us"] = spent(lambda: head(folder), 500) * 1e6
         found["home_us"] = spent(lambda: home_of(folder), 500) * 1e6
-        with CommitTree(folder, newest) as tree:
-            found["commit_tree_first_ratio"] = spent(lambda: tree.read("d1/e1/f1.py"), 1) / bare
-            found["commit_tree_read_us"] = spent(lambda: tree.read("d1/e1/f1.py"), 200) * 1e6
+        paths = [f"d{n % 200}/e{n % 7}/f{n}.py" for n in range(min(files, ASKED))]
+        found["commit_first_file_ratio"] = spent(lambda: CommitFiles(folder, newest).read(paths[1]), rounds) / bare
+        found["commit_hundred_files_ratio"] = spent(lambda: CommitFiles(folder, newest).load(paths), rounds) / bare
+        found["commit_files_processes"] = processes_of(lambda: CommitFiles(folder, newest).load(paths))
     return found
 
 

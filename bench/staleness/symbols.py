@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from mnemarch.code.citing import checked_in_tree
 from mnemarch.code.symbols import symbols_of
-from mnemarch.code.tree import checked_in_tree
 from mnemarch.code.worktree import WorkTree, checked
 from mnemarch.model.citation import Citation
 

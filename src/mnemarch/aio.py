@@ -1,70 +1,173 @@
-"""The same verbs for async callers, each in a worker thread: derived from the synchronous classes."""
+"""The same verbs for async callers: each is a coroutine that runs the verb in a worker thread."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 
 from mnemarch import wiring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Self
+    import os
+    from collections.abc import Callable, Coroutine, Generator
+    from datetime import datetime
+    from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
+    from mnemarch.config import Config
+    from mnemarch.decisions import Decisions
+    from mnemarch.graph import MemoryOrchestrator
+    from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
+    from mnemarch.model.caller import Actor, Scope
     from mnemarch.seat import Seat
 
+    P = ParamSpec("P")
+    T = TypeVar("T")
 
-class _Awaitable:
-    """Gives every public verb of what it wraps as a coroutine."""
+    class _Awaited(Generic[P, T]):
+        """To a type checker: a verb with the same parameters, whose result is awaited."""
+
+        def __init__(self, verb: Callable[P, T]) -> None: ...
+        def __get__(self, holder: object, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+    def _awaited(verb: Callable[Concatenate[Any, P], T]) -> _Awaited[P, T]: ...
+
+
+class _Wrapper:
+    """Gives every verb of what it wraps as a coroutine; the classes below declare them to type checkers."""
 
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._wrapped, name)
-        if name.startswith("_") or not callable(found):
-            return found
-        return _awaitable(found)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            verb = getattr(self._wrapped, name)
+            if not callable(verb):
+                return verb
+
+            async def call(*positional, **named):
+                return await asyncio.to_thread(verb, *positional, **named)
+
+            return call
 
 
-def _awaitable(verb: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(verb)
-    async def call(*arguments: Any, **named: Any) -> Any:
-        return await asyncio.to_thread(verb, *arguments, **named)
+class AsyncDecisions(_Wrapper):
+    """`seat.decisions`, awaited."""
 
-    return call
+    if TYPE_CHECKING:
+        active = _awaited(Decisions.active)
+        get = _awaited(Decisions.get)
+        history = _awaited(Decisions.history)
+        load = _awaited(Decisions.load)
+        relate = _awaited(Decisions.relate)
+        unrelate = _awaited(Decisions.unrelate)
+        relations = _awaited(Decisions.relations)
+        add_evidence = _awaited(Decisions.add_evidence)
+        add_anchor = _awaited(Decisions.add_anchor)
+        broken_anchors = _awaited(Decisions.broken_anchors)
+        impact = _awaited(Decisions.impact)
+        propose = _awaited(Decisions.propose)
+        check = _awaited(Decisions.check)
+        commit = _awaited(Decisions.commit)
+        domains = _awaited(Decisions.domains)
+        in_force = _awaited(Decisions.in_force)
 
 
-class AsyncSeat(_Awaitable):
+class AsyncLoops(_Wrapper):
+    """`seat.loops`, awaited."""
+
+    if TYPE_CHECKING:
+        check = _awaited(CircularFixDetector.check)
+        validate_approach = _awaited(CircularFixDetector.validate_approach)
+        detect_repeated_approach = _awaited(CircularFixDetector.detect_repeated_approach)
+        get_failed_approaches = _awaited(CircularFixDetector.get_failed_approaches)
+        stuck_reason = _awaited(CircularFixDetector.stuck_reason)
+        mark_subtask_stuck = _awaited(CircularFixDetector.mark_subtask_stuck)
+        clear = _awaited(CircularFixDetector.clear)
+        hash_error = _Awaited(CircularFixDetector.hash_error)
+
+
+class AsyncGraph(_Wrapper):
+    """`seat.graph`, awaited."""
+
+    if TYPE_CHECKING:
+        upsert_query = _awaited(MemoryOrchestrator.upsert_query)
+        search = _awaited(MemoryOrchestrator.search)
+        record_answer = _awaited(MemoryOrchestrator.record_answer)
+        record_feedback = _awaited(MemoryOrchestrator.record_feedback)
+        upsert_entity = _awaited(MemoryOrchestrator.upsert_entity)
+        finalize_session = _awaited(MemoryOrchestrator.finalize_session)
+        gc_sessions = _awaited(MemoryOrchestrator.gc_sessions)
+        get_active_sessions = _awaited(MemoryOrchestrator.get_active_sessions)
+        get_session_store = _awaited(MemoryOrchestrator.get_session_store)
+        get_agent_store = _awaited(MemoryOrchestrator.get_agent_store)
+        restore_session = _awaited(MemoryOrchestrator.restore_session)
+
+
+class AsyncSeat(_Wrapper):
     """A seat whose verbs are coroutines."""
 
-    def __init__(self, seat: Seat) -> None:
-        super().__init__(seat)
+    actor: Actor
+    scope: Scope
 
     @property
-    def loops(self) -> _Awaitable:
-        return _Awaitable(self._wrapped.loops)
+    def decisions(self) -> AsyncDecisions:
+        return AsyncDecisions(self._wrapped.decisions)
 
     @property
-    def decisions(self) -> _Awaitable:
-        return _Awaitable(self._wrapped.decisions)
+    def loops(self) -> AsyncLoops:
+        return AsyncLoops(self._wrapped.loops)
 
     @property
-    def graph(self) -> _Awaitable:
-        return _Awaitable(self._wrapped.graph)
+    def graph(self) -> AsyncGraph:
+        return AsyncGraph(self._wrapped.graph)
+
+    if TYPE_CHECKING:
+        log = _awaited(Seat.log)
+        log_many = _awaited(Seat.log_many)
+        remember = _awaited(Seat.remember)
+        remember_many = _awaited(Seat.remember_many)
+        validate_approach = _awaited(Seat.validate_approach)
+        fail = _awaited(Seat.fail)
+        failed_approaches = _awaited(Seat.failed_approaches)
+        mark_stuck = _awaited(Seat.mark_stuck)
+        clear_stuck = _awaited(Seat.clear_stuck)
+        verify = _awaited(Seat.verify)
+        promote = _awaited(Seat.promote)
+        adopt = _awaited(Seat.adopt)
+        get = _awaited(Seat.get)
+        units = _awaited(Seat.units)
+        explain = _awaited(Seat.explain)
+        history = _awaited(Seat.history)
+        conflicts = _awaited(Seat.conflicts)
+        proposals = _awaited(Seat.proposals)
+        resolve = _awaited(Seat.resolve)
+        cite = _awaited(Seat.cite)
+        use = _awaited(Seat.use)
+        validate = _awaited(Seat.validate)
+        approve = _awaited(Seat.approve)
+        reject = _awaited(Seat.reject)
+        supersede = _awaited(Seat.supersede)
+        archive = _awaited(Seat.archive)
+        revive = _awaited(Seat.revive)
+        erase = _awaited(Seat.erase)
+        recall = _awaited(Seat.recall)
+        context = _awaited(Seat.context)
 
 
-class AsyncMemory(_Awaitable):
+class AsyncMemory(_Wrapper):
     """A memory whose verbs are coroutines; use it with `async with`."""
 
-    def __init__(self, memory: Memory) -> None:
-        super().__init__(memory)
+    config: Config
 
-    def seat(self, *arguments: Any, **named: Any) -> AsyncSeat:
+    def seat(
+        self, actor: Actor, scope: Scope, *, session: str | None = None, root: str | os.PathLike[str] | None = None
+    ) -> AsyncSeat:
         """Taking a seat does no work, so it is not awaited."""
-        return AsyncSeat(self._wrapped.seat(*arguments, **named))
+        return AsyncSeat(self._wrapped.seat(actor, scope, session=session, root=root))
 
     async def __aenter__(self) -> Self:
         return self
@@ -72,7 +175,48 @@ class AsyncMemory(_Awaitable):
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self._wrapped.close)
 
+    if TYPE_CHECKING:
+        doctor = _awaited(Memory.doctor)
+        stats = _awaited(Memory.stats)
+        audit = _awaited(Memory.audit)
+        rebuild = _awaited(Memory.rebuild)
+        reindex = _awaited(Memory.reindex)
+        janitor = _awaited(Memory.janitor)
+        prune = _awaited(Memory.prune)
+        export = _awaited(Memory.export)
+        import_ = _awaited(Memory.import_)
+        backup = _awaited(Memory.backup)
+        now = _awaited(Memory.now)
+        close = _awaited(Memory.close)
 
-async def open(*arguments: Any, **named: Any) -> AsyncMemory:
-    """`mnemarch.open`, awaited."""
-    return AsyncMemory(await asyncio.to_thread(wiring.open, *arguments, **named))
+
+class _Opening:
+    """A memory that is being opened: await it, or enter it with `async with`."""
+
+    def __init__(self, work: Callable[[], Memory]) -> None:
+        self._work = work
+        self._memory: AsyncMemory | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncMemory]:
+        return self._opened().__await__()
+
+    async def _opened(self) -> AsyncMemory:
+        self._memory = AsyncMemory(await asyncio.to_thread(self._work))
+        return self._memory
+
+    async def __aenter__(self) -> AsyncMemory:
+        return await self._opened()
+
+    async def __aexit__(self, *details: object) -> None:
+        if self._memory is not None:
+            await self._memory.__aexit__(*details)
+
+
+def open(
+    target: str | os.PathLike[str] | None = None,
+    *,
+    config: Config | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> _Opening:
+    """`mnemarch.open` for `async with`; it can be awaited too."""
+    return _Opening(lambda: wiring.open(target, config=config, clock=clock))

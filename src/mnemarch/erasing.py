@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mnemarch.decisions.guard import require_may_retire
-from mnemarch.graph.log_keeper import Erasing
+from mnemarch.graph.files import forget_in_checkpoints
+from mnemarch.graph.sharing import graphs_without, restate
 from mnemarch.model.outcome import Erased
 from mnemarch.model.value import replace
 from mnemarch.units import erasure
@@ -19,7 +20,6 @@ def erase(
     engine: Engine, caller: Presence, target_id: str, reason: str, *, quoting: bool, expected_version: int | None
 ) -> Erased:
     """Remove a unit, or an entry of the log, and everything made of it."""
-    graphs = Erasing(engine.checkpoint_folder)
 
     def work(act: Act) -> tuple[Erased, tuple[str, ...]]:
         plan = erasure.planned(act, target_id, expected_version, quoting=quoting)
@@ -27,11 +27,11 @@ def erase(
             return Erased(units=(target_id,), events=0, files_searched=0), ()
         for unit in plan.units.values():
             require_may_retire(act, unit)
-        restated = graphs.without(act.transaction, plan.events.values(), plan.spellings)
+        restated = graphs_without(act.transaction, plan.events.values(), plan.spellings)
         # Before anything leaves the log: only the log knows which texts the files must lose.
-        searched = graphs.forget_in_files(plan.spellings)
+        searched = forget_in_checkpoints(engine.checkpoint_folder, plan.spellings)
         gone_texts = erasure.carry_out(act, plan, reason)
-        graphs.restate(act, restated)
+        restate(act, restated)
         return Erased(units=tuple(plan.units), events=len(plan.events), files_searched=searched), gone_texts
 
     erased, gone_texts = engine.log.act(caller, work, durable=True)

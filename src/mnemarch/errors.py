@@ -19,13 +19,39 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class MnemarchError(Exception):
-    """Root of every error Mnemarch raises on purpose; `hint` says what to do next."""
+class Hint:
+    """An advice by its name, with the parts it mentions; `hints` has its words for each interface."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    __slots__ = ("name", "parts")
+
+    def __init__(self, name: str, **parts: object) -> None:
+        self.name = name
+        self.parts = parts
+
+    def worded(self, interface: str) -> str:
+        from mnemarch.hints import INTERFACES, WORDS
+
+        words = WORDS[self.name][INTERFACES.index(interface)]
+        for part, content in self.parts.items():
+            words = words.replace(f"{{{part}}}", str(content))
+        return words
+
+
+class MnemarchError(Exception):
+    """Root of every error Mnemarch raises on purpose; `hint` says what to do next, to a Python program."""
+
+    def __init__(self, message: str, *, hint: str | Hint = "") -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.advice = hint
+
+    @property
+    def hint(self) -> str:
+        return self.hint_for("python")
+
+    def hint_for(self, interface: str) -> str:
+        """What to do next, in the words of an interface: python or command line."""
+        return self.advice if isinstance(self.advice, str) else self.advice.worded(interface)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
@@ -42,7 +68,7 @@ class NotFound(MnemarchError):
 class NotAllowed(MnemarchError):
     """The policy forbids this act: ask an actor that may, or write at a narrower level."""
 
-    def __init__(self, message: str, *, rule: str, hint: str = "") -> None:
+    def __init__(self, message: str, *, rule: str, hint: str | Hint = "") -> None:
         super().__init__(message, hint=hint)
         self.rule = rule
 
@@ -54,7 +80,7 @@ class Conflict(MnemarchError):
         self,
         message: str,
         *,
-        hint: str = "",
+        hint: str | Hint = "",
         expected_version: int | None = None,
         actual_version: int | None = None,
         current: Any = None,
@@ -82,7 +108,7 @@ class StoreUnavailable(StoreError):
 class StoreCorrupt(StoreError):
     """The store's file is damaged or foreign: restore a backup, or rebuild from an export."""
 
-    def __init__(self, message: str, *, hint: str = "", event_id: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | Hint = "", event_id: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.event_id = event_id
 

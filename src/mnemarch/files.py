@@ -10,7 +10,7 @@ from mnemarch.errors import StoreUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 PARTIAL_END = ".partial"
 CHUNK_BYTES = 1 << 20
@@ -51,14 +51,25 @@ def synced(path: str) -> None:
 
 def holds_any(path: str, needles: list[bytes]) -> bool:
     """Whether the file has one of these byte strings anywhere."""
-    overlap = max(map(len, needles), default=1) - 1
-    with open(path, "rb") as file:
-        end = b""
+    return stream_holds_any(chunks_of(path), needles)
+
+
+def chunks_of(path: str) -> Iterator[bytes]:
+    """The bytes of a file, nothing if it is not there."""
+    with suppress(FileNotFoundError), open(path, "rb") as file:
         while chunk := file.read(CHUNK_BYTES):
-            window = end + chunk
-            if any(needle in window for needle in needles):
-                return True
-            end = window[-overlap:] if overlap else b""
+            yield chunk
+
+
+def stream_holds_any(chunks: Iterator[bytes], needles: Sequence[bytes]) -> bool:
+    """Whether any of these byte strings is in the stream, also across the borders of its chunks."""
+    overlap = max(map(len, needles), default=1) - 1
+    end = b""
+    for chunk in chunks:
+        window = end + chunk
+        if any(needle in window for needle in needles):
+            return True
+        end = window[-overlap:] if overlap else b""
     return False
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from threading import Thread
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.code.view import CodeView
+    from mnemarch.code.view import CodeCheck, CodeView
     from mnemarch.log.act import Act, Ledger
     from mnemarch.model.caller import Scope
     from mnemarch.model.unit import Unit
@@ -52,6 +52,20 @@ class Views:
             )
         return self._by_worktree[worktree]
 
+    def checks(self, units: Sequence[Unit]) -> dict[str, CodeCheck]:
+        """What the code says of each unit that can be judged from here."""
+        by_view: dict[CodeView, list[Unit]] = {}
+        for unit in units:
+            view = self.of(unit)
+            if view is not None:
+                by_view.setdefault(view, []).append(unit)
+        from mnemarch.code.view import CodeCheck
+
+        checks: dict[str, CodeCheck] = {}
+        for view, judged in by_view.items():
+            checks |= dict.fromkeys((unit.id for unit in judged), CodeCheck()) | view.checks(judged)
+        return checks
+
 
 class Janitor:
     """Sweeps one memory: all of it when asked, and in the background what recall found stale."""
@@ -65,17 +79,17 @@ class Janitor:
     def sweep(self, views: Views, progress: Callable[[int], None] | None) -> Swept:
         """Check every unit that cites code."""
         counts = {"checked": 0, _ARCHIVED: 0, _REVIVED: 0, _MOVED: 0, "skipped": 0}
-        for seen, unit in enumerate(self._units(), start=1):
-            view = views.of(unit)
-            if view is None:
-                counts["skipped"] += 1
-            else:
-                counts["checked"] += 1
-                outcome = self._sweep_one(unit, view)
+        seen = 0
+        for page in self._pages():
+            checks = views.checks(page)
+            for unit in page:
+                counts["checked" if unit.id in checks else "skipped"] += 1
+                outcome = self._sweep_one(unit, checks.get(unit.id))
                 if outcome is not None:
                     counts[outcome] += 1
-            if progress is not None:
-                progress(seen)
+                seen += 1
+                if progress is not None:
+                    progress(seen)
         return Swept(**counts)
 
     def sweep_in_background(self, views: Views, units: Sequence[Unit]) -> None:
@@ -103,26 +117,24 @@ class Janitor:
 
     def _sweep_some(self, units: Sequence[Unit], views: Views) -> None:
         try:
+            checks = views.checks(units)
             for unit in units:
-                view = views.of(unit)
-                if view is not None and unit.live:
-                    self._sweep_one(unit, view)
+                self._sweep_one(unit, checks.get(unit.id))
         except NotAllowed:
             return  # A policy of this project: it would be refused again.
         except StoreError:
             for unit in units:  # Worth another try.
                 self._checked.pop(unit.id, None)
 
-    def _units(self) -> Iterator[Unit]:
+    def _pages(self) -> Iterator[Sequence[Unit]]:
         """Every unit that cites code, page by page: others write meanwhile."""
         after = ""
         while page := self._log.store.read(lambda reader, after=after: reader.units_citing_code(after, _PAGE)):  # type: ignore[misc]
-            yield from page
+            yield page
             after = page[-1].id
 
-    def _sweep_one(self, unit: Unit, view: CodeView) -> str | None:
+    def _sweep_one(self, unit: Unit, check: CodeCheck | None) -> str | None:
         """Archive the unit if its code is gone, follow it if it moved, revive it if the code is back."""
-        check = view.bearings([unit]).get(unit.id)
         if check is None:
             return None
         if unit.live and check.is_stale:
@@ -133,7 +145,7 @@ class Janitor:
         if unit.live and check.moves:
             return self._changed(unit, _MOVED, lambda act: move(act, unit.id, dict(check.moves), unit.version))
         was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(_STALE)
-        if was_stale and check.is_borne_out and unit.erased_at is None:
+        if was_stale and check.is_confirmed and unit.erased_at is None:
             back = "the code is back"
             return self._changed(unit, _REVIVED, lambda act: guard.revive(act, unit.id, back, unit.version))
         return None

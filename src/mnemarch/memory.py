@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.engine import Engine
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import Actor, Presence, Scope
 from mnemarch.policy.admission import checked_name
 from mnemarch.seat import Seat
@@ -111,7 +111,7 @@ class Memory:
         if root is None:
             raise InvalidInput(
                 "A sweep compares the memory with code, and this seat has no working tree.",
-                hint="Take a seat with root='path/of/the/worktree'.",
+                hint=Hint("name the root"),
             )
         return self._engine.janitor.sweep(Views(self._engine.codebase(root), seat.scope), progress)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
@@ -160,13 +160,11 @@ class Seat(UnitVerbs):
         from mnemarch.units.verify import verify
 
         if not isinstance(passed, bool):
-            raise InvalidInput(
-                f"passed must be True or False, not {passed!r}.", hint="verify(passed=True, tests=[...])"
-            )
+            raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint=Hint("verify"))
         if passed and not (error is None and approach is None):
-            raise InvalidInput("A success has no error to report.", hint="Pass error and approach with passed=False.")
+            raise InvalidInput("A success has no error to report.", hint=Hint("only of a failure"))
         if approach is not None and error is None:
-            raise InvalidInput("What came of the approach?", hint="Say with which error it failed: error='...'.")
+            raise InvalidInput("What came of the approach?", hint=Hint("name the error"))
         names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in checked_list(tests, "tests")]
         full_hash = self._full_hash(commit)
         loops = self.loops
@@ -202,7 +200,7 @@ class Seat(UnitVerbs):
 
         name = checked_id(worktree, "a worktree") if worktree is not None else self.scope.worktree
         if name is None or self.scope.project is None:
-            raise InvalidInput("Which worktree?", hint="adopt('feat-login'), from a seat in its project.")
+            raise InvalidInput("Which worktree?", hint=Hint("name the worktree"))
         root = self.presence.root
         codebase = None if root is None else self._engine.codebase(root)
         adopted = adopt(self._engine.log, self.presence, codebase, name, self._full_hash(commit))

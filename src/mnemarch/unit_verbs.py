@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Stored
     from mnemarch.model.unit import Kind, Status, Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
@@ -84,13 +84,13 @@ class UnitVerbs:
         from mnemarch.units.evidence import cite
 
         if not isinstance(citation, Citation):
-            raise InvalidInput(f"{citation!r} is no citation.", hint='Use Citation.test("..."), Citation.log(id), ...')
+            raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
         complete = self._intake().completed(citation)
         return self._changed(lambda act: cite(act, unit_id, complete, expected_version))
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
-        from mnemarch.policy.claims import checked_signal
+        from mnemarch.policy.admission import checked_signal
         from mnemarch.units.evidence import validate
 
         checked = checked_signal(signal)
@@ -173,7 +173,7 @@ class UnitVerbs:
         if (winner is None) != bool(both) or (both and expected_version is not None):
             raise InvalidInput(
                 "A dispute is resolved for a winner, or for both sides as they are.",
-                hint="Pass winner='unit id', or both=True and no version.",
+                hint=Hint("winner or both"),
             )
         if winner is None:
             return self._act(lambda act: succession.let_both_hold(act, conflict_id, why), durable=True)
@@ -194,7 +194,7 @@ class UnitVerbs:
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
         view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)
-        check = view.bearings([unit]).get(unit.id)
+        check = view.checks([unit]).get(unit.id)
         return (
             explanation
             if check is None

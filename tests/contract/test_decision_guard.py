@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemarch import Citation, NotAllowed, NotFound
-from mnemarch.code.view import Bearing
+from mnemarch.code.view import CodeCheck
 from mnemarch.janitor import Janitor
 from mnemarch.model.decision import Reason
 
@@ -104,7 +104,7 @@ def test_below_project_scope_whoever_may_write_there_overrides_with_a_reason(sea
         assert seat.decisions.commit(proposal, override="it was a slip").override == "it was a slip"
     with pytest.raises(NotAllowed) as error:
         seat.decisions.unrelate(axis.id, "CONSTRAINS", store.id)
-    assert "--override WHY" in error.value.hint
+    assert "override='why'" in error.value.hint
     seat.decisions.unrelate(axis.id, "CONSTRAINS", store.id, override="it was a slip")
     last = seat.history(axis.id)[-1]
     assert (last.type, last.payload["override"]) == ("relation.dropped", "it was a slip")
@@ -190,8 +190,8 @@ class Gone:
     def of(self, _unit):
         return self
 
-    def bearings(self, units):
-        return {unit.id: Bearing(reason="stale: gone", is_stale=True) for unit in units}
+    def checks(self, units):
+        return {unit.id: CodeCheck(reason="stale: gone", is_stale=True) for unit in units}
 
 
 def test_d8_no_janitor_archives_an_axis_whose_file_is_gone(seats, memory):

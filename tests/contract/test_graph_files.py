@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import pytest
 
-from mnemarch.embedding.ngram import NgramHashEmbedder
 from mnemarch.embedding.question import QuestionEmbedder
-from mnemarch.embedding.sparse import cosine
+from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
 from mnemarch.embedding.words import BagOfWordsEmbedder
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.graph import EdgeType, FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
+from mnemarch.graph import FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
+from mnemarch.graph.values import EdgeType
 from mnemarch.text.canonical import NORM_VERSION, canonical
 
 ENGLISH = [
@@ -288,7 +288,7 @@ def test_a_graph_that_is_larger_than_its_new_home_is_cut_to_fit(clock, path, tex
     small = GraphStore.load_from_file(path, GraphStore({"max_nodes": 3, "max_edges": 1}, clock=clock))
     assert small.stats().nodes == 3
     assert small.stats().edges <= 1
-    assert small.held.has(store.upsert_query(texts[2])), "the pinned one"
+    assert small.locked.has(store.upsert_query(texts[2])), "the pinned one"
 
 
 def test_a_graph_that_can_not_be_cut_to_fit_leaves_its_new_home_as_it_was(clock, path):

@@ -87,20 +87,18 @@ def test_worktrees_see_their_own_branch(shop, tmp_path):
     assert contains(shop, head(shop), new) == [False]
 
 
-def test_a_commit_that_was_rebased_is_beside_until_it_is_collected(shop):
+def test_a_commit_that_was_rebased_is_unknown_before_and_after_it_is_collected(shop):
     git(shop, "checkout", "--quiet", "-b", "side")
     old = commit(shop, "side", a="1")
     git(shop, "checkout", "--quiet", "main")
     commit(shop, "main", b="1")
     git(shop, "checkout", "--quiet", "side")
     git(shop, "rebase", "--quiet", "main")
-    history, new = History(str(shop)), head(shop)
-    assert history.contains(new, [old]) == {old: False}
-    assert history.left([old, new]) == {old}
+    new = head(shop)
+    assert contains(shop, new, old, new) == [None, True]
     git(shop, "reflog", "expire", "--expire=now", "--all")
     git(shop, "gc", "--quiet", "--prune=now")
     assert contains(shop, new, old) == [None]
-    assert history.left([old, new]) == {old}
 
 
 def test_a_squashed_branch_is_beside(shop):
@@ -137,7 +135,7 @@ def test_whether_a_commit_is_here_is_asked_once_until_objects_arrive(shop, tmp_p
     assert history.has([theirs, first])
 
 
-# What was left behind
+# What was left behind: amended, rebased, thrown away
 
 
 def amended(folder) -> str:
@@ -152,7 +150,7 @@ def test_an_amended_commit_is_left_behind_and_one_that_a_branch_has_is_not(shop)
     git(shop, "checkout", "--quiet", "-b", "side", first)
     side = commit(shop, "side", b="1")
     git(shop, "checkout", "--quiet", "main")
-    assert History(str(shop)).left([first, old, head(shop), side]) == {old}
+    assert contains(shop, head(shop), first, old, side) == [True, None, False]
 
 
 @pytest.mark.parametrize(
@@ -167,16 +165,16 @@ def test_an_amended_commit_is_left_behind_and_one_that_a_branch_has_is_not(shop)
     ids=["branch", "tag", "annotated tag", "remote branch", "worktree"],
 )
 def test_whatever_leads_to_a_commit_keeps_it_until_it_goes(shop, kept):
-    old, history = amended(shop), History(str(shop))
+    old, newest, history = amended(shop), head(shop), History(str(shop))
     git(shop, *kept, old)
-    assert history.left([old]) == set()
+    assert history.contains(newest, [old]) == {old: False}
     git(shop, "pack-refs", "--all")
-    assert history.left([old]) == set()
+    assert history.contains(newest, [old]) == {old: False}
     if kept[0] == "worktree":
         git(shop, "worktree", "remove", "../kept")
     else:
         git(shop, "update-ref", "-d", {"branch": "refs/heads/team/kept", "tag": "refs/tags/kept"}.get(kept[0], kept[1]))
-    assert history.left([old]) == {old}
+    assert history.contains(newest, [old]) == {old: None}
 
 
 def test_a_stash_keeps_nothing(shop):
@@ -184,44 +182,35 @@ def test_a_stash_keeps_nothing(shop):
     (shop / "a").write_text("2")
     git(shop, "stash", "--quiet")
     git(shop, "reset", "--quiet", "--hard", "HEAD~1")
-    assert History(str(shop)).left([old]) == {old}
+    assert contains(shop, head(shop), old) == [None]
 
 
 def test_what_a_detached_head_stands_on_is_left_when_it_goes_on(shop, tmp_path):
     aside = worktree(shop, tmp_path / "aside", "--detach")
-    work, histories_of_both = commit(aside, "work", a="1"), [History(str(shop)), History(str(aside))]
-    assert [history.left([work]) for history in histories_of_both] == [set(), set()]
+    work, main, histories_of_both = commit(aside, "work", a="1"), head(shop), [History(str(shop)), History(str(aside))]
+    assert [history.contains(main, [work]) for history in histories_of_both] == [{work: False}] * 2
     git(aside, "checkout", "--quiet", "--detach", "main")
-    assert [history.left([work]) for history in histories_of_both] == [{work}, {work}]
+    assert [history.contains(main, [work]) for history in histories_of_both] == [{work: None}] * 2
 
 
 def test_what_is_left_is_asked_at_once_and_again_only_when_something_moved(shop, processes):
     old = [amended(shop) for _ in range(3)]
-    history = History(str(shop))
+    newest, history = head(shop), History(str(shop))
     processes.clear()
     for _ in range(3):
-        assert history.left(old) == set(old)
-    assert len(processes) == 2
+        assert history.contains(newest, old) == dict.fromkeys(old)
+    assert len(processes) == 3
     git(shop, "branch", "again", old[0])
     processes.clear()
-    assert history.left(old) == set(old[1:])
-    assert len(processes) == 2
+    assert history.contains(newest, old) == dict.fromkeys(old) | {old[0]: False}
+    assert len(processes) == 3
 
 
 def test_where_a_branch_has_no_commit_yet_the_others_still_count(shop, tmp_path):
     old = amended(shop)
+    side = commit(worktree(shop, tmp_path / "side"), "side", b="1")
     git(worktree(shop, tmp_path / "new", "--detach"), "checkout", "--quiet", "--orphan", "unborn")
-    assert History(str(shop)).left([old, head(shop)]) == {old}
-
-
-def test_where_git_gives_no_answer_nothing_is_left_behind(shop, tmp_path, monkeypatch):
-    old, history = amended(shop), History(str(shop))
-    assert History(str(tmp_path)).left([old]) == set()
-    assert history.left([]) == history.left(["HEAD", "-x", "a\n"]) == set()
-    with monkeypatch.context() as without_git:
-        without_git.setenv("PATH", str(tmp_path))
-        assert history.left([old]) == set()
-    assert history.left([old, NOWHERE]) == {old, NOWHERE}, "no answer is not kept"
+    assert contains(shop, head(shop), old, side) == [None, False]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +268,7 @@ def test_what_is_missing_is_asked_again_only_when_objects_arrived(shop, tmp_path
     processes.clear()
     assert history.contains(newest, [missing]) == {missing: None}
     assert processes == []
-    git(shop, "fetch", "--quiet", str(source))
+    git(shop, "fetch", "--quiet", str(source), "main:theirs")
     assert history.contains(newest, [missing]) == {missing: False}
 
 
@@ -287,7 +276,7 @@ def test_a_missing_commit_that_arrives_in_a_pack_is_seen(shop, tmp_path):
     source = clone(shop, tmp_path / "source")
     missing, newest, history = commit(source, "later", a="1"), head(shop), History(str(shop))
     assert history.contains(newest, [missing]) == {missing: None}
-    git(shop, "-c", "fetch.unpackLimit=1", "fetch", "--quiet", str(source))
+    git(shop, "-c", "fetch.unpackLimit=1", "fetch", "--quiet", str(source), "main:theirs")
     assert history.contains(newest, [missing]) == {missing: False}
 
 
@@ -295,20 +284,23 @@ def test_what_arrives_in_a_repository_that_lends_is_seen(shop, tmp_path):
     borrower, source = clone(shop, tmp_path / "borrower", "--shared"), clone(shop, tmp_path / "source")
     newest, history = head(borrower), History(str(borrower))
     later = commit(source, "later", a="1")
-    assert history.contains(newest, [later]) == {later: None}
+    assert not history.has([later])
     git(shop, "fetch", "--quiet", str(source))
-    assert history.contains(newest, [later]) == {later: False}
+    assert not history.has([newest, NOWHERE])
+    assert history.has([newest, later])
 
 
 def test_what_is_kept_is_bounded(shop, monkeypatch, processes):
-    monkeypatch.setattr(histories, "_KEPT_MAX", 3)
+    monkeypatch.setattr(histories, "_ANSWERS_MAX", 3)
     older = [head(shop), *(commit(shop, f"c{number}") for number in range(5))]
     newest, history = commit(shop), History(str(shop))
-    assert history.contains(newest, older) == dict.fromkeys(older, True)
+    assert history.contains(newest, older[1:]) == dict.fromkeys(older[1:], True)
     processes.clear()
     assert history.contains(newest, older[-3:]) == dict.fromkeys(older[-3:], True)
     assert processes == []
     assert history.contains(newest, older[:1]) == {older[0]: True}
+    processes.clear()
+    assert history.contains(newest, older[-3:]) == dict.fromkeys(older[-3:], True)
     assert processes
 
 
@@ -324,7 +316,7 @@ def test_many_threads_get_the_same_answers(shop):
     assert answers == [dict.fromkeys(older, True)] * 8
 
 
-def test_thousands_of_commits_are_told_apart_in_two_processes(tmp_path, processes):
+def test_thousands_of_commits_are_told_apart_in_three_processes(tmp_path, processes):
     folder = made(tmp_path / "long")
     script = ""
     for number in range(1, 4001):
@@ -336,7 +328,7 @@ def test_thousands_of_commits_are_told_apart_in_two_processes(tmp_path, processe
     hash_of = {int(mark[1:]): name for mark, name in marks.items()}
     processes.clear()
     answers = History(str(folder)).contains(hash_of[3999], [*hash_of.values(), NOWHERE])
-    assert len(processes) == 2
+    assert len(processes) == 3
     assert answers == {name: bool(number % 2) for number, name in hash_of.items()} | {NOWHERE: None}
 
 

@@ -15,7 +15,7 @@ import mnemarch
 from mnemarch import Actor, EventType, NotFound, Scope, StoreUnavailable
 from mnemarch.config import config_from
 from mnemarch.errors import InvalidInput
-from mnemarch.graph import GraphStore, log_keeper
+from mnemarch.graph import GraphStore, orchestrator, sharing
 
 HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
 CODER = Actor.agent("coder-1")
@@ -186,9 +186,9 @@ def test_r1_after_two_hundred_events_a_graph_is_told_anew_and_reads_back_equal(m
 
 @LANGUAGES
 def test_r1_a_graph_told_in_several_events_reads_back_equal(memory, said, monkeypatch):
-    monkeypatch.setattr(log_keeper, "_RETOLD_EVERY", 4)
-    monkeypatch.setattr(log_keeper, "_READ_BACK", 8)
-    monkeypatch.setattr(log_keeper, "_BATCH_CHARS_MAX", 600)
+    monkeypatch.setattr(sharing, "_RESTATED_EVERY", 4)
+    monkeypatch.setattr(sharing, "_READ_BACK", 8)
+    monkeypatch.setattr(sharing, "_BATCH_CHARS_MAX", 600)
     seat = seat_of(memory)
     query = lived(seat, said)
     for number in range(20):
@@ -196,14 +196,14 @@ def test_r1_a_graph_told_in_several_events_reads_back_equal(memory, said, monkey
         seat.graph.record_feedback("s", query, "up")
         read = content(seat.graph.get_session_store("s"))
         fresh = GraphStore(
-            seat.graph.config.session_graph, keeper=log_keeper.LogKeeper(memory._engine.log, seat.presence, "s")
+            seat.graph.config.session_graph, keeper=sharing.LogKeeper(memory._engine.log, seat.presence, "s")
         )
         assert content(fresh) == read
     assert len(events_of(memory, EventType.GRAPH_RESTATED)) > 1
 
 
 def test_r1_a_small_limit_for_events_does_not_stop_a_graph(clock, monkeypatch):
-    monkeypatch.setattr(log_keeper, "_RETOLD_EVERY", 20)
+    monkeypatch.setattr(sharing, "_RESTATED_EVERY", 20)
     with mnemarch.open(
         ":memory:", clock=clock, config=config_from({**EASY, "limits": {"data_bytes_max": 4_096}})
     ) as memory:
@@ -290,18 +290,16 @@ def test_an_act_that_the_store_did_not_take_is_not_half_done(reopened, tmp_path)
 
 
 def test_an_end_of_a_session_that_fails_half_way_is_undone(memory, monkeypatch):
-    from mnemarch.graph import promotion
-
     seat = seat_of(memory)
     lived(seat, ENGLISH)
     before = content(seat.graph.get_session_store("s")), content(seat.graph.get_agent_store())
-    outcome = promotion.Promotion.outcome
+    outcome = orchestrator.Promotion.outcome
 
     def interrupted(*given):
         outcome(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(promotion.Promotion, "outcome", interrupted)
+    monkeypatch.setattr(orchestrator.Promotion, "outcome", interrupted)
     with pytest.raises(KeyboardInterrupt):
         seat.graph.finalize_session("s", checkpoint=False)
     monkeypatch.undo()
@@ -529,14 +527,14 @@ def test_r16_what_was_erased_leaves_the_graph_and_the_rest_stays(memory):
     seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
     for graph in (held, seat.graph):
         store = graph.get_session_store("s")
-        assert not store.held.has(guilty)
+        assert not store.locked.has(guilty)
         assert "turquoise" not in str(store.to_snapshot())
         found = innocent_part(store)
         assert found[0] == {id: node for id, node in nodes.items() if id != who_knows}
         assert found[1] == {id: weight for id, weight in edges.items() if who_knows not in id}
         assert store.node(innocent).weights.feedback == 2.0
         assert graph.get_active_sessions() == ["s"]
-    assert not other.graph.get_session_store("s").held.has(theirs)
+    assert not other.graph.get_session_store("s").locked.has(theirs)
     assert "turquoise" not in str(
         memory._engine.store.read(lambda reader: [event.payload for event in reader.events()])
     )
@@ -580,7 +578,7 @@ def test_r16_what_was_promoted_leaves_the_agents_graph_and_the_checkpoint(reopen
 
 @LANGUAGES
 def test_r16_a_graph_that_was_told_anew_is_rid_of_it_too(memory, said, monkeypatch):
-    monkeypatch.setattr(log_keeper, "_RETOLD_EVERY", 5)
+    monkeypatch.setattr(sharing, "_RESTATED_EVERY", 5)
     seat = seat_of(memory)
     unit = seat.remember(said["unit"], level="worktree").unit
     guilty = seat.graph.upsert_query("s", f"{said['unit']}?")
@@ -593,7 +591,7 @@ def test_r16_a_graph_that_was_told_anew_is_rid_of_it_too(memory, said, monkeypat
     )
     for _ in range(2):
         store = seat.graph.get_session_store("s")
-        assert not store.held.has(guilty)
+        assert not store.locked.has(guilty)
         assert store.node(query).weights.feedback == 12.0
         read_anew(memory)
     for _ in range(7):
@@ -610,7 +608,7 @@ def test_r16_a_pinned_question_goes_too(memory):
     for node in store.nodes():
         store.pin(node.id)
     seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
-    assert not store.held.has(guilty)
+    assert not store.locked.has(guilty)
     assert "turquoise" not in str(store.to_snapshot())
 
 

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch import Citation, InvalidInput
+from mnemarch.code.citing import checked_in_tree
 from mnemarch.code.sources import FILE_BYTES_MAX, MISSING, UNKNOWN, Folder, Source, Trouble
 from mnemarch.code.symbols import symbols_of
-from mnemarch.code.tree import checked_in_tree
 from mnemarch.code.worktree import Check, WorkTree, checked, content_hash, lines_hash, lines_of
 from mnemarch.model.value import replace
 
@@ -45,6 +45,9 @@ class Texts:
 
     def stamp(self, path):
         return self.texts.get(path)
+
+    def load(self, paths):
+        pass
 
     def read(self, path):
         self.reads.append(path)
@@ -319,7 +322,7 @@ def test_there_is_no_end_to_what_may_be_asked_of_one_file():
         assert tree.holds_lines("a.ts", 1, 1, f"{number:064}") is None
         assert "start" in tree.symbols("a.ts")
     assert parser.parsed == ["a.ts"]
-    assert len(tree._kept["a.ts"]._answers) <= 64
+    assert len(tree._files["a.ts"].answers) <= 64
 
 
 def cited(citation, **texts):
@@ -488,10 +491,3 @@ def test_a_damaged_citation_is_unknown(lines):
 def test_other_citations_are_not_the_tree_s():
     for citation in (Citation.test("t"), Citation.human("h"), Citation.log("l"), Citation.commit("c")):
         assert now(citation).state == "unknown"
-
-
-def test_sources_need_no_tree_around_them():
-    assert checked(Texts(a_md=FIVE), Citation.file("a.md")) == Check("holds")
-    tree = WorkTree(WorkTree(Texts(a_md=FIVE)))
-    assert tree.has("a.md")
-    assert not tree.has("b.md")

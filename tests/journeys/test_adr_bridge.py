@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import mnemarch
 from mnemarch import Actor, InvalidInput, NotAllowed, Reason, Scope
-from mnemarch.interfaces import adr_bridge
-from mnemarch.interfaces.adr_bridge import import_folder
+from mnemarch.interfaces import adr as adr_bridge
+from mnemarch.interfaces.adr import import_folder
 
 NYGARD = """# {number}. {title}
 

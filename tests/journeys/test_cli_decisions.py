@@ -66,7 +66,7 @@ def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
         (["decide", "x", *WHY, "--evidence", "nothing"], "not here"),
         (["decide", "x", *WHY, "--snapshot", "y", "--strength", "iron", *LEAD], "no strength"),
         (["decisions", "dance"], "knows no 'dance'"),
-        (["decisions", "history"], "takes 1 argument"),
+        (["decisions", "history"], "decisions history needs ID"),
         (["impact", "nothing"], "No decision"),
         (["decisions", "relate", "a", "LIKES", "b"], "no relation"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 import subprocess
@@ -10,9 +11,11 @@ import sys
 import pytest
 from cli_session import Cli
 
-from mnemarch.interfaces.grammar import GROUPS, MODULE_OF, SUMMARY_OF, command_named, parser_for, split
+from mnemarch.interfaces import grammar
 
-COMMANDS = sorted(MODULE_OF)
+SUMMARIES = {name: says for names in grammar.sections().values() for name, says in names.items()}
+# Also those of two words, and those that an option chooses.
+COMMANDS = sorted(grammar.command_names())
 
 
 @pytest.fixture
@@ -38,32 +41,36 @@ def repository(cli):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_a_description_and_examples(cli, command):
-    run = cli(command, "--help")
+    run = cli(*command.split(), "--help")
     assert run.exit_code == 0
-    assert command_named(command).description.splitlines()[0] in run.out
-    assert f"examples:\n  {command_named(command).examples[0]}" in run.out
+    described = grammar.command_named(command)
+    shown = " ".join(run.out.split())
+    assert " ".join(described.description.split()) in shown
+    assert run.out.rstrip().endswith(grammar.examples_of(command, described)[-1])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_example_is_valid_grammar(command):
-    examples = command_named(command).examples
+def test_every_example_is_valid_grammar(cli, command):
+    described = grammar.command_named(command)
+    examples = grammar.examples_of(command, described)
     assert 1 <= len(examples) <= 3
     for example in examples:
         (typed,) = re.findall(r"mnemarch [^<|]+", example)
         program, *argv = shlex.split(typed)
-        name, rest = split(argv)
+        name, rest = grammar.chosen(*grammar.split(argv))
         assert (program, name) == ("mnemarch", command)
-        parser_for(command, command_named(command)).parse_args(rest)
+        cli.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        grammar.call_for(name, described, rest)
 
 
 def test_the_overview_lists_every_command_in_the_order_of_the_path(cli):
     run = cli("--help")
     assert run.exit_code == 0
     words = [line.split()[0] for line in run.out.splitlines() if line.startswith("  ")]
-    listed = [word for word in words if word in MODULE_OF]
-    assert listed == [name for commands in GROUPS.values() for name in commands]
-    for summary in SUMMARY_OF.values():
+    assert [word for word in words if word in SUMMARIES] == list(SUMMARIES)
+    for summary in SUMMARIES.values():
         assert summary in run.out
+    assert all(len(line) <= 80 for line in run.out.partition("options, before")[0].splitlines())
 
 
 def test_no_command_at_all_shows_the_overview_as_an_error(cli):

@@ -10,13 +10,14 @@ import re
 import shlex
 import sqlite3
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_session import TEST, WHERE, Cli, shown_at_terminal, told
 
-from mnemarch.interfaces.grammar import MODULE_OF
-from mnemarch.interfaces.hints import for_command_line, is_python
+from mnemarch.hints import INTERFACES, WORDS
+from mnemarch.interfaces.grammar import sections
 
 ROOT = Path(__file__).parents[2]
 NO_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
@@ -43,38 +44,11 @@ def bare(cli) -> Cli:
 # The README and init
 
 
-def commands_of(readme: str) -> list[str]:
-    """What the README says to type, without the program that comes before it and the file that is read."""
-    text = (ROOT / readme).read_text(encoding="utf-8")
-    block = next(
-        block for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) if "mnemarch remember" in block
-    )
-    lines = [line.removeprefix("$ ").partition("  #")[0] for line in block.splitlines()]
-    return [re.search(r"mnemarch [^<|]*(<[^<>]+>)?", line.replace(" < out.txt", ""))[0].strip() for line in lines]
-
-
-def decided_and_remembered(cli: Cli) -> tuple[str, str]:
-    decision = cli.ok("decisions")
-    units = cli.ok("units", "--kind", "fact", "--task", "T-42")
-    return decision[0]["id"] if decision else "", units[0]["id"] if units else ""
-
-
-@pytest.mark.parametrize("readme", ["README.md", "README.ko.md"])
-def test_the_readmes_commands_work_in_a_pipe(bare, readme):
-    for command in commands_of(readme):
-        if "<" in command:
-            decision, unit = decided_and_remembered(bare)
-            command = re.sub(r"<.+>", decision if "impact" in command else unit, command)
-        run = bare(*shlex.split(command)[1:], stdin=b"E   AssertionError: 3 != 4\n")
-        assert run.exit_code == 0, (command, run)
-
-
 def test_the_readmes_commands_work_for_a_person_at_a_terminal(bare):
-    for command in commands_of("README.md"):
-        if "<" in command:
-            decision, unit = decided_and_remembered(bare)
-            command = re.sub(r"<.+>", decision if "impact" in command else unit, command)
-        argv = ["E   AssertionError: 3 != 4" if word == "-" else word for word in shlex.split(command)[1:]]
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = [block for block in blocks if "mnemarch remember" in block]
+    for command in block.splitlines():
+        argv = shlex.split(command, comments=True)[1:]
         text, exit_code = told(argv, [b"y\n"] if argv[0] == "decide" else [], bare.home, USER="ada")
         assert exit_code == 0, (command, text)
 
@@ -228,6 +202,13 @@ def test_at_a_narrow_terminal_no_id_is_broken_and_no_line_is_too_long(cli, colum
         assert ids <= set(ID.findall(shown)), shown
 
 
+@pytest.mark.parametrize("argv", [[], ["remember"], ["verify"], ["decisions"], ["decisions", "load"]], ids=" ".join)
+def test_at_a_narrow_terminal_help_fits_and_only_examples_may_be_longer(cli, argv):
+    shown, exit_code = shown_at_terminal([*argv, "--help"], [], cli.home, COLUMNS="80")
+    assert exit_code == 0
+    assert [line for line in shown.partition("\nexamples\n")[0].splitlines() if len(line) > 80] == []
+
+
 def test_both_sides_of_a_conflict_stand_below_it(cli):
     for number in "35":
         cli.ok("remember", f"Checkout retries {number} times")
@@ -250,28 +231,46 @@ def test_the_policy_names_the_level_of_every_cell(cli):
 # Hints
 
 
-def hints_in_the_library() -> list[str]:
-    """Every hint that an error of the library can carry, as far as it is written out; what varies is an X."""
-    found = []
+# Shown only to programs: no command leads to them.
+FOR_PROGRAMS = ("embedding", "graph", "memory.py", "policy/heat.py", "testing.py")
+PYTHON = re.compile(r"\w\((?!s\))|\b\w+=(?:\.\.\.|['\"\[]|True|False|None)")
+
+
+def is_python(text: str) -> bool:
+    """Whether a text shows a call or a keyword argument."""
+    return PYTHON.search(text) is not None
+
+
+def hints_in_the_library() -> Iterator[ast.expr]:
+    """Every hint that an error can carry, as it is written where it is raised."""
     for path in (ROOT / "src/mnemarch").rglob("*.py"):
-        if "interfaces" in path.parts:
+        if path.relative_to(ROOT / "src/mnemarch").as_posix().startswith(FOR_PROGRAMS):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg == "hint":
-                found += [text for part in ast.walk(node.value) if (text := _written(part))]
-    return found
+                yield node.value
 
 
-def _written(node: ast.AST) -> str:
-    if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+def test_a_hint_that_is_a_plain_text_fits_every_interface():
+    plain = [
+        part.value
+        for hint in hints_in_the_library()
+        for part in ast.walk(hint)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and not isinstance(hint, ast.Call)
+    ]
+    assert len(plain) > 100
+    assert [text for text in plain if is_python(text)] == []
 
 
-def test_no_hint_of_the_library_reaches_the_command_line_as_python():
-    hints = hints_in_the_library()
-    assert any(map(is_python, hints))
-    assert [hint for hint in hints if is_python(for_command_line(hint))] == []
+def test_every_hint_has_words_for_every_interface_and_those_of_the_command_line_can_be_typed():
+    for name, words in WORDS.items():
+        assert len(words) == len(INTERFACES), name
+        assert not is_python(words[INTERFACES.index("command line")]), name
+
+
+def test_every_hint_that_is_raised_is_in_the_table_and_no_other():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/mnemarch").rglob("*.py"))
+    assert set(re.findall(r'\bHint\(\s*"([^"]+)"', source)) == set(WORDS)
 
 
 MISTAKES = [
@@ -330,7 +329,7 @@ def test_a_wrong_field_in_a_batch_is_named_in_words(cli):
 
 @pytest.mark.parametrize("kind", ["runbook", "entrypoint", "wiring", "config", "invariant", "gotcha"])
 def test_the_kinds_of_anchors_are_in_the_help_and_the_reference(cli, kind):
-    assert kind in cli("decisions", "--help").out
+    assert kind in cli("decisions", "anchor", "--help").out
     assert f"`{kind}`" in (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
 
 
@@ -466,7 +465,7 @@ def test_a_new_memory_is_told_of_nothing_else(bare):
 
 def test_the_commands_of_the_howto_are_there():
     text = (ROOT / "docs/howto/troubleshooting.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"`mnemarch (\w+)", text)) <= set(MODULE_OF)
+    assert set(re.findall(r"`mnemarch (\w+)", text)) <= {name for names in sections().values() for name in names}
 
 
 def test_the_old_name_of_a_project_is_in_the_export_as_the_howto_greps_it(cli):

@@ -219,7 +219,7 @@ def test_a_sweep_that_the_store_refused_is_tried_again(memory, repo, monkeypatch
     def busy(*_):
         raise StoreUnavailable("locked for too long.")
 
-    monkeypatch.setattr(janitor, "archive", busy)
+    monkeypatch.setattr(janitor.guard, "archive", busy)
     seat.recall("logout")
     settled(memory)
     assert seat.get(unit.id).status == "verified"
@@ -256,27 +256,6 @@ def test_no_recall_fails_because_no_thread_is_to_be_had(memory, repo, monkeypatc
     assert seat_at(memory, repo).recall("logout").withheld
 
 
-def test_git_ends_with_the_memory(repo):
-    memory = mnemarch.open(repo)
-    known(memory, repo, "logout gives nothing back", Citation.symbol("src/auth.py", "logout"))
-    seat_at(memory, repo).recall("logout", at_commit="HEAD")
-    (commit_tree,) = (tree._sources for tree in memory._engine._codebases[str(repo)]._commits.values())
-    process = commit_tree._objects._process
-    assert process.poll() is None
-    del commit_tree
-    memory.close()
-    assert process.poll() is not None
-
-
-def test_a_child_does_not_share_git_with_its_parent(repo):
-    code = Codebase(str(repo))
-    head = code.head()
-    before = code._tree_at(head)
-    assert before.has("src/auth.py")
-    code._process = -1  # As it looks after a fork.
-    assert code._tree_at(head) is not before
-
-
 # What costs
 
 
@@ -294,14 +273,14 @@ def test_git_is_not_asked_again_for_what_took_it_too_long(repo, monkeypatch):
     code = Codebase(str(repo))
     waits = []
 
-    def slow(path, head, *, wait_s_max):
-        waits.append(wait_s_max)
-        time.sleep(wait_s_max)
+    def slow(repository, path, head, until, *, in_index):
+        waits.append(round(until - time.monotonic(), 2))
+        time.sleep(max(0.0, until - time.monotonic()))
 
-    monkeypatch.setattr(code.history, "renamed", slow)
-    for _ in range(3):
-        assert code.renamed("src/gone.py", None, 0.01) is None
-    assert waits == [0.01, 0.0, 0.0]
+    monkeypatch.setattr("mnemarch.code.history._followed", slow)
+    for patience_s in (0.01, 0.01, 0.005, 0.03, 0.01):
+        assert code.renamed("src/gone.py", None, patience_s) is None
+    assert waits == [0.01, 0.03], "only who has more patience asks again"
 
 
 def test_many_stale_units_share_one_recalls_patience(memory, repo, monkeypatch):

@@ -101,7 +101,7 @@ def test_a_constants_secret_is_not_kept(memory, repo):
 
 def test_what_was_cited_before_values_were_kept_still_holds(memory, repo, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("mnemarch.code.tree._kept_value", lambda _: "")
+        patched.setattr("mnemarch.code.citing._storable_value", lambda _: "")
         known(memory, repo, "There is one", Citation.symbol("src/other.py", "VALUE"))
     commit(repo, "value", src__other_py="VALUE = 5\n")
     assert len(seat_at(memory, repo).recall("there is one").items) == 1
@@ -123,7 +123,7 @@ def test_a_renamed_file_is_followed_and_the_item_says_so(memory, repo, monkeypat
     git(repo, "commit", "-qm", "move")
     seat = seat_at(memory, repo)
     with monkeypatch.context() as patched:
-        patched.setattr(memory, "_sweep", lambda *_: None)  # Once it ran, there is nothing to say.
+        patched.setattr(memory._engine, "sweep_in_background", lambda *_: None)  # Once it ran, there is nothing to say.
         (item,) = seat.recall("where does login live").items
         assert item.notes == ("src/auth.py is now src/session.py.",)
         assert "src/auth.py is now src/session.py." in seat.context("where does login live").text

@@ -111,7 +111,7 @@ def test_what_a_text_names_counts_from_the_same_folder(memory, repo):
 
 
 def test_what_replaced_another_before_roots_were_kept_is_judged_in_its_repository(memory, repo, monkeypatch):
-    monkeypatch.setattr("mnemarch.code.tree.folder_name", lambda _: None)
+    monkeypatch.setattr("mnemarch.code.citing.folder_name", lambda _: None)
     old = known(memory, repo, "login takes a user")
     new = known(memory, repo, LOGIN, Citation.symbol("src/auth.py", "login"))
     person(memory, repo).supersede(new.id, old.id, "more")

@@ -14,7 +14,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces import demo, demo_world
+from mnemarch.interfaces import demo
 from mnemarch.interfaces.cli import main
 from mnemarch.interfaces.demo_proof import Proof, Witness, proofs_of
 
@@ -132,7 +132,7 @@ def test_a_proof_that_fails_ends_the_demo_with_1(monkeypatch, capsys):
 
 
 def test_without_git_it_tells_the_same_story(monkeypatch, capsys):
-    monkeypatch.setattr(demo_world, "git", lambda *_: None)
+    monkeypatch.setattr(demo, "git", lambda *_: None)
     assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 0
     told = capsys.readouterr().out
     assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in told.partition("Recall:")[2]

@@ -1,16 +1,23 @@
-"""Docs that cannot rot: what exists is described, and what is described exists."""
+"""The docs match the program: commands, settings, links, and every block of the READMEs."""
 
+import ast
+import importlib
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+import mnemarch
 from mnemarch.config import Config, config_from
-from mnemarch.interfaces.grammar import SUMMARY_OF as COMMANDS
+from mnemarch.interfaces.grammar import sections
 from mnemarch.model.value import replace
 from mnemarch.policy.heat import OrchestratorConfig
 
+COMMANDS = {name for names in sections().values() for name in names}
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
 COMMAND_LINE = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
@@ -58,13 +65,113 @@ def test_every_link_between_the_pages_leads_somewhere():
     assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
 
 
-def test_the_readmes_program_runs(tmp_path, monkeypatch, capsys):
-    for name in ("README.md", "README.ko.md"):
-        folder = tmp_path / name
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        program = re.search(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)[1]
-        exec(compile(program, name, "exec"), {})
-        printed = capsys.readouterr().out
-        assert "hypothesis" in printed
-        assert "[VERIFIED]" in printed
+def test_every_module_that_a_decision_record_names_is_there():
+    records = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/decisions").glob("*.md")]
+    named = {path for record in records for path in re.findall(r"`([\w/]+\.py)`", record)}
+    assert len(named) > 5
+    assert [path for path in named if not any((ROOT / top / path).exists() for top in ("", "src/mnemarch"))] == []
+
+
+READMES = ("README.md", "README.ko.md")
+
+
+def blocks_of(page: str) -> list[tuple[str, str]]:
+    """The language and the text of every fenced block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def run_at_a_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What somebody sees who pastes it into a shell, in a repository where nothing is set."""
+    folder.mkdir()
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    environ = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
+    environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
+    return subprocess.run(["bash", "-e"], input=script, cwd=folder, env=environ, capture_output=True, encoding="utf-8")
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_every_block_of_a_readme_runs(readme, tmp_path):
+    blocks = blocks_of(readme)
+    assert [language for language, _ in blocks] == ["sh", "sh", "text", "python"]
+    (_, make), (_, commands), _, (_, program) = blocks
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [line.split()[:2] for line in make.splitlines()] == [["make", "demo"], ["make", "test"]]
+    assert {"demo", "test"} <= set(targets)
+
+    pasted = run_at_a_shell(commands, tmp_path / "commands")
+    assert (pasted.returncode, pasted.stderr.count("Traceback")) == (0, 0), pasted.stderr
+    assert "verified 0.60" in pasted.stdout
+    assert "version 1, in force" in pasted.stdout
+
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    ran = run_at_a_shell(f"python -X utf8 {tmp_path / 'program.py'}", tmp_path / "program")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[0] == "hypothesis"
+    assert "[VERIFIED] " in ran.stdout
+
+
+def facts_of(page: str) -> list[dict[str, object]]:
+    """What two languages must have in common, section by section: links, code, numbers, rows."""
+    sections = []
+    for section in re.split(r"^## ", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE):
+        prose = re.sub(r"^```.*?^```$", "", section, flags=re.DOTALL | re.MULTILINE)
+        code = "".join(re.findall(r"^```(?:sh|python)\n(.*?)^```$", section, re.DOTALL | re.MULTILINE))
+        words = re.sub(r"\]\([^)]*\)|`[^`]*`", "", prose)
+        sections.append(
+            {
+                "links": sorted(set(re.findall(r"\]\(([^)]+)\)", prose)) - set(READMES)),
+                "names": sorted(re.findall(r"`[^`]+`", prose)),
+                "numbers": sorted(re.findall(r"\d+(?:\.\d+)?", words)),
+                "code": re.sub(r'"[^"]*"|[ ]+#.*', "", code),
+                "rows": re.findall(r"^[-|]", prose, re.MULTILINE),
+            }
+        )
+    return sections
+
+
+def test_the_korean_readme_has_the_sections_code_links_and_numbers_of_the_english_one():
+    english, korean = map(facts_of, READMES)
+    assert len(english) > 5
+    assert korean == english
+
+
+def test_every_setting_that_a_page_shows_is_accepted():
+    blocks = [
+        text
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for language, text in blocks_of(page)
+        if language == "toml"
+    ]
+    assert len(blocks) > 5
+    for text in blocks:
+        config_from({name: section for name, section in tomllib.loads(text).items() if name != "project"})
+
+
+def test_the_glossary_explains_every_rule_that_a_recorded_answer_names():
+    glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| ([A-Z]\d[\w.]*) \| \w", glossary, re.MULTILINE))
+    answers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/fixtures/outputs").iterdir())
+    named = set(re.findall(r'"rule": "([^"]+)"', answers))
+    assert len(named) > 5
+    assert named <= explained
+
+
+def test_every_program_that_a_page_shows_imports_what_is_there():
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    programs = [ast.parse(text) for page in pages for language, text in blocks_of(page) if language == "python"]
+    assert len(programs) > 2
+    imports = [node for program in programs for node in program.body if isinstance(node, ast.ImportFrom)]
+    assert imports
+    for node in imports:
+        for alias in node.names:
+            assert hasattr(importlib.import_module(node.module), alias.name), (node.module, alias.name)
+
+
+def test_the_program_of_the_loops_page_runs():
+    (program,) = [text for language, text in blocks_of("docs/explanation/loops.md") if language == "python"]
+    with mnemarch.open(":memory:") as memory:
+        seat = memory.seat(mnemarch.Actor.agent("coder-1"), mnemarch.Scope(project="shop", task="T-42"))
+        names = {"seat": seat, "error_output": "ConnectionError: pool timed out"}
+        for _ in range(3):
+            exec(compile(program, "loops.md", "exec"), names)
+    assert names["verdict"].type == "BLOCK"

@@ -1,4 +1,4 @@
-"""The examples run as their first lines say, from a folder of their own, and leave what they say."""
+"""Each example runs in an empty folder, and prints and leaves behind what its first lines say."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ SURFACES = {
         "adjust_weights answers decay edges entities_in from_snapshot known_query link load_from_file node nodes pin "
         "record_answer record_feedback save_to_file search_similar_queries stats to_snapshot upsert_entity "
         "upsert_query",
-        "files nominated",
+        "nominated",
     ),
 }
 # Their members, or their names, say what they are.

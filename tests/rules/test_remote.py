@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.code.remote import remote_folder, remote_name
+from mnemarch.code.home import remote_folder, remote_name
 
 SHOP = [
     "git@github.com:acme/shop.git",

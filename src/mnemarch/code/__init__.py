@@ -1,1 +1,3 @@
-"""Code. Takes: a working tree. Gives: what it holds and which project it belongs to. Never: reads outside the tree."""
+"""Code. Takes: a folder, and citations of files, lines, symbols and commits. Gives: where the folder belongs, and
+whether what is cited still holds there. Never: changes a repository, fetches from a remote, or runs what a
+repository's settings name."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
-from _thread import allocate_lock
 from functools import cache
 
 from mnemarch.code import git
-from mnemarch.code.home import home_of
-from mnemarch.code.repository import main_folder, repository_around, settings_of, text_of
+from mnemarch.code.repository import is_bare, repository_around
+from mnemarch.code.sources import CommitFiles
 from mnemarch.code.view import CodeView
 from mnemarch.code.worktree import WorkTree
 from mnemarch.lazy import Lazy
@@ -17,29 +15,22 @@ from mnemarch.model.citation import OF_CODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mnemarch.code import commit_tree, elsewhere
     from mnemarch.code import history as histories
     from mnemarch.code.history import History
     from mnemarch.model.unit import Unit
 else:
-    commit_tree = Lazy("mnemarch.code.commit_tree")
-    elsewhere = Lazy("mnemarch.code.elsewhere")
     histories = Lazy("mnemarch.code.history")
 
 
-# Each has a git process of its own.
 _COMMITS_MAX = 4
 _ENDINGS_MAX = 4_096
-_SLOW_MAX = 4_096
 # How long git may look for the new name of a file: while somebody waits for an answer, and while nobody does.
 _RECALL_PATIENCE_S = 0.25
 _SWEEP_PATIENCE_S = 10.0
 
 
 class Codebase:
-    """Where a reader stands. What git and the parsers said is kept here, and asked again when the files change."""
+    """Where a reader stands. The answers of git and the parsers are cached here until the files change."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -47,10 +38,7 @@ class Codebase:
         self._history: History | None = None
         self._commits: dict[str, WorkTree] = {}
         self._endings: dict[str, str | None] = {}
-        self._slow: set[tuple[str, str]] = set()
         self._has_files: bool | None = None
-        self._lock = allocate_lock()
-        self._process = os.getpid()
 
     @property
     def history(self) -> History:
@@ -62,23 +50,9 @@ class Codebase:
         return git.head(self.root)
 
     def renamed(self, path: str, commit: str | None, wait_s_max: float) -> str | None:
-        """Where a file that is gone went, up to that commit or to what is checked out.
-
-        In a long history git can take seconds. Who has not the patience asks once; then the answer is known if
-        somebody else had.
-        """
+        """Where a file that is gone went, up to that commit or to what is checked out."""
         head = commit or self.head()
-        if head is None:
-            return None
-        if wait_s_max <= _RECALL_PATIENCE_S and (path, head) in self._slow:
-            wait_s_max = 0.0
-        asked_at = time.monotonic()
-        found = self.history.renamed(path, head, wait_s_max=wait_s_max)
-        if found is None and 0 < wait_s_max <= time.monotonic() - asked_at:
-            if len(self._slow) >= _SLOW_MAX:
-                self._slow.clear()
-            self._slow.add((path, head))
-        return found
+        return None if head is None else self.history.renamed(path, head, wait_s_max=wait_s_max)
 
     def ending_with(self, path: str) -> str | None:
         """The one file that git knows whose path ends so; None if there is none, or several."""
@@ -96,33 +70,28 @@ class Codebase:
         return endings[path]
 
     def view(self, project: str | None, *, by_commit: bool) -> CodeView:
-        """The code as it lies in the working tree; of a bare repository, as its HEAD has it."""
+        """The code in the working tree; of a bare repository, at its HEAD."""
         head = None if self._is_checked_out() else self.head()
         tree = self.tree if head is None else self._tree_at(head)
         return CodeView(self, tree, head, project, by_commit=by_commit, patience_s=_RECALL_PATIENCE_S)
 
     def view_at(self, project: str | None, commit: str) -> CodeView:
-        """The code as it was at a commit."""
-        tree = self._tree_at(commit)
-        return CodeView(self, tree, commit, project, by_commit=True, patience_s=_RECALL_PATIENCE_S)
+        """The code at a commit."""
+        return CodeView(self, self._tree_at(commit), commit, project, by_commit=True, patience_s=_RECALL_PATIENCE_S)
 
     def committed_view(self, project: str | None, worktree: str | None, *, own: bool) -> CodeView | None:
-        """What is committed in a worktree, or on the default branch for what belongs to none; None if unknown.
+        """The committed code of a worktree, or of the default branch for what belongs to none; None if unknown.
 
-        Where that is checked out, what lies there and is not committed yet counts too; and what another branch has is
-        not gone.
+        Where it is checked out, files that are not committed yet count too; and code of another branch is not gone.
         """
         if self.head() is None:
             return self.view(project, by_commit=True)  # A plain folder, or nothing committed yet.
-        folder: Callable[[], str | None]
+        branch = git.default_branch(self.root) if worktree is None else None
+        root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
         if worktree is None:
-            branch = git.default_branch(self.root)
             commit = None if branch is None else git.tip(self.root, branch)
-            folder = lambda: self._folder_of(branch)  # noqa: E731
         else:
-            root = self.root if own else self.worktrees().get(worktree)
             commit = None if root is None else git.head(root)
-            folder = lambda: root  # noqa: E731
         if commit is None:
             return None
         return CodeView(
@@ -132,10 +101,8 @@ class Codebase:
             project,
             by_commit=True,
             patience_s=_SWEEP_PATIENCE_S,
-            files=cache(lambda: self._files_in(folder(), project)),
-            elsewhere=elsewhere.Elsewhere(
-                self.root, self.history, commit, is_default=worktree is None, patience_s=_SWEEP_PATIENCE_S
-            ),
+            is_default=worktree is None,
+            files=cache(lambda: self._files_in(root or self._folder_of(branch), project)),
         )
 
     def is_root_of(self, unit: Unit) -> bool:
@@ -155,27 +122,26 @@ class Codebase:
             return False
         return self.history.has({commit for commit, _, _ in places})
 
+    def worktrees(self) -> dict[str, str]:
+        """The folders of the repository's worktrees by the names that scopes give them."""
+        from mnemarch.code.home import worktrees_of
+
+        repository = repository_around(self.root)
+        return {} if repository is None else worktrees_of(repository)
+
     def _tree_at(self, commit: str) -> WorkTree:
-        with self._lock:
-            if self._process != os.getpid():
-                # After a fork, parent and child would read each other's answers.
-                self._commits.clear()
-                self._process = os.getpid()
-            tree = self._commits.pop(commit, None)
-            if tree is None:
-                tree = WorkTree(commit_tree.CommitTree(self.root, commit))
-            self._commits[commit] = tree  # the last one is the one used last
-            while len(self._commits) > _COMMITS_MAX:
-                del self._commits[next(iter(self._commits))]
+        tree = self._commits.get(commit)
+        if tree is None:
+            if len(self._commits) >= _COMMITS_MAX:
+                self._commits = {}
+            tree = self._commits[commit] = WorkTree(CommitFiles(self.root, commit))
         return tree
 
     def _is_checked_out(self) -> bool:
         """Whether there are files to look at; a bare repository has none."""
         if self._has_files is None:
             repository = repository_around(self.root)
-            self._has_files = repository is None or not (
-                repository.top == repository.common or (repository.linked is None and settings_of(repository).bare)
-            )
+            self._has_files = repository is None or not is_bare(repository)
         return self._has_files
 
     def _folder_of(self, branch: str | None) -> str | None:
@@ -184,33 +150,9 @@ class Codebase:
         return next((folder for folder in folders if branch is not None and git.branch(folder) == branch), None)
 
     def _files_in(self, folder: str | None, project: str | None) -> CodeView | None:
-        """What lies in a worktree of this repository, seen from the same folder in it as here."""
+        """The files in a worktree of this repository, seen from the same folder in it as here."""
         repository = repository_around(self.root)
         if folder is None or repository is None:
             return None
         there = self if folder == self.root else Codebase(os.path.join(folder, repository.prefix(self.root)))
         return there.view(project, by_commit=False) if there._is_checked_out() else None
-
-    def worktrees(self) -> dict[str, str]:
-        """The folders of the repository's worktrees by the names that scopes give them."""
-        repository = repository_around(self.root)
-        if repository is None:
-            return {}
-        places = os.path.join(repository.common, "worktrees")
-        try:
-            names = os.listdir(places)
-        except OSError:
-            names = []
-        markers = {name: text_of(os.path.join(places, name, "gitdir")) for name in names}
-        # Where worktree.useRelativePaths is set, they are relative to the file that holds them.
-        linked = [os.path.join(places, name, os.path.dirname(marker)) for name, marker in markers.items() if marker]
-        folders = [main_folder(repository, settings_of(repository)), *linked]
-        # In the place of one that is gone, there may be another repository by now.
-        ours = [folder for folder in folders if _is_of(folder, repository.common)]
-        homes = [home_of(folder) for folder in ours]
-        return {home.worktree: home.root for home in homes if home.worktree is not None}
-
-
-def _is_of(folder: str, common: str) -> bool:
-    found = repository_around(folder) if os.path.isdir(folder) else None
-    return found is not None and found.common == common

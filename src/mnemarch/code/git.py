@@ -1,4 +1,4 @@
-"""What Mnemarch asks of git: by its files where they tell, by the `git` program where they don't.
+"""Runs the `git` program, and reads HEAD and branches from git's files, which is a hundred times faster.
 
 Nothing here raises because of git, a repository or the disk: what can't be told is None.
 """
@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code.refs import BRANCHES, Refs, Unclear, is_hash
 from mnemarch.code.repository import repository_around, settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from subprocess import Popen
+    from collections.abc import Mapping, Sequence
 
     from mnemarch.code.repository import Repository
 
+BRANCHES = "refs/heads/"
 _WAIT_S_MAX = 20.0
 _USUAL_BRANCHES = ("main", "master", "trunk", "develop")
+_OWN_REFS = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
+_HASH_LENGTHS = frozenset({40, 64})
+_HEX = frozenset("0123456789abcdef")
+_HOPS_MAX = 5
 # A repository's settings may name programs to run; none of ours needs one.
-_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
 _ENVIRONMENT = {
     "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -31,29 +34,30 @@ _ENVIRONMENT = {
 }
 
 
-def git(root: str, arguments: Sequence[str]) -> str | None:
-    """The output of a git command in `root`, or None if git, the repository or the thing asked for isn't there."""
-    answer = output(root, arguments)
-    return None if answer is None else answer.decode(errors="replace").strip()
+class _UnclearError(Exception):
+    """Git keeps this ref in a form that is not read here: the program has to be asked."""
 
 
 def output(
     root: str,
     arguments: Sequence[str],
-    given: bytes = b"",
+    stdin: bytes = b"",
     *,
     wait_s_max: float = _WAIT_S_MAX,
     environment: Mapping[str, str] | None = None,
 ) -> bytes | None:
-    """The same in bytes, for a command that reads `given`; None also if it takes too long."""
+    """What a git command in `root` prints; None if it fails, can't be started or takes too long."""
     import subprocess
 
+    # GIT_DIR and friends would point every call at one repository, whatever folder it is about.
+    inherited = {name: item for name, item in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", *_NO_PROGRAMS, "-C", root, *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - fixed program, arguments never pass through a shell
-            _command(root, arguments),
-            input=given,
+            command,
+            input=stdin,
             capture_output=True,
-            env=_environment() | dict(environment or {}),
+            env=inherited | _ENVIRONMENT | dict(environment or {}),
             timeout=wait_s_max,
             check=False,
         )
@@ -62,52 +66,35 @@ def output(
     return done.stdout if done.returncode == 0 else None
 
 
-def conversation(root: str, arguments: Sequence[str]) -> Popen[bytes] | None:
-    """A git command that goes on answering until its standard input is closed."""
-    import subprocess
+def git(root: str, arguments: Sequence[str]) -> str | None:
+    """The same as text."""
+    printed = output(root, arguments)
+    return None if printed is None else printed.decode(errors="replace").strip()
 
-    try:
-        return subprocess.Popen(  # noqa: S603 - as above
-            _command(root, arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            env=_environment(),
-        )
-    except (OSError, ValueError):
+
+def is_hash(text: str) -> bool:
+    """Whether this is the whole hash of an object, of either length that git knows."""
+    return len(text) in _HASH_LENGTHS and _HEX.issuperset(text)
+
+
+def full_hash(root: str, commit: str) -> str | None:
+    """The whole hash of a commit that exists in the repository of `root`."""
+    if commit.startswith("-"):
         return None
-
-
-def _command(root: str, arguments: Sequence[str]) -> list[str]:
-    return ["git", *_NO_PROGRAMS, "-C", root, *arguments]
-
-
-def _environment() -> dict[str, str]:
-    # GIT_DIR and friends would point every call at one repository, whatever folder it is about.
-    return {name: item for name, item in os.environ.items() if not name.startswith("GIT_")} | _ENVIRONMENT
+    named = git(root, ["rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"])
+    return named if named is not None and is_hash(named) else None
 
 
 def head(root: str) -> str | None:
     """The commit that is checked out in `root`."""
     repository = repository_around(root)
-    if repository is None:
-        return None
-    try:
-        return Refs(repository).commit("HEAD")
-    except Unclear:
-        return git(root, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+    return None if repository is None else _commit_of(repository, "HEAD")
 
 
 def branch(root: str) -> str | None:
     """The branch that is checked out in `root`, even before its first commit; None where none is."""
     repository = repository_around(root)
-    if repository is None:
-        return None
-    try:
-        target = Refs(repository).target("HEAD")
-    except Unclear:
-        target = git(root, ["symbolic-ref", "--quiet", "HEAD"])
+    target = None if repository is None else _target_of(repository, "HEAD")
     return target.removeprefix(BRANCHES) if target is not None and target.startswith(BRANCHES) else None
 
 
@@ -121,34 +108,15 @@ def default_branch(root: str) -> str | None:
     if repository is None:
         return None
     remote = _remote_branches(repository)
-    refs = Refs(repository)
-    try:
-        named = refs.target(f"{remote}HEAD") if remote else None
-        return _default_of(named, remote, lambda ref: refs.commit(ref) is not None, refs.branches)
-    except Unclear:
-        return _default_by_program(root, remote)
-
-
-def _default_by_program(root: str, remote: str) -> str | None:
-    listed = git(root, ["for-each-ref", "--format=%(refname) %(symref)", BRANCHES, remote or BRANCHES])
-    if listed is None:
-        return None
-    symbolic = {ref: target for ref, _, target in (line.partition(" ") for line in listed.splitlines())}
-    branches = {ref.removeprefix(BRANCHES) for ref in symbolic if ref.startswith(BRANCHES)}
-    return _default_of(symbolic.get(f"{remote}HEAD") or None, remote, symbolic.__contains__, lambda: branches)
-
-
-def _default_of(
-    named: str | None, remote: str, exists: Callable[[str], bool], branches: Callable[[], Collection[str]]
-) -> str | None:
-    if named is not None and named.startswith(remote) and exists(named):
+    named = _target_of(repository, f"{remote}HEAD") if remote else None
+    if named is not None and named.startswith(remote) and _commit_of(repository, named) is not None:
         return named.removeprefix(remote)
-    for place in (BRANCHES, remote):
-        for name in _USUAL_BRANCHES if place else ():
-            if exists(f"{place}{name}"):
+    for place in filter(None, (BRANCHES, remote)):
+        for name in _USUAL_BRANCHES:
+            if _commit_of(repository, place + name) is not None:
                 return name
-    only = list(branches())
-    return only[0] if len(only) == 1 else None
+    branches = (git(root, ["for-each-ref", "--count=2", "--format=%(refname)", BRANCHES]) or "").split("\n")
+    return branches[0].removeprefix(BRANCHES) or None if len(branches) == 1 else None
 
 
 def tip(root: str, branch: str) -> str | None:
@@ -156,14 +124,14 @@ def tip(root: str, branch: str) -> str | None:
     repository = repository_around(root)
     if repository is None:
         return None
-    refs, remote = Refs(repository), _remote_branches(repository)
-    places = (BRANCHES, remote) if remote else (BRANCHES,)
-    try:
-        found = (refs.commit(f"{place}{branch}") for place in places)
-        return next((commit for commit in found if commit is not None), None)
-    except Unclear:
-        asked = (full_hash(root, f"{place}{branch}") for place in places)
-        return next((commit for commit in asked if commit is not None), None)
+    commits = (_commit_of(repository, place + branch) for place in (BRANCHES, _remote_branches(repository)) if place)
+    return next(filter(None, commits), None)
+
+
+def branch_tips(root: str) -> list[str]:
+    """The newest commits of all local branches, each once, those of the branches last worked on first."""
+    listed = git(root, ["for-each-ref", "--sort=-committerdate", "--format=%(objectname)", BRANCHES])
+    return list(dict.fromkeys((listed or "").split()))
 
 
 def folder_name(root: str) -> str | None:
@@ -180,21 +148,73 @@ def folder_name(root: str) -> str | None:
     return f"{commit}:{folder}" if commit is not None and folder.isprintable() else None
 
 
-def branch_tips(root: str) -> list[str]:
-    """The newest commits of all local branches, each once, those of the branches last worked on first."""
-    listed = git(root, ["for-each-ref", "--sort=-committerdate", "--format=%(objectname)", BRANCHES])
-    return list(dict.fromkeys((listed or "").split()))
-
-
 def _remote_branches(repository: Repository) -> str:
     """Where the remote's branches are kept, such as `refs/remotes/origin/`; empty if there is no remote."""
     remote = settings_of(repository).remote
     return "" if remote is None else f"refs/remotes/{remote[0]}/"
 
 
-def full_hash(root: str, commit: str) -> str | None:
-    """The whole hash of a commit that exists in the repository of `root`."""
-    if commit.startswith("-"):
+def _target_of(repository: Repository, ref: str) -> str | None:
+    """The ref that this one stands for; None if it stands for a commit or isn't there."""
+    try:
+        content = _content(repository, ref)
+        return None if content is None or is_hash(content) else _target(content)
+    except _UnclearError:
+        return git(repository.top, ["symbolic-ref", "--quiet", ref])
+
+
+def _commit_of(repository: Repository, ref: str) -> str | None:
+    """The hash that a ref leads to; None if there is no such ref, or its branch has no commit yet."""
+    name = ref
+    try:
+        for _ in range(_HOPS_MAX):
+            content = _content(repository, name)
+            if content is None:
+                return _packed(repository, name)
+            if is_hash(content):
+                return content
+            name = _target(content)
+    except _UnclearError:
+        pass
+    return full_hash(repository.top, ref)
+
+
+def _content(repository: Repository, ref: str) -> str | None:
+    """What the file of a ref says: a hash, or `ref: ANOTHER`; None if it has no file of its own."""
+    if os.path.isdir(os.path.join(repository.common, "reftable")):
+        raise _UnclearError
+    is_own = not ref.startswith("refs/") or ref.startswith(_OWN_REFS)
+    path = os.path.join(repository.own if is_own else repository.common, ref)
+    try:
+        if os.path.islink(path):  # Git of long ago made HEAD a symbolic link to the branch.
+            return f"ref: {os.readlink(path)}"
+        with open(path, "rb") as file:
+            return os.fsdecode(file.read(4096)).strip()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
-    found = git(root, ["rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"])
-    return found if found is not None and is_hash(found) else None
+    except (OSError, ValueError):
+        raise _UnclearError from None
+
+
+def _target(content: str) -> str:
+    target = content.removeprefix("ref:").strip()
+    if target == content or not target.startswith("refs/") or ".." in target or target == f"{BRANCHES}.invalid":
+        raise _UnclearError
+    return target
+
+
+def _packed(repository: Repository, ref: str) -> str | None:
+    try:
+        with open(os.path.join(repository.common, "packed-refs"), "rb") as file:
+            packed = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        raise _UnclearError from None
+    end = packed.find(b" " + os.fsencode(ref) + b"\n")
+    if end < 0:
+        return None
+    name = packed[packed.rfind(b"\n", 0, end) + 1 : end].decode("ascii", "replace")
+    if not is_hash(name):
+        raise _UnclearError
+    return name

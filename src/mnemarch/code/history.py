@@ -1,32 +1,28 @@
-"""A repository's past, asked of git in batches: what a commit contains, where a file went, what was merged (R8)."""
+"""What git tells of commits, asked in batches: ancestry, renames and merges (R8)."""
 
 from __future__ import annotations
 
+import math
 import os
-import threading
 import time
 
+from mnemarch.code.git import full_hash, is_hash, output
 from mnemarch.code.git import head as checked_out
-from mnemarch.code.git import output
-from mnemarch.code.refs import Refs, is_hash
 from mnemarch.code.repository import repository_around, text_of
 from mnemarch.code.sources import trouble_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from mnemarch.code.repository import Repository
 
-_KEPT_MAX = 65_536
-_WAIT_S_MAX = 20.0
+_ANSWERS_MAX = 65_536
 _RENAME_WAIT_S_MAX = 3.0
 _RENAME_HOPS_MAX = 8
-# Git compares each file that went with each that came; where there are more, only those that are the same to the byte.
-_RENAME_FILES_MAX = 400
-_RENAMES = ("-M", f"-l{_RENAME_FILES_MAX}", "--diff-filter=R", "--name-status", "-z")
-# What keeps a commit in the history. A stash, a note or a tool's own backup is no place to stand on.
+# Git compares each removed file with each added one; in a commit with more of them, only equal files are matched.
+_RENAMES = ("-M", "-l400", "--name-status", "-z")
+# What keeps a commit in the history. A stash, a note or a tool's own backup does not.
 _LASTING = ("--branches", "--remotes", "--tags")
 
 
@@ -35,105 +31,102 @@ class History:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._here = _Kept()
-        self._contained = _Kept()
-        self._in_doubt = _Kept()
-        self._is_left = _Kept()
-        self._moves = _Kept()
+        # What is true of a commit stays true. Other answers are kept until the repository changes.
+        self._true: set[tuple[str, str]] = set()
+        self._other: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
+        # With how many seconds were given for the answer.
+        self._moves: dict[object, tuple[str | None, float]] = {}
 
     def has(self, commits: Collection[str]) -> bool:
-        """Whether the repository has all of these commits; git is started once at most, and what it said is kept."""
+        """Whether the repository has all of these commits; git is started once at most."""
         repository = repository_around(self._root)
         if repository is None or not all(map(is_hash, commits)):
             return False
-        unknown = [commit for commit in commits if self._here.get(commit) is not True]
-        stamps = _arrivals(repository, unknown)
-        if any(self._here.get(commit) == stamps[commit] for commit in unknown):
-            return False
-        present = _present(repository, unknown) if unknown else set()
-        if present is None:
-            return False
-        self._here.keep({commit: commit in present or stamps[commit] for commit in unknown})
-        return present.issuperset(unknown)
+
+        def ask(unknown: list[str]) -> dict[str, bool | None]:
+            present = _present(repository, unknown)
+            return {} if present is None else {commit: commit in present for commit in unknown}
+
+        return all(self._answers(repository, "", commits, ask).values())
 
     def contains(self, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-        """Of each commit, whether it is `head` or before it; None if the repository doesn't have it, or can't tell.
+        """Of each commit, whether it is `head` or before it; None if that can't be told.
 
-        Whole hashes only (see `git.full_hash`); `head` is taken to exist. However many are asked, git is started twice
-        at most, and what it said is kept; that a commit is missing, only until objects arrive. The history is the one
-        that `git log` shows: joined by `git replace`, cut off in a shallow clone. What may lie behind such a cut is not
-        denied. Git walks by date, so six or more commits in a row that are dated long before their parents can make it
-        deny what is older.
+        None is the answer for a commit that the repository doesn't have, or that was left behind: amended, rebased,
+        squashed or thrown away, so that no branch, tag, remote branch or worktree's HEAD leads to it any more.
+
+        Whole hashes only (see `git.full_hash`). However many are asked, git is started three times at most. The history
+        is the one that `git log` shows: joined by `git replace`, cut off in a shallow clone. What may lie behind such a
+        cut is None, too. Git walks by date, so six or more commits in a row that are dated long before their parents
+        can make it deny what is older.
         """
-        if not is_hash(head):
-            return dict.fromkeys(commits)
-        known = {commit: commit == head or self._contained.get((head, commit)) for commit in commits}
-        unknown = [commit for commit, answer in known.items() if answer is None and is_hash(commit)]
-        repository = repository_around(self._root) if unknown else None
+        answers: dict[str, bool | None] = {commit: (commit == head and is_hash(head)) or None for commit in commits}
+        asked = [commit for commit, answer in answers.items() if answer is None and is_hash(commit)]
+        repository = repository_around(self._root) if asked and is_hash(head) else None
         if repository is None:
-            return known
-        stamps = _arrivals(repository, unknown)
-        unknown = [commit for commit in unknown if self._in_doubt.get((head, commit)) != stamps[commit]]
-        told = _ancestry(repository, head, unknown) if unknown else {}
-        self._contained.keep({(head, commit): answer for commit, answer in told.items() if answer is not None})
-        self._in_doubt.keep({(head, commit): stamps[commit] for commit, answer in told.items() if answer is None})
-        return known | told
+            return answers
+        return answers | self._answers(repository, head, asked, lambda unknown: _ancestry(repository, head, unknown))
 
-    def left(self, commits: Sequence[str]) -> set[str]:
-        """Those of the commits that were left behind: amended, rebased, squashed or thrown away.
-
-        No branch, here or at a remote as it was last fetched, no tag and no worktree's HEAD leads to them any more,
-        though git may keep them for some weeks. It is started twice at most, and again when one of those has moved.
-        """
-        repository = repository_around(self._root) if commits else None
-        if repository is None:
-            return set()
-        refs = Refs(repository)
-        state = refs.state()
-        known = {commit: self._is_left.get(commit) for commit in commits if is_hash(commit)}
-        unknown = [commit for commit, answer in known.items() if answer is None or answer[0] != state]
-        told = _left(repository, refs, unknown) if unknown else set()
-        if told is None:
-            return set()
-        self._is_left.keep({commit: (state, commit in told) for commit in unknown})
-        return told | {commit for commit in known.keys() - unknown if known[commit][1]}
+    def _answers(
+        self,
+        repository: Repository,
+        head: str,
+        commits: Collection[str],
+        ask: Callable[[list[str]], dict[str, bool | None]],
+    ) -> dict[str, bool | None]:
+        """Cached answers about commits, and those that `ask` gives for the rest."""
+        answers: dict[str, bool | None] = {commit: True for commit in commits if (head, commit) in self._true}
+        rest = [commit for commit in commits if commit not in answers]
+        if not rest:
+            return answers
+        state = _state_of(repository)
+        if self._other[0] != state or len(self._other[1]) > _ANSWERS_MAX:
+            self._other = (state, {})
+        other = self._other[1]
+        unknown = [commit for commit in rest if (head, commit) not in other]
+        asked = ask(unknown) if unknown else {}
+        if len(self._true) > _ANSWERS_MAX:
+            self._true.clear()
+        self._true.update((head, commit) for commit, answer in asked.items() if answer)
+        other.update(((head, commit), answer) for commit, answer in asked.items() if not answer)
+        return answers | {commit: asked.get(commit, other.get((head, commit))) for commit in rest}
 
     def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
         """Where a file that is gone went by `head`, or by what is staged on top of it; None if git doesn't know.
 
         Renames are followed one after another, in commits and then in the index. Git takes two files for one if they
         are half the same; a file that was moved and not added is unknown to it. In a long history this can take
-        seconds; it ends with None when the time is over, and is then asked again the next time.
+        seconds. It ends with None when the time is over, and is then asked again only by who has more time.
         """
         repository = repository_around(self._root)
-        if repository is None or not is_hash(head) or not _is_inside(path):
+        if repository is None or not is_hash(head) or trouble_with(path) is not None:
             return None
         prefix = repository.prefix(self._root)
-        staged = _index_state(repository) if checked_out(self._root) == head else None
-        key = (path, head, staged)
-        found = self._moves.get(key)
-        if found is None:
-            trail = _Trail(repository, head, wait_s_max)
-            found = (trail.followed(prefix + path, in_index=staged is not None),)
-            if not trail.is_out_of_time:
-                self._moves.keep({key: found})
-        new: str | None = found[0]
+        index = _stamp(os.path.join(repository.own, "index")) if checked_out(self._root) == head else None
+        key = (path, head, index)
+        new, waited_s = self._moves.get(key, (None, -1.0))
+        if waited_s < wait_s_max:
+            until = time.monotonic() + wait_s_max
+            new = _followed(repository, prefix + path, head, until, in_index=index is not None)
+            if len(self._moves) > _ANSWERS_MAX:
+                self._moves.clear()
+            self._moves[key] = (new, wait_s_max if time.monotonic() >= until else math.inf)
         return new.removeprefix(prefix) if new is not None and new.startswith(prefix) else None
 
     def contents(self, path: str, commits: Sequence[str]) -> dict[str, str]:
         """The hash of a file's content at each of these commits that has the file; git is started once."""
         repository = repository_around(self._root)
-        if repository is None or not commits or not _is_inside(path) or "\n" in path:
+        if repository is None or not commits or trouble_with(path) is not None or "\n" in path:
             return {}
-        names = _lines(f"{commit}:{repository.prefix(self._root)}{path}" for commit in commits)
-        rows = _rows(_asked(repository, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], names))
-        told = zip(commits, rows, strict=False)  # Git may have died half-way.
-        return {commit: row.removesuffix(" blob") for commit, row in told if row.endswith(" blob")}
+        names = (f"{commit}:{repository.prefix(self._root)}{path}" for commit in commits)
+        types = _rows(_checked_names(repository, names))
+        pairs = zip(commits, types, strict=False)  # Git may have died half-way.
+        return {commit: row.removesuffix(" blob") for commit, row in pairs if row.endswith(" blob")}
 
     def fork(self, head: str, other: str) -> str | None:
         """The newest commit that both have; None if there is none, or git can't tell."""
         repository = repository_around(self._root)
-        rows = _rows(_asked(repository, ["merge-base", head, other])) if repository is not None else []
+        rows = _rows(output(repository.top, ["merge-base", head, other])) if repository is not None else []
         return rows[0] if rows and is_hash(rows[0]) else None
 
     def is_merged(self, branch_or_commit: str, into: str) -> bool:
@@ -143,185 +136,132 @@ class History:
         with other work, is not recognised.
         """
         repository = repository_around(self._root)
-        if repository is None:
+        work, base = full_hash(self._root, branch_or_commit), full_hash(self._root, into)
+        if repository is None or work is None or base is None:
             return False
-        work, base = (_commit_named(repository, name) for name in (branch_or_commit, into))
-        if work is None or base is None:
-            return False
-        return bool(self.contains(base, [work])[work]) or _is_picked(repository, work, base)
+        # Each patch of the branch, or all of them as one, may be among those that went in since it left.
+        return (
+            bool(self.contains(base, [work])[work])
+            or _all_there(output(repository.top, ["cherry", base, work]))
+            or _is_squashed(repository, work, base, self.fork(base, work))
+        )
 
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-    """The answers that git gives; nothing if it gives none."""
+    """The answers of `History.contains`; none for what git did not answer."""
     present = _present(repository, [head, *commits])
     if present is None or head not in present:
         return {}
-    missing: dict[str, bool | None] = {commit: None for commit in commits if commit not in present}
     existing = [commit for commit in commits if commit in present]
-    cuts = (text_of(os.path.join(repository.common, "shallow")) or "").split()
-    if not existing:
-        return missing
-    if cuts:
-        return missing | _ancestry_in_shallow(repository, head, existing, cuts)
-    beside = _asked(repository, ["rev-list", "--stdin"], _lines([*existing, f"^{head}"]))
-    if beside is None:
-        return missing
-    outside = set(_rows(beside))
-    return missing | {commit: commit not in outside for commit in existing}
-
-
-def _ancestry_in_shallow(
-    repository: Repository, head: str, commits: Sequence[str], cuts: Sequence[str]
-) -> dict[str, bool | None]:
-    """From what is left of the history: only a commit that comes after all of head's cuts can't be behind one."""
-    listed = _asked(
-        repository, ["rev-list", "--stdin", "--parents", "--topo-order", "--reverse"], _lines([head, *commits])
-    )
+    listed = output(repository.top, ["rev-list", "--stdin"], _lines([*existing, f"^{head}"])) if existing else b""
     if listed is None:
         return {}
-    parents = {row[0]: row[1:] for row in (line.split(" ") for line in _rows(listed))}
-    bit_of = {cut: 1 << number for number, cut in enumerate(cuts)}
-    behind: dict[str, int] = {}
-    for commit, before in parents.items():
-        behind[commit] = bit_of.get(commit, 0)
-        for parent in before:
-            behind[commit] |= behind[parent]
-    reached = _reached(head, parents)
-    return {
-        commit: True if commit in reached else None if behind[head] & ~behind[commit] else False for commit in commits
+    outside = set(_rows(listed))
+    answers: dict[str, bool | None] = {
+        commit: (commit in present and commit not in outside) or None for commit in commits
     }
+    beside = [commit for commit in existing if commit in outside]
+    cuts = set((text_of(os.path.join(repository.common, "shallow")) or "").split())
+    for commit in _reachable(repository, beside) if beside else ():
+        if not cuts or not _may_be_cut_off(repository, head, commit, cuts):
+            answers[commit] = False
+    return answers
 
 
-def _reached(start: str, parents: Mapping[str, Sequence[str]]) -> set[str]:
-    found, waiting = {start}, [start]
-    while waiting:
-        new = [parent for parent in parents[waiting.pop()] if parent not in found]
-        found.update(new)
-        waiting += new
-    return found
+def _reachable(repository: Repository, commits: Sequence[str]) -> list[str]:
+    """Those of the commits that a branch, a tag, a remote's branch or a worktree's HEAD leads to."""
+    heads = ("main-worktree/HEAD", *(f"worktrees/{name}/HEAD" for name in repository.linked_names()))
+    # A worktree whose branch has no commit yet has no HEAD either.
+    asked = ["rev-list", "--ignore-missing", "--stdin", "--not", *_LASTING]
+    left = set(_rows(output(repository.top, asked, _lines([*commits, *(f"^{name}" for name in heads)]))))
+    return [commit for commit in commits if commit not in left]
+
+
+def _may_be_cut_off(repository: Repository, head: str, commit: str, cuts: Collection[str]) -> bool:
+    """Whether a commit may lie behind a cut of a shallow clone: unless it comes after all cuts that `head` has."""
+    roots = output(repository.top, ["rev-list", "--max-parents=0", head, f"^{commit}"])
+    return roots is None or not set(_rows(roots)).isdisjoint(cuts)
 
 
 def _present(repository: Repository, commits: Sequence[str]) -> set[str] | None:
     """Those that git has; None if it gives no answer."""
-    kinds = _asked(repository, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], _lines(commits))
-    return None if kinds is None else {row.removesuffix(" commit") for row in _rows(kinds)}.intersection(commits)
+    types = _checked_names(repository, commits)
+    return None if types is None else {row.removesuffix(" commit") for row in _rows(types)}.intersection(commits)
 
 
-def _left(repository: Repository, refs: Refs, commits: Sequence[str]) -> set[str] | None:
-    """Those that nothing leads to; None if git gives no answer."""
-    present = _present(repository, commits)
-    if not present:
-        return None if present is None else set(commits)
-    heads = ["main-worktree/HEAD", *(f"worktrees/{name}/HEAD" for name in refs.linked())]
-    # A worktree whose branch has no commit yet has no HEAD either.
-    asked = ["rev-list", "--ignore-missing", "--stdin", "--not", *_LASTING]
-    listed = _asked(repository, asked, _lines([*present, *(f"^{name}" for name in heads)]))
-    if listed is None:
-        return None
-    beside = set(_rows(listed))
-    return {commit for commit in commits if commit in beside or commit not in present}
+def _state_of(repository: Repository) -> frozenset[tuple[str, int, int]]:
+    """Changes when a branch, a tag or a HEAD moved, or objects arrived, here or in a repository that lends its own."""
+    lent = (text_of(os.path.join(repository.common, "objects/info/alternates")) or "").splitlines()
+    stamps: set[tuple[str, int, int]] = set()
+    for common in (repository.common, *(os.path.dirname(objects) for objects in lent)):
+        files = [
+            os.path.join(common, name) for name in ("HEAD", "FETCH_HEAD", "packed-refs", "shallow", "objects/pack")
+        ]
+        for kind in ("refs/heads", "refs/remotes", "refs/tags", "reftable", "worktrees"):
+            for folder, _, names in os.walk(os.path.join(common, kind)):
+                files += [os.path.join(folder, name) for name in names if kind != "worktrees" or name == "HEAD"]
+        # Git puts a new file in the place of the old one.
+        stamps.update((path, *stamp) for path in files if (stamp := _stamp(path)) is not None)
+    return frozenset(stamps)
 
 
-def _arrivals(repository: Repository, commits: Sequence[str]) -> dict[str, tuple[object, ...]]:
-    """What changes when a commit that was missing, or hidden by a shallow clone's cut, arrives."""
-    objects = os.path.join(repository.common, "objects")
-    packed = _changed_at(os.path.join(objects, "pack"))
-    # What another repository lends may change unseen: no two looks are the same then.
-    lent = object() if os.path.exists(os.path.join(objects, "info", "alternates")) else None
-    cut = _changed_at(os.path.join(repository.common, "shallow"))
-    return {commit: (packed, lent, cut, _changed_at(f"{objects}/{commit[:2]}/{commit[2:]}")) for commit in commits}
-
-
-def _changed_at(path: str) -> int | None:
+def _stamp(path: str) -> tuple[int, int] | None:
     try:
-        return os.stat(path).st_mtime_ns
+        stat = os.lstat(path)
     except OSError:
         return None
+    return stat.st_mtime_ns, stat.st_ino
 
 
-class _Trail:
-    """The search for one file's new place, which has to end in time."""
+def _followed(repository: Repository, path: str, head: str, until: float, *, in_index: bool) -> str | None:
+    """The new place of a file, searched for until the time is over."""
 
-    def __init__(self, repository: Repository, head: str, wait_s_max: float) -> None:
-        self._repository = repository
-        self._head = head
-        self._until = time.monotonic() + wait_s_max
+    def look(*arguments: str) -> dict[bytes, bytes | None]:
+        left_s = until - time.monotonic()
+        asked = ["--literal-pathspecs", *arguments]
+        return _changes(output(repository.top, asked, wait_s_max=left_s) if left_s > 0 else None)
 
-    @property
-    def is_out_of_time(self) -> bool:
-        return time.monotonic() >= self._until
-
-    def followed(self, path: str, *, in_index: bool) -> str | None:
-        current, seen = path, {path}
-        while not self._is_at_head(current):
-            moved = self._moved_in_commit(current)
-            if moved is None or moved in seen or len(seen) > _RENAME_HOPS_MAX:
-                return None
-            current = moved
-            seen.add(moved)
-        if in_index:
-            current = _move_of(current, self._look("diff-index", "--cached", *_RENAMES, self._head)) or current
-        return None if current == path else current
-
-    def _is_at_head(self, path: str) -> bool:
-        return (self._look("ls-tree", "-z", "--full-tree", self._head, "--", path) or b"").split(b" ")[1:2] == [b"blob"]
-
-    def _moved_in_commit(self, path: str) -> str | None:
-        """Where the commit that took the file away put it."""
-        found = _rows(self._look("rev-list", "--max-count=1", self._head, "--", path))
-        if not found:
+    current = os.fsencode(path)
+    for _ in range(_RENAME_HOPS_MAX):
+        # The last commit that touched the file. -m: a merge that moved it shows so against one of its parents.
+        last = ("log", "--max-count=1", "--format=", "--full-diff", "-m", *_RENAMES, head, "--", os.fsdecode(current))
+        changes = look(*last)
+        if current not in changes:
+            return None  # It never was here, or there is no time left.
+        moved = changes[current]
+        if moved == current:
+            break
+        if moved is None:
             return None
-        # -m: a merge that moved the file itself shows it against one of its parents.
-        return _move_of(path, self._look("diff-tree", "-r", "-m", *_RENAMES, "--no-commit-id", found[0]))
-
-    def _look(self, *arguments: str) -> bytes | None:
-        left = self._until - time.monotonic()
-        return _asked(self._repository, ["--literal-pathspecs", *arguments], wait_s_max=left) if left > 0 else None
-
-
-def _move_of(path: str, renames: bytes | None) -> str | None:
-    """Where `path` went, in git's list of status, old name and new name."""
-    fields = (renames or b"").split(b"\0")
-    wanted = os.fsencode(path)
-    for number in range(0, len(fields) - 2, 3):
-        if fields[number + 1] == wanted:
-            return os.fsdecode(fields[number + 2])
-    return None
-
-
-def _index_state(repository: Repository) -> tuple[int, int] | None:
-    try:
-        index = os.stat(os.path.join(repository.own, "index"))
-    except OSError:
+        current = moved
+    else:
         return None
-    return index.st_mtime_ns, index.st_size
+    if in_index:
+        current = look("diff-index", "--cached", *_RENAMES, head).get(current) or current
+    new = os.fsdecode(current)
+    return None if new == path else new
 
 
-def _is_inside(path: str) -> bool:
-    return trouble_with(path) is None and _is_encodable(path)
+def _changes(listed: bytes | None) -> dict[bytes, bytes | None]:
+    """Where each file of a list of changes is afterwards: under its old name, a new one, or nowhere."""
+    changes: dict[bytes, bytes | None] = {}
+    fields = iter((listed or b"").lstrip(b"\n\0").split(b"\0"))
+    for status in fields:
+        old = next(fields, b"")
+        kind = status.strip()[:1]
+        if kind in {b"R", b"C"}:
+            new = next(fields, b"")
+            changes[new] = new
+            if kind == b"R":
+                changes[old] = new
+        elif changes.get(old) is None:
+            changes[old] = None if kind == b"D" else old
+    return changes
 
 
-def _is_encodable(name: str) -> bool:
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _commit_named(repository: Repository, name: str) -> str | None:
-    if "\n" in name or not _is_encodable(name):
-        return None
-    rows = _rows(_asked(repository, ["cat-file", "--batch-check=%(objectname)"], _lines([f"{name}^{{commit}}"])))
-    return rows[0] if rows and is_hash(rows[0]) else None
-
-
-def _is_picked(repository: Repository, work: str, base: str) -> bool:
-    """Whether each patch of the branch, or all of them as one, is among those that went in since it left."""
-    if _all_there(_asked(repository, ["cherry", base, work])):
-        return True
-    fork = _rows(_asked(repository, ["merge-base", base, work]))
-    if not fork:
+def _is_squashed(repository: Repository, work: str, base: str, fork: str | None) -> bool:
+    """Whether all patches of a branch, as one, are in another."""
+    if fork is None:
         return False
     import tempfile
 
@@ -331,9 +271,9 @@ def _is_picked(repository: Repository, work: str, base: str) -> bool:
             "GIT_OBJECT_DIRECTORY": folder,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.join(repository.common, "objects"),
         } | {f"GIT_{who}_{what}": "mnemarch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        squash = ["commit-tree", f"{work}^{{tree}}", "-p", fork[0], "-m", "squashed"]
-        made = _rows(_asked(repository, squash, environment=aside))
-        return bool(made) and _all_there(_asked(repository, ["cherry", base, made[0]], environment=aside))
+        squash = ["commit-tree", f"{work}^{{tree}}", "-p", fork, "-m", "squashed"]
+        squashed = _rows(output(repository.top, squash, environment=aside))
+        return bool(squashed) and _all_there(output(repository.top, ["cherry", base, squashed[0]], environment=aside))
 
 
 def _all_there(cherries: bytes | None) -> bool:
@@ -341,37 +281,14 @@ def _all_there(cherries: bytes | None) -> bool:
     return bool(rows) and all(row.startswith("- ") for row in rows)
 
 
-def _asked(
-    repository: Repository,
-    arguments: Sequence[str],
-    given: bytes = b"",
-    *,
-    wait_s_max: float = _WAIT_S_MAX,
-    environment: Mapping[str, str] | None = None,
-) -> bytes | None:
-    return output(repository.top, arguments, given, wait_s_max=wait_s_max, environment=environment)
+def _checked_names(repository: Repository, names: Iterable[str]) -> bytes | None:
+    """Hash and type of each thing that is named, one a line."""
+    return output(repository.top, ["cat-file", "--batch-check=%(objectname) %(objecttype)"], _lines(names))
 
 
-def _rows(answer: bytes | None) -> list[str]:
-    return (answer or b"").decode("ascii", "replace").splitlines()
+def _rows(printed: bytes | None) -> list[str]:
+    return (printed or b"").decode("ascii", "replace").splitlines()
 
 
 def _lines(names: Iterable[str]) -> bytes:
     return os.fsencode("".join(f"{name}\n" for name in names))
-
-
-class _Kept:
-    """The newest answers, for any number of threads."""
-
-    def __init__(self) -> None:
-        self._answers: dict[Any, Any] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: Any) -> Any:
-        return self._answers.get(key)
-
-    def keep(self, answers: Mapping[Any, Any]) -> None:
-        with self._lock:
-            self._answers |= answers
-            while len(self._answers) > _KEPT_MAX:
-                del self._answers[next(iter(self._answers))]

@@ -1,4 +1,4 @@
-"""A repository as its own files tell of it, without starting git: every hook call asks where it is."""
+"""A repository read from its own files, without starting git: every hook call asks where it is."""
 
 from __future__ import annotations
 
@@ -25,8 +25,15 @@ class Repository:
 
     @property
     def linked(self) -> str | None:
-        """Git's own name of a linked worktree, which stays when its folder is moved; None for the main one."""
+        """Git's name of a linked worktree, which stays when its folder is moved; None for the main one."""
         return None if self.own == self.common else os.path.basename(self.own)
+
+    def linked_names(self) -> list[str]:
+        """Git's names of all linked worktrees."""
+        try:
+            return os.listdir(os.path.join(self.common, "worktrees"))
+        except OSError:
+            return []
 
     def prefix(self, root: str) -> str:
         """What git puts before a path that is relative to `root`: empty at the top, else `folder/`."""
@@ -38,18 +45,18 @@ def repository_around(start: str) -> Repository | None:
     """The repository that a folder is in: the nearest upward, as git finds it."""
     folder = os.path.realpath(start)
     while True:
-        found = repository_at(folder)
-        if found is not None:
-            return found
+        repository = repository_at(folder)
+        if repository is not None:
+            return repository
         parent = os.path.dirname(folder)
-        # Where a .git file leads nowhere, git looks no further either.
+        # Git stops at a .git file that leads nowhere, too.
         if parent == folder or os.path.isfile(os.path.join(folder, ".git")):
             return None
         folder = parent
 
 
 def repository_at(folder: str) -> Repository | None:
-    """The repository whose top is this very folder, whether by its .git or because it is a git directory itself."""
+    """The repository whose top is this very folder: it has a .git, or is a git directory itself."""
     marker = os.path.join(folder, ".git")
     if os.path.isdir(marker):
         own = os.path.realpath(marker)
@@ -72,7 +79,7 @@ def repository_at(folder: str) -> Repository | None:
 
 @value
 class Settings:
-    """What Mnemarch needs of a repository's configuration. Includes and `insteadOf` are not followed."""
+    """The part of a repository's configuration that Mnemarch needs. Includes and `insteadOf` are not followed."""
 
     bare: bool
     worktree: str | None
@@ -81,46 +88,48 @@ class Settings:
     @property
     def remote(self) -> tuple[str, str] | None:
         """Name and address of the remote that stands for the repository: origin, else the only one."""
-        for name, url in self.remotes:
-            if name == "origin":
-                return name, url
-        return self.remotes[0] if len(self.remotes) == 1 else None
+        origin = next((remote for remote in self.remotes if remote[0] == "origin"), None)
+        return origin or (self.remotes[0] if len(self.remotes) == 1 else None)
 
 
 def settings_of(repository: Repository) -> Settings:
-    """The settings that all worktrees share, and those of the main one."""
-    bare, worktree, own_settings = False, None, False
+    """The settings that all worktrees share, and those of the main worktree."""
+    core: dict[tuple[str, str], str | None] = {}
     remotes: dict[str, str] = {}
     for name in ("config", "config.worktree"):
-        if name == "config.worktree" and not own_settings:
+        if name == "config.worktree" and not _is_true(core.get(("extensions", "worktreeconfig"), "no")):
             break
         for section, subsection, key, content in entries(text_of(os.path.join(repository.common, name)) or ""):
             if section == "remote" and key == "url" and content:
                 remotes.setdefault(subsection, content)
-            elif (section, key) == ("core", "bare"):
-                bare = _is_true(content)
-            elif (section, key) == ("core", "worktree"):
-                worktree = content
-            elif (section, key) == ("extensions", "worktreeconfig"):
-                own_settings = _is_true(content)
-    return Settings(bare=bare, worktree=worktree, remotes=tuple(remotes.items()))
+            core[section, key] = content
+    return Settings(
+        bare=_is_true(core.get(("core", "bare"), "no")),
+        worktree=core.get(("core", "worktree")),
+        remotes=tuple(remotes.items()),
+    )
 
 
 def main_folder(repository: Repository, settings: Settings) -> str:
     """The folder of the main working tree; a bare repository's is its own, or the one that holds it as its .git.
 
-    It follows from what all worktrees share, so that all of them find the same.
+    It follows from what all worktrees share, so all of them get the same answer.
     """
     common = repository.common
     parent = os.path.dirname(common)
     if os.path.basename(common) == ".git":
         return parent
     if settings.worktree:
-        elsewhere = os.path.realpath(os.path.join(common, settings.worktree))
-        if os.path.isdir(elsewhere):
-            return elsewhere
+        apart = os.path.realpath(os.path.join(common, settings.worktree))
+        if os.path.isdir(apart):
+            return apart
     beside = repository_at(parent)
     return parent if beside is not None and beside.own == common else common
+
+
+def is_bare(repository: Repository) -> bool:
+    """Whether there are no files to look at."""
+    return repository.top == repository.common or (repository.linked is None and settings_of(repository).bare)
 
 
 def entries(text: str) -> Iterator[tuple[str, str, str, str | None]]:
@@ -133,10 +142,11 @@ def entries(text: str) -> Iterator[tuple[str, str, str, str | None]]:
             section, subsection, line = _header(line)
         if not line or line[0] in "#;":
             continue
-        while _continues(line):
+        # An odd number of backslashes at the end: the value goes on in the next line.
+        while (len(line) - len(line.rstrip("\\"))) % 2:
             line = line[:-1] + next(lines, "").rstrip()
-        key, given, content = line.partition("=")
-        yield section, subsection, key.strip().lower(), _unquoted(content) if given else None
+        key, equals, content = line.partition("=")
+        yield section, subsection, key.strip().lower(), _unquoted(content) if equals else None
 
 
 def _header(line: str) -> tuple[str, str, str]:
@@ -155,17 +165,10 @@ def _header(line: str) -> tuple[str, str, str]:
     return name.strip().lower(), subsection, "".join(characters).strip().removeprefix("]").strip()
 
 
-def _continues(line: str) -> bool:
-    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
-
-
 def _unquoted(text: str) -> str:
     """A value without its quotes, escapes and comment."""
-    text = text.strip()
-    if not any(character in text for character in '"\\#;'):
-        return text
     content, quoted, solid = "", False, 0
-    characters = iter(text)
+    characters = iter(text.strip())
     for character in characters:
         if character == '"':
             quoted = not quoted
@@ -176,7 +179,7 @@ def _unquoted(text: str) -> str:
             break
         else:
             content += character
-        # Spaces count inside quotes only: outside they may turn out to lead up to a comment.
+        # Outside of quotes, spaces may turn out to lead up to a comment.
         solid = len(content) if quoted or not character.isspace() else solid
     return content[:solid]
 

@@ -1,4 +1,4 @@
-"""What the reader's code says of a unit: whether it holds at this commit, and whether what it cites is still there.
+"""Checks units against the reader's code: whether they hold at this commit, and whether what they cite is still there.
 
 The cognitive gate of S11-S13, R8 and R11. It looks at nothing but what the candidates cite, and never fails a recall:
 what can't be told passes, and the item says so.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 
-from mnemarch.code.worktree import Check, checked
+from mnemarch.code import git
+from mnemarch.code.sources import CommitFiles
+from mnemarch.code.worktree import Check, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.model.citation import OF_CODE
 from mnemarch.model.unit import Kind
@@ -19,26 +21,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.code.elsewhere import Elsewhere
-    from mnemarch.code.worktree import WorkTree
     from mnemarch.model.citation import Citation
     from mnemarch.model.unit import Unit
 
-_SHOWN = 12
-_SAID_CHARS_MAX = 700
+_HASH_CHARS = 12
+_NOTE_CHARS_MAX = 700
 
 
 @value
-class Bearing:
+class CodeCheck:
     """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
 
-    `is_borne_out` says that all it cites was found; what can't be told is neither stale nor borne out. `missing` is the
+    `is_confirmed`: all that it cites was found. What can't be told is neither stale nor confirmed. `missing` is the
     first citation that failed, or all of them where stale means gone from every branch.
     """
 
     reason: str | None = None
     is_stale: bool = False
-    is_borne_out: bool = False
+    is_confirmed: bool = False
     replaced_elsewhere: bool = False
     notes: tuple[str, ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
@@ -46,7 +46,7 @@ class Bearing:
 
 
 class CodeView:
-    """The code as one reader sees it: a working tree, or the tree of a commit, and the history up to it."""
+    """The code as one reader sees it: a working tree or the files of a commit, and the history up to it."""
 
     def __init__(
         self,
@@ -57,119 +57,110 @@ class CodeView:
         *,
         by_commit: bool,
         patience_s: float,
+        is_default: bool = False,
         files: Callable[[], CodeView | None] | None = None,
-        elsewhere: Elsewhere | None = None,
     ) -> None:
-        """`patience_s` is for all renames together, unless `files` shows what lies there beside what is committed.
+        """A recall's view, or with `files` a sweep's.
 
-        With `elsewhere`, only what is gone is stale, not what is merely not in this code.
+        In a sweep only what is gone is stale: not what lies in `files` and is not committed yet, nor what another
+        branch has. `patience_s` is for each rename then, and else for all renames together.
         """
-        self._patience_s = patience_s
-        self._files = files
-        self._elsewhere = elsewhere
         self._codebase = codebase
         self._tree = tree
-        self._commit = commit
         self._project = project
         self._by_commit = by_commit
+        self._patience_s = patience_s
+        self._files = files
+        self._other_branches: OtherBranches | None = None
+        if commit is not None and files is not None:
+            self._other_branches = OtherBranches(codebase, commit, is_default=is_default, patience_s=patience_s)
+        # None for what lies in a working tree.
+        self.commit = commit
 
-    def bearings(self, units: Iterable[Unit]) -> dict[str, Bearing]:
+    def checks(self, units: Iterable[Unit]) -> dict[str, CodeCheck]:
         """What the code says of each unit it says anything about."""
-        told = {unit.id: unit for unit in units if self._is_about(unit)}
-        contained = self._contained(told.values())
-        found = {unit_id: self._bearing(unit, contained) for unit_id, unit in told.items()}
-        stale = [told[unit_id] for unit_id, bearing in found.items() if bearing.is_stale]
+        about = {unit.id: unit for unit in units if self._is_about(unit)}
+        contained = self._contained(about.values())
+        self._tree.load({citation.ref for unit in about.values() for citation in _checkable(unit)})
+        checks = {unit_id: self._check(unit, contained) for unit_id, unit in about.items()}
+        stale = [about[unit_id] for unit_id, check in checks.items() if check.is_stale]
         files = self._files() if stale and self._files is not None else None
         if files is not None:
             # What is not committed yet is not gone.
-            found |= {unit_id: here for unit_id, here in files.bearings(stale).items() if not here.is_stale}
-        for unit in stale:
-            if self._is_elsewhere(found[unit.id].missing):
-                found[unit.id] = replace(found[unit.id], is_stale=False)
-        return found
-
-    @property
-    def commit(self) -> str | None:
-        """The commit it is the code of; None for what lies in a working tree."""
-        return self._commit
+            checks |= {unit_id: here for unit_id, here in files.checks(stale).items() if not here.is_stale}
+        if self._other_branches is not None:
+            for unit in stale:
+                missing = checks[unit.id].missing
+                if missing and all(map(self._other_branches.have, missing)):
+                    checks[unit.id] = replace(checks[unit.id], is_stale=False)
+        return checks
 
     def _is_about(self, unit: Unit) -> bool:
-        """Whether the unit says anything that this code can contradict: what an org knows may come from elsewhere."""
+        """Whether this code can contradict the unit: what an org knows may come from another project."""
         return unit.is_bound_to_code and (not unit.provenance or unit.provenance[0].scope.project == self._project)
 
     def _contained(self, units: Iterable[Unit]) -> Mapping[str, bool | None]:
-        """Of every commit that bounds one of these units, whether this reader's code has it: asked of git at once.
-
-        None for one that is gone: also if git still has it, but no branch does (R8).
-        """
+        """Of every commit that bounds one of these units, whether this reader's code has it: asked of git at once."""
         if not self._by_commit:
             return {}
         commits = {commit for unit in units for commit in (unit.valid_from_commit, unit.valid_to_commit) if commit}
-        head = (self._commit or self._codebase.head()) if commits else None
-        if head is None:
-            return {}
-        history = self._codebase.history
-        contained = history.contains(head, sorted(commits))
-        beside = [commit for commit, answer in contained.items() if answer is False]
-        return contained | dict.fromkeys(history.left(beside))
+        head = (self.commit or self._codebase.head()) if commits else None
+        return {} if head is None else self._codebase.history.contains(head, sorted(commits))
 
-    def _bearing(self, unit: Unit, contained: Mapping[str, bool | None]) -> Bearing:
+    def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
         begin, end = unit.valid_from_commit, unit.valid_to_commit
-        notes = tuple(
-            f"Commit {commit[:_SHOWN]} is on no branch of this repository (any more), so its time decides."
+        notes = [
+            f"Commit {commit[:_HASH_CHARS]} is on no branch of this repository (any more), so its time decides."
             for commit in (begin, end)
             if commit and commit in contained and contained[commit] is None
-        )
+        ]
         if begin and contained.get(begin) is False:
-            return Bearing(f"out of validity: holds from commit {begin[:_SHOWN]} on, which is not in this branch")
+            return CodeCheck(
+                f"out of validity: holds from commit {begin[:_HASH_CHARS]} on, which is not in this branch"
+            )
         replaced_elsewhere = bool(end) and contained.get(end or "") is False
         if replaced_elsewhere:
-            notes += (f"Replaced by {unit.superseded_by} in commit {str(end)[:_SHOWN]}, which is not in this branch.",)
+            shown = str(end)[:_HASH_CHARS]
+            notes.append(f"Replaced by {unit.superseded_by} in commit {shown}, which is not in this branch.")
         moves: dict[str, str] = {}
         missing: dict[Citation, str] = {}
-        is_borne_out = True
-        for citation in unit.citations:
-            if citation.kind not in OF_CODE or _is_mention(unit, citation):
-                continue
-            if self._elsewhere is not None or not missing:
-                found = self._followed(citation, moves)
-                if found.state == "gone":
-                    missing[citation] = found.reason
-                is_borne_out = is_borne_out and found.state == "holds"
-                if found.reason:
-                    notes += (_said(f"{found.reason}."),)
+        is_confirmed = True
+        for citation in _checkable(unit):
+            check = self._followed(citation, moves)
+            is_confirmed = is_confirmed and check.state == "holds"
+            if check.reason:
+                notes.append(_one_line(f"{check.reason}."))
+            if check.state == "gone":
+                missing[citation] = check.reason
+                if self._other_branches is None:
+                    break
         if missing:
             reason = next(iter(missing.values()))
-            return Bearing(_said(f"stale: {reason}"), is_stale=True, missing=tuple(missing))
-        notes += tuple(_said(f"{old} is now {new}.") for old, new in moves.items())
-        return Bearing(
-            is_borne_out=is_borne_out,
-            notes=notes,
+            return CodeCheck(_one_line(f"stale: {reason}"), is_stale=True, missing=tuple(missing))
+        notes += [_one_line(f"{old} is now {new}.") for old, new in moves.items()]
+        return CodeCheck(
+            is_confirmed=is_confirmed,
+            notes=tuple(notes),
             replaced_elsewhere=replaced_elsewhere,
             moves=tuple(moves.items()),
         )
 
-    def _is_elsewhere(self, missing: Sequence[Citation]) -> bool:
-        """Whether another branch has what is missing here, all of it."""
-        elsewhere = self._elsewhere
-        return bool(missing) and elsewhere is not None and all(elsewhere.has(citation) for citation in missing)
-
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
         """What became of cited code, also under a new name if git knows one."""
-        found = checked(self._tree, citation)
-        if found.state != "gone" or self._tree.has(citation.ref):
-            return found
+        check = checked(self._tree, citation)
+        if check.state != "gone" or self._tree.has(citation.ref):
+            return check
         was = citation.get("was")
         if was is not None and self._tree.has(was):
             return checked(self._tree, replace(citation, ref=was))  # This branch has not seen it move.
-        if self._elsewhere is not None and self._elsewhere.brings(citation):
-            return found  # What never was here was not renamed here, and git would look through all commits for it.
+        if self._other_branches is not None and self._other_branches.bring(citation):
+            return check  # What never was here was not renamed here, and git would look through all commits for it.
         asked_at = time.monotonic()
-        path = self._codebase.renamed(citation.ref, self._commit, self._patience_s)
+        path = self._codebase.renamed(citation.ref, self.commit, self._patience_s)
         if self._files is None:
             self._patience_s = max(0.0, self._patience_s - (time.monotonic() - asked_at))
         if path is None:
-            return found
+            return check
         try:
             renamed = replace(citation, ref=path)
         except InvalidInput:
@@ -181,12 +172,80 @@ class CodeView:
         return again
 
 
-def _is_mention(unit: Unit, citation: Citation) -> bool:
-    """Whether a policy only names it: a policy holds whatever becomes of the files it speaks of (D15)."""
-    return unit.kind is Kind.POLICY and citation.get("by") == "text"
+class OtherBranches:
+    """The local branches beside the commit at which units are judged, as one sweep sees them.
+
+    A worktree goes from branch to branch, so it is enough that one of them has the code. For the project its default
+    branch decides (`is_default`): what that deleted is gone, unless a branch brings it once it is merged.
+    """
+
+    def __init__(self, codebase: Codebase, commit: str, *, is_default: bool, patience_s: float) -> None:
+        self._codebase = codebase
+        self._commit = commit
+        self._is_default = is_default
+        self._patience_s = patience_s
+        self._tips: Sequence[str] | None = None
+        self._brought: dict[Citation, bool] = {}
+        # By the file's content: most branches have the same.
+        self._holding: dict[tuple[Citation, str], bool] = {}
+
+    def have(self, citation: Citation) -> bool:
+        """Whether code that is missing at the commit is on another branch, and so is not gone."""
+        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._branches())))
+
+    def bring(self, citation: Citation) -> bool:
+        """Whether a branch brings it: it has it, and where it left the commit's history nobody had it yet."""
+        known = self._brought.get(citation)
+        if known is None:
+            known = self._brought[citation] = self._is_brought(citation)
+        return known
+
+    def _is_brought(self, citation: Citation) -> bool:
+        until = time.monotonic() + self._patience_s
+        for tip in self._having(citation, self._branches()):
+            fork = self._codebase.history.fork(self._commit, tip)
+            # In doubt it is: nothing is archived because git knew no answer, or none in time.
+            if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
+                return True
+        return False
+
+    def _branches(self) -> Sequence[str]:
+        if self._tips is None:
+            self._tips = git.branch_tips(self._codebase.root)
+        return self._tips
+
+    def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
+        """Those of the commits that have it, by any name that its file has or had."""
+        was = citation.get("was")
+        having: dict[str, None] = {}
+        for named in (citation, replace(citation, ref=was)) if was is not None else (citation,):
+            for commit, content in self._codebase.history.contents(named.ref, commits).items():
+                if self._holds(named, commit, content):
+                    having[commit] = None
+        return list(having)
+
+    def _holds(self, citation: Citation, commit: str, content: str) -> bool:
+        known = self._holding.get((citation, content))
+        if known is None:
+            tree = WorkTree(CommitFiles(self._codebase.root, commit))
+            known = self._holding[citation, content] = checked(tree, citation).state != "gone"
+        return known
 
 
-def _said(text: str) -> str:
-    """What is said of files, on one line: whoever can add a file to the repository chooses its name."""
+def _checkable(unit: Unit) -> list[Citation]:
+    """The citations of code that decide about a unit.
+
+    A policy holds whatever becomes of the files that its text only mentions (D15).
+    """
+    is_policy = unit.kind is Kind.POLICY
+    return [
+        citation
+        for citation in unit.citations
+        if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
+    ]
+
+
+def _one_line(text: str) -> str:
+    """A note about files on one line: whoever can add a file to the repository chooses its name."""
     line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-    return line if len(line) <= _SAID_CHARS_MAX else line[: _SAID_CHARS_MAX - 1] + "…"
+    return line if len(line) <= _NOTE_CHARS_MAX else line[: _NOTE_CHARS_MAX - 1] + "…"

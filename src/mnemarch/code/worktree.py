@@ -1,4 +1,4 @@
-"""Whether what is cited still stands in a working tree (S11-S13, R11): a file, some of its lines, a symbol."""
+"""Checks whether cited files, lines and symbols still stand in a tree of files (S11-S13, R11)."""
 
 from __future__ import annotations
 
@@ -13,25 +13,22 @@ from mnemarch.model.value import value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import hashlib
-    import re
-    from collections.abc import Callable, Hashable, Iterator, Sequence
-    from typing import Any
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from typing import TypeVar
 
     from mnemarch.code.sources import Sources
-    from mnemarch.code.symbol import Symbol
     from mnemarch.code.symbols import Symbols
     from mnemarch.model.citation import Citation
+
+    T = TypeVar("T")
 else:
     hashlib = Lazy("hashlib")
-    re = Lazy("re")
-
-__all__ = ["Check", "Source", "Sources", "Trouble", "WorkTree", "checked", "content_hash", "lines_hash", "lines_of"]
 
 FILES_MAX = 256
 CHARS_MAX = 33_554_432
-# Lines that are no longer in their place are looked for by hashing every stretch of the file that is as long.
+# Lines that are no longer in their place are searched for by hashing every stretch of the file that is as long.
 _SEARCH_BYTES_MAX = 16_777_216
-# What the trouble with one stretch weighs, however short it is.
+# What one stretch costs, however short it is.
 _STRETCH_BYTES = 256
 _ANSWERS_MAX = 64
 _REASON_CHARS_MAX = 300
@@ -61,59 +58,58 @@ class WorkTree:
         self._files_max, self._chars_max = files_max, chars_max
         self._parse = parse
         self._lock = allocate_lock()
-        self._kept: dict[str, _Kept] = {}
+        self._files: dict[str, _File] = {}
         self._chars = 0
+
+    def load(self, paths: Collection[str]) -> None:
+        """These files are going to be asked for."""
+        self._sources.load([path for path in paths if path not in self._files])
 
     def has(self, path: str) -> bool:
         """Whether there is such a file; also if it can't be read."""
-        kept = self._current(path)
-        return not isinstance(kept, Trouble) or kept.state != MISSING
-
-    def stamp(self, path: str) -> Hashable | None:
-        return self._sources.stamp(path)
+        file = self._current(path)
+        return not isinstance(file, Trouble) or file.state != MISSING
 
     def read(self, path: str) -> Source | Trouble:
-        kept = self._current(path)
-        return kept if isinstance(kept, Trouble) else kept.source
+        file = self._current(path)
+        return file if isinstance(file, Trouble) else file.source
 
     def symbols(self, path: str) -> Symbols | Trouble:
         """What the file defines; UNKNOWN if there is no grammar for it."""
-        kept = self._current(path)
-        if isinstance(kept, Trouble):
-            return kept
-        found: Symbols | None = kept.answer("symbols", lambda: self._parse(path, kept.source.text))
-        return Trouble(UNKNOWN, f"{path} can't be parsed") if found is None else found
+        symbols = self._answer(path, "symbols", lambda text: self._parse(path, text))
+        return Trouble(UNKNOWN, f"{path} can't be parsed") if symbols is None else symbols
 
     def content_hash(self, path: str) -> str | Trouble:
-        kept = self._current(path)
-        if isinstance(kept, Trouble):
-            return kept
-        digest: str = kept.answer("hash", lambda: content_hash(kept.source.text))
-        return digest
+        return self._answer(path, "hash", content_hash)
 
     def holds_lines(self, path: str, first: int, last: int, sha256: str) -> tuple[int, int] | Trouble | None:
         """Where the lines with this hash stand now: in their old place, else nearest to it; None if nowhere."""
-        kept = self._current(path)
-        if isinstance(kept, Trouble):
-            return kept
-        where: tuple[int, int] | Trouble | None = kept.answer(
-            ("lines", first, last, sha256), lambda: _whereabouts(kept.source, first, last, sha256)
-        )
-        return where
+        question = ("lines", first, last, sha256)
+        return self._answer(path, question, lambda text: _whereabouts(path, text, first, last, sha256))
 
     def mentions(self, path: str, name: str) -> bool | Trouble:
         """Whether the file has the name as a whole word."""
-        kept = self._current(path)
-        if isinstance(kept, Trouble):
-            return kept
-        found: bool = kept.answer(("word", name), lambda: _has_word(kept.source.text, name))
-        return found
+        return self._answer(path, ("word", name), lambda text: _has_word(text, name))
 
-    def _current(self, path: str) -> _Kept | Trouble:
+    def _answer(self, path: str, question: object, find_out: Callable[[str], T]) -> T | Trouble:
+        """A cached answer about a file's text, or a new one."""
+        file = self._current(path)
+        if isinstance(file, Trouble):
+            return file
+        with file.lock:
+            if question not in file.answers:
+                if len(file.answers) >= _ANSWERS_MAX:
+                    # The symbols are what costs; the rest is found out again.
+                    file.answers = {key: item for key, item in file.answers.items() if key == "symbols"}
+                file.answers[question] = find_out(file.source.text)
+            answer: T = file.answers[question]  # type: ignore[assignment]
+            return answer
+
+    def _current(self, path: str) -> _File | Trouble:
         with self._lock:
-            known = self._kept.pop(path, None)
+            known = self._files.pop(path, None)
             if known is not None:
-                self._kept[path] = known  # the last one is the one used last
+                self._files[path] = known  # the last one is the one used last
         if known is not None and (stamp := known.source.stamp) is not None and self._sources.stamp(path) == stamp:
             return known
         source = self._sources.read(path)
@@ -122,56 +118,40 @@ class WorkTree:
                 self._drop(path)
                 return source
             if known is not None and known.source.text == source.text:
-                known.source = source  # touched, or read a moment after it was written: what is known of it stays
+                known.source = source  # touched, or read a moment after it was written: its answers stay
             else:
-                known = _Kept(source)
+                known = _File(source)
             self._drop(path)
-            self._kept[path] = known
+            self._files[path] = known
             self._chars += len(source.text)
-            while len(self._kept) > self._files_max or (self._chars > self._chars_max and len(self._kept) > 1):
-                self._drop(next(iter(self._kept)))
+            while len(self._files) > self._files_max or (self._chars > self._chars_max and len(self._files) > 1):
+                self._drop(next(iter(self._files)))
         return known
 
     def _drop(self, path: str) -> None:
-        dropped = self._kept.pop(path, None)
+        dropped = self._files.pop(path, None)
         if dropped is not None:
             self._chars -= len(dropped.source.text)
 
 
-class _Kept:
+class _File:
     """A file as it was read, and what was found out about it, each thing once."""
 
-    __slots__ = ("_answers", "_lock", "source")
+    __slots__ = ("answers", "lock", "source")
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._lock = allocate_lock()
-        self._answers: dict[object, Any] = {}
-
-    def answer(self, question: object, find_out: Callable[[], Any]) -> Any:
-        answers = self._answers
-        if question in answers:
-            return answers[question]
-        with self._lock:
-            if question not in answers:
-                if len(answers) >= _ANSWERS_MAX:
-                    # The symbols are what costs; the rest is found out again.
-                    self._answers = answers = {key: item for key, item in answers.items() if key == "symbols"}
-                answers[question] = find_out()
-            return answers[question]
+        self.lock = allocate_lock()
+        self.answers: dict[object, object] = {}
 
 
-def checked(tree: Sources, citation: Citation) -> Check:
-    """Whether a file's or a symbol's citation still holds in the tree; other kinds are not the tree's to judge.
-
-    Sources that are no WorkTree are read and parsed at every call: put `WorkTree(sources)` around them.
-    """
-    tree = tree if isinstance(tree, WorkTree) else WorkTree(tree)
+def checked(tree: WorkTree, citation: Citation) -> Check:
+    """Whether a file's or a symbol's citation still holds in the tree; other kinds are not the tree's to judge."""
     if citation.kind is CitationKind.SYMBOL:
         return _checked_symbol(tree, citation)
-    if citation.kind is CitationKind.FILE:
-        return _checked_file(tree, citation)
-    return Check("unknown", f"a {citation.kind} citation is not checked in a working tree")
+    if citation.kind is not CitationKind.FILE:
+        return Check("unknown", f"a {citation.kind} citation is not checked in a working tree")
+    return _checked_file(tree, citation) if citation.get("lines") is None else _checked_lines(tree, citation)
 
 
 def content_hash(text: str) -> str:
@@ -200,13 +180,15 @@ def span_of(citation: Citation) -> tuple[int, int] | None:
 
 
 def _checked_file(tree: WorkTree, citation: Citation) -> Check:
-    path, sha256 = citation.ref, citation.get("sha256")
-    if citation.get("lines") is None:
-        digest = tree.content_hash(path)
-        if isinstance(digest, Trouble):
-            return _troubled(digest)
-        return Check("holds", f"{path} has changed since it was cited" if sha256 not in {None, digest} else "")
-    span = span_of(citation)
+    digest = tree.content_hash(citation.ref)
+    if isinstance(digest, Trouble):
+        return _troubled(digest)
+    has_changed = citation.get("sha256") not in {None, digest}
+    return Check("holds", f"{citation.ref} has changed since it was cited" if has_changed else "")
+
+
+def _checked_lines(tree: WorkTree, citation: Citation) -> Check:
+    path, sha256, span = citation.ref, citation.get("sha256"), span_of(citation)
     if span is None:
         return Check("unknown", f"{path}: {citation.get('lines')!r} names no lines")
     if sha256 is None:
@@ -232,35 +214,29 @@ def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:
         return Check("holds")  # nothing in the file has changed, so there is no need to parse it
     symbols = tree.symbols(path) if language_of(path) is not None else None
     if symbols is None or (isinstance(symbols, Trouble) and symbols.state == UNKNOWN):
-        return _checked_word(tree, path, name)
+        has_word = tree.mentions(path, name)
+        if isinstance(has_word, Trouble):
+            return _troubled(has_word)
+        return Check("holds") if has_word else Check("gone", f"{path} no longer has {name}")
     if isinstance(symbols, Trouble):
         return _troubled(symbols)
-    found = find(symbols, name)
-    signature = citation.get("signature") or ""
-    same = [symbol for symbol in found if agrees(signature, symbol)]
-    value = citation.get("value") or ""
+    named = find(symbols, name)
+    signature, value = citation.get("signature") or "", citation.get("value") or ""
+    same = [symbol for symbol in named if agrees(signature, symbol)]
     if any(has_value(value, symbol) for symbol in same):
         return Check("holds")
     if same:
-        now = " or ".join(symbol.value.replace("\n", " or ") for symbol in same)
-        return Check("gone", f"{path}: {name} = {value.replace(chr(10), ' or ')} is now {now[:_REASON_CHARS_MAX]}")
-    if found:
-        return Check("gone", _changed(path, signature, found))
+        return Check("gone", f"{path}: {name} = {_alternatives([value])} is now {_alternatives(s.value for s in same)}")
+    if named:
+        now = _alternatives(symbol.signature for symbol in named)
+        return Check("gone", f"{path}: {_alternatives([signature])} is now {now}")
     if symbols.broken and tree.mentions(path, plain_name(name)) is True:
         return Check("unknown", f"{path} has errors of syntax, and {name} may be among them")
     return Check("gone", f"{path} no longer defines {name}")
 
 
-def _checked_word(tree: WorkTree, path: str, name: str) -> Check:
-    found = tree.mentions(path, name)
-    if isinstance(found, Trouble):
-        return _troubled(found)
-    return Check("holds") if found else Check("gone", f"{path} no longer has {name}")
-
-
-def _changed(path: str, signature: str, found: Sequence[Symbol]) -> str:
-    was, now = signature.replace("\n", " or "), " or ".join(symbol.signature.replace("\n", " or ") for symbol in found)
-    return f"{path}: {was[:_REASON_CHARS_MAX]} is now {now[:_REASON_CHARS_MAX]}"
+def _alternatives(texts: Iterator[str] | list[str]) -> str:
+    return " or ".join(text.replace("\n", " or ") for text in texts)[:_REASON_CHARS_MAX]
 
 
 def _troubled(trouble: Trouble) -> Check:
@@ -270,11 +246,15 @@ def _troubled(trouble: Trouble) -> Check:
 def _has_word(text: str, name: str) -> bool:
     """Whether the last part of a name is in the text as a whole word."""
     word = name.removesuffix("()").replace("::", ".").rstrip(".").rpartition(".")[2]
-    return bool(word) and word in text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+    if not word or word not in text:
+        return False
+    import re
+
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
-def _whereabouts(source: Source, first: int, last: int, sha256: str) -> tuple[int, int] | Trouble | None:
-    lines = [line.encode(errors="surrogatepass") for line in lines_of(source.text)]
+def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tuple[int, int] | Trouble | None:
+    lines = [line.encode(errors="surrogatepass") for line in lines_of(text)]
     length = last - first + 1
     hashed = 0
     for start in _outward(first - 1, len(lines) - length):
@@ -283,7 +263,7 @@ def _whereabouts(source: Source, first: int, last: int, sha256: str) -> tuple[in
             return (start + 1, start + length)
         hashed += len(stretch) + _STRETCH_BYTES
         if hashed > _SEARCH_BYTES_MAX:
-            return Trouble(UNKNOWN, f"{source.path} is too large to look for lines {first}-{last} in all of it")
+            return Trouble(UNKNOWN, f"{path} is too large to look for lines {first}-{last} in all of it")
     return None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mnemarch.decisions import chain, loading, opposition
-from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.decisions import chain, commit, guard, loading
+from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.decision import (
     AnchorKind,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Presence
     from mnemarch.model.decision import Loaded, Relation
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 
     T = TypeVar("T")
@@ -58,7 +58,7 @@ class Decisions:
     def add_evidence(self, content: str, tags: Sequence[str] = (), *, level: Level | str | None = None) -> Unit:
         """Keep a snapshot, word for word, that decisions can rest on (D1)."""
         named = [checked_text(tag, "A tag", _REASON_BYTES_MAX) for tag in checked_list(tags, "tags")]
-        return self._kept(chain.snapshot_of(content, named), level)
+        return self._kept(commit.snapshot_of(content, named), level)
 
     def add_anchor(
         self, hint: str, target_id: str, kind: str, *, domain: str = "global", level: Level | str | None = None
@@ -87,7 +87,7 @@ class Decisions:
         if self._ledger.config.policy.requires_validation(where):
             self._presence.scope.at(where)
             checked = replace(claim, content=self._text(claim.content, "The content"), domain=_domain(claim.domain))
-            return self._ledger.act(self._presence, lambda act: chain.exhibit(act, checked, where))
+            return self._ledger.act(self._presence, lambda act: commit.exhibit(act, checked, where))
         [answered] = self._intake.remember([replace(claim, level=where)])
         if isinstance(answered, Refused):
             raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level this seat may write at.")
@@ -142,12 +142,12 @@ class Decisions:
             **given, **{name: usual[name] if each is None else each for name, each in chosen.items()}
         )
         for unit_id in checked["evidence"]:
-            chain.evidence_of(reader, presence, unit_id)
+            commit.evidence_of(reader, presence, unit_id)
         standing = {name: checked[name] for name in chosen}
         radius, reached = (Impact(nodes=()), []) if base is None else self._radius(reader, base.root_id)
-        verdict, conflicts = chain.guarded(reader, presence, base, reached, **standing)
+        verdict, conflicts = commit.guarded(reader, presence, base, reached, **standing)
         where = {"domain": checked["domain"], "level": checked["level"], "base": base}
-        opposed = opposition.opposed(reader, presence, checked["text"], **where)
+        opposed = guard.opposed(reader, presence, checked["text"], **where)
         return DecisionProposal(
             id=new_id(),
             scope=presence.scope.at(checked["level"]),
@@ -166,7 +166,7 @@ class Decisions:
         cited = tuple(checked_id(each, "an evidence's id") for each in checked_list(evidence, "evidence"))
         quoted = tuple(self._text(each, "A snapshot") for each in checked_list(snapshots, "snapshots"))
         if not cited and not quoted:
-            raise InvalidInput("A decision needs at least one evidence (R12).", hint=chain.HOW_TO_GIVE_EVIDENCE)
+            raise InvalidInput("A decision needs at least one evidence (R12).", hint=Hint("give evidence"))
         return {
             "text": self._text(text, "A decision"),
             "reason": _reason_given(reason),
@@ -182,48 +182,32 @@ class Decisions:
         """Make it a decision, durable at once (D3). The same proposal committed again gives the same decision."""
         given: Any = proposal
         if not isinstance(given, DecisionProposal):
-            raise InvalidInput(f"{given!r} is no proposal.", hint="commit(propose(...))")
+            raise InvalidInput(f"{given!r} is no proposal.", hint=Hint("make a decision"))
         if given.revises != (given.base.root_id if isinstance(given.base, Decision) else given.base):
-            raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint="propose(..., revises=ID)")
+            raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint=Hint("revise the decision"))
         # A proposal is anybody's to copy and change, so what R12 wants is asked again.
         checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
         why = _override(override)
-        return self._ledger.act(self._presence, lambda act: chain.commit(act, checked, why), durable=True)
+        return self._ledger.act(self._presence, lambda act: commit.commit(act, checked, why), durable=True)
 
     def check(self, proposal: DecisionProposal) -> None:
         """Refuse now what `commit` would refuse this actor whatever reason is given, before anybody takes pains."""
-        policy = self._ledger.config.policy
-        self._read(lambda reader: chain.check(reader, self._presence, policy, proposal))
+        self._ask(commit.check, self._ledger.config.policy, proposal)
 
     # Looking up
 
     def get(self, decision_id: str) -> Decision:
         """One version of a decision."""
-        return self._read(lambda reader: chain.found(reader, self._presence, checked_id(decision_id, "an id")))
+        return self._ask(chain.found, checked_id(decision_id, "an id"))
 
     def in_force(self, decision_id: str) -> Decision:
         """The version that holds of the decision that this id, of whichever version, names."""
-        return self._read(lambda reader: chain.in_force(reader, self._presence, checked_id(decision_id, "an id")))
+        return self._ask(chain.in_force, checked_id(decision_id, "an id"))
 
     def active(self, domain: str = "global", *, limit: int = 50, after: str | None = None) -> list[Decision]:
         """What is in force in a domain, the firmest first; `after` is the id of the last one of the page before."""
-        checked_count(limit, "limit", _LIMIT_MAX)
-        named = checked_id(domain, "a domain")
         last = None if after is None else checked_id(after, "a decision's id")
-        return self._read(lambda reader: self._page(reader, named, limit, last))
-
-    def _page(self, reader: Reader, domain: str, limit: int, after: str | None) -> list[Decision]:
-        last = None if after is None else chain.found(reader, self._presence, after)
-        page: list[Decision] = []
-        for strength in sorted(Strength, reverse=True):
-            if last is not None and strength > last.strength:
-                continue
-            begin = last.id if last is not None and strength == last.strength else ""
-            units = loading.decided(reader, self._presence, domain, strength, begin)
-            page += [Decision(unit) for unit in islice(units, limit - len(page))]
-            if len(page) >= limit:
-                break
-        return page
+        return self._ask(_page, _domain(domain), checked_count(limit, "limit", _LIMIT_MAX), last)
 
     def domains(self) -> list[str]:
         """The domains in which something is in force for this seat."""
@@ -232,8 +216,7 @@ class Decisions:
 
     def history(self, decision_id: str) -> list[Decision]:
         """Every version, the first first (D4, D7)."""
-        named = checked_id(decision_id, "an id")
-        return self._read(lambda reader: chain.versions(reader, self._presence, named))
+        return self._ask(chain.versions, checked_id(decision_id, "an id"))
 
     def load(
         self,
@@ -245,7 +228,7 @@ class Decisions:
     ) -> list[Loaded]:
         """What to know first in a domain, in the order of D15; `around` is the decision that is being worked on."""
         checked_count(limit, "limit", _LIMIT_MAX)
-        named = None if domain is None else checked_id(domain, "a domain")
+        named = None if domain is None else _domain(domain)
         at = None if around is None else checked_id(around, "a decision's id")
 
         def work(reader: Reader) -> list[Loaded]:
@@ -270,8 +253,7 @@ class Decisions:
 
     def relations(self, decision_id: str) -> list[Relation]:
         """The relations that begin or end at a decision, by the roots of both sides."""
-        named = checked_id(decision_id, "an id")
-        return self._read(lambda reader: chain.relations(reader, self._presence, named))
+        return self._ask(chain.relations, checked_id(decision_id, "an id"))
 
     def impact(self, decision_id: str, *, depth: int | None = None, nodes: int | None = None) -> Impact:
         """What changing a decision reaches, by explicit relations alone, with the path to each (D11-D14)."""
@@ -299,14 +281,24 @@ class Decisions:
     def broken_anchors(self, limit: int = 200) -> list[Unit]:
         """Anchors whose target is gone or no longer in force: reported, never fatal, never moved (R12)."""
         checked_count(limit, "limit", _LIMIT_MAX)
+        return self._read(lambda reader: list(islice(loading.broken_anchors(reader, self._presence), limit)))
 
-        def work(reader: Reader) -> list[Unit]:
-            return list(islice(loading.broken_anchors(reader, self._presence), limit))
-
-        return self._read(work)
+    def _ask(self, question: Callable[..., T], *given: object) -> T:
+        return self._read(lambda reader: question(reader, self._presence, *given))
 
     def _read(self, work: Callable[[Reader], T]) -> T:
         return self._ledger.store.read(work)
+
+
+def _page(reader: Reader, presence: Presence, domain: str, limit: int, after: str | None) -> list[Decision]:
+    last = None if after is None else chain.found(reader, presence, after)
+    page: list[Decision] = []
+    for strength in sorted(Strength, reverse=True):
+        if last is None or strength <= last.strength:
+            begin = last.id if last is not None and strength == last.strength else ""
+            units = loading.decided(reader, presence, domain, strength, begin)
+            page += [Decision(unit) for unit in islice(units, limit - len(page))]
+    return page
 
 
 def _sides(source_id: str, relation: RelationType | str, target_id: str) -> tuple[str, RelationType, str]:
@@ -334,7 +326,7 @@ def _reason_given(given: Any) -> Reason:
     except (TypeError, KeyError, AttributeError):
         raise InvalidInput(
             "A decision needs a reason (R12)." if given is None else f"{given!r} is no reason.",
-            hint='Use Reason("risk", "why, in a sentence", tradeoff=None), or: --type risk --reason "why".',
+            hint=Hint("give a reason"),
         ) from None
     if reason.tradeoff not in (None, ""):
         checked_text(reason.tradeoff, "The trade-off", _REASON_BYTES_MAX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemarch.decisions.loading import GLOBAL, decided
 from mnemarch.errors import NotAllowed
 from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
@@ -9,6 +10,9 @@ from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
+from mnemarch.text.difference import differences, oppose, skeleton
+from mnemarch.text.tokens import tokens
+from mnemarch.text.words import EMPTY_WORDS
 from mnemarch.units import evidence, succession
 from mnemarch.units.same_text import rejection_of
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import GuardianVerdict
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 RULE = "D11"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
@@ -47,6 +51,31 @@ def binding(reader: Reader, presence: Presence, base: Decision) -> list[Decision
 def binds(source: Decision, target: Decision) -> bool:
     """Whether it can: what holds in one worktree only can't bind what holds in the whole project."""
     return source.unit.level >= target.unit.level
+
+
+def opposed(
+    reader: Reader, presence: Presence, text: str, *, domain: str, level: Level, base: Decision | None
+) -> list[Decision]:
+    """The axes and locks that hold where a proposal would and say the opposite of it (R12); the firmest first.
+
+    They are shown before it is committed and are no part of the guardian's verdict (D11). Axes and locks are few, so
+    each can be looked at; of normal decisions there may be 100,000 (D7).
+    """
+    root = None if base is None else base.root_id
+    ways = ((each, strength) for each in dict.fromkeys((domain, GLOBAL)) for strength in (Strength.AXIS, Strength.LOCK))
+    firm = [Decision(unit) for way in ways for unit in decided(reader, presence, *way)]
+    others = (one for one in firm if one.unit.level >= level and one.root_id != root)
+    return sorted((one for one in others if _opposes(text, one.text)), key=firmest_first)
+
+
+def _opposes(ours: str, theirs: str) -> bool:
+    """Whether two statements are the same but for numbers and negations, or for one name or quotation: as facts do."""
+    return _bare(ours) == _bare(theirs) and oppose(differences(ours, theirs))
+
+
+def _bare(text: str) -> frozenset[str]:
+    """What a statement speaks of, without what the guard compares and without words that say nothing."""
+    return frozenset(tokens(skeleton(text))) - EMPTY_WORDS
 
 
 def is_local(base: Decision, constraining: Iterable[Decision]) -> bool:

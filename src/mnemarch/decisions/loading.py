@@ -6,7 +6,7 @@ from heapq import merge
 
 from mnemarch.model.decision import Loaded, Strength, target_of
 from mnemarch.model.unit import Kind
-from mnemarch.policy.tiers import (
+from mnemarch.policy.kinds import (
     TIER_AXIS,
     TIER_FOUND,
     TIER_GLOBAL_AXIS,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Presence
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 GLOBAL = "global"
 _PAGE = 50

@@ -1,6 +1,6 @@
 """Graph. Takes: what an agent asks, what it was answered, what helped. Gives: what is hot. Never: says what is true.
 
-The names below are imported when first used: a recall looks at a graph and needs few of them.
+Each public name is imported when it is first used: a recall needs few of them.
 """
 
 from __future__ import annotations
@@ -9,51 +9,27 @@ from mnemarch.lazy import names_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.graph.file_keeper import FileKeeper
-    from mnemarch.graph.node import Edge, EdgeType, Finalized, GraphHit, GraphStats, Node, NodeType, Promoted, Weights
-    from mnemarch.graph.orchestrator import MemoryOrchestrator
-    from mnemarch.graph.provider import EmbeddingProvider
-    from mnemarch.graph.store import GraphStore
-    from mnemarch.policy.heat import CheckpointConfig, GraphConfig, OrchestratorConfig, PromotionConfig
+    from mnemarch.graph.files import FileKeeper as FileKeeper
+    from mnemarch.graph.orchestrator import MemoryOrchestrator as MemoryOrchestrator
+    from mnemarch.graph.store import GraphStore as GraphStore
+    from mnemarch.graph.values import *  # noqa: F403
+    from mnemarch.policy.heat import CheckpointConfig as CheckpointConfig
+    from mnemarch.policy.heat import GraphConfig as GraphConfig
+    from mnemarch.policy.heat import OrchestratorConfig as OrchestratorConfig
+    from mnemarch.policy.heat import PromotionConfig as PromotionConfig
 
-_HOME_OF = {
-    "CheckpointConfig": "mnemarch.policy.heat",
-    "Edge": "mnemarch.graph.node",
-    "EdgeType": "mnemarch.graph.node",
-    "EmbeddingProvider": "mnemarch.graph.provider",
-    "FileKeeper": "mnemarch.graph.file_keeper",
-    "Finalized": "mnemarch.graph.node",
-    "GraphConfig": "mnemarch.policy.heat",
-    "GraphHit": "mnemarch.graph.node",
-    "GraphStats": "mnemarch.graph.node",
-    "GraphStore": "mnemarch.graph.store",
-    "MemoryOrchestrator": "mnemarch.graph.orchestrator",
-    "Node": "mnemarch.graph.node",
-    "NodeType": "mnemarch.graph.node",
-    "OrchestratorConfig": "mnemarch.policy.heat",
-    "Promoted": "mnemarch.graph.node",
-    "PromotionConfig": "mnemarch.policy.heat",
-    "Weights": "mnemarch.graph.node",
-}
+_NAMES_IN = {
+    "mnemarch.graph.files": ("FileKeeper",),
+    "mnemarch.graph.orchestrator": ("MemoryOrchestrator",),
+    "mnemarch.graph.store": ("GraphStore",),
+    "mnemarch.graph.values": (
+        "Edge", "EdgeType", "EmbeddingProvider", "Finalized", "GraphHit", "GraphStats", "Node", "NodeType", "Promoted",
+        "Weights",
+    ),
+    "mnemarch.policy.heat": ("CheckpointConfig", "GraphConfig", "OrchestratorConfig", "PromotionConfig"),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _NAMES_IN.items() for name in names}
 
-__all__ = [
-    "CheckpointConfig",
-    "Edge",
-    "EdgeType",
-    "EmbeddingProvider",
-    "FileKeeper",
-    "Finalized",
-    "GraphConfig",
-    "GraphHit",
-    "GraphStats",
-    "GraphStore",
-    "MemoryOrchestrator",
-    "Node",
-    "NodeType",
-    "OrchestratorConfig",
-    "Promoted",
-    "PromotionConfig",
-    "Weights",
-]
+__all__ = sorted(_HOME_OF)
 
 __getattr__, __dir__ = names_of(globals(), _HOME_OF)

@@ -1,65 +1,76 @@
-"""Graphs in files: written whole or not at all, one writer at a time, and never over what somebody else wrote since."""
+"""Graphs in files: written whole or not at all, one writer at a time, never over what somebody else wrote since."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import weakref
+from contextlib import ExitStack
+from threading import Lock, Timer
 
 from xxhash import xxh3_128_hexdigest
 
-from mnemarch.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreUnavailable
-from mnemarch.files import holds_any, locked, write_whole
-from mnemarch.graph import snapshot as snapshots
-from mnemarch.lazy import Lazy
-from mnemarch.model.json_text import canonical_json
+from mnemarch.embedding.question import QuestionEmbedder
+from mnemarch.embedding.sparse import NgramHashEmbedder
+from mnemarch.embedding.words import BagOfWordsEmbedder
+from mnemarch.errors import (
+    Conflict,
+    Incompatible,
+    InvalidInput,
+    MnemarchError,
+    NotFound,
+    StoreCorrupt,
+    StoreUnavailable,
+)
+from mnemarch.files import holds_any, locked, locked_if_free, write_whole
+from mnemarch.graph import snapshot
+from mnemarch.graph.sharing import MemoryKeeper
+from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from typing import Any, Self, TypeVar
 
-    from mnemarch.embedding import ngram, question, words
-    from mnemarch.graph.provider import EmbeddingProvider
+    from mnemarch.graph.sharing import LockedGraph
     from mnemarch.graph.store import GraphStore
-else:
-    ngram = Lazy("mnemarch.embedding.ngram")
-    question = Lazy("mnemarch.embedding.question")
-    words = Lazy("mnemarch.embedding.words")
+    from mnemarch.graph.values import EmbeddingProvider
 
-__all__ = ["NODE_LISTS", "Files", "embedder_of", "held_folder", "holds_any", "load", "read", "write"]
+    T = TypeVar("T")
 
 _LOCK = ".graphs.lock"
 _LOCK_WAIT_S_MAX = 30.0
-NODE_LISTS = ("nodes", "topQueries", "around")
+_NAME_CHARS_MAX = 120
 
-# By what a file is known again: another file in its place has another one of these.
-Mark = tuple[int, int, int]
+
+# Any file of a graph
 
 
 def read(path: str) -> dict[str, Any]:
-    """What a file of a graph holds, checked to be whole."""
+    """The record in a file, checked to be whole."""
+    foreign = StoreCorrupt(f"{path} is no graph of Mnemarch.", hint="Give a snapshot or a checkpoint of a graph.")
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     except FileNotFoundError:
         raise NotFound(f"There is no file {path}.", hint="Check the name.") from None
     except UnicodeDecodeError:
-        raise _foreign(path) from None
+        raise foreign from None
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be read: {error.strerror}.", hint="Check the file's rights.") from None
     try:
-        record = json.loads(text)
+        record: dict[str, Any] = json.loads(text)
+        snapshot.check_head(record)
     except (ValueError, RecursionError):
-        if not text.strip() or f'"{snapshots.FORMAT}"' in text[:200]:
-            raise StoreCorrupt(
-                f"{path} is torn: it ends after {len(text)} characters.", hint="Take another copy of it."
-            ) from None
-        raise _foreign(path) from None
-    try:
-        snapshots.check_head(record)
+        if not text.strip() or f'"{snapshot.FORMAT}"' in text[:200]:
+            torn = f"{path} is torn: it ends after {len(text)} characters."
+            raise StoreCorrupt(torn, hint="Take another copy of it.") from None
+        raise foreign from None
     except InvalidInput:
-        raise _foreign(path) from None
+        raise foreign from None
     except Incompatible as error:
         raise Incompatible(f"{path}: {error.message}", hint=error.hint) from None
     digest = record.pop("digest", None)
@@ -69,103 +80,89 @@ def read(path: str) -> dict[str, Any]:
         is_whole = False
     if not is_whole:
         raise _damaged(path, "its digest does not match")
-    found: dict[str, Any] = record
-    return found
-
-
-def _foreign(path: str) -> StoreCorrupt:
-    return StoreCorrupt(f"{path} is no graph of Mnemarch.", hint="Give a snapshot or a checkpoint of a graph.")
+    return record
 
 
 def _damaged(path: str, how: str) -> StoreCorrupt:
     return StoreCorrupt(f"{path} is damaged: {how.rstrip('.')}.", hint="Take another copy of it.")
 
 
-def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
-    """Put a record into a file, whole, in place of what was there."""
-    try:
-        write_whole(path, _text({**record, "digest": _digest(record)}, pretty=pretty))
-    except OSError as error:
-        raise StoreUnavailable(
-            f"{path} can't be written: {error.strerror}.", hint="Check the disk and the folder's rights."
-        ) from None
-
-
-def _text(record: Mapping[str, Any], *, pretty: bool) -> str:
-    """JSON; if it is to be read by a person, with a node or an edge on each line."""
-    if not pretty:
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    fields = []
-    for name, item in record.items():
-        if name in (*NODE_LISTS, "edges") and item:
-            lines = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in item)
-            fields.append(f"{json.dumps(name)}: [\n  {lines}\n]")
-        else:
-            fields.append(f"{json.dumps(name)}: {json.dumps(item, ensure_ascii=False)}")
-    return "{\n" + ",\n".join(fields) + "\n}\n"
-
-
 def _digest(record: Mapping[str, Any]) -> str:
     return xxh3_128_hexdigest(canonical_json(dict(record)).encode("utf-8", "surrogatepass"))
 
 
-def held_folder(path: str) -> Any:
-    """Keep other savers out of a file's folder."""
+def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
+    """Replace a file with a record."""
+    try:
+        write_whole(path, _text({**record, "digest": _digest(record)}, pretty=pretty))
+    except OSError as error:
+        failed = f"{path} can't be written: {error.strerror}."
+        raise StoreUnavailable(failed, hint="Check the disk and the folder's rights.") from None
+
+
+def _text(record: Mapping[str, Any], *, pretty: bool) -> str:
+    """JSON; if a person is to read it, with one node or edge on each line."""
+    if not pretty:
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    fields = []
+    for name, item in record.items():
+        text = json.dumps(item, ensure_ascii=False)
+        if name in (*snapshot.NODE_LISTS, "edges") and item:
+            text = "[\n  " + ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in item) + "\n]"
+        fields.append(f"{json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def _locked_folder(path: str) -> Any:
+    """Keep other writers out of a file's folder."""
     return locked(os.path.join(os.path.dirname(path), _LOCK), _LOCK_WAIT_S_MAX)
 
 
-class Files:
-    """Which files one graph was read from or written to, and at which revision."""
+# Snapshots
 
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Mark, int]] = {}
 
-    def save(self, store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool) -> bool:
-        path = os.path.abspath(os.fspath(file))
-        with held_folder(path):
-            known = self._known.get(path)
-            found = _mark(path)
-            if known is not None and found == known[0] and only_if_dirty and store.held.revision == known[1]:
-                return False
-            if known is not None and found is not None and found != known[0]:
-                raise Conflict(
-                    f"{path} was written by somebody else since this graph read or wrote it.",
-                    hint="Load it again, or save under another name; nothing was overwritten.",
-                )
-            if known is None and found is not None:
-                read(path)  # What is no graph, or a later version's, is not overwritten.
-            with store.held.reading():
-                record = store.to_snapshot()
-                revision = store.held.revision
-            write(path, record)
-            mark = _mark(path)
-            assert mark is not None
-            self._known[path] = mark, revision
-        return True
-
-    def load(self, store: GraphStore, path: str, record: Mapping[str, Any], mark: Mark | None) -> None:
-        store.from_snapshot(record)
-        if mark is not None:
-            self._known[path] = mark, store.held.revision
+def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool) -> bool:
+    """Write a graph to a file; returns whether it was written."""
+    path = os.path.abspath(os.fspath(file))
+    with _locked_folder(path):
+        known, revision = store.locked.saved.get(path, (None, -1))
+        mark = _mark(path)
+        if mark is not None and known is None:
+            read(path)  # What is no graph, or of a later version, is not overwritten.
+        elif mark is not None and mark != known:
+            changed = f"{path} was written by somebody else since this graph read or wrote it."
+            raise Conflict(changed, hint="Load it again, or save under another name; nothing was overwritten.")
+        elif mark is not None and only_if_dirty and store.locked.revision == revision:
+            return False
+        with store.locked.reading():
+            record, revision = store.to_snapshot(), store.locked.revision
+        write(path, record)
+        store.locked.saved[path] = _mark(path), revision
+    return True
 
 
 def load(made: type[GraphStore], file: str | os.PathLike[str], store: GraphStore | None) -> GraphStore:
+    """Fill a graph, or a new one with the file's settings, from a snapshot or checkpoint."""
     path = os.path.abspath(os.fspath(file))
     mark = _mark(path)
     record = read(path)
     if store is None:
         try:
-            store = made(_config_in(record), embedder_of(record["embedderState"]))
+            fields = GraphConfig.__match_args__
+            config = GraphConfig(**{name: item for name, item in record["config"].items() if name in fields})
+            store = made(config, embedder_of(record["embedderState"]))
         except (InvalidInput, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise _damaged(path, f"its settings make no sense ({error})") from None
     try:
-        store.files.load(store, path, record, mark)
+        store.from_snapshot(record)
     except StoreCorrupt as error:
         raise _damaged(path, error.message) from None
+    store.locked.saved[path] = mark, store.locked.revision
     return store
 
 
-def _mark(path: str) -> Mark | None:
+def _mark(path: str) -> tuple[int, int, int] | None:
+    """Changes when another file takes this one's place; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -173,21 +170,182 @@ def _mark(path: str) -> Mark | None:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _config_in(record: Mapping[str, Any]) -> GraphConfig:
-    known = {name: setting for name, setting in record["config"].items() if name in GraphConfig.__match_args__}
-    return GraphConfig(**known)
-
-
 def embedder_of(state: Mapping[str, Any]) -> EmbeddingProvider | None:
-    """The embedder of a state, if it is one of ours and this version can be it; None leaves the default."""
-    kinds: list[Any] = [question.QuestionEmbedder, ngram.NgramHashEmbedder, words.BagOfWordsEmbedder]
-    for kind in kinds:
-        made: Any = kind()
-        if set(made.export_state()) == set(state):
+    """The embedder with this state, if it is one of ours and of this version; None stands for the default."""
+    kinds: list[Any] = [QuestionEmbedder, NgramHashEmbedder, BagOfWordsEmbedder]
+    for embedder in (kind() for kind in kinds):
+        if set(embedder.export_state()) == set(state):
             try:
-                made.import_state(state)
+                embedder.import_state(state)
             except InvalidInput:
                 return None
-            known: EmbeddingProvider = made
-            return known
+            return embedder  # type: ignore[no-any-return]
     return None
+
+
+# Checkpoints
+
+
+def write_checkpoint(record: dict[str, Any], folder: str, name: str | None, *, pretty: bool) -> str:
+    """Write a checkpoint into a folder; returns its path. Without a name it never replaces another."""
+    stem = _file_name(record["sessionId"]) + f"-{record['createdAt']}" if name is None else checked_file_name(name)
+    path = os.path.join(folder, f"{stem.removesuffix('.json')}.json")
+    try:
+        if not os.path.isdir(folder):
+            os.makedirs(folder)
+            with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
+                file.write("*\n")  # What somebody asked is private.
+    except OSError as error:
+        failed = f"{folder} can't be made: {error.strerror}."
+        raise StoreUnavailable(failed, hint="Set checkpoint.out_dir to a folder you may write to.") from None
+    with _locked_folder(path):
+        number = 1
+        while name is None and os.path.exists(path):
+            number += 1
+            path = os.path.join(folder, f"{stem}-{number}.json")
+        if os.path.exists(path):
+            read(path)  # What is no graph, or of a later version, is not overwritten.
+        write(path, record, pretty=pretty)
+    return path
+
+
+def checked_file_name(name: Any) -> str:
+    """A file's name that stays in its folder."""
+    if not isinstance(name, str) or not name.strip() or name != _file_name(name):
+        usable = f"Use letters, digits, '-', '_' and '.', at most {_NAME_CHARS_MAX} characters."
+        raise InvalidInput(f"{name!r} is no name for a checkpoint.", hint=usable)
+    return name
+
+
+def _file_name(name: str) -> str:
+    """A name without characters that mean something to a file system."""
+    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    return plain.lstrip(".")[:_NAME_CHARS_MAX] or "session"
+
+
+def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
+    """Remove every node that quotes one of these texts from the checkpoints in a folder; returns the files searched."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
+    needles = [form.encode() for content in contents for form in json_needles(content)]
+    unclean: list[str] = []
+    for path in paths if contents else ():
+        with _locked_folder(path):
+            try:
+                record = read(path)
+            except MnemarchError:
+                unclean += [path] if holds_any(path, needles) else []
+                continue
+            kept = snapshot.without(record, contents)
+            if kept != record:
+                write(path, kept)
+    if unclean:
+        unread = f"These can't be read as checkpoints, and quote what is to be erased: {', '.join(unclean)}."
+        raise StoreUnavailable(unread, hint="Remove them and erase again; nothing was erased yet.")
+    return len(paths)
+
+
+# A graph that is saved by itself
+
+
+class FileKeeper(MemoryKeeper):
+    """Keeps one graph in one file, alone among all processes; `close`, or the end of the process, writes what is left.
+
+    keeper = FileKeeper("agent.graph.json")
+    store = keeper.open(GraphStore(config, embedder, keeper=keeper))
+    """
+
+    def __init__(
+        self, file: str | os.PathLike[str], *, delay_s: float = 1.0, clock: Callable[[], datetime] | None = None
+    ) -> None:
+        super().__init__(clock)
+        delay: Any = delay_s
+        if not isinstance(delay, int | float) or not 0 <= delay < float("inf"):
+            raise InvalidInput(f"delay_s must not be negative: {delay_s!r}.", hint="A second is usual.")
+        self.file = os.path.abspath(os.fspath(file))
+        self._delay_s = delay_s
+        self._store: GraphStore | None = None
+        self._closed = False
+        self._pid = os.getpid()
+        self._timer: Timer | None = None
+        self._starting = Lock()
+        self._saving = Lock()
+        self._file_lock = ExitStack()
+        self.error: MnemarchError | None = None
+        """The error of the last save in the background, if it failed; the next change tries again."""
+        if not self._file_lock.enter_context(locked_if_free(self.file + ".lock")):
+            self._file_lock.close()
+            shared = "Share a graph between processes through a memory: mem.seat(...).graph."
+            raise StoreUnavailable(f"{self.file} is kept by another process.", hint=shared)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self, store: GraphStore) -> GraphStore:
+        """Fill a graph from the file, if there is one, and save its changes from now on."""
+        if self._store is not None or self._closed:
+            raise InvalidInput(f"{self.file} was opened already.", hint="Use one FileKeeper for each graph.")
+        if store.locked.keeper is not self:
+            raise InvalidInput("This graph has another keeper.", hint="GraphStore(config, embedder, keeper=keeper)")
+        self._store = store
+        try:
+            if os.path.exists(self.file):
+                load(type(store), self.file, store)
+        except BaseException:
+            self._store = None
+            raise
+        atexit.register(_flush_at_exit, weakref.ref(self))
+        return store
+
+    def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
+        if self._store is None or self._pid != os.getpid():
+            closed = f"{self.file} does not keep this graph: it is closed, never opened, or another process's."
+            raise StoreUnavailable(closed, hint="keeper.open(store) first; after a fork, make another keeper.")
+        try:
+            return super().change(graphs, act, work)
+        finally:
+            self._save_soon()
+
+    def _save_soon(self) -> None:
+        """Start the timer. Changes until it fires are saved together."""
+        with self._starting:
+            if self._timer is None:
+                self._timer = Timer(self._delay_s, self._save_in_background)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _save_in_background(self) -> None:
+        try:
+            self.flush()
+        except MnemarchError as error:
+            self.error = error
+
+    def flush(self) -> None:
+        """Write now what is not written yet."""
+        if self._pid != os.getpid():
+            return  # A fork has a copy of the graph, and no business with the file.
+        with self._starting:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None
+        with self._saving:
+            if self._store is not None:
+                self._store.save_to_file(self.file, only_if_dirty=True)
+                self.error = None
+
+    def close(self) -> None:
+        """Write what is left and release the file."""
+        try:
+            self.flush()
+        finally:
+            self._store, self._closed = None, True
+            self._file_lock.close()
+
+
+def _flush_at_exit(reference: weakref.ref[FileKeeper]) -> None:
+    keeper = reference()
+    if keeper is not None:
+        keeper.flush()

@@ -1,27 +1,29 @@
-"""An agent's graph and those of its sessions: asked together; when a session ends, its best goes over (A12-A15)."""
+"""An agent's graph and those of its sessions: searched together; the best of a session is promoted when it ends."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
+from copy import deepcopy
 from threading import RLock
 
-from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.graph.held import Ended
-from mnemarch.graph.keeping import Unkept
-from mnemarch.graph.node import Finalized
+from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.graph.engine import Full
+from mnemarch.graph.sharing import Ended, MemoryKeeper
 from mnemarch.graph.store import (
     GraphStore,
     checked_answer,
     checked_entity,
     checked_feedback,
     default_embedder,
-    fit_to_keep,
+    storable,
 )
+from mnemarch.graph.values import EdgeType, Finalized, NodeType, Promoted
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.heat import OrchestratorConfig, graph_settings
+from mnemarch.text.mentions import Mentions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,18 +31,17 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar
 
-    from mnemarch.graph import checkpoint as checkpoints
-    from mnemarch.graph import promotion
-    from mnemarch.graph.engine import Engine
-    from mnemarch.graph.keeping import Keeper
-    from mnemarch.graph.node import GraphHit
-    from mnemarch.graph.provider import EmbeddingProvider
-    from mnemarch.policy.heat import GraphConfig
+    from mnemarch.graph import files, snapshot
+    from mnemarch.graph.engine import GraphEngine
+    from mnemarch.graph.sharing import Keeper
+    from mnemarch.graph.state import Arc, Vertex
+    from mnemarch.graph.values import EmbeddingProvider, GraphHit
+    from mnemarch.policy.heat import GraphConfig, PromotionConfig
 
     T = TypeVar("T")
 else:
-    checkpoints = Lazy("mnemarch.graph.checkpoint")
-    promotion = Lazy("mnemarch.graph.promotion")
+    files = Lazy("mnemarch.graph.files")
+    snapshot = Lazy("mnemarch.graph.snapshot")
 
 _K_MAX = 1_000
 _MICROS_PER_MS = 1_000
@@ -61,9 +62,10 @@ class MemoryOrchestrator:
         keeps_files: bool = True,
     ) -> None:
         self.agent_id = checked_name(agent_id, "an agent's id")
-        self.config = _config(config)
+        config = {} if config is None else config
+        self.config = config if isinstance(config, OrchestratorConfig) else graph_settings(config)
         self._embedder = default_embedder() if embedder is None else embedder
-        self._keeper_of = keeper_of or (lambda _: Unkept(clock))
+        self._keeper_of = keeper_of or (lambda _: MemoryKeeper(clock))
         self._root = root
         self._keeps_files = keeps_files
         self._lock = RLock()
@@ -83,15 +85,36 @@ class MemoryOrchestrator:
         """The graph of a session, which begins with the first call."""
         session = checked_name(session_id, "a session")
         with self._lock:
-            if session not in self._agent.held.sessions():
+            if not self._is_active(session):
                 self._sessions.pop(session, None)
-                self._agent.held.begin_session(session, self._opened(session).held)
+                store = self._opened(session)
+
+                def begin(now: int) -> None:
+                    self._agent.locked.engine.state.begin(session, now)
+                    if store.locked.engine.state.closed:
+                        store.locked.engine.state.close(False)
+
+                self._agent.locked.change_with(store.locked, "began", begin)
             return self._opened(session)
 
     def get_active_sessions(self) -> list[str]:
-        """The sessions that were begun and not ended, the oldest first."""
-        found = self._agent.held.sessions()
-        return sorted(found, key=lambda session: (found[session], session))
+        """The sessions under way, the oldest first."""
+        active = self._agent.locked.sessions()
+        return sorted(active, key=lambda session: (active[session], session))
+
+    def running_session(self, session_id: str) -> GraphStore:
+        """The graph of a session under way. No other is begun."""
+        session = checked_name(session_id, "a session")
+        with self._lock:
+            active = self._agent.locked.sessions()
+            if session not in active:
+                self._sessions.pop(session, None)
+                hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else Hint("begin a session")
+                raise NotFound(f"Agent {self.agent_id} has no session {session!r} under way.", hint=hint)
+            return self._opened(session)
+
+    def _is_active(self, session: str | None) -> bool:
+        return session in self._agent.locked.sessions()
 
     def _opened(self, session: str) -> GraphStore:
         with self._lock:
@@ -99,63 +122,49 @@ class MemoryOrchestrator:
                 self._sessions[session] = self._store(self.config.session_graph, session)
             return self._sessions[session]
 
-    def running_session(self, session_id: str) -> GraphStore:
-        """The graph of a session that is under way; no other is begun."""
-        session = checked_name(session_id, "a session")
-        with self._lock:
-            active = self._agent.held.sessions()
-            if session not in active:
-                self._sessions.pop(session, None)
-                raise NotFound(
-                    f"Agent {self.agent_id} has no session {session!r} under way.",
-                    hint="upsert_query begins one." if not active else f"Under way: {', '.join(sorted(active)[:10])}.",
-                )
-            return self._opened(session)
-
     # What happens in a session
 
     def upsert_query(self, session_id: str, text: str) -> str:
-        """Note a question in the session's graph; entities that the agent knows and it mentions come along (A30)."""
-        asked = fit_to_keep(text, "The question")
+        """Record a question in the session's graph, with the entities known to the agent that it mentions (A30)."""
+        question = storable(text, "The question")
 
         def ask() -> str:
             store = self.get_session_store(session_id)
-            for entity in self._agent.held.entities_in(asked):
-                store.held.bring_entity(*entity)
-            return store.upsert_query(asked)
+            with self._agent.locked.reading():
+                mentioned = self._agent.locked.engine.entities_in(question)
+                entities = [(deepcopy(entity.about), entity.text) for entity in mentioned]
+            for about, name in entities:
+                _bring_entity(store, about, name)
+            return store.upsert_query(question)
 
         return _again_if_ended(ask)
 
     def record_answer(
         self, session_id: str, query_id: str, text: str | None = None, *, unit_id: str | None = None
     ) -> str:
-        """Note what a question was answered with: a text, or a unit of a memory."""
+        """Record what a question was answered with: a text, or a unit of a memory."""
         checked_answer(text, unit_id)
-
-        def answer() -> str:
-            store, query = self._asked(session_id, query_id)
-            return store.record_answer(query, text, unit_id=unit_id)
-
-        return _again_if_ended(answer)
+        return self._in_session(session_id, query_id, lambda one, id: one.record_answer(id, text, unit_id=unit_id))
 
     def record_feedback(self, session_id: str, query_id: str, label: str, note: str | None = None) -> str:
-        """Note whether what came of a question helped: up, down or retry."""
+        """Record whether the answer helped: up, down or retry."""
         checked_feedback(label, note)
+        return self._in_session(session_id, query_id, lambda one, id: one.record_feedback(id, label, note))
 
-        def judge() -> str:
-            store, query = self._asked(session_id, query_id)
-            return store.record_feedback(query, label, note)
-
-        return _again_if_ended(judge)
-
-    def _asked(self, session_id: str, query_id: str) -> tuple[GraphStore, str]:
-        """A question in the session's graph; one that was found in the agent's is asked there first (A12)."""
+    def _in_session(self, session_id: str, query_id: str, act: Callable[[GraphStore, str], T]) -> T:
+        """Act on a question in the session's graph. One that only the agent's graph has is asked there first (A12)."""
         session = checked_name(session_id, "a session")
-        is_here = session in self._agent.held.sessions() and self._opened(session).held.has(query_id)
-        found = None if is_here else self._agent.held.query_text(query_id)
-        if found is None:
-            return self.running_session(session), query_id
-        return self.get_session_store(session), self.upsert_query(session, found)
+
+        def run() -> T:
+            agents = self._agent.locked
+            if not (self._is_active(session) and self._opened(session).locked.has(query_id)) and agents.has(query_id):
+                node = self._agent.node(query_id)
+                if node.type is NodeType.QUERY:
+                    asked = self.upsert_query(session, node.text or "")
+                    return act(self.get_session_store(session), asked)
+            return act(self.running_session(session), query_id)
+
+        return _again_if_ended(run)
 
     def upsert_entity(
         self,
@@ -166,32 +175,33 @@ class MemoryOrchestrator:
         *,
         session_id: str | None = None,
     ) -> str:
-        """Name a thing that questions are about: for the agent, and so for all its sessions, or for one of them."""
+        """Name a thing that questions are about: for the agent and all its sessions, or for one session."""
         checked_entity(user_id, canonical_id, text, aliases)
         if session_id is not None:
             return self.get_session_store(session_id).upsert_entity(user_id, canonical_id, text, aliases)
         entity = self._agent.upsert_entity(user_id, canonical_id, text, aliases)
         known = self._agent.node(entity)
-        for session in self.get_active_sessions():
-            held = self._opened(session).held
-            if held.mentions_any(known.about["names"]):
+        names = Mentions()
+        names.add(entity, known.about["names"])
+        for store in map(self._opened, self.get_active_sessions()):
+            with store.locked.reading():
+                queries = store.locked.engine.state.of_type(NodeType.QUERY)
+                is_mentioned = any(names.found_in(query.text or "") for query in queries)
+            if is_mentioned:
                 with suppress(Ended):
-                    held.bring_entity(known.about, known.text)
+                    _bring_entity(store, known.about, known.text)
         return entity
 
     def search(self, session_id: str, text: str, k: int = 5) -> list[GraphHit]:
-        """The questions most like this one, in the session and in what the agent knows; the session's a little first.
-
-        A question that is in both is told once (A13). Nothing is changed.
-        """
+        """The questions most like this one, once each, in the session (a little ahead) and the agent's graph (A13)."""
         checked_count(k, "k", _K_MAX)
         session = checked_name(session_id, "a session")
         bias = self.config.search_bias_session_first
         hits: list[GraphHit] = []
-        if session in self._agent.held.sessions():
-            found = self._opened(session).search_similar_queries(text, k)
-            hits = [replace(hit, score=hit.score + bias, from_="session") for hit in found]
-        # As many more as the session may turn out to have too.
+        if self._is_active(session):
+            similar = self._opened(session).search_similar_queries(text, k)
+            hits = [replace(hit, score=hit.score + bias, from_="session") for hit in similar]
+        # Twice as many: the session may have as many of them too.
         hits += [replace(hit, from_="agent") for hit in self._agent.search_similar_queries(text, 2 * k)]
         best: dict[str, GraphHit] = {}
         for hit in hits:
@@ -201,18 +211,18 @@ class MemoryOrchestrator:
         return sorted(best.values(), key=lambda hit: (-hit.score, hit.from_ != "session", hit.id))[:k]
 
     def nominated(self, session_id: str | None, text: str) -> dict[str, float]:
-        """Units that answered questions like this one and were not found wanting, and how alike the questions are.
+        """Units that answered similar questions without bad feedback, and how similar those questions are.
 
-        Heat only nominates: whether a unit may be told, and how far it is to be believed, is decided elsewhere (R2).
+        Heat only nominates. Whether a unit is shown and how far it is trusted is decided by recall (R2).
         """
         stores = [self._agent]
-        if session_id is not None and session_id in self._agent.held.sessions():
+        if session_id is not None and self._is_active(session_id):
             stores.append(self._opened(session_id))
-        found: dict[str, float] = {}
+        nominated: dict[str, float] = {}
         for store in stores:
             for unit_id, similarity in store.nominated(text).items():
-                found[unit_id] = max(similarity, found.get(unit_id, 0.0))
-        return found
+                nominated[unit_id] = max(similarity, nominated.get(unit_id, 0.0))
+        return nominated
 
     # The end of a session
 
@@ -224,79 +234,80 @@ class MemoryOrchestrator:
         checkpoint: bool | None = None,
         checkpoint_name: str | None = None,
     ) -> Finalized:
-        """End a session: write a checkpoint of it, and take what was hot over to the agent's graph.
+        """End a session: write a checkpoint of it, and promote its hot questions to the agent's graph.
 
-        If the checkpoint can't be written the session goes on, and nothing is lost. If nothing is said, there is one,
-        except in a memory that has nothing on disk.
+        If the checkpoint can't be written the session goes on, and nothing is lost. By default there is one, except in
+        a memory that has nothing on disk.
         """
         is_written = self._keeps_files or checkpoint_name is not None if checkpoint is None else checkpoint
         if checkpoint_name is not None:
-            checkpoints.checked_name(checkpoint_name)
+            files.checked_file_name(checkpoint_name)
+
+        def end(now: int) -> Finalized:
+            session, agent = store.locked.engine, self._agent.locked.engine
+            outcome = Finalized(session_id=session_id)
+            # In the same act, so that nothing is asked in between.
+            if is_written:
+                path = self._write_checkpoint(session, session_id, checkpoint_name, now)
+                outcome = replace(outcome, checkpoint=path)
+            if promote:
+                promotion = Promotion(session, agent, self.config.promotion, now)
+                outcome = promotion.outcome(outcome, self.config.session_graph.half_life_min)
+            session.state.clear()
+            session.state.close(True)
+            agent.state.end(session_id)
+            return outcome
+
         with self._lock:
             store = self.running_session(session_id)
-            path: str | None = None
-
-            def work(session: Engine, agent: Engine, now: int) -> promotion.Outcome:
-                nonlocal path
-                # In the same act, so that nothing is asked between the two.
-                path = self._checkpointed(session, session_id, checkpoint_name, now) if is_written else None
-                if not promote:
-                    return promotion.Outcome()
-                half_life = self.config.session_graph.half_life_min
-                return promotion.Promotion(session, agent, self.config.promotion, now).outcome(half_life)
-
-            outcome = self._agent.held.end_session(session_id, store.held, work)
+            finalized = self._agent.locked.change_with(store.locked, "ended", end)
             self._sessions.pop(session_id, None)
-        return Finalized(
-            session_id=session_id,
-            promoted=outcome.promoted,
-            lowered=outcome.lowered,
-            left_out=outcome.left_out,
-            checkpoint=path,
-        )
+        return finalized
 
-    def _checkpointed(self, session: Engine, session_id: str, name: str | None, now: int) -> str:
-        rules = self.config.checkpoint
-        record = checkpoints.checkpoint_of(session, self._embedder, self.config.session_graph, rules.top_k, now)
-        named = {"agentId": self.agent_id, "sessionId": session_id} | record
-        return checkpoints.write(named, rules, checkpoint_folder(self.config, self._root), name)
+    def _write_checkpoint(self, session: GraphEngine, session_id: str, name: str | None, now: int) -> str:
+        rules, folder = self.config.checkpoint, checkpoint_folder(self.config, self._root)
+        record = snapshot.checkpoint_of(session, self._embedder, self.config.session_graph, rules.top_k, now)
+        record = {"agentId": self.agent_id, "sessionId": session_id} | record
+        return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
 
     def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:
-        """Begin a session with what a checkpoint of one holds."""
+        """Begin a session with the content of a checkpoint."""
         session = checked_name(session_id, "a session")
         with self._lock:
-            if session in self._agent.held.sessions():
-                raise InvalidInput(
-                    f"Session {session!r} is under way.", hint="Finalize it first, or restore under another name."
-                )
-            kept = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._embedder))
+            if self._is_active(session):
+                other = "Finalize it first, or restore under another name."
+                raise InvalidInput(f"Session {session!r} is under way.", hint=other)
+            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._embedder))
             store = self.get_session_store(session)
-            store.from_snapshot(kept.to_snapshot())
+            store.from_snapshot(loaded.to_snapshot())
             return store
 
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
-        """End the sessions in which nothing happened for so long; gives their ids.
-
-        What they learnt is dropped, unless it is to be promoted first.
-        """
-        given: Any = older_than_ms
-        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < float("inf"):
-            raise InvalidInput(
-                f"older_than_ms must be a number of milliseconds, not {older_than_ms!r}.", hint="3_600_000 is an hour."
-            )
+        """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""
+        age: Any = older_than_ms
+        if isinstance(age, bool) or not isinstance(age, int | float) or not 0 <= age < float("inf"):
+            wrong = f"older_than_ms must be a number of milliseconds, not {older_than_ms!r}."
+            raise InvalidInput(wrong, hint="3_600_000 is an hour.")
         ended: list[str] = []
         with self._lock:
-            for session, began in self._agent.held.sessions().items():
-                last = self._opened(session).held.last_access() or began
-                if self._agent.held.keeper.now() - last > given * _MICROS_PER_MS:
+            for session, began in self._agent.locked.sessions().items():
+                graph = self._opened(session).locked
+                with graph.reading() as now:
+                    last = max((vertex.last for vertex in graph.engine.state.nodes.values()), default=began)
+                if now - last > age * _MICROS_PER_MS:
                     with suppress(NotFound):  # Another process ended it meanwhile.
                         self.finalize_session(session, promote=promote, checkpoint=False)
                         ended.append(session)
         return ended
 
 
+def _bring_entity(store: GraphStore, about: Mapping[str, Any], text: str | None) -> None:
+    """Copy an entity of another graph, with all its names and users."""
+    store.locked.change("named", lambda now: store.locked.engine.bring(about, text, now))
+
+
 def _again_if_ended(act: Callable[[], T]) -> T:
-    """Do it; if somebody ended the session at this very moment, do it in the next one."""
+    """Run an act. If somebody ends the session at that moment, run it again in the next one."""
     while True:
         try:
             return act()
@@ -305,11 +316,81 @@ def _again_if_ended(act: Callable[[], T]) -> T:
 
 
 def checkpoint_folder(config: OrchestratorConfig | None, root: str | None) -> str:
-    """Where checkpoints go: `out_dir`, seen from the memory's folder or from the current one."""
+    """Where checkpoints go: `out_dir`, relative to the memory's folder or to the current one."""
     return os.path.abspath(os.path.join(root or os.curdir, (config or OrchestratorConfig()).checkpoint.out_dir))
 
 
-def _config(given: Any) -> OrchestratorConfig:
-    if given is None:
-        return OrchestratorConfig()
-    return given if isinstance(given, OrchestratorConfig) else graph_settings(given)
+class Promotion:
+    """The hot questions of a session on their way into the agent's graph, at one moment (A14, A26)."""
+
+    def __init__(self, session: GraphEngine, agent: GraphEngine, rules: PromotionConfig, now: int) -> None:
+        self._session = session
+        self._agent = agent
+        self._rules = rules
+        self._now = now
+        # The agent's node of each promoted question. They are not evicted to make room for each other.
+        self._promoted: dict[str, str] = {}
+        self._left_out: list[str] = []
+
+    @property
+    def _keep(self) -> frozenset[str]:
+        return frozenset(self._promoted.values())
+
+    def outcome(self, ended: Finalized, half_life_min: float) -> Finalized:
+        """Promote the hot questions. One that the agent knows already grows.
+
+        A question with bad feedback is not promoted. If the agent knows it, it is lowered there.
+        """
+        rules, queries = self._rules, list(self._session.state.of_type(NodeType.QUERY))
+        ranks = {query.id: query.rank(self._now, half_life_min) for query in queries}
+        hot = [one for one in queries if ranks[one.id] >= rules.min_rank and one.degree >= rules.min_degree]
+        hot = sorted((one for one in hot if one.feedback >= 0), key=lambda one: (-ranks[one.id], one.id))
+        promoted = [one for query in hot[: rules.max_promotions] if (one := self._promote(query)) is not None]
+        for query in hot:
+            if query.id in self._promoted:
+                self._carry_edges(query)
+        lowered = [place for query in queries if (place := self._lowered(query)) is not None]
+        return replace(ended, promoted=tuple(promoted), lowered=tuple(lowered), left_out=tuple(self._left_out))
+
+    def _promote(self, query: Vertex) -> Promoted | None:
+        text = query.text or ""
+        known = self._agent.known(text)
+        try:
+            node = self._agent.ask(text, self._now, self._keep)
+        except Full:
+            self._left_out.append(query.id)
+            return None
+        if self._rules.carry_weights:
+            self._agent.state.weigh(node, max(0.0, query.repeat - 1.0), query.feedback, None)
+        self._promoted[query.id] = node
+        return Promoted(text=text, session_node=query.id, agent_node=node, merged=known == node)
+
+    def _carry_edges(self, query: Vertex) -> None:
+        """Copy a question's answers, the entities it mentions, and its similarity to other promoted questions."""
+        for arc in sorted(query.edges.values(), key=lambda arc: (-arc.weight, arc.id)):
+            if arc.from_ == query.id:
+                try:
+                    self._carry(arc)
+                except Full:
+                    self._left_out.append(arc.to)
+
+    def _carry(self, arc: Arc) -> None:
+        agent, node, other = self._agent, self._promoted[arc.from_], self._session.state.nodes[arc.to]
+        if arc.type is EdgeType.RESPONDED_WITH:
+            answer = agent.answer(node, other.text, other.about.get("unit"), self._now, self._keep)
+            if arc.weight > 1.0:
+                agent.link(node, arc.type, answer, arc.weight - 1.0, self._now)
+            return
+        if arc.type is EdgeType.REFERS_TO_ENTITY:
+            target = agent.bring(other.about, other.text, self._now, self._keep)
+        else:  # Feedback is not promoted: its weight is.
+            target = self._promoted.get(arc.to, node)
+        if target != node and not agent.are_linked(node, arc.type, target):
+            agent.link(node, arc.type, target, arc.weight, self._now)
+
+    def _lowered(self, query: Vertex) -> str | None:
+        is_bad = query.feedback < 0 and self._rules.carry_weights
+        node = self._agent.known(query.text or "") if is_bad else None
+        if node is not None:
+            self._agent.state.weigh(node, 0.0, query.feedback, None)
+        return node

@@ -1,8 +1,7 @@
-"""A graph as JSON types: nodes with their vectors, edges, and all that is needed to compare them elsewhere (A8, A11).
+"""A graph as JSON types: a snapshot has all of it (A8, A11), a checkpoint the hottest questions of a session (A27).
 
 Times are microseconds since 1970 in UTC. A vector is `[[feature, weight], ...]`; every weight comes back to the last
-bit. A form that this version could not
-read raises the version.
+bit. A change that this version can't read raises the version.
 """
 
 from __future__ import annotations
@@ -10,74 +9,62 @@ from __future__ import annotations
 from math import isfinite
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt
-from mnemarch.graph.node import EdgeType, NodeType
-from mnemarch.graph.state import GraphState, edge_id
+from mnemarch.graph.state import GraphState, edge_id, quotes
+from mnemarch.graph.values import EdgeType, NodeType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.text.canonical import NORM_VERSION, canonical_key
 from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.graph.provider import EmbeddingProvider
-    from mnemarch.graph.state import Arc, Vertex
+    from mnemarch.graph.engine import GraphEngine
+    from mnemarch.graph.state import Vertex
+    from mnemarch.graph.values import EmbeddingProvider
     from mnemarch.policy.heat import GraphConfig
 
 FORMAT = "mnemarch-graph"
 VERSION = 1
+NODE_LISTS = ("nodes", "topQueries", "around")
 _KEYED_BY_TEXT = (NodeType.QUERY, NodeType.ANSWER)
-# Year 1 to year 9999, as far as there are dates.
+# Year 1 to year 9999: all there is to `datetime`.
 _TIME_MIN, _TIME_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
 CANONICAL_META = {"normVersion": NORM_VERSION, "hashAlgo": "xxh3-128", "seed": 0}
 
 
-def maker_of(embedder: EmbeddingProvider) -> str:
-    """What the vectors of an embedder are known by: those of different makers are never compared (R18)."""
-    id = getattr(embedder, "id", None)
-    if isinstance(id, str):
-        return id
-    name = f"{type(embedder).__module__}.{type(embedder).__qualname__}"
-    state = _state_of(embedder)
-    return f"{name}/{canonical_json(state)}" if state else name
+# Writing
 
 
-def record_of(
-    state: GraphState,
-    vector_of: Callable[[Vertex], Mapping[Any, float]],
-    embedder: EmbeddingProvider,
-    config: GraphConfig,
-    now: int,
-) -> dict[str, Any]:
+def record_of(engine: GraphEngine, embedder: EmbeddingProvider, config: GraphConfig, now: int) -> dict[str, Any]:
     """The whole graph."""
-    return {
-        **head(embedder, config, now),
-        "decayedAt": state.decayed_at,
-        "nodes": [node_record(vertex, vector_of) for vertex in state.nodes.values()],
-        "edges": [edge_record(arc) for arc in state.arcs.values()],
-    }
-
-
-def head(embedder: EmbeddingProvider, config: GraphConfig, now: int) -> dict[str, Any]:
-    """What every file of a graph begins with."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "createdAt": now,
         "config": {name: getattr(config, name) for name in type(config).__match_args__},
-        "embedderId": maker_of(embedder),
+        "embedderId": embedder_id(embedder),
         "embedderState": _state_of(embedder),
         "canonicalMeta": dict(CANONICAL_META),
+        "decayedAt": engine.state.decayed_at,
+        "nodes": [_node_record(vertex, engine) for vertex in engine.state.nodes.values()],
+        "edges": [
+            {
+                "id": arc.id,
+                "from": arc.from_,
+                "to": arc.to,
+                "type": str(arc.type),
+                "weight": arc.weight,
+                "createdAt": arc.created,
+                "lastAccess": arc.last,
+            }
+            for arc in engine.state.arcs.values()
+        ],
     }
 
 
-def _state_of(embedder: EmbeddingProvider) -> dict[str, Any]:
-    export = getattr(embedder, "export_state", None)
-    return dict(export()) if callable(export) else {}
-
-
-def node_record(vertex: Vertex, vector_of: Callable[[Vertex], Mapping[Any, float]]) -> dict[str, Any]:
+def _node_record(vertex: Vertex, engine: GraphEngine) -> dict[str, Any]:
     record: dict[str, Any] = {
         "id": vertex.id,
         "type": str(vertex.type),
@@ -92,74 +79,108 @@ def node_record(vertex: Vertex, vector_of: Callable[[Vertex], Mapping[Any, float
         "about": dict(vertex.about),
     }
     if vertex.type is NodeType.QUERY:
-        record["embedding"] = [[feature, weight] for feature, weight in vector_of(vertex).items()]
+        record["embedding"] = [[feature, weight] for feature, weight in engine.vector_of(vertex).items()]
     return record
 
 
-def edge_record(arc: Arc) -> dict[str, Any]:
+def checkpoint_of(
+    engine: GraphEngine, embedder: EmbeddingProvider, config: GraphConfig, top_k: int, now: int
+) -> dict[str, Any]:
+    """The hottest questions, their answers, feedback and entities, and the edges among all these."""
+    whole = record_of(engine, embedder, config, now)
+    nodes = {node["id"]: node for node in whole.pop("nodes")}
+    queries = [(-query.rank(now, config.half_life_min), query.id) for query in engine.state.of_type(NodeType.QUERY)]
+    hot = [id for _, id in sorted(queries)[:top_k]]
+    near = {edge["to"] for edge in whole["edges"] if edge["from"] in hot and edge["type"] != EdgeType.SIMILAR_TO}
+    kept = near.union(hot)
     return {
-        "id": arc.id,
-        "from": arc.from_,
-        "to": arc.to,
-        "type": str(arc.type),
-        "weight": arc.weight,
-        "createdAt": arc.created,
-        "lastAccess": arc.last,
+        **whole,
+        "topQueries": [nodes[id] for id in hot],
+        "around": [node for id, node in nodes.items() if id in near],
+        "edges": [edge for edge in whole["edges"] if edge["from"] in kept and edge["to"] in kept],
     }
 
 
-def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphState:
-    """The graph of a record. Vectors by another maker are left out, to be made again from their texts (R18)."""
-    check_head(record)
-    try:
-        nodes = record["nodes"] if "nodes" in record else [*record["topQueries"], *record["around"]]
-        return _restored(record, nodes, maker_of(embedder), canonical_json(_state_of(embedder)))
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise StoreCorrupt(
-            f"The graph is damaged: {type(error).__name__} {error}.", hint="Take another copy; nothing was changed."
-        ) from None
+def without(record: dict[str, Any], contents: Sequence[str]) -> dict[str, Any]:
+    """A record without the nodes that quote one of these texts."""
+    lists = [name for name in NODE_LISTS if name in record]
+    gone = {node["id"] for name in lists for node in record[name] if quotes(node["text"], node["about"], contents)}
+    kept = {name: [node for node in record[name] if node["id"] not in gone] for name in lists}
+    edges = [edge for edge in record["edges"] if edge["from"] not in gone and edge["to"] not in gone]
+    return record | kept | {"edges": edges}
+
+
+def embedder_id(embedder: EmbeddingProvider) -> str:
+    """What tells embedders apart: vectors of different ones are never compared (R18)."""
+    id = getattr(embedder, "id", None)
+    if isinstance(id, str):
+        return id
+    name = f"{type(embedder).__module__}.{type(embedder).__qualname__}"
+    state = _state_of(embedder)
+    return f"{name}/{canonical_json(state)}" if state else name
+
+
+def _state_of(embedder: EmbeddingProvider) -> dict[str, Any]:
+    export = getattr(embedder, "export_state", None)
+    return dict(export()) if callable(export) else {}
+
+
+# Reading
 
 
 def check_head(record: Any) -> None:
-    """Refuse what is no graph, and what a later version wrote."""
+    """Refuse what is no graph, or of a later version."""
     if not hasattr(record, "get") or record.get("format") != FORMAT:
         raise InvalidInput("This is no graph of Mnemarch.", hint="Give what to_snapshot gave.")
     version = record.get("version")
     if type(version) is not int or version > VERSION:
-        raise Incompatible(
-            f"The graph has version {version!r}; this Mnemarch reads up to {VERSION}.", hint="Upgrade Mnemarch."
-        )
+        newer = f"The graph has version {version!r}; this Mnemarch reads up to {VERSION}."
+        raise Incompatible(newer, hint="Upgrade Mnemarch.")
 
 
-def _restored(record: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]], maker: str, made_with: str) -> GraphState:
+def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphState:
+    """The graph of a record. Vectors of another embedder are left out, to be made again from their texts (R18)."""
+    check_head(record)
+    try:
+        made_by = record.get("embedderId"), canonical_json(record.get("embedderState"))
+        has_vectors = made_by == (embedder_id(embedder), canonical_json(_state_of(embedder)))
+        state = _restored(record, has_vectors)
+        if record["canonicalMeta"] != CANONICAL_META:
+            _rekey(state)
+        return state
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        damaged = f"The graph is damaged: {type(error).__name__} {error}."
+        raise StoreCorrupt(damaged, hint="Take another copy; nothing was changed.") from None
+
+
+def _restored(record: Mapping[str, Any], has_vectors: bool) -> GraphState:
     state = GraphState()
-    is_comparable = record.get("embedderId") == maker and canonical_json(record.get("embedderState")) == made_with
+    nodes: Iterable[Any] = record["nodes"] if "nodes" in record else [*record["topQueries"], *record["around"]]
     for node in nodes:
-        vector = _vector(node["embedding"]) if is_comparable and "embedding" in node else None
-        _restore_node(state, node, vector)
+        _restore_node(state, node, _vector(node["embedding"]) if has_vectors and "embedding" in node else None)
     for edge in record["edges"]:
-        _restore_edge(state, edge)
-    decayed_at = record.get("decayedAt")
-    state.decayed_at = None if decayed_at is None else _time(decayed_at)
-    if record["canonicalMeta"] != CANONICAL_META:
-        _rekey(state)
+        ends, weight = (edge["from"], EdgeType(edge["type"]), edge["to"]), _finite(edge["weight"])
+        _require(ends[0] in state.nodes and ends[2] in state.nodes and ends[0] != ends[2], "edge", edge["id"])
+        _require(weight >= 0, "weight of edge", edge["id"])
+        state.join(*ends, weight, _time(edge["createdAt"]))
+        state.join(*ends, 0.0, _time(edge["lastAccess"]))
+    if record.get("decayedAt") is not None:
+        state.decayed_at = _time(record["decayedAt"])
     return state
 
 
 def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any) -> None:
-    id, text, key = node["id"], node["text"], node["canonicalKey"]
-    named = (id, *node["aliases"], *(part for part in (text, key) if part is not None))
-    if not all(isinstance(part, str) for part in named) or id in state.nodes:
-        raise ValueError(f"node {id!r}")
-    if node["type"] == NodeType.QUERY and (not text or key is None):
-        raise ValueError(f"question {id!r} without its text")
+    id, type, text, key = node["id"], NodeType(node["type"]), node["text"], node["canonicalKey"]
+    strings = [id, *node["aliases"], *(part for part in (text, key) if part is not None)]
+    if type is NodeType.ENTITY:
+        strings += node["about"]["names"]
+    _require(all(isinstance(part, str) for part in strings) and id not in state.nodes, "node", id)
+    _require(type is not NodeType.QUERY or (text and key is not None), "question without a text", id)
     clean = None if text is None else redacted(text)[0]
-    if clean is not None and clean != text:  # Written by somebody who did not mind.
+    if clean is not None and clean != text:  # Written by somebody who did not redact it.
         text, vector = clean, None
-        key = canonical_key(clean) if node["type"] in _KEYED_BY_TEXT else key
-    state.add(id, NodeType(node["type"]), text, key, _time(node["createdAt"]), dict(node["about"]), vector=vector)
-    if node["type"] == NodeType.ENTITY and not all(isinstance(name, str) for name in node["about"]["names"]):
-        raise ValueError(f"names of {id!r}")
+        key = canonical_key(clean) if type in _KEYED_BY_TEXT else key
+    state.add(id, type, text, key, _time(node["createdAt"]), dict(node["about"]), vector)
     weights = node["weights"]
     state.weigh(id, _finite(weights["repeat"]), _finite(weights["feedback"]), _time(node["lastAccess"]))
     for alias in node["aliases"]:
@@ -168,31 +189,18 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any) -> No
         state.pin(id, True)
 
 
-def _restore_edge(state: GraphState, edge: Mapping[str, Any]) -> None:
-    if edge["from"] not in state.nodes or edge["to"] not in state.nodes or edge["from"] == edge["to"]:
-        raise ValueError(f"edge {edge['id']!r}")
-    ends = edge["from"], EdgeType(edge["type"]), edge["to"]
-    if _finite(edge["weight"]) < 0:
-        raise ValueError(f"weight of edge {edge['id']!r}")
-    state.join(*ends, _finite(edge["weight"]), _time(edge["createdAt"]))
-    state.join(*ends, 0.0, _time(edge["lastAccess"]))
-
-
 def _rekey(state: GraphState) -> None:
-    """Keys of another normal form are made anew; what that makes the same becomes one."""
+    """Make the keys of another normal form anew. Nodes whose keys become equal are merged."""
     state.by_key = {}
     for vertex in list(state.nodes.values()):
         if vertex.text is not None and vertex.type in _KEYED_BY_TEXT:
             vertex.key = canonical_key(vertex.text)
-        vertex.aliases = []  # Their wordings are not kept, so their keys can't be made anew.
-        first = state.by_key.get((vertex.type, vertex.key)) if vertex.key is not None else None
-        if first is not None:
-            _absorb(state, first, vertex)
-        elif vertex.key is not None:
-            state.by_key[vertex.type, vertex.key] = vertex.id
+        vertex.aliases = []  # Their texts are not stored, so their keys can't be made anew.
+        if vertex.key is not None and state.by_key.setdefault((vertex.type, vertex.key), vertex.id) != vertex.id:
+            _merge(state, vertex, state.by_key[vertex.type, vertex.key])
 
 
-def _absorb(state: GraphState, first: str, vertex: Vertex) -> None:
+def _merge(state: GraphState, vertex: Vertex, first: str) -> None:
     state.weigh(first, vertex.repeat, vertex.feedback, vertex.last)
     for arc in list(vertex.edges.values()):
         ends = [first if end == vertex.id else end for end in (arc.from_, arc.to)]
@@ -208,18 +216,21 @@ def _absorb(state: GraphState, first: str, vertex: Vertex) -> None:
 
 def _vector(items: Any) -> dict[Any, float]:
     vector = {feature: _finite(weight) for feature, weight in items}
-    if not all(isinstance(feature, int | str) for feature in vector):
-        raise ValueError("a vector's feature")
+    _require(all(isinstance(feature, int | str) for feature in vector), "vector", list(vector)[:1])
     return vector
 
 
 def _finite(number: Any) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number):
-        raise ValueError(f"{number!r} is no finite number")
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    _require(is_number and isfinite(number), "number", number)
     return float(number)
 
 
 def _time(micros: Any) -> int:
-    if type(micros) is not int or not _TIME_MIN <= micros <= _TIME_MAX:
-        raise ValueError(f"{micros!r} is no time")
-    return micros
+    _require(type(micros) is int and _TIME_MIN <= micros <= _TIME_MAX, "time", micros)
+    return int(micros)
+
+
+def _require(is_valid: object, what: str, item: object) -> None:
+    if not is_valid:
+        raise ValueError(f"{what} {item!r}")

@@ -1,4 +1,4 @@
-"""What a command is made of: its words, its arguments, what it runs, and the answer it gives."""
+"""What a command is made of: its words, its parameters, what it runs, and the answer it gives."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser
     from collections.abc import Callable
     from typing import Any
 
     from mnemarch.code.home import Home
     from mnemarch.memory import Memory
-    from mnemarch.model.outcome import Refused, Stored
     from mnemarch.seat import Seat
+    from mnemarch.verbs.types import Parameter
 
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -34,29 +34,31 @@ class Answer:
 
 @value
 class Command:
-    """One command: what its help says, how its arguments are declared, and what it does.
+    """One command: what its help says, what it takes, and what it does.
 
-    Only one that `begins_memory` makes a memory where there is none.
+    Only one that `begins_memory` makes a memory where there is none. `arguments` declares to argparse what is not in
+    `takes`.
     """
 
     description: str
     examples: tuple[str, ...]
-    arguments: Callable[[ArgumentParser], None]
     run: Callable[[Call], Answer]
+    takes: tuple[Parameter, ...] = ()
     begins_memory: bool = False
-
-
-def exit_code_of(*outcomes: Stored | Refused) -> int:
-    from mnemarch.model.outcome import Refused
-
-    return REFUSED if any(isinstance(outcome, Refused) for outcome in outcomes) else DONE
+    arguments: Callable[[ArgumentParser], None] | None = None
 
 
 class Call:
-    """One command as it was typed. The memory and the seat it leads to are opened when first asked for."""
+    """One command as it was typed. The memory and the seat it leads to are opened when first asked for.
 
-    def __init__(self, options: Namespace, *, begins_memory: bool = False) -> None:
+    `options` has all its parameters, `given` those that were typed, `places` who and where, and whether to answer in
+    JSON.
+    """
+
+    def __init__(self, options: Any, given: dict[str, Any], *, places: Any, begins_memory: bool = False) -> None:
         self.options = options
+        self.given = given
+        self.places = places
         self.begins_memory = begins_memory
         self._home: Home | None = None
         self._memory: Memory | None = None
@@ -65,16 +67,16 @@ class Call:
     @property
     def home(self) -> Home:
         if self._home is None:
-            self._home = home_for(self.options)
+            self._home = home_for(self.places)
         return self._home
 
     @property
     def memory(self) -> Memory:
         if self._memory is None:
-            missing = None if self.begins_memory else absent(self.options, self.home)
+            missing = None if self.begins_memory else absent(self.places, self.home)
             if missing is not None:
                 raise missing
-            self._memory = opened(self.options, self.home)
+            self._memory = opened(self.places, self.home)
         return self._memory
 
     def answer_from_nothing(self) -> str:
@@ -83,7 +85,7 @@ class Call:
         For what hooks ask in every repository, which must not fail there. A store that was named and is not there is
         a mistake all the same.
         """
-        missing = absent(self.options, self.home) if self.options.store is None else None
+        missing = absent(self.places, self.home) if self.places.store is None else None
         if missing is None:
             return ""
         self._memory = opened_empty(self.home)
@@ -92,7 +94,7 @@ class Call:
     @property
     def seat(self) -> Seat:
         if self._seat is None:
-            self._seat = seated(self.memory, self.options, self.home)
+            self._seat = seated(self.memory, self.places, self.home)
         return self._seat
 
     def close(self) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from mnemarch.errors import NotFound
 from mnemarch.interfaces.show import age, clean, quoted, short, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
+    from mnemarch.decisions import Decisions
+    from mnemarch.interfaces.command import Call
     from mnemarch.model.decision import (
         Decision,
         DecisionProposal,
@@ -26,9 +30,8 @@ _LABEL_CHARS = 60
 def decision(given: Decision) -> str:
     """One version, with its reason."""
     unit = given.unit
-    state = (
-        "in force" if given.is_active else f"superseded by {unit.superseded_by}" if unit.superseded_by else unit.status
-    )
+    replaced = f"superseded by {unit.superseded_by}" if unit.superseded_by else unit.status
+    state = "in force" if given.is_active else replaced
     lines = [
         clean(given.text),
         "",
@@ -43,15 +46,17 @@ def decision(given: Decision) -> str:
     return "\n".join([*lines, *(f"evidence  {each}" for each in given.evidence)])
 
 
-def decisions(given: Sequence[Decision], elsewhere: Sequence[str] = ()) -> str:
-    """A page of decisions; `elsewhere` are the other domains in which something is in force."""
-    rows = [(one.id, one.strength, clean(one.domain), one.version, quoted(one.text)) for one in given]
-    listed = table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
-    others = f"\n\nDecided in other domains (--domain NAME): {', '.join(map(clean, elsewhere))}"
-    return listed + (others if elsewhere else "")
+def _in_force(listed: Sequence[Decision], call: Call) -> str:
+    """A page of decisions; to who named no domain also the others in which something is in force."""
+    rows = [(one.id, one.strength, clean(one.domain), one.version, quoted(one.text)) for one in listed]
+    page = table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
+    named = "domain" in call.given
+    others = [] if named else [each for each in call.seat.decisions.domains() if each != "global"]
+    more = f"\n\nDecided in other domains (--domain NAME): {', '.join(map(clean, others))}"
+    return page + (more if others else "")
 
 
-def history(given: Sequence[Decision]) -> str:
+def _history(versions: Sequence[Decision], _: Call) -> str:
     rows = [
         (
             one.version,
@@ -61,17 +66,17 @@ def history(given: Sequence[Decision]) -> str:
             one.id,
             quoted(one.text),
         )
-        for one in given
+        for one in versions
     ]
     return table(("version", "", "when", "who", "id", "decision"), rows, "No versions.")
 
 
-def loaded(given: Sequence[Loaded]) -> str:
+def _loaded(given: Sequence[Loaded], _: Call) -> str:
     rows = [(one.tier, one.unit.kind, one.unit.id, quoted(one.unit.content)) for one in given]
     return table(("tier", "kind", "id", "content"), rows, "Nothing to load here.")
 
 
-def relations(given: Sequence[Relation]) -> str:
+def _relations(given: Sequence[Relation], _: Call) -> str:
     rows = [(one.source, one.type, one.target) for one in given]
     return table(("id", "relation", "to"), rows, "No relations.")
 
@@ -92,6 +97,30 @@ def proposal(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
 
 def guardian(given: GuardianVerdict) -> str:
     return "\n".join([f"guardian: {given.type}", *(f"  {clean(reason)}" for reason in given.reasons)])
+
+
+def known_decisions(desk: Decisions, impact: Impact) -> dict[str, Decision]:
+    """The decisions of an impact as they are in force, by their roots."""
+    return {node.id: desk.in_force(node.id) for node in impact.nodes}
+
+
+def _impact(impact: Impact, call: Call) -> str:
+    desk, format = call.seat.decisions, call.options.format
+    if format == "json":
+        from mnemarch.interfaces.json_form import json_text
+
+        return json_text(impact)
+    head = _head(desk, call.options.decision_id)
+    drawn = {"mermaid": mermaid, "dot": dot}.get(format, tree)
+    return drawn(head.root_id, impact, known_decisions(desk, impact) | {head.root_id: head})
+
+
+def _head(desk: Decisions, decision_id: str) -> Decision:
+    """What is in force of a decision; of one that was taken back, the version that was named."""
+    try:
+        return desk.in_force(decision_id)
+    except NotFound:
+        return desk.get(decision_id)
 
 
 def tree(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
@@ -159,6 +188,22 @@ def _names(root: str, given: Impact) -> dict[str, str]:
     return {each: f"n{number}" for number, each in enumerate([root, *(node.id for node in given.nodes)])}
 
 
-def broken(given: Sequence[Unit]) -> str:
+def _broken(given: Sequence[Unit], _: Call) -> str:
     rows = [(one.id, one.attributes.get("target"), quoted(one.content)) for one in given]
     return table(("id", "leads to", "hint"), rows, "Every anchor leads somewhere.")
+
+
+# By verb, as in `text`.
+TEXTS: dict[str, Callable[[Any, Call], str]] = {
+    "decisions.active": _in_force,
+    "decisions.get": lambda version, _: decision(version),
+    "decisions.history": _history,
+    "decisions.load": _loaded,
+    "decisions.relate": _relations,
+    "decisions.unrelate": _relations,
+    "decisions.relations": _relations,
+    "decisions.add_evidence": lambda unit, _: f"kept  {unit.id}",
+    "decisions.add_anchor": lambda unit, _: f"anchored  {unit.id}",
+    "decisions.broken_anchors": _broken,
+    "decisions.impact": _impact,
+}

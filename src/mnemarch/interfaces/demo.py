@@ -11,27 +11,22 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from contextlib import contextmanager
+from importlib.resources import files
 
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from mnemarch.code.git import git, head
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.demo_crew import Crew, receipts_of
-from mnemarch.interfaces.demo_proof import Witness, proofs_of
-from mnemarch.interfaces.demo_screen import Screen
-from mnemarch.interfaces.demo_script import (
-    OPPOSED,
-    OTHER_WORKTREE,
-    PERSONAL,
-    PERSONAL_NAME,
-    QUESTIONS,
-    REVISIONS,
-    SHARED,
-    TOO_WIDE,
-    WORKTREE,
-    revisions_of,
-    scripts_for,
-)
-from mnemarch.interfaces.demo_world import PROJECT, holding, made_world
-from mnemarch.interfaces.show import short
+from mnemarch.interfaces.demo_agents import Crew
+from mnemarch.interfaces.demo_proof import Witness, files_holding, proofs_of
+from mnemarch.interfaces.show import clean, short
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
 from mnemarch.model.unit import Kind, Status
@@ -43,18 +38,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mnemarch.interfaces.demo_crew import Member
     from mnemarch.interfaces.demo_proof import Proof
-    from mnemarch.interfaces.demo_world import World
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
 
-AGENTS_MIN, AGENTS_MAX = 2, 32
+_SHOP = tomllib.loads(files(__package__).joinpath("demo_shop.toml").read_text(encoding="utf-8"))
+_PROJECT, (_WORKTREE, _OTHER_WORKTREE) = _SHOP["project"], _SHOP["worktrees"]
+_RETRY_TEST, _FAILING_TEST = f"test:{_SHOP['retry_test']}", f"test:{_SHOP['failing_test']}"
+_AGENTS_MIN, _AGENTS_MAX = 2, 32
 _PAUSE_S_MAX = 0.03
+_BEAT_S = 0.9
+_BAR_CELLS = 30
+# Nobody watches a log: there no line is wrapped.
+_LOG_WIDTH = 400
+_WAIT: dict[str, Any] = {}
 
 
 @value
-class Told:
+class Ended:
     """How the demo ended."""
 
     proofs: list[Proof]
@@ -66,242 +67,298 @@ class Told:
         return all(proof.ok for proof in self.proofs)
 
 
-def tell(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) -> Told:
-    """Run the whole story."""
-    if not AGENTS_MIN <= agents <= AGENTS_MAX:
-        raise InvalidInput(f"{agents} agents are too few or too many.", hint=f"From {AGENTS_MIN} to {AGENTS_MAX}.")
+def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) -> Ended:
+    """Run the whole story. With `aside` it is told on stderr, for stdout belongs to the answer."""
+    if not _AGENTS_MIN <= agents <= _AGENTS_MAX:
+        raise InvalidInput(f"{agents} agents are too few or too many.", hint=f"From {_AGENTS_MIN} to {_AGENTS_MAX}.")
     if events < 2:
         raise InvalidInput(f"{events} events are too few.", hint="At least 2 for each agent.")
-    with _folder(keep) as folder:
-        started = time.monotonic()
-        screen = Screen(aside=aside, hurry=fast)
-        screen.title(f"{agents} agents, {agents} processes, one memory", os.path.join(folder, ".mnemarch"))
-        world = made_world(folder)
-        with open_memory(folder) as memory:
-            story = _Story(memory, world, screen)
-            story.writing_at_once(agents, events, 0.0 if fast else _PAUSE_S_MAX)
-            story.promoting()
-            story.revising_at_once()
-            story.deciding()
-            story.recalling()
-            story.erasing()
-            proofs = story.proving(time.monotonic() - started)
-            return Told(proofs=proofs, folder=folder if keep else None, unit_id=story.won_id)
-
-
-@contextmanager
-def _folder(keep: str | None) -> Iterator[str]:
-    if keep is None:
-        with tempfile.TemporaryDirectory(prefix="mnemarch-demo-", ignore_cleanup_errors=True) as temporary:
-            folder = os.path.join(os.path.realpath(temporary), PROJECT)
-            os.mkdir(folder)
-            yield folder
-        return
-    if os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
+    if keep and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
         raise InvalidInput(f"{keep!r} is not empty.", hint="Give a new folder; nothing was overwritten.")
-    os.makedirs(keep, exist_ok=True)
-    yield os.path.realpath(keep)
+    with tempfile.TemporaryDirectory(prefix="mnemarch-demo-", ignore_cleanup_errors=True) as temporary:
+        folder = os.path.realpath(keep or os.path.join(temporary, _PROJECT))
+        started = time.monotonic()
+        shop = _made_shop(folder)
+        with open_memory(folder) as memory:
+            story = _Story(memory, shop, sys.stderr if aside else sys.stdout, fast=fast)
+            story.write_at_once(agents, events, 0.0 if fast else _PAUSE_S_MAX)
+            story.promote()
+            story.revise_at_once()
+            story.settle()
+            story.recall()
+            story.erase()
+            return Ended(proofs=story.prove(started), folder=folder if keep else None, unit_id=story.won_id)
+
+
+@value
+class _Shop:
+    """Where the agents work. Without the git program the worktrees are plain copies, and there is no commit."""
+
+    folder: str
+    desk: str
+    other_desk: str
+    commit: str | None
+
+
+def _made_shop(folder: str) -> _Shop:
+    """Write the shop, commit it, and add the worktree the agents share and the one a newcomer reads from."""
+    desks = [os.path.join(folder, ".worktrees", name) for name in _SHOP["worktrees"]]
+    _write_files(folder)
+    who = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"]
+    steps = [["init", "--quiet"], ["add", *_SHOP["files"]], [*who, "commit", "--quiet", "--no-verify", "-m", "A shop"]]
+    steps += [["worktree", "add", "--quiet", "-b", os.path.basename(desk), desk] for desk in desks]
+    in_git = all(git(folder, step) is not None for step in steps)
+    for desk in desks if not in_git else ():
+        _write_files(desk)
+    return _Shop(folder=folder, desk=desks[0], other_desk=desks[1], commit=head(folder) if in_git else None)
+
+
+def _write_files(folder: str) -> None:
+    for path, text in _SHOP["files"].items():
+        target = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
+    """The steps of each agent. The last one's test fails; however many there are, together they play every part."""
+    known = [*(_SHOP["known"][number :: agents - 1] for number in range(agents - 1)), []]
+    said = [[_claim("shared", _SHOP["shared"], _RETRY_TEST)] for _ in known]
+    for own, facts in zip(said, known, strict=True):
+        own += [_claim("known", fact["content"], f"test:{fact['test']}") for fact in facts]
+    for own, text in zip(said, _SHOP["opposed"], strict=False):
+        own.append(_claim("opposed", text, "symbol:shop/checkout.py::pay"))
+    said[0].append(_claim("unproven", _SHOP["unproven"]))
+    said[1].append(_claim("personal", _SHOP["personal"]))
+    said[2 % agents].append(_claim("too wide", _SHOP["too_wide"], level="project"))
+    said[3 % agents].append(_log("tool_output", f"deploying with {secret}", what="secret"))
+    said[4 % agents] += [_log("result", "pushed the branch", what=what, key="push-1") for what in ("once", "again")]
+    said[-1].append(_claim("failing", _SHOP["failing"], _FAILING_TEST))
+    code = [line.strip() for text in _SHOP["files"].values() for line in text.splitlines() if line.strip()]
+    parts = []
+    for number, facts in enumerate(known):
+        is_last = number == agents - 1
+        tests = [_SHOP["failing_test"]] if is_last else [_SHOP["retry_test"], *(fact["test"] for fact in facts)]
+        lines = [f"settle {', '.join(tests)}", *(f"read: {code[line % len(code)]}" for line in range(1, events))]
+        thoughts, half = [_log("thought", line) for line in lines], events // 2
+        work = [_WAIT, *thoughts[:half], _WAIT, *said[number], *thoughts[half:], _WAIT]
+        parts.append([*work, {"do": "verify", "tests": tests}])
+    return parts
+
+
+def _log(kind: str, text: str, **more: str) -> dict[str, Any]:
+    return {"do": "log", "kind": kind, "text": text, **more}
+
+
+def _claim(what: str, text: str, *citations: str, level: str = "worktree") -> dict[str, Any]:
+    return {"do": "remember", "what": what, "text": text, "citations": citations, "level": level}
 
 
 class _Story:
     """The acts, in order. Each does something to the memory and tells what the memory answered."""
 
-    def __init__(self, memory: Memory, world: World, screen: Screen) -> None:
+    def __init__(self, memory: Memory, shop: _Shop, stream: Any, *, fast: bool) -> None:
         self._memory = memory
-        self._world = world
-        self._screen = screen
+        self._shop = shop
+        self._data_folder = os.path.join(shop.folder, ".mnemarch")
+        self._console = Console(file=stream, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)
+        self._beat_s = _BEAT_S if stream.isatty() and not fast else 0.0
         self._secret = "AKIA" + base64.b32encode(os.urandom(10)).decode()
+        self._ada = self._seat(Actor.human("ada"))
         self._receipts: list[dict[str, Any]] = []
-        self._agents = 0
-        self._shared_id = self._unproven_id = self._personal_id = self.won_id = ""
-        self._won = self._lost = 0
+        self._ids: dict[str, str] = {}
+        self._agents = self._won = self._lost = 0
+        self.won_id = ""
 
     def _seat(self, actor: Actor) -> Seat:
-        return self._memory.seat(actor, Scope(project=PROJECT, worktree=WORKTREE), root=self._world.desk)
+        return self._memory.seat(actor, Scope(project=_PROJECT, worktree=_WORKTREE), root=self._shop.desk)
 
-    # 1-3: everybody at once
+    def _act(self, number: int, title: str) -> None:
+        """A new part of the story, after a moment to read the last."""
+        time.sleep(self._beat_s)
+        self._console.print(Text(f"\n{number}  {title}", "bold cyan"))
 
-    def writing_at_once(self, agents: int, events: int, pause_s_max: float) -> None:
-        screen = self._screen
+    def _tell(self, who: str, what: str, then: str = "", style: str = "green") -> None:
+        """One thing that happened: who, what, and what the memory answered."""
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=12, style="bold")
+        grid.add_column(overflow="fold")
+        grid.add_row(who, Text(clean(what)))
+        if then:
+            grid.add_row("", Text(f"→ {clean(then)}", style))
+        self._console.print(Padding(grid, (0, 0, 0, 3), expand=False))
+
+    def _crew(self, parts: dict[str, list[dict[str, Any]]], pause_s_max: float = 0.0) -> Crew:
+        """A process for each part: a coder has a task, an orchestrator has none."""
+        shop, scripts = self._shop, {}
+        for name, steps in parts.items():
+            kind, _, number = name.partition("-")
+            scope = {"project": _PROJECT, "worktree": _WORKTREE} | ({"task": f"T-{number}"} if kind == "coder" else {})
+            actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
+            where = {"store": shop.folder, "root": shop.desk, "commit": shop.commit, "scope": scope}
+            scripts[name] = where | {"actor": actor, "pause_s_max": pause_s_max, "steps": steps}
+        return Crew(scripts)
+
+    def write_at_once(self, agents: int, events: int, pause_s_max: float) -> None:
         self._agents = agents
-        with Crew(scripts_for(self._world, agents, events, pause_s_max, self._secret)) as crew:
-            crew.until("start")
-            screen.act(1, "Staging: everybody writes at once")
-            with screen.crowd(crew.members, events):
-                crew.go()
-                crew.until("claim")
-                crew.go()
-                crew.until("verify")
-            screen.act(2, "The same moment: what the agents said, and what the memory made of it")
-            self._claims_told(crew.members)
+        title = Text(f"\n{agents} agents, {agents} processes, one memory", "bold")
+        self._console.print(title, Text(self._data_folder, "dim"), sep="\n")
+        parts = {f"coder-{number}": part for number, part in enumerate(_parts(agents, events, self._secret), start=1)}
+        with self._crew(parts, pause_s_max) as crew:
+            crew.listen()
+            self._act(1, "Staging: everybody writes at once")
+            with self._watched(crew, events):
+                for _ in range(2):
+                    crew.go()
+                    crew.listen()
+            self._act(2, "The same moment: what the agents said, and what the memory made of it")
+            self._tell_claims(crew)
             crew.go()
-            crew.until("end")
-            screen.act(3, "Gate: each task runs its tests and reports")
-            for member in crew.members:
-                self._verification_told(member)
-            self._receipts += receipts_of(crew.members)
+            crew.listen(to_end=True)
+            self._act(3, "Gate: each task runs its tests and reports")
+            for name, reports in crew.reports.items():
+                self._tell_verification(name, reports[-1])
+                self._receipts += crew.receipts(name)
 
-    def _claims_told(self, members: list[Member]) -> None:
-        tell, judge = self._screen.tell, self._seat(Actor.human("ada"))
-        shared = [one["outcome"] for member in members for one in member.saying("claimed", "shared")]
-        self._shared_id = shared[0]["unit"]["id"]
-        unit = judge.get(self._shared_id)
-        ids = {outcome["unit"]["id"] for outcome in shared}
-        tell("everybody", f'"{unit.content}"', then=f"{len(ids)} unit, {len(unit.provenance)} voices: {unit.id}")
-        for member in members:
-            for one in member.said:
-                self._claim_told(member.name, one)
-        for dispute in judge.conflicts():
-            contents = " / ".join(judge.get(side).content for side in dispute.units)
-            tell("the memory", contents, then=f"open conflict {dispute.id} ({dispute.reason})", style="yellow")
+    @contextmanager
+    def _watched(self, crew: Crew, events: int) -> Iterator[None]:
+        """Everybody at work: a live view on a terminal; elsewhere, how it ended."""
+        if self._console.is_terminal:
+            with Live(get_renderable=lambda: _crowd(crew, events), console=self._console, refresh_per_second=12):
+                yield
+        else:
+            yield
+            self._console.print(_crowd(crew, events))
 
-    def _claim_told(self, name: str, one: dict[str, Any]) -> None:
-        tell, what = self._screen.tell, one.get("what")
-        outcome, receipt = one.get("outcome", {}), one.get("receipt", {})
-        unit = outcome.get("unit") or {}
-        if what == "too wide":
-            kept = f"it stays in the log as event {outcome['receipt']['event_id']}"
-            then = f"refused by {outcome['rule']}: {outcome['reason']} {kept}"
-            tell(name, "writes at project scope", then=then, style="yellow")
-        elif what == "secret":
-            then = f"receipt #{receipt['seq']}: redacted {', '.join(receipt['redacted'])}, before it reached the disk"
-            tell(name, "logs a line with an API key in it", then=then, style="yellow")
-        elif what == "retry" and receipt["duplicate"]:
-            tell(
-                name,
-                "retries a log call with the same key",
-                then=f"the first receipt again: #{receipt['seq']}, duplicate",
-            )
-        elif what == "unproven":
-            self._unproven_id = unit["id"]
-            then = f"{unit['status']} {unit['confidence']:.2f}, and it stays one (S10.1)"
-            tell(name, f'"{unit["content"]}" without evidence', then=then, style="yellow")
-        elif what == "personal":
-            self._personal_id = unit["id"]
+    def _tell_claims(self, crew: Crew) -> None:
+        said = [(name, one) for name, reports in crew.reports.items() for one in reports if "what" in one]
+        shared = {one["answer"]["unit"]["id"] for _, one in said if one["what"] == "shared"}
+        unit = self._ada.get(min(shared))
+        self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
+        for name, one in said:
+            self._ids[one["what"]] = (one.get("answer", {}).get("unit") or {}).get("id", "")
+            if one["what"] in _SHOP["told"]:
+                what, then = (form.format_map(one) for form in _SHOP["told"][one["what"]])
+                self._tell(name, what, then, "yellow")
+        for dispute in self._ada.conflicts():
+            texts = " / ".join(self._ada.get(side).content for side in dispute.units)
+            self._tell("the memory", texts, f"open conflict {dispute.id} ({dispute.reason})", "yellow")
 
-    def _verification_told(self, member: Member) -> None:
-        (report,) = member.saying("verified")
-        promotion = report["promotion"]
-        ran = ", ".join(f"{name.partition('::')[2]} {'✓' if ok else '✗'}" for name, ok in report["tests"].items())
-        raised = [f'"{short(unit["content"], 60)}" {unit["status"]}' for unit in promotion["units"]]
-        self._screen.tell(
-            member.name,
-            ran,
-            then="raised " + ", ".join(raised) if raised else f"episode {promotion['episode_id']} kept, nothing raised",
-            style="green" if report["passed"] else "yellow",
-        )
-        judge = self._seat(Actor.human("ada"))
+    def _tell_verification(self, name: str, report: dict[str, Any]) -> None:
+        passed, promotion = report["passed"], report["answer"]
+        ran = ", ".join(f"{test.partition('::')[2]} {'✓' if ok else '✗'}" for test, ok in passed.items())
+        raised = ", ".join(f'"{short(unit["content"], 60)}" {unit["status"]}' for unit in promotion["units"])
+        then = f"raised {raised}" if raised else f"episode {promotion['episode_id']} kept, nothing raised"
+        self._tell(name, ran, then, "green" if all(passed.values()) else "yellow")
         for refusal in promotion["refused"]:
-            content = judge.get(refusal["unit_id"]).content if refusal["unit_id"] else ""
-            self._screen.tell("", f'kept down by {refusal["rule"]}: "{short(content, 60)}"')
+            content = self._ada.get(refusal["unit_id"]).content if refusal["unit_id"] else ""
+            self._tell("", f'"{short(content, 60)}"', f"not raised: {refusal['reason']} ({refusal['rule']})", "yellow")
 
-    # 4-8: what follows
-
-    def promoting(self) -> None:
-        self._screen.act(4, "Published: an orchestrator lifts what was verified to the whole project")
+    def promote(self) -> None:
+        self._act(4, "Published: an orchestrator lifts what was verified to the whole project")
         lead = self._seat(Actor.orchestrator("lead"))
         verified = lead.units(kind=Kind.FACT, status=Status.VERIFIED, level=Level.WORKTREE, limit=1_000)
-        for unit_id in [*(unit.id for unit in reversed(verified)), self._unproven_id]:
+        for unit_id in [*(unit.id for unit in reversed(verified)), self._ids["unproven"]]:
             content = f'"{short(lead.get(unit_id).content, 70)}"'
             outcome = lead.promote(unit_id, Level.PROJECT)
             if isinstance(outcome, Refused):
-                then = f"refused by {outcome.rule}: {outcome.reason}"
-                self._screen.tell("lead", content, then=then, style="yellow")
+                self._tell("lead", content, f"refused by {outcome.rule}: {outcome.reason}", "yellow")
             else:
-                then = f"{outcome.unit.status} {outcome.unit.confidence:.2f} at {outcome.unit.level}"
-                self._screen.tell("lead", content, then=then)
+                unit = outcome.unit
+                self._tell("lead", content, f"{unit.status} {unit.confidence:.2f} at {unit.level}")
 
-    def revising_at_once(self) -> None:
-        self._screen.act(5, "No last writer wins: two processes revise one unit from the same version")
-        with Crew(revisions_of(self._world, self._shared_id)) as crew:
-            crew.until("supersede")
+    def revise_at_once(self) -> None:
+        self._act(5, "No last writer wins: two processes revise one unit from the same version")
+        parts = {}
+        for number, text in enumerate(_SHOP["revisions"], start=1):
+            claim = _claim("revision", text, _RETRY_TEST, level="project")
+            parts[f"lead-{number}"] = [{"do": "read", "unit": self._ids["shared"]}, claim, _WAIT, {"do": "supersede"}]
+        with self._crew(parts) as crew:
+            crew.listen()
             crew.go()
-            crew.until("end")
-            for member in crew.members:
-                self._revision_told(member)
-            self._receipts += receipts_of(crew.members)
+            crew.listen(to_end=True)
+        for name, reports in crew.reports.items():
+            self._receipts += crew.receipts(name)
+            text, seen, actual, new = reports[1]["text"], *map(reports[-1].get, ("seen", "actual", "new"))
+            if actual is None:
+                self._won, self.won_id = self._won + 1, str(new)
+                self._tell(name, f'"{text}"', f"superseded version {seen}")
+            else:
+                self._lost += 1
+                then = f"Conflict: saw version {seen}, it is at {actual} now; the text is kept as {new}"
+                self._tell(name, f'"{text}"', then, "yellow")
 
-    def _revision_told(self, member: Member) -> None:
-        content = f'"{member.script["revise"]["content"]}"'
-        for won in member.saying("won"):
-            self._won += 1
-            self.won_id = won["new"]
-            self._screen.tell(member.name, content, then=f"superseded version {won['expected']}")
-        for lost in member.saying("lost"):
-            self._lost += 1
-            seen = f"saw version {lost['expected']}, it is at {lost['actual']} now"
-            then = f"Conflict: {seen}; the text is kept as {lost['new']}"
-            self._screen.tell(member.name, content, then=then, style="yellow")
-
-    def deciding(self) -> None:
-        self._screen.act(6, "A person decides")
-        ada = self._seat(Actor.human("ada"))
+    def settle(self) -> None:
+        self._act(6, "A person decides")
+        ada = self._ada
         for dispute in ada.conflicts():
-            sides = [ada.get(side) for side in dispute.units]
-            winner = next((unit for unit in sides if unit.content == OPPOSED[1]), sides[0])
-            decided = ada.resolve(dispute.id, winner=winner.id, reason="a bank fines a second try on a declined card")
-            loser = next(ada.get(side) for side in dispute.units if side != decided.winner)
-            self._screen.tell("ada", f'"{winner.content}"', then=f'stands; "{loser.content}" is {loser.status}')
+            sides = map(ada.get, dispute.units)
+            winner, loser = sorted(sides, key=lambda unit: unit.content != _SHOP["opposed"][1])
+            ada.resolve(dispute.id, winner=winner.id, reason="a bank fines a second try on a declined card")
+            self._tell("ada", f'"{winner.content}"', f'stands; "{loser.content}" is {ada.get(loser.id).status}')
             approved = ada.approve(winner.id)
             then = f"{approved.status} {approved.confidence:.2f}: a human's word is evidence"
-            self._screen.tell("", "and approves it", then=then)
+            self._tell("", "and approves it", then)
             ada.promote(winner.id, Level.PROJECT)
 
-    def recalling(self) -> None:
-        self._screen.act(7, "Recall: a newcomer in another worktree asks, in two languages")
-        for question in QUESTIONS:
-            self._screen.tell("coder-new", f'$ mnemarch recall "{question}" -k 2')
-            self._screen.block(self._recalled(question))
-
-    def _recalled(self, question: str) -> str:
+    def recall(self) -> None:
         """The real command, in a process of its own, in the other worktree."""
+        self._act(7, "Recall: a newcomer in another worktree asks, in two languages")
         named = {"ACTOR": "agent:coder-new", "TASK": "T-new"}
-        if not self._world.in_git:
-            named |= {"STORE": self._world.folder, "PROJECT": PROJECT, "WORKTREE": OTHER_WORKTREE}
+        if self._shop.commit is None:
+            named |= {"STORE": self._shop.folder, "PROJECT": _PROJECT, "WORKTREE": _OTHER_WORKTREE}
         ours = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
-        done = subprocess.run(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-m", "mnemarch", "recall", question, "-k", "2"],
-            cwd=self._world.other_desk,
-            env=ours | {f"MNEMARCH_{name}": item for name, item in named.items()} | {"PYTHONIOENCODING": "utf-8"},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-        return done.stdout or done.stderr
+        env = ours | {f"MNEMARCH_{name}": item for name, item in named.items()} | {"PYTHONIOENCODING": "utf-8"}
+        for question in _SHOP["questions"]:
+            self._tell("coder-new", f'$ mnemarch recall "{question}" -k 2')
+            command = [sys.executable, "-m", "mnemarch", "recall", question, "-k", "2"]
+            done = subprocess.run(  # noqa: S603 - our own module, no shell
+                command, cwd=self._shop.other_desk, env=env, capture_output=True, encoding="utf-8", check=False
+            )
+            answer = Text(clean(done.stdout or done.stderr).rstrip(), "dim")
+            self._console.print(Padding(answer, (0, 0, 0, 6), expand=False))
 
-    def erasing(self) -> None:
-        self._screen.act(8, "Erasure: a customer asks to be forgotten")
-        ada, data_folder = self._seat(Actor.human("ada")), self._data_folder
-        before = holding(data_folder, PERSONAL_NAME)
-        erased = ada.erase(self._personal_id, "the customer asked for it")
-        after = holding(data_folder, PERSONAL_NAME)
-        files = f"files that hold the name: {len(before)} before, {len(after)} now"
-        then = f"event payloads removed: {erased.events}; {files}"
-        self._screen.tell("ada", f'erases "{PERSONAL}"', then=then)
+    def erase(self) -> None:
+        self._act(8, "Erasure: a customer asks to be forgotten")
+        before = files_holding(self._data_folder, _SHOP["personal_name"])
+        erased = self._ada.erase(self._ids["personal"], "the customer asked for it")
+        after = files_holding(self._data_folder, _SHOP["personal_name"])
+        held = f"files that hold the name: {len(before)} before, {len(after)} now"
+        self._tell("ada", f'erases "{_SHOP["personal"]}"', f"event payloads removed: {erased.events}; {held}")
 
-    def proving(self, seconds: float) -> list[Proof]:
-        self._screen.act(9, "The proof, counted from the memory itself")
+    def prove(self, started: float) -> list[Proof]:
+        self._act(9, "The proof, counted from the memory itself")
         witness = Witness(
             receipts=self._receipts,
             agents=self._agents,
-            shared=SHARED,
-            revisions=list(REVISIONS),
+            shared=_SHOP["shared"],
+            revisions=_SHOP["revisions"],
             won=self._won,
             lost=self._lost,
-            refused=TOO_WIDE,
-            unproven_id=self._unproven_id,
+            refused=_SHOP["too_wide"],
+            unproven_id=self._ids["unproven"],
             secret=self._secret,
-            erased=PERSONAL_NAME,
+            erased=_SHOP["personal_name"],
         )
-        judge = self._seat(Actor.human("ada"))
-        log_path = os.path.join(self._world.folder, "log.jsonl")
-        proofs = proofs_of(self._memory, judge, witness, log_path, self._data_folder)
-        self._screen.proofs(proofs)
+        log_path = os.path.join(self._shop.folder, "log.jsonl")
+        proofs = proofs_of(self._memory, self._ada, witness, log_path, self._data_folder)
+        table = Table("", "claim", "what was counted", box=box.SIMPLE_HEAD, pad_edge=False)
+        for proof in proofs:
+            mark = Text("✓", "bold green") if proof.ok else Text("✗", "bold red")
+            table.add_row(mark, Text(proof.claim, "bold"), proof.counted)
+        self._console.print(table)
         failed = sum(not proof.ok for proof in proofs)
         verdict = "all hold" if not failed else f"{failed} DO NOT HOLD"
-        self._screen.tell("", f"{len(proofs)} proofs, {verdict}; {seconds:.0f} s")
+        self._tell("", f"{len(proofs)} proofs, {verdict}; {time.monotonic() - started:.0f} s")
         return proofs
 
-    @property
-    def _data_folder(self) -> str:
-        return os.path.join(self._world.folder, ".mnemarch")
+
+def _crowd(crew: Crew, events: int) -> Table:
+    table = Table("agent", "process", "task", "receipts", "", box=None, pad_edge=False, padding=(0, 1, 0, 2))
+    for number, process in enumerate(crew.processes, start=1):
+        count = len(crew.receipts(process.name))
+        cells = min(_BAR_CELLS, _BAR_CELLS * count // events)
+        bar = Text("█" * cells + "░" * (_BAR_CELLS - cells), "cyan")
+        table.add_row(Text(process.name, "bold"), f"{process.pid}", f"T-{number}", f"{count:>8}", bar)
+    return table

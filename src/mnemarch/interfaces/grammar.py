@@ -1,191 +1,271 @@
-"""The grammar of the command line: every command by group, and a parser for the one that was typed."""
+"""The grammar of the command line: which command was typed, what it takes, and what its help says."""
 
 from __future__ import annotations
 
-import os
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from types import SimpleNamespace
 
 from mnemarch.errors import InvalidInput
+from mnemarch.interfaces.arguments import Typed, flags_of, is_option, is_word, missing, shown_name, values
+from mnemarch.interfaces.command import Call
+from mnemarch.verbs import SECTIONS, VERBS
+from mnemarch.verbs.types import FLAG, REQUIRED, WORDS, Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Never
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from mnemarch.interfaces.command import Command
+    from mnemarch.verbs.types import Verb
 
-# In the order of the data's path. A module of `commands` is loaded only when one of its commands is typed.
-GROUPS: dict[str, dict[str, tuple[str, str]]] = {
-    "stage: append freely": {
-        "log": ("stage", "append a thought, a tool's output, anything, to the log"),
-        "remember": ("stage", "claim something; it becomes a unit, joins one, or is refused by a rule"),
-    },
-    "loops: whether a task goes round in circles": {
-        "approach": ("loops", "ask before acting: has this approach already failed here?"),
-        "fail": ("loops", "report a failure; the verdict says whether to go on"),
-        "attempts": ("loops", "what was tried in this task and failed"),
-        "stuck": ("loops", "call a task stuck, or clear it"),
-    },
-    "gate: verification is what raises": {
-        "verify": ("gate", "report how a task's verification went; the gate judges what it staged"),
-        "promote": ("gate", "move a unit to a wider level"),
-        "adopt": ("code", "take over what a merged worktree verified"),
-    },
-    "knowledge: the life of a unit": {
-        "get": ("reading", "show one unit"),
-        "units": ("reading", "list the units that can be seen from here"),
-        "explain": ("reading", "where from, who, how sure and why, replaced by what, used by whom"),
-        "history": ("reading", "the events of a unit"),
-        "conflicts": ("reading", "open contradictions"),
-        "proposals": ("reading", "near-duplicates that wait to be merged"),
-        "resolve": ("lifecycle", "decide a conflict or a proposal"),
-        "cite": ("lifecycle", "add evidence to a unit"),
-        "use": ("lifecycle", "say that this task used a unit"),
-        "validate": ("lifecycle", "raise or lower a unit's confidence by one signal"),
-        "approve": ("lifecycle", "say yes to a unit; a human's yes is evidence"),
-        "reject": ("lifecycle", "say no to a unit; it leaves recall"),
-        "supersede": ("lifecycle", "put one unit in the place of another"),
-        "archive": ("lifecycle", "take a unit out of recall, revivably"),
-        "revive": ("lifecycle", "bring an archived unit back"),
-        "erase": ("lifecycle", "delete a unit's content for good"),
-    },
+# Commands that are no verbs, by section: the module of `commands` that has each, and its summary.
+BY_HAND = {
     "decisions: versioned, ranked, with their blast radius": {
-        "decide": ("decide", "make a decision, or the next version of one"),
-        "decisions": ("decide", "what is in force; show, history, load, relate, evidence, anchor"),
-        "impact": ("decide", "what changing a decision would reach"),
+        "decide": ("decide", "Make a decision, or the next version of one."),
+        "decisions import": ("decide", "Import Markdown decision records from a folder."),
+        "decisions export": ("decide", "Write the decisions in force as Markdown decision records."),
     },
-    "recall": {
-        "recall": ("recall", "the units that answer a question, with reasons, and what was withheld"),
-        "context": ("recall", "the same as one text for a model, within a budget of tokens"),
-        "graph": ("graph", "what was asked, what helped and what is hot, in a session and over all; as a picture too"),
-    },
+    "recall": {"graph": ("graph", "Show what was asked, what helped and what is hot; also drawn.")},
     "operate": {
-        "demo": ("demo", "five agents in five processes write to one memory at once, with proof"),
-        "init": ("setup", "make a memory here and say what was found"),
-        "doctor": ("setup", "look the memory over and say what is wrong"),
-        "policy": ("setup", "the permission table in force"),
-        "stats": ("operate", "counts and sizes"),
-        "audit": ("operate", "walk the hash chains of the log"),
-        "rebuild": ("operate", "recreate everything from the log and compare"),
-        "reindex": ("operate", "make the search index anew"),
-        "janitor": ("code", "compare what cites code with the code: archive what is gone, revive what is back"),
-        "prune": ("operate", "archive old, worthless episodes and skills (a dry run unless --apply)"),
-        "export": ("operate", "write the whole log as JSON lines"),
-        "import": ("operate", "read an export back"),
-        "backup": ("operate", "copy the database while others write"),
+        "demo": ("demo", "Watch five agents write to one memory at once, with proof."),
+        "init": ("by_hand", "Make a memory here and say what was found."),
+        "policy": ("by_hand", "Show who may do what at which level."),
     },
 }
-MODULE_OF = {name: module for commands in GROUPS.values() for name, (module, _) in commands.items()}
-SUMMARY_OF = {name: summary for commands in GROUPS.values() for name, (_, summary) in commands.items()}
+# Words that stand for several commands: what they are for together.
+_GROUPS = {"decisions": "List what is in force; also show, history, load, relate, ..."}
 
 # Accepted before and after the command.
-PLACES = {
-    "--actor": ("KIND:ID", "who acts: agent, orchestrator, human or system"),
-    "--org": ("NAME", "the organisation (default: default)"),
-    "--project": ("NAME", "the project"),
-    "--worktree": ("NAME", "the worktree"),
-    "--task": ("ID", "the task"),
-    "--session": ("ID", "the conversation this belongs to"),
-    "--store": ("FOLDER", "the folder that holds .mnemarch/"),
-    "--root": ("FOLDER", "the root of the working tree (no variable)"),
-}
+PLACES = (
+    Parameter("actor", WORDS, "who acts: agent, orchestrator, human or system", None, metavar="KIND:ID"),
+    Parameter("org", WORDS, "the organisation (default: default)", None, metavar="NAME"),
+    Parameter("project", WORDS, "the project", None, metavar="NAME"),
+    Parameter("worktree", WORDS, "the worktree", None, metavar="NAME"),
+    Parameter("task", WORDS, "the task", None, metavar="ID"),
+    Parameter("session", WORDS, "the conversation this belongs to", None, metavar="ID"),
+    Parameter("store", WORDS, "the folder that holds .mnemarch/", None, metavar="FOLDER"),
+    Parameter("root", WORDS, "the root of the working tree (no variable)", None, metavar="FOLDER"),
+)
+_JSON = Parameter("json", FLAG, "answer with one JSON document", False)
 _WIDTH_MAX = 118
-_ENDING = """\
-Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as MNEMARCH_ACTOR,
-MNEMARCH_ORG, ... Inside a git repository the project and the worktree are found; `project` in mnemarch.toml renames it.
-Where nothing names an actor it is human:<login> if both input and output are a terminal, else agent:cli: a human's
-word is evidence, so a hook or a pipe is never taken for one.
-
-Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted."""
-
-
-class _Formatter(RawDescriptionHelpFormatter):
-    """Texts as they are written. The width is asked of the system here: argparse would load `shutil` for it."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=_width())
+_COLUMN = 26
+_ENDING = (
+    "Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as"
+    " MNEMARCH_ACTOR, MNEMARCH_ORG, ... Inside a git repository the project and the worktree are found; `project` in"
+    " mnemarch.toml renames it. Where nothing names an actor it is human:<login> if both input and output are a"
+    " terminal, else agent:cli: a human's word is evidence, so a hook or a pipe is never taken for one.",
+    "Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted.",
+)
 
 
-def _width() -> int:
-    try:
-        return min(os.get_terminal_size(1).columns, _WIDTH_MAX)
-    except OSError:
-        return _WIDTH_MAX
+def command_names() -> list[str]:
+    """The whole name of every command, those of verbs first."""
+    by_hand = [name for names in BY_HAND.values() for name in names]
+    return [*filter(None, map(command_of, VERBS)), *by_hand]
 
 
-class _Parser(ArgumentParser):
-    """Wrong use is an error like any other: it gets a hint, an exit code and, if asked for, its JSON form."""
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Options may stand between words that can be left out: argparse finds these only in a second, slower look."""
-        found, unplaced = self.parse_known_args(args, namespace)
-        return self.parse_intermixed_args(args, namespace) if unplaced else found
-
-    def error(self, message: str) -> Never:
-        raise InvalidInput(f"{message[:1].upper()}{message[1:]}.", hint=f"See: {self.prog} --help")
+def sections() -> dict[str, dict[str, str]]:
+    """Every first word with what it does, by section, in the order of the data's path."""
+    listed: dict[str, dict[str, str]] = {}
+    for section, verbs in SECTIONS.items():
+        names = {name: says for name, (_, says) in BY_HAND.get(section, {}).items()}
+        names |= {name: sentence(verb.says) for verb in verbs if (name := command_of(verb)) and "--" not in name}
+        listed[section] = {name.split()[0]: _GROUPS.get(name.split()[0], says) for name, says in names.items()}
+    return listed
 
 
-def split(argv: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The command in `argv`, wherever the options stand, and everything else."""
+def options_in(argv: Sequence[str]) -> Sequence[str]:
+    """What stands before a lone `--`: after it everything is a word."""
+    return argv[: argv.index("--")] if "--" in argv else argv
+
+
+def asks_for_help(argv: Sequence[str]) -> bool:
+    return not {"-h", "--help"}.isdisjoint(options_in(argv))
+
+
+def split(argv: Sequence[str], takes: Iterable[Parameter] = ()) -> tuple[str | None, list[str]]:
+    """The first word of `argv`, wherever the options stand, and everything else. The value of an option is no word."""
+    valued = {flag for parameter in (*PLACES, *takes) if parameter.type is not FLAG for flag in flags_of(parameter)}
     value_follows = False
-    for index, token in enumerate(argv):
+    for index, argument in enumerate(options_in(argv)):
         if value_follows:
             value_follows = False
-        elif token in PLACES:
+        elif argument in valued:
             value_follows = True
-        elif not token.startswith("-"):
-            return token, [*argv[:index], *argv[index + 1 :]]
+        elif not is_option(argument):
+            return argument, [*argv[:index], *argv[index + 1 :]]
     return None, list(argv)
 
 
-def command_named(name: str) -> Command:
-    module = MODULE_OF.get(name)
-    if module is None:
+def chosen(word: str, argv: Sequence[str]) -> tuple[str, list[str]]:
+    """The whole name of the command: `decisions` and `show` are one, and so are `stuck` and `--clear`."""
+    names = [name for name in command_names() if name.split()[0] == word]
+    if not names:
         from difflib import get_close_matches
 
-        near = get_close_matches(name, MODULE_OF, n=1)
+        near = get_close_matches(word, {name.split()[0] for name in command_names()}, n=1)
         raise InvalidInput(
-            f"There is no command {name!r}.", hint=f"Did you mean {near[0]}?" if near else "See: mnemarch --help"
+            f"There is no command {word!r}.", hint=f"Did you mean {near[0]}?" if near else "See: mnemarch --help"
         )
+    rest = list(argv)
+    if word not in names:
+        second, rest = split(argv, [parameter for name in names for parameter in command_named(name).takes])
+        known = list(dict.fromkeys(name.split()[1] for name in names))
+        if second is None and asks_for_help(rest):
+            return word, rest
+        if second not in {None, *known}:
+            raise InvalidInput(f"{word} knows no {second!r}.", hint=f"Use one of: {', '.join(known)}.")
+        word = f"{word} {second or known[0]}"
+    for name in names:
+        option = name.removeprefix(f"{word} ")
+        if name != word and option in options_in(rest):
+            rest.remove(option)
+            return name, rest
+    return word, rest
+
+
+def command_of(verb: Verb) -> str | None:
+    """What a verb is called on the command line."""
+    return verb.name.partition(".")[2] if verb.command == "" else verb.command
+
+
+def command_named(name: str) -> Command:
+    """The command of that whole name: derived from its verb, or written by hand."""
+    module = next((names[name][0] for names in BY_HAND.values() if name in names), None)
+    if module is None:
+        from mnemarch.interfaces.derived import command_for
+
+        return command_for(next(verb for verb in VERBS if command_of(verb) == name))
     path = f"mnemarch.interfaces.commands.{module}"
     __import__(path)
     command: Command = sys.modules[path].COMMANDS[name]
     return command
 
 
-def parser_for(name: str, command: Command) -> ArgumentParser:
-    """The whole grammar of one command."""
-    examples = "\n".join(f"  {example}" for example in command.examples)
-    parser = _Parser(
-        prog=f"mnemarch {name}",
-        description=command.description,
-        epilog=f"examples:\n{examples}\n\nHow the options of who and where are found: mnemarch --help",
-        formatter_class=_Formatter,
-        allow_abbrev=False,
+def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
+    """What was typed after the command, read by its parameters."""
+    if command.arguments is not None:
+        from mnemarch.interfaces.acts import parsed
+
+        options = parsed(name, command, argv)
+        return Call(options, {}, places=options, begins_memory=command.begins_memory)
+    takes = (*command.takes, *PLACES, _JSON)
+    typed = Typed(takes, argv)
+    if typed.unknown:
+        raise InvalidInput(
+            f"{name} takes no {', '.join(typed.unknown)}.", hint=_where_it_belongs(name, typed.unknown[0])
+        )
+    if absent := missing(takes, typed):
+        raise InvalidInput(
+            f"{name} needs {' and '.join(absent)}.", hint=f"For example: {examples_of(name, command)[0]}"
+        )
+    given = values(command.takes, typed)
+    return Call(
+        _with_defaults(command.takes, given),
+        given,
+        places=_with_defaults((*PLACES, _JSON), values((*PLACES, _JSON), typed)),
+        begins_memory=command.begins_memory,
     )
-    command.arguments(parser)
-    places = parser.add_argument_group("who and where")
-    for option, (metavar, meaning) in PLACES.items():
-        places.add_argument(option, metavar=metavar, help=meaning)
-    parser.add_argument("--json", action="store_true", help="answer with one JSON document")
-    return parser
+
+
+def _with_defaults(takes: Iterable[Parameter], given: dict[str, Any]) -> SimpleNamespace:
+    defaults = {parameter.name: None if parameter.default is REQUIRED else parameter.default for parameter in takes}
+    return SimpleNamespace(**defaults | given)
+
+
+def _where_it_belongs(name: str, option: str) -> str:
+    """A hint for an option that this command does not know: another form of it may."""
+    for form in _forms(name):
+        if any(option in flags_of(parameter) for parameter in command_named(form).takes):
+            return f"{option} goes with: mnemarch {form}"
+    return f"See: mnemarch {name} --help"
+
+
+def _forms(name: str) -> list[str]:
+    """The forms of a command that an option chooses."""
+    return [other for other in command_names() if other.startswith(f"{name} --")]
+
+
+# Help
+
+
+def sentence(says: str) -> str:
+    """The first sentence of a text."""
+    ends = [at + 1 for end in (". ", "? ") if (at := says.find(end)) >= 0]
+    return says[: min(ends, default=len(says))]
+
+
+def examples_of(name: str, command: Command) -> tuple[str, ...]:
+    """Examples as they are written, or what the required parameters make of it."""
+    if command.examples:
+        return command.examples
+    required = [parameter for parameter in command.takes if parameter.default is REQUIRED]
+    samples = [(*flags_of(each), each.type.sample or shown_name(each)) for each in required]
+    return (" ".join(["mnemarch", name, *(part for sample in samples for part in sample)]),)
+
+
+def help_for(name: str) -> str:
+    """What `mnemarch NAME --help` says."""
+    if name in _GROUPS:
+        return _help_of_group(name)
+    command = command_named(name)
+    if command.arguments is not None:
+        from mnemarch.interfaces.acts import parser_for
+
+        return parser_for(name, command).format_help().rstrip("\n")
+    words = [
+        f"[{shown_name(word)}]" if word.piped or word.default is not REQUIRED else shown_name(word)
+        for word in command.takes
+        if is_word(word)
+    ]
+    lines = [f"usage: mnemarch {' '.join([name, *words])} [options]", "", _wrapped(command.description), ""]
+    lines += map(_described, (*command.takes, _JSON))
+    lines += ["", "who and where (how they are found: mnemarch --help)", *map(_described, PLACES)]
+    forms = [_row(form.removeprefix(f"{name} "), sentence(command_named(form).description)) for form in _forms(name)]
+    examples = [f"  {example}" for example in examples_of(name, command)]
+    return "\n".join([*lines, *(["", "also", *forms] if forms else []), "", "examples", *examples])
+
+
+def _help_of_group(word: str) -> str:
+    names = [name for name in command_names() if name.startswith(f"{word} ") and "--" not in name]
+    rows = [_row(name, sentence(command_named(name).description)) for name in names]
+    usage = f"usage: mnemarch {word} [SUBCOMMAND] ...   (default: {names[0].split()[1]})"
+    return "\n".join([usage, "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
+
+
+def _described(parameter: Parameter) -> str:
+    flags = flags_of(parameter)
+    value = "" if parameter.type is FLAG else shown_name(parameter)
+    return _row(f"{' or '.join(flags)} {value}".strip(), parameter.says)
+
+
+def _row(name: str, says: str) -> str:
+    from textwrap import wrap
+
+    first, *others = wrap(says, max(_width() - _COLUMN, 30)) or [""]
+    head = f"  {name:<{_COLUMN - 4}}  " if len(name) <= _COLUMN - 4 else f"  {name}\n{'':<{_COLUMN}}"
+    return "\n".join([f"{head}{first}".rstrip(), *(f"{'':<{_COLUMN}}{line}" for line in others)])
+
+
+def _wrapped(text: str) -> str:
+    from textwrap import fill
+
+    return fill(text, _width())
+
+
+def _width() -> int:
+    from shutil import get_terminal_size
+
+    return min(get_terminal_size((_WIDTH_MAX, 0)).columns, _WIDTH_MAX)
 
 
 def overview() -> str:
     """What `mnemarch --help` says."""
-    lines = [
-        "usage: mnemarch [--json] [who and where] COMMAND ...",
-        "",
-        "A governed memory that coding agents share.",
-        "",
-    ]
-    for group, commands in GROUPS.items():
-        lines.append(f"{group}")
-        lines += [f"  {name:<11}{summary}" for name, (_, summary) in commands.items()]
-        lines.append("")
-    lines.append("options, before or after the command")
-    lines.append(f"  {'--json':<22}answer with one JSON document")
-    lines += [f"  {f'{option} {metavar}':<22}{meaning}" for option, (metavar, meaning) in PLACES.items()]
-    lines += [f"  {'--version':<22}the version", f"  {'COMMAND --help':<22}what a command takes, with examples", ""]
-    return "\n".join([*lines, _ENDING])
+    lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
+    lines += ["A governed memory that coding agents share.", ""]
+    for section, names in sections().items():
+        lines += [section, *(f"  {name:<11}{says}" for name, says in names.items()), ""]
+    lines += ["options, before or after the command", *map(_described, (_JSON, *PLACES))]
+    lines += [_row("--version", "the version"), _row("COMMAND --help", "what a command takes, with examples"), ""]
+    return "\n".join([*lines, "\n\n".join(map(_wrapped, _ENDING))])

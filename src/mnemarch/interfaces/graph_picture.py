@@ -1,89 +1,59 @@
-"""A graph as a picture: SVG by hand, the same picture for the same graph, readable by day and by night."""
+"""A graph as a picture: SVG 1.1 that every renderer draws alike, and DOT for Graphviz.
+
+The picture has three columns: entities, questions (the hottest first), answers and feedback. Each node is a card with a
+row of its own, so nothing overlaps. It has only shapes, paths and plain text: no style sheet, no script.
+"""
 
 from __future__ import annotations
 
-from math import cos, hypot, pi, sin, sqrt
-from unicodedata import east_asian_width
+from xml.sax.saxutils import escape
 
 from mnemarch.interfaces.graph_text import size
-from mnemarch.interfaces.show import clean
-from mnemarch.model.value import replace, value
+from mnemarch.interfaces.show import clean, short
+from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from mnemarch.graph import Edge, Node
+    from mnemarch.graph.values import Edge, Node
     from mnemarch.interfaces.graph_text import GraphView
 
 _NODES_MAX = 80
-
-# The layout. Lengths are in pixels, angles in radians.
-_GOLDEN_ANGLE = pi * (3 - sqrt(5))
-_EDGE_LENGTH = 62.0
-_ROUNDS = 240
-_REACH = 3 * _EDGE_LENGTH
-_TO_THE_MIDDLE = 0.12
-# Labels are wider than high, and so are screens.
-_STRETCH = 1.7
-_PARTING_ROUNDS_MAX = 600
-_GAP = 7.0
-
-# The drawing.
-_MARGIN, _HEAD, _FOOT = 28.0, 78.0, 66.0
-_WIDTH_MIN = 720.0
-_LINE_HEIGHT = 14.0
-_LABEL_LINES_MAX = 2
-_LABEL_WIDTH_MAX = {"query": 180.0, "answer": 140.0, "feedback": 112.0, "entity": 112.0}
-_FONT_PX = {"query": 12.5, "answer": 11.5, "feedback": 11.5, "entity": 11.5}
-# Letters in bold are wider by so much.
-_BOLD = 1.1
-_RADIUS_MIN = {"query": 6.0, "answer": 6.0, "feedback": 6.0, "entity": 6.0}
-_RADIUS_BY_RANK = {"query": 22.0, "answer": 9.0, "feedback": 9.0, "entity": 12.0}
-_TYPES = {"query": "question", "answer": "answer", "feedback": "feedback", "entity": "entity"}
+_LABEL_CHARS, _TIP_CHARS = 60, 200
+# The first family that has Hangul decides: some renderers look at no other.
+_FONTS = "Noto Sans CJK KR, Noto Sans KR, Apple SD Gothic Neo, Malgun Gothic, NanumGothic, sans-serif"
+_INK, _FAINT, _GROUND = "#1d2433", "#667085", "#fafbfd"
+# Lengths in pixels.
+_MARGIN, _HEAD, _FOOT = 36, 92, 56
+_CARD_HEIGHT, _CARD_GAP, _COLUMN_GAP = 50, 14, 130
+_FONT, _LINE_HEIGHT = 13, 17
+# A letter is counted wider than it is on average, so that a label always fits.
+_CELL_WIDTH = 0.6 * _FONT
+_COLUMN_OF = {"entity": 0, "query": 1, "answer": 2, "feedback": 2}
+_WIDTH_OF = (210, 380, 310)
+_COLOUR_OF = {"query": "#e8743b", "answer": "#2f9e6e", "feedback": "#c98a0c", "entity": "#8b5cc7"}
+_COLOUR_OF_FEEDBACK = {"up": "#2f9e6e", "down": "#d1495b", "retry": "#c98a0c"}
 _EDGES = {
-    "similar_to": "similar to",
-    "responded_with": "answered with",
-    "has_feedback": "feedback",
-    "refers_to_entity": "refers to",
+    "similar_to": ("similar to", "#8296b8"),
+    "responded_with": ("answered with", "#2f9e6e"),
+    "has_feedback": ("feedback", "#c98a0c"),
+    "refers_to_entity": ("refers to", "#8b5cc7"),
 }
-_SIGN = {"up": "+", "down": "−", "retry": "↻"}
-# Not allowed in XML, beyond what no terminal should be shown either.
+_COLD, _HOT = (0xEE, 0xF2, 0xFA), (0xFF, 0xC3, 0x9A)
+# Not allowed in XML.
 _NOT_IN_XML = dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "�")
-_STYLE = """\
-.mnemarch-graph { font-family: Inter, "Segoe UI", "Noto Sans", "Noto Sans KR", "Noto Sans CJK KR",
-  "Apple SD Gothic Neo", "Malgun Gothic", NanumGothic, "DejaVu Sans", sans-serif;
-  --ground: #fbfcfe; --ink: #1d2433; --faint: #5b6578; --line: #a9b3c4;
-  --query: #3d6fd6; --answer: #22936a; --feedback: #d08a12; --entity: #9a55c4; }
-@media (prefers-color-scheme: dark) { .mnemarch-graph {
-  --ground: #10151f; --ink: #e8ecf4; --faint: #9ea9bb; --line: #56617a;
-  --query: #7aa5ff; --answer: #4cc99a; --feedback: #f0b54a; --entity: #c993ee; } }
-.ground { fill: var(--ground); }
-text { fill: var(--ink); }
-.label { text-anchor: middle; paint-order: stroke; stroke: var(--ground); stroke-width: 5px; stroke-linejoin: round; }
-.title { font-size: 18px; font-weight: 600; }
-.faint { font-size: 12.5px; fill: var(--faint); }
-.sign { text-anchor: middle; font-weight: 700; fill: var(--ground); }
-.edge { fill: none; stroke: var(--line); stroke-linecap: round; }
-.responded_with { stroke: var(--answer); stroke-opacity: .7; }
-.has_feedback { stroke: var(--feedback); stroke-dasharray: 1 5; }
-.refers_to_entity { stroke: var(--entity); stroke-dasharray: 7 4; stroke-opacity: .75; }
-.node { stroke: var(--ground); stroke-width: 2px; }
-.query { fill: var(--query); } .query-label { font-weight: 600; }
-.answer { fill: var(--answer); } .feedback { fill: var(--feedback); } .entity { fill: var(--entity); }"""
+_DOT_SHAPE = {"query": "ellipse", "answer": "box", "feedback": "diamond", "entity": "hexagon"}
+_DOT_STYLE = {"has_feedback": "dotted", "refers_to_entity": "dashed"}
 
 
 def part_shown(view: GraphView, questions_max: int | None = None) -> GraphView:
-    """As much of a graph as a picture can hold: the hottest questions, each with its nearest."""
+    """As much of a graph as a picture can hold: the hottest questions, each with its neighbours."""
     around = view.around()
-    kept: dict[str, None] = {}
-    for query in view.queries[:questions_max]:
-        for id in (query.id, *(other for _, other in around[query.id])):
-            if len(kept) < _NODES_MAX:
-                kept[id] = None
-    for node in view.nodes:
-        if not around[node.id] and len(kept) < _NODES_MAX and questions_max is None:
-            kept[node.id] = None
+    ids = [id for query in view.queries[:questions_max] for id in (query.id, *(other for _, other in around[query.id]))]
+    if questions_max is None:
+        ids += [node.id for node in view.nodes if not around[node.id]]
+    kept = set(list(dict.fromkeys(ids))[:_NODES_MAX])
     return replace(
         view,
         nodes=[node for node in view.nodes if node.id in kept],
@@ -91,242 +61,131 @@ def part_shown(view: GraphView, questions_max: int | None = None) -> GraphView:
     )
 
 
+def dot(view: GraphView) -> str:
+    """A graph for Graphviz."""
+    names = {node.id: f"n{number}" for number, node in enumerate(view.nodes)}
+    lines = ["graph mnemarch {", f"  label={_dot_text(f'{view.title}, {size(view.whole)}')};", "  overlap=false;"]
+    for node in view.nodes:
+        label, tip = short(view.words(node), _LABEL_CHARS), f"{node.id} {short(view.words(node), _TIP_CHARS)}"
+        facts = f"label={_dot_text(label)}, tooltip={_dot_text(tip)}, shape={_DOT_SHAPE[node.type]}"
+        lines.append(f"  {names[node.id]} [{facts}];")
+    for edge in view.edges:
+        facts = f'label="{edge.type} {edge.weight:.2f}", style={_DOT_STYLE.get(edge.type, "solid")}'
+        lines.append(f"  {names[edge.from_]} -- {names[edge.to]} [{facts}];")
+    return "\n".join([*lines, "}"])
+
+
+def _dot_text(text: str) -> str:
+    return '"' + clean(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+
+
 def svg(view: GraphView) -> str:
     """The picture of a graph that `part_shown` made small enough."""
-    boxes = [_box(node, view) for node in view.nodes]
-    place = {node.id: number for number, node in enumerate(view.nodes)}
-    links = [(place[edge.from_], place[edge.to]) for edge in view.edges]
-    centres = apart(boxes, laid_out(len(boxes), links))
-    width, height, centres = _framed(boxes, centres)
-    middles = [(x, y - box.height / 2 + box.radius + _GAP / 2) for box, (x, y) in zip(boxes, centres, strict=True)]
-    title = f"{view.title}: {size(view.whole)}"
+    width = sum(_WIDTH_OF) + 2 * (_COLUMN_GAP + _MARGIN)
+    lefts = _MARGIN, _MARGIN + _WIDTH_OF[0] + _COLUMN_GAP, width - _MARGIN - _WIDTH_OF[2]
+    tops, height = _rows(view)
+    title = _escaped(f"{view.title}: {size(view.whole)}")
+    shown = "" if len(view.nodes) == view.whole.nodes else f", the {len(view.nodes)} hottest of them here"
+    facts = f"{size(view.whole)}{shown} · {view.at:%Y-%m-%d %H:%M} UTC"
+    place = {node.id: (lefts[_COLUMN_OF[node.type]], tops[node.id]) for node in view.nodes}
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="mnemarch-graph" width="{width:.0f}" height="{height:.0f}"'
-        f' viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{_escaped(title)}">',
-        f"<title>{_escaped(title)}</title>",
-        f"<style>\n{_STYLE}\n</style>",
-        '<rect class="ground" width="100%" height="100%"/>',
-        *_head(view, width),
-        *(_line(edge, middles[place[edge.from_]], middles[place[edge.to]]) for edge in view.edges),
-        *(_shape(box, middle) for box, middle in zip(boxes, middles, strict=True)),
-        *(line for box, middle in zip(boxes, middles, strict=True) for line in _label(box, middle)),
-        *_legend(height),
+        f'<svg xmlns="http://www.w3.org/2000/svg" version="1.1" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}" font-family="{_FONTS}" role="img" aria-label="{title}">',
+        f"<title>{title}</title>",
+        f'<rect width="{width}" height="{height}" fill="{_GROUND}"/>',
+        _text(_MARGIN, 40, short(view.title, (width - 2 * _MARGIN) // 12), 20, _INK, "bold"),
+        _text(_MARGIN, 62, facts, 12.5, _FAINT),
+        *(_line(edge, place) for edge in view.edges),
+        *(line for node in view.nodes for line in _card(node, view, *place[node.id])),
+        *_legend(height - 24),
         "</svg>",
     ]
     return "\n".join(lines)
 
 
-# What there is to be placed
+def _rows(view: GraphView) -> tuple[dict[str, int], int]:
+    """Where each card begins: questions by heat, the others as near to their questions as there is room."""
+    around = view.around()
+    step = _CARD_HEIGHT + _CARD_GAP
+    tops = {query.id: _HEAD + number * step for number, query in enumerate(view.queries)}
+    for column in (0, 2):
+        wanted: list[tuple[float, str]] = []
+        for node in view.nodes:
+            if _COLUMN_OF[node.type] == column:
+                linked = [tops[other] for _, other in around[node.id] if other in tops] or [_HEAD + len(tops) * step]
+                wanted.append((sum(linked) / len(linked), node.id))
+        free = _HEAD
+        for number, (top, id) in enumerate(sorted(wanted)):
+            # What comes after must fit too, as long as the questions need that much height anyway.
+            last = _HEAD + (max(len(view.queries), len(wanted)) - len(wanted) + number) * step
+            tops[id] = max(free, min(round(top), last))
+            free = tops[id] + step
+    return tops, max([*tops.values(), _HEAD]) + step + _FOOT
 
 
-@value
-class Box:
-    """A node with its label, as much room as it takes."""
-
-    type: str
-    radius: float
-    lines: tuple[str, ...]
-    width: float
-    height: float
-    sign: str
-    told: str
-
-
-def _box(node: Node, view: GraphView) -> Box:
-    words = clean(view.words(node))
-    radius = _RADIUS_MIN[node.type] + _RADIUS_BY_RANK[node.type] * max(0.0, min(1.0, node.rank)) ** 2
-    em_px = _FONT_PX[node.type] * (_BOLD if node.type == "query" else 1.0)
-    lines = wrapped(words, _LABEL_WIDTH_MAX[node.type] / em_px)
-    facts = f"rank {node.rank:.2f}, {node.weights.repeat:.3g} times, feedback {node.weights.feedback:+.3g}"
-    unit = f"unit {node.about['unit']}\n" if "unit" in node.about else ""
-    return Box(
-        type=str(node.type),
-        radius=radius,
-        lines=lines,
-        width=max(2 * radius, *(ems(line) * em_px for line in lines), 0) + _GAP,
-        height=2 * radius + 5 + _LINE_HEIGHT * len(lines) + _GAP,
-        sign=_SIGN.get(str(node.about.get("label")), ""),
-        told=f"{_TYPES[node.type]}: {words}\n{facts}\n{unit}{node.id}",
+def _line(edge: Edge, place: dict[str, tuple[int, int]]) -> str:
+    """A curve from a question to its neighbour; to a similar question around the left side of both cards."""
+    said, colour = _EDGES[edge.type]
+    (x1, y1), (x2, y2) = place[edge.from_], place[edge.to]
+    y1, y2 = y1 + _CARD_HEIGHT // 2, y2 + _CARD_HEIGHT // 2
+    bend = x1 - min(_COLUMN_GAP - 20, 24 + abs(y1 - y2) // 5)
+    if x1 != x2:
+        x1, x2 = (x1 + _WIDTH_OF[1], x2) if x1 < x2 else (x1, x2 + _WIDTH_OF[0])
+        bend = (x1 + x2) // 2
+    width = 1.2 + 2.4 * edge.weight / (edge.weight + 3.0)
+    return (
+        f'<path d="M {x1} {y1} C {bend} {y1} {bend} {y2} {x2} {y2}" fill="none" stroke="{colour}"'
+        f' stroke-width="{width:.2f}" stroke-opacity="0.6"><title>{said}, weight {edge.weight:.2f}</title></path>'
     )
 
 
-def ems(text: str) -> float:
-    """How wide a text is, in widths of its font; rather too much than too little."""
-    return sum(_em(letter) for letter in text)
+def _card(node: Node, view: GraphView, x: int, y: int) -> Iterator[str]:
+    words, width = clean(view.words(node)), _WIDTH_OF[_COLUMN_OF[node.type]]
+    heat = max(0.0, min(1.0, node.rank)) ** 2
+    warm = "#" + "".join(f"{round(cold + (hot - cold) * heat):02x}" for cold, hot in zip(_COLD, _HOT, strict=True))
+    colour = _COLOUR_OF_FEEDBACK.get(str(node.about.get("label")), _COLOUR_OF[node.type])
+    facts = f"rank {node.rank:.2f}, {node.weights.repeat:.3g} times, feedback {node.weights.feedback:+.3g}"
+    unit = [f"unit {node.about['unit']}"] if "unit" in node.about else []
+    tip = "\n".join([f"{node.type}: {words}", facts, *unit, node.id])
+    yield f"<g><title>{_escaped(tip)}</title>"
+    frame = f'x="{x}" y="{y}" height="{_CARD_HEIGHT}" rx="8"'
+    yield f'<rect {frame} width="{width}" fill="{warm if node.type == "query" else "#ffffff"}" stroke="#d5dbe6"/>'
+    yield f'<rect x="{x}" y="{y + 9}" width="4" height="{_CARD_HEIGHT - 18}" rx="2" fill="{colour}"/>'
+    lines = label(words, int((width - 34) / _CELL_WIDTH))
+    baseline = y + _CARD_HEIGHT / 2 + 4.5 - (len(lines) - 1) * _LINE_HEIGHT / 2
+    for number, line in enumerate(lines):
+        yield _text(x + 17, baseline + number * _LINE_HEIGHT, line, _FONT, _INK)
+    yield "</g>"
 
 
-def _em(letter: str) -> float:
-    if east_asian_width(letter) in "WF":
-        return 1.0
-    if letter in "iljtfrI.,:;'|!()[] ":
-        return 0.37
-    return 0.9 if letter in "mwMW@%—…" else 0.72 if letter.isupper() else 0.61
+def label(text: str, cells: int) -> list[str]:
+    """A text on two lines of so many cells (Hangul takes two), folded between words, with … if it is longer."""
+    from rich.cells import set_cell_size
+    from rich.console import Console
+    from rich.text import Text
+
+    lines = [line.plain.rstrip() for line in Text(" ".join(text.split())).wrap(Console(), cells)]
+    if len(lines) > 2:
+        lines[1] = set_cell_size(lines[1], cells - 1).rstrip() + "…"
+    return lines[:2]
 
 
-def wrapped(text: str, ems_max: float) -> tuple[str, ...]:
-    """The beginning of a text on two lines; between words if it can be, and with … if there is more."""
-    lines: list[str] = []
-    rest = " ".join(text.split())
-    while rest and len(lines) < _LABEL_LINES_MAX:
-        fits = _fitting(rest, ems_max)
-        if fits < len(rest) and len(lines) + 1 == _LABEL_LINES_MAX:
-            lines.append(rest[: _fitting(rest, ems_max - _em("…"))].rstrip() + "…")
-            break
-        if fits < len(rest):
-            between_words = rest.rfind(" ", 0, fits + 1)
-            fits = between_words if between_words > fits // 3 else fits
-        lines.append(rest[:fits].rstrip())
-        rest = rest[fits:].lstrip()
-    return tuple(lines)
+def _legend(y: int) -> Iterator[str]:
+    x = _MARGIN
+    for type, colour in _COLOUR_OF.items():
+        yield f'<rect x="{x}" y="{y - 12}" width="4" height="14" rx="2" fill="{colour}"/>'
+        yield _text(x + 11, y, "question, the warmer the hotter" if type == "query" else type, 12, _FAINT)
+        x += 236 if type == "query" else 92
+    for said, colour in _EDGES.values():
+        yield f'<path d="M {x} {y - 4} L {x + 22} {y - 4}" stroke="{colour}" stroke-width="2" stroke-opacity="0.7"/>'
+        yield _text(x + 29, y, said, 12, _FAINT)
+        x += 50 + len(said) * 7
 
 
-def _fitting(text: str, ems_max: float) -> int:
-    """How many letters of a text fit; one does, always."""
-    room = ems_max
-    for number, letter in enumerate(text):
-        room -= _em(letter)
-        if room < 0:
-            return max(1, number)
-    return len(text)
-
-
-# Where it is placed
-
-
-def laid_out(count: int, links: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
-    """Places for nodes: all push each other away, links hold together. No chance in it: it begins with a sunflower."""
-    xs = [_EDGE_LENGTH * 0.6 * sqrt(number + 0.5) * cos(number * _GOLDEN_ANGLE) for number in range(count)]
-    ys = [_EDGE_LENGTH * 0.6 * sqrt(number + 0.5) * sin(number * _GOLDEN_ANGLE) for number in range(count)]
-    for round_ in range(_ROUNDS):
-        step_max = _EDGE_LENGTH * (1 - round_ / _ROUNDS) * 0.5 + 1
-        pull_x, pull_y = [-_TO_THE_MIDDLE * x for x in xs], [-_TO_THE_MIDDLE * y for y in ys]
-        for one in range(count):
-            for other in range(one):
-                x, y = xs[one] - xs[other], ys[one] - ys[other]
-                squared = x * x + y * y
-                if squared < _REACH * _REACH:
-                    push = _EDGE_LENGTH * _EDGE_LENGTH / max(squared, 1.0)
-                    pull_x[one] += x * push
-                    pull_y[one] += y * push
-                    pull_x[other] -= x * push
-                    pull_y[other] -= y * push
-        for one, other in links:
-            x, y = xs[one] - xs[other], ys[one] - ys[other]
-            pull = hypot(x, y) / _EDGE_LENGTH
-            pull_x[one] -= x * pull
-            pull_y[one] -= y * pull
-            pull_x[other] += x * pull
-            pull_y[other] += y * pull
-        for number in range(count):
-            strength = hypot(pull_x[number], pull_y[number])
-            scale = min(1.0, step_max / strength) if strength else 0.0
-            xs[number] += pull_x[number] * scale
-            ys[number] += pull_y[number] * scale
-    return [(x * _STRETCH, y) for x, y in zip(xs, ys, strict=True)]
-
-
-def apart(boxes: Sequence[Box], centres: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same places, moved until no two boxes overlap: each pair the shorter way, half each."""
-    xs, ys = [x for x, _ in centres], [y for _, y in centres]
-    for _ in range(_PARTING_ROUNDS_MAX):
-        met = False
-        for one in range(len(boxes)):
-            for other in range(one):
-                x, y = xs[one] - xs[other], ys[one] - ys[other]
-                over_x = (boxes[one].width + boxes[other].width) / 2 - abs(x)
-                over_y = (boxes[one].height + boxes[other].height) / 2 - abs(y)
-                if over_x <= 0 or over_y <= 0:
-                    continue
-                met = True
-                if over_x < over_y:
-                    move = (over_x / 2 + 0.5) * (1 if x >= 0 else -1)
-                    xs[one], xs[other] = xs[one] + move, xs[other] - move
-                else:
-                    move = (over_y / 2 + 0.5) * (1 if y >= 0 else -1)
-                    ys[one], ys[other] = ys[one] + move, ys[other] - move
-        if not met:
-            break
-    return list(zip(xs, ys, strict=True))
-
-
-def _framed(
-    boxes: Sequence[Box], centres: Sequence[tuple[float, float]]
-) -> tuple[float, float, list[tuple[float, float]]]:
-    """The size of the picture, and the places within it."""
-    spans = list(zip(boxes, centres, strict=True))
-    left = min((x - box.width / 2 for box, (x, _) in spans), default=0.0)
-    right = max((x + box.width / 2 for box, (x, _) in spans), default=0.0)
-    top = min((y - box.height / 2 for box, (_, y) in spans), default=0.0)
-    bottom = max((y + box.height / 2 for box, (_, y) in spans), default=0.0)
-    width = max(_WIDTH_MIN, right - left + 2 * _MARGIN)
-    move_x, move_y = width / 2 - (left + right) / 2, _HEAD - top
-    return width, bottom - top + _HEAD + _FOOT, [(x + move_x, y + move_y) for x, y in centres]
-
-
-# How it is drawn
+def _text(x: float, y: float, text: str, size: float, colour: str, weight: str = "normal") -> str:
+    font = f'font-size="{size}" font-weight="{weight}" fill="{colour}"'
+    return f'<text x="{x:g}" y="{y:g}" {font}>{_escaped(text)}</text>'
 
 
 def _escaped(text: str) -> str:
-    plain = clean(text).translate(_NOT_IN_XML)
-    return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-
-
-def _head(view: GraphView, width: float) -> Iterator[str]:
-    (title, *more) = wrapped(view.title, (width - 2 * _MARGIN) / 18)
-    shown = "" if len(view.nodes) == view.whole.nodes else f", the {len(view.nodes)} hottest of them here"
-    yield f'<text class="title" x="{_MARGIN:.0f}" y="34">{_escaped(title + ("…" if more else ""))}</text>'
-    yield (
-        f'<text class="faint" x="{_MARGIN:.0f}" y="55">{size(view.whole)}{shown} · {view.at:%Y-%m-%d %H:%M} UTC</text>'
-    )
-
-
-def _line(edge: Edge, begin: tuple[float, float], end: tuple[float, float]) -> str:
-    thick = 1.0 + 3.0 * edge.weight / (edge.weight + 3.0)
-    ends = f'x1="{begin[0]:.1f}" y1="{begin[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"'
-    told = f"<title>{_EDGES[edge.type]}, weight {edge.weight:.2f}</title>"
-    return f'<line class="edge {edge.type}" {ends} stroke-width="{thick:.2f}">{told}</line>'
-
-
-def _shape(box: Box, middle: tuple[float, float]) -> str:
-    told = f"<title>{_escaped(box.told)}</title>"
-    drawn = _outline(box.type, middle[0], middle[1], box.radius)
-    if box.sign:
-        drawn += f'<text class="sign" x="{middle[0]:.1f}" y="{middle[1] + 4:.1f}" font-size="12">{box.sign}</text>'
-    return f"<g>{told}{drawn}</g>"
-
-
-def _outline(type: str, x: float, y: float, radius: float) -> str:
-    """Types differ in shape too, for who can't tell the colours apart."""
-    if type == "query":
-        return f'<circle class="node query" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
-    if type == "answer":
-        half = radius * 0.9
-        corner = f'x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" height="{2 * half:.1f}" rx="3"'
-        return f'<rect class="node answer" {corner}/>'
-    sides, turn = (4, 0.0) if type == "feedback" else (6, pi / 6)
-    angles = [turn + 2 * pi * side / sides for side in range(sides)]
-    points = " ".join(f"{x + radius * cos(angle):.1f},{y + radius * sin(angle):.1f}" for angle in angles)
-    return f'<polygon class="node {type}" points="{points}"/>'
-
-
-def _label(box: Box, middle: tuple[float, float]) -> Iterator[str]:
-    x, y = middle[0], middle[1] + box.radius + 2
-    for number, line in enumerate(box.lines, start=1):
-        where = f'x="{x:.1f}" y="{y + _LINE_HEIGHT * number - 1:.1f}" font-size="{_FONT_PX[box.type]}"'
-        yield f'<text class="label {box.type}-label" {where}>{_escaped(line)}</text>'
-
-
-def _legend(height: float) -> Iterator[str]:
-    x, y = _MARGIN, height - 38
-    for type, said in _TYPES.items():
-        yield _outline(type, x + 7, y, 7)
-        yield f'<text class="faint" x="{x + 20:.0f}" y="{y + 4:.0f}">{said}</text>'
-        x += 36 + ems(said) * 12.5
-    yield f'<text class="faint" x="{x:.0f}" y="{y + 4:.0f}">the bigger, the hotter</text>'
-    x, y = _MARGIN, height - 16
-    for edge_type, said in _EDGES.items():
-        ends = f'x1="{x:.0f}" y1="{y:.0f}" x2="{x + 24:.0f}" y2="{y:.0f}"'
-        yield f'<line class="edge {edge_type}" {ends} stroke-width="2"/>'
-        yield f'<text class="faint" x="{x + 32:.0f}" y="{y + 4:.0f}">{said}</text>'
-        x += 48 + ems(said) * 12.5
-    yield f'<text class="faint" x="{x:.0f}" y="{y + 4:.0f}">the wider, the heavier</text>'
+    return escape(clean(text).translate(_NOT_IN_XML), {'"': "&quot;"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -19,16 +20,8 @@ _DERIVED = {
     "Event": ("payload",),
     "Rebuild": ("same",),
     "Decision": (
-        "id",
-        "root_id",
-        "version",
-        "strength",
-        "domain",
-        "is_active",
-        "text",
-        "reason",
-        "override",
-        "evidence",
+        *("id", "root_id", "version", "strength", "domain", "is_active"),
+        *("text", "reason", "override", "evidence"),
     ),
 }
 _LEFT_OUT = {"Event": ("body",)}
@@ -53,3 +46,11 @@ def to_json(value: Any) -> Any:
     kind = type(value)
     names = [name for name in kind.__match_args__ if name not in _LEFT_OUT.get(kind.__name__, ())]
     return {name: to_json(getattr(value, name)) for name in (*names, *_DERIVED.get(kind.__name__, ()))}
+
+
+def json_text(data: Any) -> str:
+    """A JSON document for standard output. A terminal that can't show every character must not lose one in data."""
+    import json
+
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    return json.dumps(to_json(data), ensure_ascii=ascii_only, indent=2)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Level, Presence
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Deed
-    from mnemarch.ports import Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.transaction import Transaction
 
     T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Conflict, InvalidInput
+from mnemarch.errors import Conflict, Hint, InvalidInput
 from mnemarch.log.act import receipt_for
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
@@ -42,9 +42,7 @@ class Entry:
         try:
             return cls(*entry) if isinstance(entry, tuple) else cls(**entry)  # type: ignore[arg-type]
         except TypeError as error:
-            raise InvalidInput(
-                f"{entry!r} is no log entry: {error}.", hint='Use ("thought", "text") or Entry(...).'
-            ) from None
+            raise InvalidInput(f"{entry!r} is no log entry: {error}.", hint=Hint("log entry")) from None
 
 
 def append(act: Act, entry: Entry) -> Receipt:

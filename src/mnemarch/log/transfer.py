@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from mnemarch.ports import Reader, Store, Transaction
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
 EXPORT_VERSION = 1
 

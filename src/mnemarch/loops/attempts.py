@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Scope
     from mnemarch.model.event import Event
     from mnemarch.policy.loops import Judgement
-    from mnemarch.ports import Reader, Store
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.text import approach as approaches
     from mnemarch.text import fingerprint as fingerprints
     from mnemarch.text.fingerprint import Fingerprint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import receipt_for
 from mnemarch.loops import attempts
@@ -105,7 +105,7 @@ class CircularFixDetector:
         if scope.task is not None:
             raise InvalidInput(
                 f"This seat is in task {scope.task!r} and can't see the attempts of {task!r}.",
-                hint="Take a seat in that task, or one of the project without a task.",
+                hint=Hint("name that task or none"),
             )
         return attempts.subject_of(scope, task), task
 

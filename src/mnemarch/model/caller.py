@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.closed import Names, Ranks, member_of
 from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b
@@ -127,9 +127,7 @@ class Scope:
             if segment is not None:
                 checked_id(segment, f"a {name}")
         if self.project is None and (self.worktree or self.task):
-            raise InvalidInput(
-                "A worktree or task needs its project.", hint="Scope(project=..., worktree=..., task=...)."
-            )
+            raise InvalidInput("A worktree or task needs its project.", hint=Hint("name the project"))
 
     @property
     def level(self) -> Level:
@@ -143,7 +141,7 @@ class Scope:
         """This address cut off at `level`."""
         level = Level.parse(level)
         if level < self.level or (level is Level.WORKTREE and self.worktree is None):
-            raise InvalidInput(f"{self} has no {level}.", hint=f"Take a seat whose scope names a {level}.")
+            raise InvalidInput(f"{self} has no {level}.", hint=Hint("name the level", level=level))
         return _scope_of(
             self.org,
             self.project if level <= Level.PROJECT else None,

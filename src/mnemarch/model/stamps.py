@@ -9,7 +9,7 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def instant(micros: int) -> datetime:
 def checked_instant(moment: Any, what: str) -> datetime:
     """`moment` in UTC. A datetime without a zone is refused: it would mean something else on every machine."""
     if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise InvalidInput(
-            f"{what} must be a datetime with a time zone, not {moment!r}.", hint="datetime.now(UTC), say."
-        )
+        raise InvalidInput(f"{what} must be a datetime with a time zone, not {moment!r}.", hint=Hint("instant"))
     aware: datetime = moment
     try:
         return aware.astimezone(UTC)

@@ -1,6 +1,6 @@
-"""Heat: how much a node of a session's or an agent's graph is worth, and how feedback on it spreads (A22, R15).
+"""Heat: the rank of a graph's nodes, how feedback spreads between them, and the settings of graphs (A22, R15, A31).
 
-Heat says what to look at first. It says nothing about what is true: that is trust, and the two are never mixed.
+Heat says what to look at first. What is true is a matter of trust, and the two are never mixed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-_OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
+OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
 _OF_SIMILARITY, _OF_RANK = 0.7, 0.3
 _SATURATED_AT = 5.0
 _NUMBER_MAX = 1e300
@@ -27,7 +27,7 @@ FEEDBACK: Mapping[str, float] = {"up": 1.0, "down": -1.0, "retry": -0.5}
 _HOPS_MAX = 2
 _PER_HOP = 0.5
 _SPREAD_MIN = 0.05
-# An edge that real decay has worn down to this is gone.
+# A worn edge below this weight is removed.
 EDGE_WEIGHT_MIN = 0.05
 
 
@@ -52,12 +52,12 @@ def _share(number: Any) -> bool:
     return _number(number) and 0 <= number <= 1
 
 
-def _truth(given: Any) -> bool:
-    return isinstance(given, bool)
+def _truth(item: Any) -> bool:
+    return isinstance(item, bool)
 
 
-def _folder(given: Any) -> bool:
-    path = given.__fspath__() if hasattr(given, "__fspath__") else given
+def _folder(item: Any) -> bool:
+    path = item.__fspath__() if hasattr(item, "__fspath__") else item
     return isinstance(path, str) and bool(path.strip())
 
 
@@ -72,9 +72,9 @@ class GraphConfig:
     tau_sim: float = 0.75
     protect_min_degree: int = 3
     enable_inverted_index: bool = False
-    # A question is linked to its nearest so many: of a thousand alike each would else have a thousand edges.
+    # A question is linked to so many similar ones at most: a thousand similar questions would have a million edges.
     similar_max: int = 8
-    # How often weights really are lowered; 0: never, time then counts at computation only (A24).
+    # How often stored weights are lowered; 0: never, then time counts only when a rank is computed (A24).
     decay_every_min: float = 0.0
 
     def __check__(self) -> None:
@@ -93,7 +93,7 @@ class GraphConfig:
 
 @value
 class PromotionConfig:
-    """What of a session goes to the agent's graph when it ends (A26)."""
+    """Which questions of a session are promoted to the agent's graph (A26)."""
 
     min_rank: float = 0.55
     max_promotions: int = 20
@@ -142,46 +142,46 @@ class OrchestratorConfig:
 
     def __check__(self) -> None:
         bias = self.search_bias_session_first
-        given: list[tuple[str, Any, type]] = [
-            ("session_graph", self.session_graph, GraphConfig),
-            ("agent_graph", self.agent_graph, GraphConfig),
-            ("promotion", self.promotion, PromotionConfig),
-            ("checkpoint", self.checkpoint, CheckpointConfig),
-        ]
+        kinds: dict[str, type] = {"session_graph": GraphConfig, "agent_graph": GraphConfig}
+        kinds |= {"promotion": PromotionConfig, "checkpoint": CheckpointConfig}
         _refuse(
             ("search_bias_session_first must not be negative", not _number(bias) or bias < 0),
             *(
-                (f"{name} must be a {kind.__name__}; or give it all as a mapping", not isinstance(item, kind))
-                for name, item, kind in given
+                (
+                    f"{name} must be a {kind.__name__}; or give it all as a mapping",
+                    type(getattr(self, name)) is not kind,
+                )
+                for name, kind in kinds.items()
             ),
         )
 
 
-def graph_settings(given: Mapping[str, Any]) -> OrchestratorConfig:
+_SECTIONS = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
+
+
+def graph_settings(table: Mapping[str, Any]) -> OrchestratorConfig:
     """The settings in a table, as `[graph]` in mnemarch.toml holds them: `session`, `agent`, `promotion`, `checkpoint`.
 
     An unknown name is an error, not a no-op.
     """
-    if not isinstance(given, dict):
-        raise InvalidInput(f"{given!r} are no settings of graphs.", hint="Use OrchestratorConfig(...), or a mapping.")
-    known = OrchestratorConfig()
-    tables = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}
-    given = {name.removesuffix("_graph"): setting for name, setting in given.items()}
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{table!r} are no settings of graphs.", hint="Use OrchestratorConfig(...), or a mapping.")
+    default = OrchestratorConfig()
     changes: dict[str, Any] = {}
-    for name, setting in given.items():
+    for name, setting in table.items():
+        section = name.removesuffix("_graph")
+        field = _SECTIONS.get(section, "")
         if name == "search_bias_session_first":
             changes[name] = setting
-        elif name in tables and isinstance(setting, type(getattr(known, tables[name]))):
-            changes[tables[name]] = setting
-        elif name in tables and isinstance(setting, dict):
-            changes[tables[name]] = _changed(getattr(known, tables[name]), setting, f"graph.{name}")
-        elif name in tables:
-            raise InvalidInput(f"graph.{name} must be a table, not {setting!r}.", hint=f"Write [graph.{name}].")
+        elif not field:
+            names = ", ".join([*_SECTIONS, "search_bias_session_first"])
+            raise InvalidInput(f"There is no setting graph.{section}.", hint=f"[graph] knows: {names}.")
+        elif isinstance(setting, type(getattr(default, field))):
+            changes[field] = setting
+        elif isinstance(setting, dict):
+            changes[field] = _changed(getattr(default, field), setting, f"graph.{section}")
         else:
-            raise InvalidInput(
-                f"There is no setting graph.{name}.",
-                hint=f"[graph] knows: {', '.join(tables)}, search_bias_session_first.",
-            )
+            raise InvalidInput(f"graph.{section} must be a table, not {setting!r}.", hint=f"Write [graph.{section}].")
     return OrchestratorConfig(**changes)
 
 
@@ -193,7 +193,7 @@ def _changed(section: Any, changes: Mapping[str, Any], name: str) -> Any:
 
 
 def recency(age_min: float, half_life_min: float) -> float:
-    """1 for what was just touched, halved with every half-life; what lies in the future counts as just touched."""
+    """1 for a node used just now, halved with every half-life; a time in the future counts as now."""
     return exp(-_LN2 * max(0.0, age_min) / half_life_min)
 
 
@@ -208,20 +208,20 @@ def rank(age_min: float, half_life_min: float, repeat: float, feedback: float) -
 
 
 def rank_of(worth: float, age_min: float, half_life_min: float) -> float:
-    """The same of what is worth so much."""
-    return _OF_RECENCY * recency(age_min, half_life_min) + worth
+    """The rank of a node whose `worth` is known."""
+    return OF_RECENCY * recency(age_min, half_life_min) + worth
 
 
 def score(similarity: float, rank: float) -> float:
-    """By what questions are ordered in a search (R15)."""
+    """What a search orders questions by (R15)."""
     return _OF_SIMILARITY * similarity + _OF_RANK * rank
 
 
 def spread(origin: str, delta: float, neighbours: Callable[[str], Iterable[tuple[str, float]]]) -> dict[str, float]:
-    """What each node near `origin` gets of a feedback on it: times the edge's weight and a half for every hop.
+    """Each neighbour's share of a feedback on `origin`: every hop multiplies by the edge's weight and by a half.
 
-    A node gets it once, by the shortest way and of those the strongest. An edge that grew beyond 1 passes on no more
-    than it was given: spreading wears off.
+    A node gets its share once, by the shortest path; of equally short ones, by the strongest. An edge heavier than 1
+    counts as 1, so that a share always shrinks.
     """
     reached: dict[str, float] = {}
     front = {origin: delta}

@@ -1,4 +1,4 @@
-"""Word lists and tables of patterns: the files in `data/`, words that say little, and words that are opposites."""
+"""Word lists and tables of patterns: the files in `data/`, words that say little, words that are opposites."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.embedding.ngram import NgramHashEmbedder
-from mnemarch.embedding.sparse import cosine
+from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Dispute
 from mnemarch.model.stamps import micros
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 
 _EMBEDDER = NgramHashEmbedder()

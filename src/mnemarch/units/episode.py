@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mnemarch.errors import AnalystFailed
+from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
@@ -71,15 +71,13 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
     if isinstance(given, Analysis):
         analysis = given
     elif not isinstance(shape, dict):
-        raise AnalystFailed(f"An analysis is no {type(shape).__name__}.", hint="Give the fields of mnemarch.Analysis.")
+        raise AnalystFailed(f"An analysis is no {type(shape).__name__}.", hint=Hint("analysis"))
     else:
         try:
             fields: dict[str, Any] = {"success": passed, "critique": "", "score": float(passed)} | dict(given)
             analysis = Analysis(**fields)
         except TypeError as error:
-            raise AnalystFailed(
-                f"The analysis does not fit: {error}.", hint="Give the fields of mnemarch.Analysis."
-            ) from None
+            raise AnalystFailed(f"The analysis does not fit: {error}.", hint=Hint("analysis")) from None
     if analysis.success and not passed:
         raise AnalystFailed("The analysis claims success, but verification failed.", hint="Set success to False.")
     score: Any = analysis.score

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros
@@ -188,7 +188,7 @@ def _still_quoted(units: Mapping[str, Unit], visible_keys: Sequence[str]) -> Inv
     named = ", ".join(seen[:_NAMED_MAX]) + (" and others" if len(seen) > _NAMED_MAX or len(seen) < len(units) else "")
     return InvalidInput(
         f"{len(units)} other unit(s) say this within statements of their own: {named.removeprefix(' and ')}.",
-        hint="Nothing was erased. Erase them along with it: quoting=True.",
+        hint=Hint("erase what quotes it"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.event import EventType
@@ -65,9 +65,7 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
     task_key = act.presence.task_key
     if task_key is None:
-        raise InvalidInput(
-            "Use is counted by task, and this seat has none.", hint="Take a seat with Scope(..., task=...)."
-        )
+        raise InvalidInput("Use is counted by task, and this seat has none.", hint=Hint("name the task"))
     earlier = act.transaction.use(unit_id, task_key)
     if earlier is not None and earlier.credited:
         return unit

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Link, Unit
     from mnemarch.policy.trust import TrustRules
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 _VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 

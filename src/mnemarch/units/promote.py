@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.code import git
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import receipt_for
 from mnemarch.model.caller import ActorKind, Level, Presence, Scope
 from mnemarch.model.decision import standing_of
@@ -115,7 +115,7 @@ def _check_merged(root: str | None, codebase: Codebase | None, worktree: str, co
     if root is None or codebase is None:
         raise InvalidInput(
             "Whether a branch is merged is asked of git, and this seat has no working tree.",
-            hint="Take a seat with root='path/of/the/worktree'.",
+            hint=Hint("name the root"),
         )
     folder = codebase.worktrees().get(worktree)
     checked_out = None if folder is None else git.head(folder)
@@ -123,7 +123,7 @@ def _check_merged(root: str | None, codebase: Codebase | None, worktree: str, co
     target = git.default_branch(root)
     if not tips or target is None:
         raise InvalidInput(
-            f"What worktree {worktree!r} was merged with can't be told.", hint="Name it: adopt(..., commit='HASH')."
+            f"What worktree {worktree!r} was merged with can't be told.", hint=Hint("name what was merged")
         )
     for tip in tips:
         if not codebase.history.is_merged(tip, target):

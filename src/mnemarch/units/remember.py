@@ -11,7 +11,7 @@ from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json, waiting_key
 from mnemarch.model.value import replace
-from mnemarch.policy.claims import checked_claim
+from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write, warranted
 from mnemarch.text.prompt import has_fence, ids_in, without_fenced
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Refused, Stored
     from mnemarch.model.unit import Claim, Unit
     from mnemarch.policy.promotion import Refusal
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 
 _OF_A_CLAIM = frozenset(
@@ -260,7 +260,7 @@ class Intake:
 
     def completed(self, citation: Citation) -> Citation:
         """The citation as the working tree completes it; refused if what it points to is not there."""
-        from mnemarch.code.tree import checked_in_tree
+        from mnemarch.code.citing import checked_in_tree
 
         if self._codebase is None or citation.kind not in OF_CODE:
             return checked_in_tree(citation, self._caller.root)
@@ -285,11 +285,11 @@ class Intake:
         # The name of a file nearly always has a dot inside; a text without one needs no further look.
         if self._codebase is None or not (logged or "." in claim.content.rstrip(".\n ").replace(". ", " ")):
             return claim
-        from mnemarch.code.sightings import sightings
+        from mnemarch.code.citing import cited_in_text
 
         events = self._log.store.read(lambda reader: [reader.event(event_id) for event_id in logged])
         data = [(event.payload or {}).get("data") for event in events if event is not None]
-        return replace(claim, seen=sightings(self._codebase, claim.content, data))
+        return replace(claim, seen=cited_in_text(self._codebase, claim.content, data))
 
     def _without_recalled(self, content: str) -> str:
         """A claim without the recalled text in it; if there is nothing else, the first recalled unit's text (R6)."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Claim, Unit
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:

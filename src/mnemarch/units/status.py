@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Presence
     from mnemarch.model.citation import Citation
     from mnemarch.model.unit import Unit, Use
-    from mnemarch.ports import Reader
+    from mnemarch.stores.sql.reader import Reader
 
 
 def passed_tests(act: Act, citations: Iterable[Citation]) -> set[str]:

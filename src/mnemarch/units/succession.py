@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import Actor, Presence, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Pruned
@@ -33,7 +33,7 @@ def supersede(
     if any(unit.kind is Kind.DECISION and "root" in unit.attributes for unit in (new, old)):
         raise InvalidInput(
             "A decision is replaced by its next version, not by another unit (D4).",
-            hint="seat.decisions.propose(..., revises=id), then commit.",
+            hint=Hint("revise the decision"),
         )
     act.require(Deed.SUPERSEDE, old)
     if old.superseded_by is not None:
@@ -111,7 +111,7 @@ def _link_in_sight(act: Act, dispute_id: str) -> Link:
     link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
     sides = act.transaction.units((link.source, link.target)) if link is not None else {}
     if link is None or any(side.scope.key not in act.presence.visible_keys for side in sides.values()):
-        raise NotFound(f"No conflict {dispute_id!r} here.", hint="List them with conflicts().")
+        raise NotFound(f"No conflict {dispute_id!r} here.", hint=Hint("list the conflicts"))
     return link
 
 

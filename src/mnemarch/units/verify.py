@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.model.caller import Level, Presence
 from mnemarch.model.citation import CitationKind
@@ -43,7 +43,7 @@ def verify(
     if act.presence.scope.level > Level.WORKTREE:
         raise InvalidInput(
             "Verify judges what a task staged, and this seat has no task.",
-            hint="Take a seat with Scope(..., task=...).",
+            hint=Hint("name the task"),
         )
     given = None if analysis is None else analysis_from(analysis, passed)
     staged = list(act.transaction.events_of_scope(act.presence.scope_key, _STAGED))

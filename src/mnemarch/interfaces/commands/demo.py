@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.demo import Told
+    from mnemarch.interfaces.demo import Ended
 
 _EVENTS, _EVENTS_FAST = 240, 40
 
@@ -26,31 +26,31 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _demo(call: Call) -> Answer:
-    from mnemarch.interfaces.demo import tell
+    from mnemarch.interfaces.demo import run
 
     options = call.options
     events = options.events if options.events is not None else _EVENTS_FAST if options.fast else _EVENTS
-    told = tell(keep=options.keep, agents=options.agents, events=events, fast=options.fast, aside=options.json)
+    ended = run(keep=options.keep, agents=options.agents, events=events, fast=options.fast, aside=options.json)
     return Answer(
-        data={"ok": told.ok, "folder": told.folder, "proofs": told.proofs},
-        text=lambda: _next_steps(told),
-        exit_code=DONE if told.ok else REFUSED,
+        data={"ok": ended.ok, "folder": ended.folder, "proofs": ended.proofs},
+        text=lambda: _next_steps(ended),
+        exit_code=DONE if ended.ok else REFUSED,
     )
 
 
-def _next_steps(told: Told) -> str:
+def _next_steps(ended: Ended) -> str:
     mnemarch = _as_typed()
-    if told.folder is None:
+    if ended.folder is None:
         steps: tuple[str, ...] = (
-            f"{mnemarch} demo --keep shop-demo   # keep the memory and look around in it",
-            f"{mnemarch} init                    # a memory for the repository you are in",
+            f"{mnemarch} demo --keep shop-demo   # look around in it",
+            f"{mnemarch} init                    # a memory of your own",
             f"{mnemarch} --help                  # everything else",
         )
     else:
-        there = f"--store {shlex.quote(told.folder)}"
+        there = f"--store {shlex.quote(ended.folder)}"
         steps = (
             f"{mnemarch} units {there}",
-            f"{mnemarch} explain {told.unit_id} {there}",
+            f"{mnemarch} explain {ended.unit_id} {there}",
             f'{mnemarch} recall "what happens when a payment times out?" {there}',
         )
     return "\n".join(["try next", *(f"  {step}" for step in steps)])

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from mnemarch.errors import InvalidInput, NotFound, StoreUnavailable
+from mnemarch.files import write_whole
 from mnemarch.interfaces import graph_text, show
 from mnemarch.interfaces.acts import Act, acted
+from mnemarch.interfaces.arguments import text_given
 from mnemarch.interfaces.command import Answer, Command
-from mnemarch.interfaces.given import text_given
+from mnemarch.interfaces.graph_text import GraphView
+from mnemarch.model.stamps import instant
+from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Sequence
     from typing import Any
 
-    from mnemarch.graph import Edge, GraphHit, GraphStore, Node
+    from mnemarch.graph import GraphStore
+    from mnemarch.graph.values import Edge, GraphHit
     from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.graph_text import GraphView
 
 _QUESTIONS_SHOWN = 20
 _SIMILAR_SHOWN = 5
@@ -26,7 +30,7 @@ _SIMILAR_SHOWN = 5
 _ALIKE_MIN = 0.3
 _ID_CHARS_MIN = 4
 _LIMIT_MAX = 100_000
-_LABELS = ("up", "down", "retry")
+_FORMATS = ("text", "json", "dot", "svg")
 _ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".json": "json"}
 
 
@@ -36,7 +40,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--agent", action="store_true", help="show, search, entity: the agent's own graph, although a session is set"
     )
-    parser.add_argument("--format", choices=graph_text.FORMATS, help="show: text (default), json, dot or svg")
+    parser.add_argument("--format", choices=_FORMATS, help="show: text (default), json, dot or svg")
     parser.add_argument("--out", metavar="FILE", help="show: write the svg, dot or json there")
     parser.add_argument("--limit", type=int, metavar="N", help="show: so many questions at most (text: 20)")
     parser.add_argument("--text", metavar="TEXT|-", help="answer: the answer itself; entity: what to call it")
@@ -58,7 +62,7 @@ def _graph(call: Call) -> Answer:
 
 
 def _session(call: Call) -> str | None:
-    """The session meant, if any: the seat's, unless it is to be the agent's own graph."""
+    """The session meant, if any: the seat's, unless the agent's own graph is asked for."""
     return None if call.options.agent else call.seat.presence.session
 
 
@@ -72,70 +76,77 @@ def _named_session(call: Call) -> str:
     return session
 
 
-def _under_way(call: Call) -> tuple[str, GraphStore]:
-    """The session meant, which must have begun, and its graph."""
-    session = _named_session(call)
-    store = _begun(call, session)
-    if store is None:
-        active = call.seat.graph.get_active_sessions()
-        raise NotFound(
-            f"{call.seat.graph.agent_id} has no session {session!r} under way.",
-            hint=f"Under way: {', '.join(active[:10])}."
-            if active
-            else "mnemarch graph ask TEXT --session ID begins one.",
-        )
-    return session, store
-
-
-def _begun(call: Call, session: str) -> GraphStore | None:
+def _store(call: Call, session: str | None) -> GraphStore | None:
+    """The agent's own graph, or that of a session; None if the session has not begun."""
     graph = call.seat.graph
+    if session is None:
+        return graph.get_agent_store()
     return graph.get_session_store(session) if session in graph.get_active_sessions() else None
 
 
-def _query_id(call: Call, store: GraphStore, given: str) -> str:
-    """The question whose id begins like this."""
-    wanted = given.strip().lower().removeprefix("query:")
-    if len(wanted) < _ID_CHARS_MIN:
+def _under_way(call: Call) -> tuple[str, GraphStore]:
+    """The session meant, which must have begun, and its graph."""
+    session = _named_session(call)
+    return session, call.seat.graph.running_session(session)
+
+
+def _query_id(call: Call, store: GraphStore) -> str:
+    """The question whose id begins like the first argument."""
+    typed = call.options.arguments[0]
+    prefix = "query:" + typed.strip().lower().removeprefix("query:")
+    if len(prefix) < len("query:") + _ID_CHARS_MIN:
         raise InvalidInput(
-            f"{given!r} is too short for the id of a question.", hint=f"Give {_ID_CHARS_MIN} characters or more of it."
+            f"{typed!r} is too short for the id of a question.", hint=f"Give {_ID_CHARS_MIN} characters or more of it."
         )
-    found = _beginning(store, wanted)
-    if len(found) > 1:
-        raise InvalidInput(f"{given!r} could be {len(found)} questions.", hint=f"Use one of: {', '.join(found[:10])}.")
-    if not found:
-        elsewhere = _beginning(call.seat.graph.get_agent_store(), wanted)
-        raise NotFound(
-            f"There is no question {given!r} in this session.",
-            hint="It is one of the agent's own: ask it in this session first (mnemarch graph ask TEXT)."
-            if elsewhere
-            else "mnemarch graph show lists them; one that was evicted can be asked again.",
-        )
-    return found[0]
+    ids = _beginning(store, prefix)
+    if len(ids) > 1:
+        raise InvalidInput(f"{typed!r} could be {len(ids)} questions.", hint=f"Use one of: {', '.join(ids[:10])}.")
+    if not ids:
+        is_agents = _beginning(call.seat.graph.get_agent_store(), prefix)
+        hint = "mnemarch graph show lists them; one that was evicted can be asked again."
+        if is_agents:
+            hint = "It is one of the agent's own: ask it in this session first (mnemarch graph ask TEXT)."
+        raise NotFound(f"There is no question {typed!r} in this session.", hint=hint)
+    return ids[0]
 
 
-def _beginning(store: GraphStore, wanted: str) -> list[str]:
-    ids = [node.id for node in store.nodes("query")]
-    same = [id for id in ids if id == f"query:{wanted}"]
-    return same or [id for id in ids if id.startswith(f"query:{wanted}")]
+def _beginning(store: GraphStore, prefix: str) -> list[str]:
+    ids = [node.id for node in store.nodes("query") if node.id.startswith(prefix)]
+    return [prefix] if prefix in ids else ids
 
 
-# Looking
+# Reading
 
 
 def _show(call: Call) -> Answer:
-    options = call.options
-    limit = options.limit
+    options, limit = call.options, call.options.limit
     if limit is not None and not 1 <= limit <= _LIMIT_MAX:
         raise InvalidInput(f"--limit must be from 1 to {_LIMIT_MAX:,}, not {limit}.", hint="Leave it out for 20.")
     format = _format(options.format, options.out)
     view = _view(call)
-    if options.out is not None:
-        return _written(_picture(view, format, limit), view, options.out)
-    return Answer(data=_form(view, limit), text=lambda: _shown(call, view, format, limit))
+
+    def drawn() -> str:
+        from mnemarch.interfaces import graph_picture
+        from mnemarch.interfaces.cli import json_text
+
+        if format == "json":
+            return json_text(_form(view, limit))
+        if format != "text":
+            part = graph_picture.part_shown(view, limit)
+            return graph_picture.dot(part) if format == "dot" else graph_picture.svg(part)
+        if not view.nodes:
+            return graph_text.empty(view, call.seat.graph.get_active_sessions())
+        return graph_text.graph(view, limit or _QUESTIONS_SHOWN)
+
+    if options.out is None:
+        return Answer(data=_form(view, limit), text=drawn)
+    path = _written(drawn(), options.out)
+    facts = {"path": path, "nodes": view.whole.nodes, "edges": view.whole.edges}
+    return Answer(data=facts, text=lambda: f"drew  {graph_text.size(view.whole)} to {options.out}")
 
 
 def _format(named: str | None, out: str | None) -> str:
-    """What is to be drawn: as it is named, or as the file's name ends. No other file is ever written over."""
+    """The format named, or that of the file's ending. Files of another kind are never overwritten."""
     if out is None:
         return named or "text"
     ending = _ENDINGS.get(os.path.splitext(out)[1].lower())
@@ -148,128 +159,73 @@ def _format(named: str | None, out: str | None) -> str:
 
 
 def _view(call: Call) -> GraphView:
-    from mnemarch.graph import GraphStats
-    from mnemarch.model.stamps import instant
+    from mnemarch.graph.values import GraphStats
 
     graph, session = call.seat.graph, _session(call)
-    store = graph.get_agent_store() if session is None else _begun(call, session)
+    store = _store(call, session)
     nodes, edges = (store.nodes(), store.edges()) if store is not None else ([], [])
-    return graph_text.GraphView(
-        agent=graph.agent_id,
-        session=session,
-        nodes=nodes,
-        edges=edges,
-        whole=GraphStats(nodes=len(nodes), edges=len(edges)),
-        contents=_contents(call, nodes),
-        at=instant(graph.get_agent_store().held.keeper.now()),
-    )
-
-
-def _contents(call: Call, nodes: Sequence[Node]) -> dict[str, str]:
-    """The words of the units that are answers, as far as they can be seen from here."""
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     for unit_id in {str(node.about["unit"]) for node in nodes if "unit" in node.about}:
-        try:
-            found[unit_id] = call.seat.get(unit_id).content
-        except (NotFound, InvalidInput):
-            continue  # Another project's, or a graph that was filled by hand: the id alone is shown.
-    return found
+        with suppress(NotFound, InvalidInput):  # A unit of another project, or none: its id alone is shown.
+            contents[unit_id] = call.seat.get(unit_id).content
+    at = instant(graph.get_agent_store().locked.keeper.now())
+    whole = GraphStats(nodes=len(nodes), edges=len(edges))
+    return GraphView(graph.agent_id, session, nodes, edges, whole, contents, at)
 
 
-def _shown(call: Call, view: GraphView, format: str, limit: int | None) -> str:
-    if format != "text":
-        return _picture(view, format, limit)
-    if not view.nodes:
-        return graph_text.empty(view, call.seat.graph.get_active_sessions())
-    return graph_text.graph(view, limit or _QUESTIONS_SHOWN)
-
-
-def _picture(view: GraphView, format: str, limit: int | None) -> str:
-    if format == "json":
-        from mnemarch.interfaces.cli import json_text
-
-        return json_text(_form(view, limit))
-    from mnemarch.interfaces import graph_picture
-
-    part = graph_picture.part_shown(view, limit)
-    return graph_text.dot(part) if format == "dot" else graph_picture.svg(part)
-
-
-def _written(text: str, view: GraphView, out: str) -> Answer:
-    from mnemarch.files import PARTIAL_END, write_whole
-
+def _written(text: str, out: str) -> str:
     path = os.path.abspath(out)
     if not os.path.isdir(os.path.dirname(path)):
         raise InvalidInput(f"There is no folder {os.path.dirname(path)}.", hint="Make it first, or name another.")
     try:
         write_whole(path, text + "\n")
     except OSError as error:
-        if os.path.exists(path + PARTIAL_END):
-            os.remove(path + PARTIAL_END)
         raise StoreUnavailable(
             f"{out} can't be written: {error.strerror}.", hint="Check the folder's rights."
         ) from None
-    facts = {"path": path, "nodes": view.whole.nodes, "edges": view.whole.edges}
-    return Answer(data=facts, text=lambda: f"drew  {graph_text.size(view.whole)} to {out}")
+    return path
 
 
 def _form(view: GraphView, limit: int | None) -> dict[str, Any]:
-    """A graph for programs: all of it, or only the hottest questions with what belongs to them."""
-    nodes: Sequence[Node] = view.nodes
+    """A graph for programs: all of it, or only the hottest questions with their answers, feedback and entities."""
+    ids = {node.id for node in view.nodes}
     if limit is not None:
-        kept = {query.id for query in view.queries[:limit]}
-        around = view.around()
-        kept |= {other for id in kept for edge, other in around[id] if edge.type != "similar_to"}
-        nodes = [node for node in nodes if node.id in kept]
-    ids = {node.id for node in nodes}
+        around, hottest = view.around(), [query.id for query in view.queries[:limit]]
+        ids = {other for id in hottest for edge, other in around[id] if edge.type != "similar_to"}.union(hottest)
     return {
         "agent": view.agent,
         "session": view.session,
         "at": view.at,
         "whole": view.whole,
-        "nodes": nodes,
-        "edges": [_edge_form(edge) for edge in view.edges if edge.from_ in ids and edge.to in ids],
+        "nodes": [node for node in view.nodes if node.id in ids],
+        "edges": [_renamed(edge) for edge in view.edges if edge.from_ in ids and edge.to in ids],
     }
 
 
-def _edge_form(edge: Edge) -> dict[str, Any]:
-    times = {"created_at": edge.created_at, "last_access": edge.last_access}
-    return {"id": edge.id, "from": edge.from_, "to": edge.to, "type": edge.type, "weight": edge.weight, **times}
-
-
-def _hit_form(hit: GraphHit) -> dict[str, Any]:
-    names = ("id", "score", "sim", "text", "canonical_key")
-    return {"from": hit.from_, **{name: getattr(hit, name) for name in names}}
+def _renamed(item: Edge | GraphHit) -> dict[str, Any]:
+    """An edge or a hit with its JSON names."""
+    return {name.removesuffix("_"): getattr(item, name) for name in type(item).__match_args__}
 
 
 def _search(call: Call) -> Answer:
-    text, k = text_given(call.options.arguments[0]), call.options.k
-    found = _found(call, text, _SIMILAR_SHOWN if k is None else k)
-    return Answer(data=[_hit_form(hit) for hit in found], text=lambda: graph_text.hits(found, text))
-
-
-def _found(call: Call, text: str, k: int) -> list[GraphHit]:
-    from mnemarch.model.value import replace
-
-    graph, session = call.seat.graph, _session(call)
-    if session is not None:
-        return graph.search(session, text, k)
-    return [replace(hit, from_="agent") for hit in graph.get_agent_store().search_similar_queries(text, k)]
+    options, graph, session = call.options, call.seat.graph, _session(call)
+    text, k = text_given(options.arguments[0]), _SIMILAR_SHOWN if options.k is None else options.k
+    if session is None:
+        hits = [replace(hit, from_="agent") for hit in graph.get_agent_store().search_similar_queries(text, k)]
+    else:
+        hits = graph.search(session, text, k)
+    return Answer(data=list(map(_renamed, hits)), text=lambda: graph_text.hits(hits, text))
 
 
 def _sessions(call: Call) -> Answer:
-    from mnemarch.model.stamps import instant
-
     graph = call.seat.graph
-    begun = graph.get_agent_store().held.sessions()
+    begun = graph.get_agent_store().locked.sessions()
     rows = [
         (session, instant(begun[session]), graph.get_session_store(session).stats())
         for session in graph.get_active_sessions()
         if session in begun
     ]
-    data = [
-        {"session": session, "begun_at": at, "nodes": whole.nodes, "edges": whole.edges} for session, at, whole in rows
-    ]
+    data = [{"session": one, "begun_at": at, "nodes": whole.nodes, "edges": whole.edges} for one, at, whole in rows]
     return Answer(data=data, text=lambda: graph_text.sessions(rows))
 
 
@@ -279,13 +235,13 @@ def _sessions(call: Call) -> Answer:
 def _ask(call: Call) -> Answer:
     graph, session = call.seat.graph, _named_session(call)
     text = text_given(call.options.arguments[0])
-    before = _begun(call, session)
+    before = _store(call, session)
     known = {node.id for node in before.nodes("query")} if before is not None else set()
     id = graph.upsert_query(session, text)
     node = graph.get_session_store(session).node(id)
     hits = graph.search(session, text, _SIMILAR_SHOWN + 1)
     similar = [hit for hit in hits if hit.id != id and hit.sim >= _ALIKE_MIN][:_SIMILAR_SHOWN]
-    data = {"id": id, "known": id in known, "session": session, "node": node, "similar": list(map(_hit_form, similar))}
+    data = {"id": id, "known": id in known, "session": session, "node": node, "similar": list(map(_renamed, similar))}
     return Answer(data=data, text=lambda: graph_text.asked(node, id in known, similar))
 
 
@@ -294,7 +250,7 @@ def _answer(call: Call) -> Answer:
     if (options.text is None) is (options.unit is None):
         raise InvalidInput("An answer is a text or a unit.", hint="Give --text TEXT or --unit UNIT, one of the two.")
     session, store = _under_way(call)
-    query = _query_id(call, store, options.arguments[0])
+    query = _query_id(call, store)
     text = None if options.text is None else text_given(options.text)
     unit = None if options.unit is None else call.seat.get(options.unit).id
     answer = call.seat.graph.record_answer(session, query, text, unit_id=unit)
@@ -304,52 +260,36 @@ def _answer(call: Call) -> Answer:
 
 
 def _feedback(call: Call) -> Answer:
-    given, label = call.options.arguments
-    if label not in _LABELS:
-        raise InvalidInput(f"{label!r} is no feedback.", hint=f"Use one of: {', '.join(_LABELS)}.")
+    label = call.options.arguments[1]
     session, store = _under_way(call)
-    query = _query_id(call, store, given)
+    query = _query_id(call, store)
     feedback = call.seat.graph.record_feedback(session, query, label, call.options.note)
     node = store.node(query)
     data = {"id": feedback, "query": query, "session": session, "label": label, "node": node}
-
-    def text() -> str:
-        said = f"rank {node.rank:.2f}, feedback {node.weights.feedback:+g} in all"
-        return f"{label}  {graph_text.short_id(query)}  {show.quoted(node.text or '')}\n  {said}"
-
-    return Answer(data=data, text=text)
+    head = f"{label}  {graph_text.short_id(query)}  {show.quoted(node.text or '')}"
+    return Answer(data=data, text=lambda: f"{head}\n  rank {node.rank:.2f}, feedback {node.weights.feedback:+g} in all")
 
 
 def _entity(call: Call) -> Answer:
     options, graph, session = call.options, call.seat.graph, _session(call)
-    thing = options.arguments[0]
     user = options.user or graph.agent_id
-    id = graph.upsert_entity(user, thing, options.text, options.alias, session_id=session)
-    store = graph.get_agent_store() if session is None else graph.get_session_store(session)
-    node = store.node(id)
-
-    def text() -> str:
-        names = ", ".join(map(show.clean, node.about["names"]))
-        mention = "mentions" if node.degree == 1 else "mention"
-        return f"named  {names}\n  {graph_text.counted(node.degree, 'question')} here {mention} it"
-
-    return Answer(data={"id": id, "session": session, "node": node}, text=text)
+    id = graph.upsert_entity(user, options.arguments[0], options.text, options.alias, session_id=session)
+    node = (graph.get_agent_store() if session is None else graph.get_session_store(session)).node(id)
+    names = ", ".join(map(show.clean, node.about["names"]))
+    mention = "mentions" if node.degree == 1 else "mention"
+    text = f"named  {names}\n  {graph_text.counted(node.degree, 'question')} here {mention} it"
+    return Answer(data={"id": id, "session": session, "node": node}, text=lambda: text)
 
 
 def _end(call: Call) -> Answer:
-    options = call.options
+    options, graph = call.options, call.seat.graph
     if options.name is not None and options.no_checkpoint:
         raise InvalidInput("--name names a checkpoint, and --no-checkpoint wants none.", hint="Leave one of them out.")
     session, _ = _under_way(call)
-    graph = call.seat.graph
-    done = graph.finalize_session(
-        session,
-        promote=not options.no_promote,
-        checkpoint=not options.no_checkpoint,
-        checkpoint_name=options.name,
-    )
+    writes = {"checkpoint": not options.no_checkpoint, "checkpoint_name": options.name}
+    outcome = graph.finalize_session(session, promote=not options.no_promote, **writes)
     rules = None if options.no_promote else graph.config.promotion
-    return Answer(data=done, text=lambda: graph_text.ended(done, rules))
+    return Answer(data=outcome, text=lambda: graph_text.ended(outcome, rules))
 
 
 _ACTS = {
@@ -380,5 +320,5 @@ COMMANDS = {
         ),
         arguments=_arguments,
         run=_graph,
-    ),
+    )
 }

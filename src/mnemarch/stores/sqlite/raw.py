@@ -11,7 +11,7 @@ from _thread import allocate_lock  # what threading.Lock is; threading itself is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 _CHUNK = 4 << 20
 _MAGIC = b"SQLite format 3\0"
@@ -64,25 +64,3 @@ def missing_bytes(raw: RawFile) -> int:
     page = int.from_bytes(header[16:18], "big")
     wanted = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
     return max(0, wanted - size) if header.startswith(_MAGIC) else 0
-
-
-def chunks_of(path: str) -> Iterator[bytes]:
-    """The bytes of a file that SQLite holds no locks on (the write-ahead log)."""
-    try:
-        with open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
-                yield chunk
-    except FileNotFoundError:
-        return
-
-
-def holds_any(chunks: Iterator[bytes], wanted: Sequence[bytes]) -> bool:
-    """Whether any of these byte strings stands in the stream, also across the borders of its chunks."""
-    overlap = max(map(len, wanted), default=1) - 1
-    tail = b""
-    for chunk in chunks:
-        window = tail + chunk
-        if any(form in window for form in wanted):
-            return True
-        tail = window[-overlap:] if overlap else b""
-    return False

@@ -12,7 +12,7 @@ from mnemarch.model.stamps import new_id
 from mnemarch.stores.sql.queries import Queries, named_queries
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.store import READ_WAIT_S, SqlStore
-from mnemarch.stores.sqlite.raw import RawFile, chunks_of, holds_any, missing_bytes
+from mnemarch.stores.sqlite.raw import RawFile, missing_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,9 +247,11 @@ class SqliteStore(SqlStore):
 
     def _files_holding(self, wanted: Sequence[bytes]) -> list[str]:
         """The files that hold any of these bytes. The shared-memory file has no content, and reading it costs locks."""
+        from mnemarch.files import chunks_of, stream_holds_any
+
         log = self._path + "-wal"
         streams = {self._path: self._raw_file().chunks(), log: chunks_of(log)}
-        return [path for path, chunks in streams.items() if holds_any(chunks, wanted)]
+        return [path for path, chunks in streams.items() if stream_holds_any(chunks, wanted)]
 
     def _truncate_log(self) -> None:
         """Fold the log into the file and empty it; refused while anybody still reads what was there before.

@@ -1,0 +1,260 @@
+"""A proposal becomes a decision, or evidence is kept (D2, D3, D5, R12)."""
+
+from __future__ import annotations
+
+from mnemarch.decisions.chain import is_visible, stale
+from mnemarch.decisions.guard import RULE, binding, is_local, may_answer
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
+from mnemarch.model.caller import ActorKind
+from mnemarch.model.citation import Citation
+from mnemarch.model.decision import Decision, Strength, standing_of
+from mnemarch.model.event import EventType
+from mnemarch.model.outcome import Verdict
+from mnemarch.model.stamps import micros, new_id
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json
+from mnemarch.policy.guardian import judged
+from mnemarch.policy.permissions import Deed
+from mnemarch.text.secrets import redacted, redacted_tree
+from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
+from mnemarch.units.status import change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mnemarch.log.act import Act
+    from mnemarch.model.caller import Level, Presence
+    from mnemarch.model.decision import DecisionProposal, GuardianVerdict
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Unit
+    from mnemarch.policy.permissions import Policy
+    from mnemarch.stores.sql.reader import Reader
+
+
+def guarded(
+    reader: Reader,
+    presence: Presence,
+    base: Decision | None,
+    reached: Sequence[Decision],
+    *,
+    strength: Strength,
+    domain: str,
+    level: Level,
+) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
+    """The guardian's verdict, and the axis and lock decisions that stand against the proposal."""
+    constraining = [] if base is None else binding(reader, presence, base)
+    against = [*([base] if base is not None else []), *constraining]
+    conflicts = tuple(one for one in against if one.strength > Strength.NORMAL)
+    return judged(strength, base, constraining, reached, domain=domain, level=level), conflicts
+
+
+def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decision:
+    """Make a proposal a decision: the version it replaces goes out of force and this one comes in, in one act (D5)."""
+    earlier = _committed(act, proposal)
+    if earlier is not None:
+        return earlier
+    _refuse_elsewhere(act, proposal)
+    act.require_at(Deed.WRITE, proposal.level, "commit a decision")
+    base = None if proposal.base is None else _unchanged(act, proposal.base)
+    if base is not None and base.unit.level > proposal.level:
+        # A narrower version takes the decision from everybody else who had it.
+        act.require(Deed.WRITE, base.unit)
+    # What its change reaches only warns, and the proposal has said so.
+    given = {name: getattr(proposal, name) for name in ("strength", "domain", "level")}
+    verdict, _ = guarded(act.transaction, act.presence, base, (), **given)
+    _require_answer(act.transaction, act.presence, act.config.policy, base, proposal.level, verdict, override)
+    evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
+    evidence += [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
+    unit_id = proposal.id
+    if base is not None:
+        _out_of_force(act, base, unit_id, proposal.reason.summary)
+    reason = proposal.reason.to_json() | ({"override": override} if override else {})
+    attributes = {
+        "root": unit_id if base is None else base.root_id,
+        "version": 1 if base is None else base.version + 1,
+        "strength": str(proposal.strength),
+        "reason": reason,
+        "evidence": list(dict.fromkeys(evidence)),
+    }
+    unit = _verified(act, Kind.DECISION, proposal.text, proposal.level, proposal.domain, attributes) | {
+        "importance": 0.5 + 0.15 * proposal.strength.rank,
+        "supersedes": None if base is None else base.id,
+    }
+    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=proposal.key)
+    return Decision(_stored(act, unit_id))
+
+
+def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
+    """What this proposal, or what was given the same key, became already: the decision has the proposal's id."""
+    what = f"Proposal {proposal.id} was committed before"
+    event = next(act.transaction.events_of_subject(proposal.id), None)
+    if event is None and proposal.key is not None:
+        what = f"Key {proposal.key!r} was used before"
+        event = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), proposal.key)
+    if event is None:
+        return None
+    unit = act.transaction.unit(event.subject or "")
+    if unit is None or standing_of(unit) is None or not is_visible(unit, act.presence):
+        raise Conflict(
+            f"{what}, and what came of it is gone, no decision, or not to be seen from here.",
+            hint="Propose again, with a new key; nothing was stored.",
+        )
+    if not _says(event, proposal):
+        raise Conflict(
+            f"{what}, for decision {unit.id}, which says something else.",
+            hint="Propose again, with a new key; nothing was stored.",
+            current=unit,
+        )
+    return Decision(unit)
+
+
+def _says(event: Event, proposal: DecisionProposal) -> bool:
+    """Whether the event that made a decision says what the proposal does; what it rests on may be worded anew."""
+    born = (event.payload or {}).get("unit", {})
+    told = born.get("attributes", {})
+    revises = told.get("root") if born.get("supersedes") else None
+    said = [born.get("content"), revises, {**told.get("reason", {}), "override": None}]
+    given: list[Any] = [proposal.text, proposal.revises, {**proposal.reason.to_json(), "override": None}]
+    if proposal.revises is None:
+        # A revision takes these from what is in force, which may be another version by now.
+        said += [born.get("domain"), born.get("scope"), told.get("strength")]
+        given += [proposal.domain, list(proposal.scope.segments), str(proposal.strength)]
+    return bool(said == redacted_tree(given, set()))
+
+
+def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
+    """A proposal is for one place: whoever commits it from another would decide for people it was not shown for."""
+    if act.presence.scope.at(proposal.level) != proposal.scope:
+        raise Conflict(
+            f"Proposal {proposal.id} was made for {proposal.scope}; from here it would hold in"
+            f" {act.presence.scope.at(proposal.level)}.",
+            hint="Commit it from a seat there, or propose it here.",
+        )
+
+
+def snapshot_of(content: str, tags: Sequence[str] = ()) -> Claim:
+    """A claim of evidence."""
+    return Claim(content=content, kind=Kind.EVIDENCE, attributes={"tags": list(tags)})
+
+
+def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
+    """Keep evidence or an anchor where only validated knowledge may stand: it claims nothing beyond its own words."""
+    act.require_at(Deed.WRITE, level, f"keep {claim.kind}")
+    scope, kind = act.presence.scope.at(level), Kind.parse(claim.kind)
+    content, _ = redacted(claim.content)
+    for known in live_with_same_text(act.transaction, [scope.key], content):
+        if is_same(known, kind, claim.domain, content, claim.attributes):
+            return known
+    unit_id = new_id()
+    unit = _verified(act, kind, content, level, claim.domain, dict(claim.attributes))
+    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id)
+    return _stored(act, unit_id)
+
+
+def _verified(
+    act: Act, kind: Kind, content: str, level: Level, domain: str, attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """A unit that stands by the act that makes it (R4, R12)."""
+    confidence, actor = act.config.trust.initial_verified, act.presence.actor
+    trust = Trust(confidence=confidence, since=act.now, decay_policy=DecayPolicy.MANUAL_ONLY)
+    return {
+        "kind": str(kind),
+        "content": content,
+        "scope": act.presence.scope.at(level).segments,
+        "domain": domain,
+        "status": str(Status.VERIFIED),
+        "trust": trust_to_json(trust),
+        "importance": 0.5,
+        "citations": [Citation.human(actor.id).to_json()] if actor.kind == "human" else [],
+        "attributes": attributes,
+    }
+
+
+def _stored(act: Act, unit_id: str) -> Unit:
+    unit = act.transaction.unit(unit_id)
+    assert unit is not None
+    return unit
+
+
+def _unchanged(act: Act, base: Decision) -> Decision:
+    """What the proposal revises, if it still holds where it did when the proposal saw it (R5, R12).
+
+    That it was used, cited or validated meanwhile changes nothing that was decided.
+    """
+    current = act.transaction.decision_in_force(base.root_id)
+    if current is not None and (current.id, current.scope) == (base.id, base.unit.scope):
+        return Decision(current)
+    raise stale(base, None if current is None else Decision(current))
+
+
+def _require_answer(
+    reader: Reader,
+    presence: Presence,
+    policy: Policy,
+    base: Decision | None,
+    level: Level,
+    verdict: GuardianVerdict,
+    override: str | None,
+) -> None:
+    """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11)."""
+    if base is None or verdict.type is not Verdict.BLOCK:
+        return
+    guards = binding(reader, presence, base)
+    if override and may_answer(policy, presence.actor, base, guards, level):
+        return
+    if is_local(base, guards):
+        who = f"Whoever may write at {level} scope"
+    else:
+        who = "A person" if policy.allows(ActorKind.HUMAN, Deed.WRITE, level) else "At project scope a person"
+    raise NotAllowed(
+        f"The guardian blocks it: {' '.join(verdict.reasons)}",
+        rule=RULE,
+        hint=Hint("override the guardian", who=who),
+    )
+
+
+def check(reader: Reader, presence: Presence, policy: Policy, proposal: DecisionProposal) -> None:
+    """Refuse whom `commit` would refuse whatever reason is given."""
+    policy.require(presence.actor, Deed.WRITE, proposal.level, "commit a decision")
+    _require_answer(reader, presence, policy, proposal.base, proposal.level, proposal.guardian, "whatever the reason")
+
+
+def evidence_of(reader: Reader, presence: Presence, unit_id: str) -> Unit:
+    """What a decision may rest on, if it is there for this seat."""
+    unit = reader.unit(unit_id)
+    if unit is None or not is_visible(unit, presence):
+        raise InvalidInput(
+            f"Evidence {unit_id!r} is not here: nothing of that id is to be seen from {presence.scope}.",
+            hint=Hint("give evidence from here"),
+        )
+    if not unit.live:
+        raise InvalidInput(f"Evidence {unit_id} is {unit.status}.", hint=Hint("give evidence"))
+    if unit.kind is not Kind.EVIDENCE:
+        raise InvalidInput(f"Unit {unit_id} is a {unit.kind}, and no evidence.", hint=Hint("give evidence"))
+    return unit
+
+
+def _carried(act: Act, unit_id: str, level: Level) -> str:
+    """Who commits a decision vouches for its evidence, which must be seen wherever the decision is."""
+    unit = evidence_of(act.transaction, act.presence, unit_id)
+    if unit.level >= level:
+        return unit.id
+    scope = act.presence.scope.at(level)
+    twin = twin_of(act.transaction, unit, scope.key)
+    if twin is not None:
+        return twin.id
+    changes = {"scope": scope.segments, "status": str(Status.VERIFIED)}
+    payload = {"from": unit.scope.segments, "because": ["a decision rests on it"], "set": changes}
+    return change(act, EventType.UNIT_PROMOTED, unit, payload).id
+
+
+def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> None:
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": new_id,
+        "superseded_from": str(base.unit.status),
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, base.unit.occurred_at)),
+    }
+    change(act, EventType.UNIT_SUPERSEDED, base.unit, {"new": new_id, "reason": reason, "set": changes})

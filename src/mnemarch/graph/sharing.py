@@ -1,0 +1,329 @@
+"""A graph shared by threads (LockedGraph) and, through the log, by processes (LogKeeper; R1).
+
+In the log every act is one event with its steps. A graph is read back by replaying them; nothing else is stored.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from threading import RLock
+
+from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.graph.engine import GraphEngine
+from mnemarch.graph.state import GraphState, quotes
+from mnemarch.model import stamps
+from mnemarch.model.caller import GRAPH_PREFIX
+from mnemarch.model.event import EventType
+from mnemarch.model.json_text import to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
+    from typing import Any, Protocol, TypeVar
+
+    from mnemarch.graph.state import Step
+    from mnemarch.graph.values import EmbeddingProvider
+    from mnemarch.log.act import Act, Ledger
+    from mnemarch.model.caller import Presence
+    from mnemarch.model.event import Event
+    from mnemarch.policy.heat import GraphConfig
+    from mnemarch.stores.sql.reader import Reader
+
+    T = TypeVar("T")
+
+    class Keeper(Protocol):
+        """Where graphs are saved."""
+
+        def now(self) -> int: ...
+        def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
+            """Run `work` at one time. All of its changes to these graphs are saved as one act, or none is."""
+
+        def catch_up(self, graph: LockedGraph) -> None:
+            """Bring a graph up to date with the changes of others."""
+
+
+# After so many events, and as many as it has nodes, a graph is restated, so that no more need be read back.
+_RESTATED_EVERY = 200
+_READ_BACK = 2 * _RESTATED_EVERY
+_BATCH_CHARS_MAX = 131_072
+_ENVELOPE_CHARS_MAX = 1_024
+
+
+class Ended(NotFound):
+    """The session of this graph has ended."""
+
+
+class MemoryKeeper:
+    """Keeps graphs in this process only."""
+
+    def __init__(self, clock: Callable[[], datetime] | None = None) -> None:
+        self._clock = clock or stamps.now
+
+    def now(self) -> int:
+        return stamps.micros(self._clock())
+
+    def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
+        # An act on one graph is refused before it changes anything. One on two may fail after it changed the first.
+        before = [graph.engine.state.all_steps() for graph in graphs] if len(graphs) > 1 else []
+        try:
+            return work(self.now())
+        except BaseException:
+            for graph, steps in zip(graphs, before, strict=False):
+                if graph.engine.state.steps:
+                    graph.reset()
+                    graph.replay(steps)
+            raise
+        finally:
+            for graph in graphs:
+                graph.take_steps()
+
+    def catch_up(self, graph: LockedGraph) -> None:
+        """Nobody else changes it."""
+
+
+class LockedGraph:
+    """A graph that threads share: one act at a time, each at one moment, saved by its keeper.
+
+    `revision` grows with every change.
+    """
+
+    def __init__(self, config: GraphConfig, embedder: EmbeddingProvider, keeper: Keeper) -> None:
+        self._config = config
+        self._embedder = embedder
+        self._lock = RLock()
+        # The time of the act under way.
+        self._now: int | None = None
+        self.keeper = keeper
+        self.revision = 0
+        self.engine = self._empty()
+        # Of each file this graph was read from or written to: which file it was, and the revision.
+        self.saved: dict[str, tuple[tuple[int, int, int] | None, int]] = {}
+
+    def _empty(self) -> GraphEngine:
+        return GraphEngine(self._config, self._embedder, GraphState())
+
+    def change(self, act: str, work: Callable[[int], T]) -> T:
+        """Run `work` as one act, or as part of the act under way; it is given the time."""
+
+        def run(now: int) -> T:
+            if self.engine.state.closed:
+                raise Ended("The session of this graph has ended.", hint=Hint("begin another session"))
+            self.engine.wear_if_due(now)
+            return work(now)
+
+        with self._lock:
+            return work(self._now) if self._now is not None else self._act((self,), act, run)
+
+    def change_with(self, other: LockedGraph, act: str, work: Callable[[int], T]) -> T:
+        """Run `work` as one act on this graph and another."""
+        with self._lock, other._lock:
+            return self._act((self, other), act, work)
+
+    def _act(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
+        def run(now: int) -> T:
+            for graph in graphs:
+                graph._now = now
+            try:
+                return work(now)
+            finally:
+                for graph in graphs:
+                    graph._now = None
+
+        return self.keeper.change(graphs, act, run)
+
+    @contextmanager
+    def reading(self) -> Iterator[int]:
+        """Lock the graph and bring it up to date; gives the time."""
+        with self._lock:
+            if self._now is None:
+                self.keeper.catch_up(self)
+            yield self.keeper.now() if self._now is None else self._now
+
+    def has(self, id: Any) -> bool:
+        with self.reading():
+            return isinstance(id, str) and id in self.engine.state.nodes
+
+    def sessions(self) -> dict[str, int]:
+        """An agent's sessions under way, and when each began."""
+        with self.reading():
+            return dict(self.engine.state.sessions)
+
+    def become(self, state: GraphState, now: int) -> None:
+        """Take over another state, as far as there is room, as part of an act. Sessions under way stay."""
+        before, self.engine = self.engine, self._empty()
+        new = self.engine.state
+        new.clear()
+        for step in state.all_steps():
+            new.take(step)
+        for vertex in state.nodes.values():
+            new.nodes[vertex.id].vector = vertex.vector
+        for session, at in before.state.sessions.items():
+            new.begin(session, at)
+        try:
+            self.engine.shrink(now)
+        except InvalidInput:
+            self.engine = before
+            raise
+
+    # For keepers
+
+    def take_steps(self) -> list[Step]:
+        """The steps since the last call."""
+        steps, self.engine.state.steps = self.engine.state.steps, []
+        self.revision += bool(steps)
+        return steps
+
+    def replay(self, steps: Sequence[Step]) -> None:
+        """Take recorded steps."""
+        for step in steps:
+            self.engine.state.take(step)
+        self.take_steps()
+
+    def reset(self) -> None:
+        """Be empty, as before the first step."""
+        self.engine = self._empty()
+        self.revision += 1
+
+
+class LogKeeper:
+    """Keeps one graph of an actor in the log: that of a session, or its own."""
+
+    def __init__(self, ledger: Ledger, presence: Presence, session: str | None) -> None:
+        self._ledger = ledger
+        self._presence = presence
+        self._session = session
+        self._subject = presence.graph_subject(session)
+        self._position = 0
+        self._since_restated = 0
+
+    def now(self) -> int:
+        return stamps.micros(self._ledger.clock())
+
+    def catch_up(self, graph: LockedGraph) -> None:
+        self._ledger.store.read(lambda reader: self._read(reader, graph))
+
+    def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
+        keepers: list[Any] = [graph.keeper for graph in graphs]
+        positions = [keeper._position for keeper in keepers]
+
+        def forget_what_was_undone() -> None:
+            for graph, keeper, position in zip(graphs, keepers, positions, strict=True):
+                if graph.engine.state.steps or keeper._position != position:
+                    graph.reset()
+                    keeper._position = keeper._since_restated = 0
+
+        def run(under_way: Act) -> T:
+            forget_what_was_undone()  # The store may run this again after a failed commit.
+            for graph, keeper in zip(graphs, keepers, strict=True):
+                keeper._read(under_way.transaction, graph)
+            outcome = work(stamps.micros(under_way.now))
+            for graph, keeper in zip(graphs, keepers, strict=True):
+                keeper._record(under_way, graph, act)
+            return outcome
+
+        try:
+            return self._ledger.act(self._presence, run)
+        except BaseException:
+            forget_what_was_undone()
+            raise
+
+    def _read(self, reader: Reader, graph: LockedGraph) -> None:
+        if self._position:
+            events = list(reader.events_of_subject(self._subject, after=self._position))
+        else:
+            events = self._events_since_restated(reader)
+        for event in events:
+            self._position = event.position
+            if _restates(event):
+                graph.reset()
+                self._since_restated = 0
+            self._since_restated += 1
+            graph.replay(_steps_of(event))
+
+    def _events_since_restated(self, reader: Reader) -> list[Event]:
+        """The events that make the graph: from the last one that restates it, or all."""
+        last = _READ_BACK
+        while True:
+            events = list(reader.events_of_subject(self._subject, last=last))
+            starts = [at for at, event in enumerate(events) if _restates(event)]
+            if starts or len(events) < last:
+                return events[starts[-1] :] if starts else events
+            last *= 4
+
+    def _record(self, act: Act, graph: LockedGraph, name: str) -> None:
+        head = {"agent": str(self._presence.actor), "session": self._session}
+        if steps := graph.take_steps():
+            self._noted(_append(act, self._subject, head | {"act": name}, steps))
+            if self._since_restated >= max(_RESTATED_EVERY, len(graph.engine.state.nodes)):
+                steps = graph.engine.state.all_steps()
+                self._noted(_append(act, self._subject, head | {"act": "retold"}, steps, restates=True))
+
+    def _noted(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._position = event.position
+            self._since_restated = 0 if event.type is EventType.GRAPH_RESTATED else self._since_restated + 1
+
+
+def _append(
+    act: Act, subject: str | None, head: dict[str, Any], steps: Sequence[Step], *, restates: bool = False
+) -> list[Event]:
+    """Record steps in as many events as they need. If they restate the graph, the first event says so."""
+    events: list[Event] = []
+    for batch in _batches(steps, act) or [[]]:
+        type = EventType.GRAPH_RESTATED if restates and not events else EventType.GRAPH_CHANGED
+        events.append(act.record(type, head | {"steps": batch}, subject=subject)[0])
+    return events
+
+
+def _batches(steps: Sequence[Step], act: Act) -> list[list[Step]]:
+    """The steps in runs that each fit into one event."""
+    chars_max = min(_BATCH_CHARS_MAX, max(1, act.config.limits.data_bytes_max - _ENVELOPE_CHARS_MAX))
+    batches: list[list[Step]] = []
+    room = 0
+    for step in steps:
+        chars = len(to_json(step))
+        if not batches or chars > room:
+            batches.append([])
+            room = chars_max
+        batches[-1].append(step)
+        room -= chars
+    return batches
+
+
+def _restates(event: Event) -> bool:
+    return event.type is EventType.GRAPH_RESTATED and not event.erased
+
+
+def _steps_of(event: Event) -> list[Step]:
+    steps: list[Step] = (event.payload or {}).get("steps", [])
+    return steps
+
+
+# Erasure (R16)
+
+
+def graphs_without(reader: Reader, events: Iterable[Event], contents: Sequence[str]) -> list[tuple[Event, list[Step]]]:
+    """For each graph that has one of these events: its last one, and the graph without nodes that quote a text."""
+    last = {event.subject: event for event in events if (event.subject or "").startswith(GRAPH_PREFIX)}
+    return [(event, _without(reader, subject or "", contents)) for subject, event in last.items()]
+
+
+def _without(reader: Reader, subject: str, contents: Sequence[str]) -> list[Step]:
+    state = GraphState()
+    for event in reader.events_of_subject(subject):
+        state = GraphState() if _restates(event) else state
+        for step in _steps_of(event):
+            state.take(step)
+    for vertex in list(state.nodes.values()):
+        if quotes(vertex.text, vertex.about, contents):
+            state.drop(vertex.id)
+    return state.all_steps()
+
+
+def restate(act: Act, graphs: Sequence[tuple[Event, list[Step]]]) -> None:
+    """Record graphs anew, in place of their events that were erased."""
+    for event, steps in graphs:
+        payload = event.payload or {}
+        head = {"agent": payload.get("agent"), "session": payload.get("session"), "act": "erased"}
+        _append(act, event.subject, head, steps, restates=True)

@@ -1,0 +1,136 @@
+"""What users of a graph see: nodes, edges, search hits and the outcome of a session; and the embedder they may give."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.closed import Names
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from typing import Any, Protocol, TypeVar
+
+    T = TypeVar("T", bound="Names")
+else:
+    Protocol = object  # `typing` is slow to import, and a recall needs these values.
+
+__all__ = [
+    "Edge", "EdgeType", "EmbeddingProvider", "Finalized", "GraphHit", "GraphStats", "Node", "NodeType", "Promoted",
+    "Weights",
+]  # fmt: skip
+
+
+class EmbeddingProvider(Protocol):
+    """Turns a text into a dense list or a sparse map of numbers.
+
+    Vectors of different embedders are never compared (R18). Embedders are told apart by `id`, else by their class and
+    `export_state()`. An optional `sameness(text, other, cosine)` may lower the cosine of texts that only look alike.
+    """
+
+    def embed(self, text: str) -> Mapping[Any, float] | Sequence[float]: ...
+
+
+class NodeType(Names):
+    QUERY = "query"
+    ANSWER = "answer"
+    FEEDBACK = "feedback"
+    ENTITY = "entity"
+
+
+class EdgeType(Names):
+    SIMILAR_TO = "similar_to"
+    RESPONDED_WITH = "responded_with"
+    HAS_FEEDBACK = "has_feedback"
+    REFERS_TO_ENTITY = "refers_to_entity"
+
+
+def parsed(vocabulary: type[T], name: Any, what: str) -> T:
+    """The member of a closed vocabulary with this name."""
+    try:
+        return vocabulary(name)
+    except ValueError:
+        members = ", ".join(str(member) for member in vocabulary)
+        raise InvalidInput(f"{name!r} is no {what}.", hint=f"Use one of: {members}.") from None
+
+
+@value
+class Weights:
+    """How often a node came up, and the sum of the feedback on it."""
+
+    repeat: float
+    feedback: float
+
+
+@value
+class Node:
+    """A copy of one node. `about` holds what only its type has: a feedback's label, an entity's names.
+
+    `embedding` is filled only for a single question, and only if its vector was needed before.
+    """
+
+    id: str
+    type: NodeType
+    text: str | None
+    canonical_key: str | None
+    created_at: datetime
+    last_access: datetime
+    weights: Weights
+    degree: int
+    rank: float
+    pinned: bool = False
+    about: Mapping[str, Any] = {}
+    embedding: Mapping[Any, float] | None = None
+
+
+@value
+class Edge:
+    """A copy of one edge. Its id is `from::type::to`."""
+
+    id: str
+    from_: str
+    to: str
+    type: EdgeType
+    weight: float
+    created_at: datetime
+    last_access: datetime
+
+
+@value
+class GraphHit:
+    """A question similar to the one searched for. `from_` names its graph: "session" or "agent"."""
+
+    id: str
+    score: float
+    sim: float
+    text: str
+    canonical_key: str
+    from_: str = ""
+
+
+@value
+class GraphStats:
+    nodes: int
+    edges: int
+
+
+@value
+class Promoted:
+    """A session's question in the agent's graph. `merged`: the agent knew it, or one like it, before."""
+
+    text: str
+    session_node: str
+    agent_node: str
+    merged: bool
+
+
+@value
+class Finalized:
+    """The outcome of a session: questions promoted to the agent, lowered there, left out, and the checkpoint's path."""
+
+    session_id: str
+    promoted: tuple[Promoted, ...] = ()
+    lowered: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    checkpoint: str | None = None

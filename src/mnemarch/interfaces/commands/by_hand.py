@@ -1,0 +1,298 @@
+"""`init` and `policy`, which are no verbs; and commands that do more than their verb: they ask, check or show more."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from mnemarch.errors import InvalidInput, MnemarchError, NotFound
+from mnemarch.interfaces import show
+from mnemarch.interfaces.command import REFUSED, Answer, Command
+from mnemarch.interfaces.derived import answered, exit_code_of, performed, text_of
+from mnemarch.interfaces.empty_scope_hint import empty_scope_hint
+from mnemarch.interfaces.json_form import to_json
+from mnemarch.interfaces.place import at_terminal
+from mnemarch.verbs.types import FLAG, WORDS, Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.model.caller import Actor
+    from mnemarch.policy.permissions import Policy
+    from mnemarch.verbs.types import Verb
+
+_LEVELS_CHARS = len("task, worktree, project")
+MORE_OPTIONS = {
+    "seat.erase": (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
+    "decisions.impact": (Parameter("format", WORDS, "tree (default), mermaid, dot or json", "tree", metavar="FORMAT"),),
+}
+
+
+def _shaped(verb: Verb, call: Call, data: Any, exit_code: int = 0) -> Answer:
+    return Answer(data, lambda: text_of(verb.name, data, call, verb.gives), exit_code)
+
+
+def _attempts(verb: Verb, call: Call) -> Answer:
+    answer = answered(verb, call)
+    data = {"stuck": call.seat.loops.stuck_reason(), "failed": answer.data}
+    return Answer(data, lambda: text_of(verb.name, data, call), aside=answer.aside)
+
+
+def _adopt(verb: Verb, call: Call) -> Answer:
+    """What was merged of a worktree that git does not know has to be said."""
+    from mnemarch.code.codebase import Codebase
+
+    name, root = call.options.worktree or call.seat.scope.worktree, call.seat.presence.root
+    known = sorted(Codebase(root).worktrees()) if root is not None and call.options.commit is None else []
+    if name is not None and known and name not in known:
+        raise NotFound(
+            f"There is no worktree {name!r} in this repository.",
+            hint=f"There are: {', '.join(known)}. If it was removed, say what was merged: --commit HASH.",
+        )
+    return answered(verb, call)
+
+
+def _units(verb: Verb, call: Call) -> Answer:
+    if call.options.after is not None:
+        call.seat.get(call.options.after)  # After what is not there would be the first page, again and again.
+    return answered(verb, call)
+
+
+def _validate(verb: Verb, call: Call) -> Answer:
+    return _shaped(verb, call, {"unit_id": call.options.unit_id, "confidence": performed(verb, call)})
+
+
+def _erase(verb: Verb, call: Call) -> Answer:
+    if call.options.yes or _confirmed(call):
+        return answered(verb, call)
+    return Answer({"units": [], "events": 0}, lambda: "Nothing was erased.", REFUSED)
+
+
+def _confirmed(call: Call) -> bool:
+    if not at_terminal(sys.stdin):
+        raise InvalidInput(
+            "Erasing can't be undone, and nobody is at a terminal to confirm it.", hint="Add --yes if it is meant."
+        )
+    try:
+        meant = show.unit_line(call.seat.get(call.options.unit_id), "unit")
+    except NotFound:
+        meant = f"the entry of the log {call.options.unit_id}"
+    sys.stderr.write(f"{meant}\nErase it for good? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _doctor(verb: Verb, call: Call) -> Answer:
+    """The doctor's findings; a memory that can't even be opened is one, and one that is not there is none."""
+    from mnemarch.model.outcome import Finding
+
+    try:
+        findings = performed(verb, call)
+        # A scope without units is no fault of the memory, so it fails nothing.
+        findings += [Finding(ok=True, what=note) for note in empty_scope_hint(call)]
+    except NotFound:
+        raise
+    except MnemarchError as error:
+        findings = [Finding(ok=False, what=error.message, hint=error.hint_for("command line"))]
+    return _shaped(verb, call, findings, exit_code_of(findings))
+
+
+def _rebuild(verb: Verb, call: Call) -> Answer:
+    rebuild = performed(verb, call)
+    with show.Counter("auditing", "events") as progress:
+        check = call.memory.audit(progress)
+    return _shaped(verb, call, {**to_json(rebuild), "audit": check}, exit_code_of([rebuild, check]))
+
+
+def _reindex(verb: Verb, call: Call) -> Answer:
+    return _shaped(verb, call, {"documents": performed(verb, call)})
+
+
+def _export(verb: Verb, call: Call) -> Answer:
+    path = call.options.path
+    if path != "-":
+        events = performed(verb, call)
+        return _shaped(verb, call, {"path": os.path.abspath(path), "events": events})
+    if call.places.json:
+        raise InvalidInput("The export and --json both want standard output.", hint="Name a file, or leave --json out.")
+    from shutil import copyfileobj
+    from tempfile import TemporaryDirectory
+
+    # Whole or not at all: nothing is written there before it is complete.
+    with TemporaryDirectory(prefix="mnemarch-") as folder:
+        call.given["path"] = os.path.join(folder, "log.jsonl")
+        events = performed(verb, call)
+        with open(call.given["path"], "rb") as file:
+            sys.stdout.flush()
+            copyfileobj(file, sys.stdout.buffer)
+    return Answer(None, lambda: "", aside=lambda: f"exported  {events:,} events")
+
+
+def _import(verb: Verb, call: Call) -> Answer:
+    path = call.options.path
+    try:
+        with open(path, "rb"):  # Before a memory is made for it.
+            pass
+    except OSError as error:
+        raise InvalidInput(
+            f"{path!r} can't be read: {error.strerror}.", hint="Give a file that export wrote."
+        ) from None
+    return answered(verb, call)
+
+
+def _backup(verb: Verb, call: Call) -> Answer:
+    path = call.options.path
+    if path == "-":
+        raise InvalidInput("A backup is a database, and no stream.", hint="Name a file, or use: mnemarch export -")
+    performed(verb, call)
+    return _shaped(verb, call, {"path": os.path.abspath(path), "bytes": os.path.getsize(path)})
+
+
+def _relate(verb: Verb, call: Call) -> Answer:
+    performed(verb, call)
+    return _shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
+
+
+def _impact(verb: Verb, call: Call) -> Answer:
+    from mnemarch.interfaces.decision_text import FORMATS
+
+    if call.options.format not in FORMATS:
+        raise InvalidInput(f"There is no format {call.options.format!r}.", hint=f"Use one of: {', '.join(FORMATS)}.")
+    return answered(verb, call)
+
+
+RUNS = {
+    "seat.failed_approaches": _attempts,
+    "seat.adopt": _adopt,
+    "seat.units": _units,
+    "seat.validate": _validate,
+    "seat.erase": _erase,
+    "memory.doctor": _doctor,
+    "memory.rebuild": _rebuild,
+    "memory.reindex": _reindex,
+    "memory.export": _export,
+    "memory.import_": _import,
+    "memory.backup": _backup,
+    "decisions.relate": _relate,
+    "decisions.unrelate": _relate,
+    "decisions.impact": _impact,
+}
+
+
+def _init(call: Call) -> Answer:
+    from mnemarch.code.home import FOLDER
+
+    place = os.path.join(call.home.folder, FOLDER)
+    known = os.path.exists(os.path.join(place, "memory.db"))
+    seat = call.seat
+    events = call.memory.stats().events
+    notes = empty_scope_hint(call)
+    made = {
+        "memory": place,
+        "new": not known,
+        "events": events,
+        "org": seat.scope.org,
+        "project": seat.scope.project,
+        "worktree": seat.scope.worktree,
+        "root": call.home.root,
+        "actor": seat.actor,
+        "notes": notes,
+    }
+
+    def text() -> str:
+        found = show.fields(
+            [
+                ("memory", f"{place} ({f'{events:,} events' if known else 'new'}; git ignores it)"),
+                ("project", seat.scope.project),
+                ("worktree", seat.scope.worktree or "none: this is no git repository"),
+                ("you", seat.actor),
+            ]
+        )
+        named = f" --actor {shlex.quote(str(seat.actor))}" if call.places.actor else ""
+        told = [f"note: {show.clean(note)}" for note in notes]
+        return "\n".join([found, *told, "", "next", *(f"  {step}" for step in _next_steps(seat.actor, named))])
+
+    return Answer(data=made, text=text)
+
+
+def _next_steps(actor: Actor, named: str) -> list[str]:
+    """Commands that work for who ran this: a person decides and says what holds for the project, agents do the rest.
+
+    `named` is the option by which the actor was named, if it was.
+    """
+    agent = f"--task T-1{' --actor agent:coder-1' if actor.kind in {'human', 'system'} else named}"
+    by_agents = [
+        ("anything, as it happens", f'mnemarch log thought "..." {agent}'),
+        ("what others should know", f'mnemarch remember "..." --cite test:NAME {agent}'),
+        ("what makes it knowledge", f"mnemarch verify --passed --test NAME {agent}"),
+    ]
+    if actor.kind == "human":
+        word = f"--level project --cite {shlex.quote(f'human:{actor.id}')}{named}"
+        steps = [
+            ("what holds for everybody", f'mnemarch remember "..." {word}'),
+            ("what is decided", f"mnemarch decide{named}"),
+            *((f"an agent: {what}", step) for what, step in by_agents),
+        ]
+    else:
+        steps = by_agents
+    steps.append(("in the next task", f'mnemarch recall "..."{named}'))
+    return [line for what, step in steps for line in (f"# {what}", step)]
+
+
+def _policy(call: Call) -> Answer:
+    from mnemarch.config import load
+
+    # From the settings alone: who may do what can be asked even if the store can't be opened.
+    policy = load(call.home.folder).policy
+    acts = {act: {level: sorted(kinds) for level, kinds in levels.items()} for act, levels in policy.table.items()}
+    return Answer(
+        data={"acts": acts, "requires_validation": sorted(policy.validated_levels)}, text=lambda: _policy_text(policy)
+    )
+
+
+def _policy_text(policy: Policy) -> str:
+    """Who may do it at which level, acts of which that is the same together: it fits any terminal."""
+    from mnemarch.model.caller import ActorKind, Level
+    from mnemarch.policy.permissions import Deed
+
+    def cell(deed: Deed, level: Level) -> str:
+        allowed = [str(kind) for kind in ActorKind if policy.allows(kind, deed, level)]
+        who = "anyone" if len(allowed) == len(ActorKind) else " ".join(allowed) or "nobody"
+        return f"{who} ✓" if deed is Deed.WRITE and policy.requires_validation(level) else who
+
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for deed in Deed:
+        alike.setdefault(tuple(cell(deed, level) for level in Level), []).append(str(deed))
+    lines = []
+    for cells, deeds in alike.items():
+        lines.append(show.wrapped(", ".join(deeds), ""))
+        levels_of: dict[str, list[str]] = {}
+        for who, level in zip(cells, Level, strict=True):
+            levels_of.setdefault(who, []).append(str(level))
+        lines += [f"  {_levels(levels):<{_LEVELS_CHARS}}  {who}" for who, levels in levels_of.items()]
+    legend = "✓ only verified knowledge may be written here: it cites a passed test or a human's word (R2)"
+    return "\n".join([*lines, "", show.wrapped(legend, "")])
+
+
+def _levels(levels: list[str]) -> str:
+    from mnemarch.model.caller import Level
+
+    return "at every level" if len(levels) == len(Level) else ", ".join(levels)
+
+
+COMMANDS = {
+    "init": Command(
+        "Make the memory of this repository (or folder) and say what was found. An existing one stays.",
+        ("mnemarch init", "mnemarch init --store /srv/team-memory"),
+        _init,
+        begins_memory=True,
+    ),
+    "policy": Command(
+        "Show who may do what at which level: the permission table in force. mnemarch.toml can tighten it.",
+        ("mnemarch policy", "mnemarch policy --json"),
+        _policy,
+    ),
+}

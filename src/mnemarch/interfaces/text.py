@@ -1,0 +1,394 @@
+"""Answers in words: how each result looks to a person who does not ask for JSON."""
+
+from __future__ import annotations
+
+from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, short, table, unit_line, when, wrapped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.model import event, outcome, search, unit
+
+    Outcome = outcome.Stored | outcome.Refused
+    Text = Callable[[Any, Call], str]
+
+_RECALLED_CHARS = 240
+
+
+def _receipt(receipt: event.Receipt, _: Call) -> str:
+    first = "known already" if receipt.duplicate else "logged"
+    return "\n".join([f"{first}  {receipt.event_id}  #{receipt.seq}", *_redactions(receipt)])
+
+
+def _redactions(receipt: event.Receipt | None) -> list[str]:
+    if receipt is None or not receipt.redacted:
+        return []
+    return [f"  redacted: {', '.join(receipt.redacted)} (it never reached the disk)"]
+
+
+def _receipts(receipts: Sequence[event.Receipt], _: Call) -> str:
+    new = sum(not receipt.duplicate for receipt in receipts)
+    redacted = sum(bool(receipt.redacted) for receipt in receipts)
+    return f"logged  {new} entries, {len(receipts) - new} known already, {redacted} with secrets taken out"
+
+
+def _outcome(first: str) -> Text:
+    def text(outcome: Outcome, call: Call) -> str:
+        from mnemarch.model.outcome import Refused
+
+        return _refused(outcome, call) if isinstance(outcome, Refused) else _stored(outcome, first)
+
+    return text
+
+
+def _stored(stored: outcome.Stored, first: str) -> str:
+    unit = stored.unit
+    lines = [unit_line(unit, "joined" if stored.merged else first)]
+    if stored.merged:
+        lines.append(f"  known already: {len(unit.provenance)} voices, {unit.mentions} mentions")
+    if stored.receipt.duplicate:
+        lines.append("  this key was used before; nothing new was stored")
+    lines += _redactions(stored.receipt)
+    for verb, what, disputes in (
+        ("contradicts", "conflict", stored.conflicts),
+        ("resembles", "proposal", stored.similar),
+    ):
+        for dispute in disputes:
+            lines.append(f"  {verb} {_other(dispute, unit.id)} ({clean(dispute.reason)}): {what} {dispute.id}")
+    return "\n".join(lines)
+
+
+def _other(dispute: outcome.Dispute, unit_id: str) -> str:
+    return next(side for side in dispute.units if side != unit_id)
+
+
+def _refused(refusal: outcome.Refused, call: Call) -> str:
+    actor = call.seat.actor
+    lines = [f"refused by {refusal.rule}: {clean(refusal.reason)}"]
+    if refusal.receipt is not None:
+        lines.append(f"  it stays in the log as event {refusal.receipt.event_id}")
+    if actor.kind == "human" and refusal.rule.startswith("G23") and call.given.keys() & {"content", "claims"}:
+        lines.append(f"  a person writes at --level project, with a word of their own: --cite human:{clean(actor.id)}")
+        lines.append("  what an agent found out is its own to say: --actor agent:NAME")
+    return "\n".join([*lines, *_redactions(refusal.receipt)])
+
+
+def _outcomes(outcomes: Sequence[Outcome], call: Call) -> str:
+    from mnemarch.model.outcome import Refused
+
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+    joined = sum(outcome.merged for outcome in outcomes if not isinstance(outcome, Refused))
+    new = len(outcomes) - len(refusals) - joined
+    counts = f"stored  {new} new, {joined} joined to known units, {len(refusals)} refused"
+    return "\n".join([counts, *(_refused(refusal, call) for refusal in refusals)])
+
+
+def _promotion(judged: outcome.Promotion, call: Call) -> str:
+    lines = [f"episode  {judged.episode_id}"]
+    if judged.skill_id is not None:
+        lines.append(f"skill    {judged.skill_id}")
+    lines += [unit_line(unit, "raised ") for unit in judged.units]
+    for refusal in judged.refused:
+        lines.append(f"kept     {refusal.unit_id or ''}  by {refusal.rule}: {clean(refusal.reason)}")
+    if not judged.units and not judged.refused:
+        lines.append("nothing was staged for the gate to judge")
+    return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
+
+
+def _adopted(adopted: outcome.Adopted, call: Call) -> str:
+    lines = [unit_line(unit, "adopted") for unit in adopted.units]
+    lines += [_refused(refusal, call) for refusal in adopted.refused]
+    return "\n".join(lines) or f"Worktree {clean(adopted.worktree)} has nothing verified to adopt."
+
+
+def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
+    if validation.valid:
+        return "not tried yet in this task"
+    tried = f"tried already: {clean(validation.reason)}"
+    return "\n".join([tried, *_failed(validation.failed_history), validation.suggestion])
+
+
+def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
+    count, kind = judged.details["count"], short(judged.details["error"])
+    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}"]
+    if judged.instruction:
+        lines += ["", clean(judged.instruction)]
+    return "\n".join([*lines, *_redactions(judged.receipt)])
+
+
+def _attempts(attempts: Mapping[str, Any], _: Call) -> str:
+    stuck = attempts["stuck"]
+    lines = [f"stuck: {clean(stuck)}"] if stuck is not None else []
+    return "\n".join([*lines, *_failed(attempts["failed"])]) or "Nothing has failed here since the last success."
+
+
+def _failed(approaches: Sequence[outcome.FailedApproach]) -> list[str]:
+    lines = []
+    for approach in approaches:
+        last = age(approach.last_attempt_at)
+        lines.append(f"{approach.attempt_count}x  {quoted(approach.approach)}  last {last}")
+        lines += [f"    {short(reason)}" for reason in approach.failure_reasons]
+    return lines
+
+
+def _unit(one: unit.Unit, _: Call) -> str:
+    pairs: list[tuple[str, object]] = [
+        ("id", one.id),
+        ("kind", one.kind),
+        ("status", f"{one.status}, confidence {one.confidence:.2f}, version {one.version}"),
+        ("scope", f"{one.scope} ({one.level})"),
+        ("domain", one.domain),
+        ("said by", ", ".join(str(source.actor) for source in one.provenance) or "nobody any more"),
+        ("when", f"{when(one.occurred_at)} ({age(one.occurred_at)})"),
+        ("cites", ", ".join(map(str, one.citations)) or "nothing"),
+        ("used by", f"{one.uses} tasks"),
+    ]
+    rest = ("supersedes", "superseded_by", "contradiction_note", "archive_reason", "erased_at")
+    pairs += [(name.replace("_", " "), getattr(one, name)) for name in rest if getattr(one, name) is not None]
+    return f"{clean(one.content) or '(erased)'}\n\n{fields(pairs)}"
+
+
+def _changed(first: str) -> Text:
+    return lambda unit, _: f"{unit_line(unit, first)}  v{unit.version}"
+
+
+def _units(units: Sequence[unit.Unit], _: Call) -> str:
+    rows = [(one.id, one.kind, f"{one.status} {one.confidence:.2f}", one.level, quoted(one.content)) for one in units]
+    return table(("id", "kind", "status", "level", "content"), rows, "No units can be seen from here.")
+
+
+def _disputes(what: str) -> Text:
+    """Each as a paragraph: both sides belong to it, which the rows of a table don't show."""
+
+    def text(disputes: Sequence[outcome.Dispute], call: Call) -> str:
+        if not disputes:
+            return f"No open {what}s."
+        paragraphs = []
+        for dispute in disputes:
+            lines = [f"{what}  {dispute.id}", wrapped(f"differs in {clean(dispute.reason)}")]
+            for side in dispute.units:
+                lines += [f"{INDENT}unit  {side}", wrapped(quoted(call.seat.get(side).content), INDENT * 2)]
+            paragraphs.append("\n".join(lines))
+        hints = (
+            "Decide one: mnemarch resolve ID --winner UNIT --reason WHY\n"
+            "If both hold: mnemarch resolve ID --both --reason WHY"
+        )
+        return "\n\n".join([*paragraphs, hints])
+
+    return text
+
+
+def _resolved(dispute: outcome.Dispute, _: Call) -> str:
+    if dispute.winner is None:
+        return f"resolved  {dispute.id}\n  both hold  {'  '.join(dispute.units)}"
+    return f"resolved  {dispute.id}\n  winner  {dispute.winner}\n  loser   {_other(dispute, dispute.winner)}"
+
+
+def _erased(erased: outcome.Erased, call: Call) -> str:
+    return (
+        f"erased  {', '.join(erased.units) or call.options.unit_id}\n"
+        f"  {erased.events} event payloads removed, {erased.files_searched} files searched: no byte of it is left"
+    )
+
+
+def _history(events: Sequence[event.Event], _: Call) -> str:
+    rows = [
+        (f"#{entry.seq}", when(entry.recorded_at), entry.type, entry.actor, entry.scope, _what_happened(entry))
+        for entry in events
+    ]
+    return table(("seq", "when", "event", "who", "where", "what"), rows, "No events.")
+
+
+def _what_happened(entry: event.Event) -> str:
+    payload = entry.payload
+    if payload is None:
+        return "(erased)"
+    trust = (payload.get("set") or {}).get("trust") or (payload.get("unit") or {}).get("trust")
+    parts = [
+        str(payload.get("signal") or ""),
+        f"confidence {trust['confidence']:.2f}" if trust else "",
+        f"by {payload['rule']}" if "rule" in payload else "",
+        ", ".join(map(str, payload.get("because", ()))),
+        short(payload.get("reason") or payload.get("said") or ""),
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _explanation(explanation: outcome.Explanation, _: Call) -> str:
+    unit = explanation.unit
+    lines = [
+        clean(unit.content) or "(erased)",
+        f"{unit.kind} · {unit.status} · confidence {explanation.confidence_now:.2f} · {unit.level} {clean(unit.scope)}"
+        f" · domain {clean(unit.domain)} · version {unit.version}",
+        unit.id,
+        "",
+    ]
+    for name, items in _chapters(explanation):
+        lines += [f"{name if number == 0 else '':<10}{item}" for number, item in enumerate(items)]
+    return "\n".join(lines)
+
+
+def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
+    faded = told.confidence_now != told.confidence_stored
+    yield "said by", [f"{voice.actor} in {voice.scope} on {when(voice.at)}" for voice in told.provenance]
+    yield "evidence", [f"{'✓' if counts else '…'} {clean(cited)}" for cited, counts in told.citations] or ["nothing"]
+    yield "status", [f"{told.unit.status}: {clean(told.status_reason)}"]
+    yield "trust", [*map(clean, told.why_confidence)]
+    yield "", [f"{told.confidence_now:.2f} today, by decay since the last validation"] if faded else []
+    yield "valid", [told.valid]
+    yield "here", [clean(note) for note in told.here]
+    yield "replaces", [told.supersedes] if told.supersedes else []
+    yield "replaced", [f"by {told.superseded_by}"] if told.superseded_by else []
+    yield "disputes", [_state_of(dispute, told.unit.id) for dispute in told.disputes]
+    yield "used by", [clean(", ".join(told.used_by))] if told.used_by else ["no task yet"]
+    yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]
+
+
+def _state_of(dispute: outcome.Dispute, unit_id: str) -> str:
+    decided = "both hold" if dispute.winner is None else f"won by {dispute.winner}"
+    state = "open" if dispute.open else decided
+    return f"{dispute.kind} {_other(dispute, unit_id)} ({short(dispute.reason)}), {state}: {dispute.id}"
+
+
+def _found(answer: search.Found, call: Call) -> str:
+    lines = [] if answer.items else [f"Nothing found for {quoted(call.options.query)} from here."]
+    for rank, item in enumerate(answer.items, start=1):
+        lines += _recalled(rank, item)
+    if answer.withheld:
+        lines += ["", "withheld", *(f"  {each.unit_id}  {clean(each.reason)}" for each in answer.withheld)]
+    return "\n".join([*lines, *(f"note: {clean(note)}" for note in answer.notes)])
+
+
+def _recalled(rank: int, item: search.Recalled) -> list[str]:
+    why = ", ".join(f"{name} {share:.2f}" for name, share in item.why.items())
+    unit = item.unit
+    # What binds is told: an axis or a lock is not weighed like a fact.
+    binds = f"  {unit.attributes.get('strength', '')} {unit.kind}" if unit.kind == "decision" else ""
+    return [
+        f"{rank}. {item.label} {short(unit.content, _RECALLED_CHARS)}",
+        f"   score {item.score:.2f} ({why})  tier {item.tier}{binds}  {unit.level}  {age(unit.occurred_at)}",
+        f"   {unit.id}",
+        *(f"   note: {clean(note)}" for note in item.notes),
+    ]
+
+
+def _about_pack(pack: search.Pack, call: Call) -> str:
+    """What is to be said of a context and is no part of it."""
+    left = f", {len(pack.left_out)} left out" if pack.left_out else ""
+    units = "1 unit" if len(pack.items) == 1 else f"{len(pack.items)} units"
+    size = f"{units}, {pack.tokens} of {pack.budget} tokens{left}"
+    first = size if pack.text else f"Nothing found for {quoted(call.options.query)} that fits."
+    return "\n".join((first, *(f"note: {clean(note)}" for note in pack.notes)))
+
+
+def _stats(stats: outcome.Stats, _: Call) -> str:
+    def counts(by: Mapping[Any, int]) -> str:
+        return ", ".join(f"{count:,} {name}" for name, count in sorted(by.items())) or "none"
+
+    return fields(
+        [
+            ("events", f"{stats.events:,} in {stats.projects} projects"),
+            ("units", f"{stats.units:,}"),
+            ("  by status", counts(stats.by_status)),
+            ("  by kind", counts(stats.by_kind)),
+            ("  by level", counts(stats.by_level)),
+            ("conflicts", f"{stats.open_conflicts} open"),
+            ("index", f"{stats.indexed:,} documents, {stats.unindexed:,} still in the tail"),
+            ("on disk", f"{stats.bytes_on_disk:,} bytes, format {stats.format_version}"),
+        ]
+    )
+
+
+def _audit(check: outcome.LogCheck, _: Call) -> str:
+    if check.ok:
+        return f"The log holds: {check.events:,} events, every hash chain unbroken."
+    return (
+        f"The log is broken at event {check.first_broken}: {clean(check.problem)}.\n"
+        f"{check.events:,} events before it hold. Restore a backup, or import an export into a new memory."
+    )
+
+
+def _rebuild(rebuild: Mapping[str, Any], call: Call) -> str:
+    came = "The same state" if rebuild["same"] else "Another state"
+    then = "." if rebuild["same"] else "; what the log says stands now."
+    lines = [
+        f"{came} came out of {rebuild['events']:,} events{then}",
+        f"  before  {rebuild['digest_before']}",
+        f"  after   {rebuild['digest_after']}",
+    ]
+    check = rebuild["audit"]
+    return "\n".join(lines if check.ok else [*lines, f"But the log is not as it was written. {_audit(check, call)}"])
+
+
+def _swept(swept: outcome.Swept, _: Call) -> str:
+    done = f"{swept.archived:,} archived, {swept.revived:,} revived, {swept.moved:,} moved"
+    lines = [f"checked  {swept.checked:,} units: {done}"]
+    if swept.moved:
+        lines.append("moved: the file they cite has another name, and they cite it by that now")
+    if swept.skipped:
+        lines.append(f"{swept.skipped:,} can't be judged from here (another project, or a worktree that is gone)")
+    return "\n".join(lines)
+
+
+def _pruned(pruned: outcome.Pruned, _: Call) -> str:
+    verb = "would archive" if pruned.dry_run else "archived"
+    lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {id}" for id in pruned.units)]
+    return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)
+
+
+def _findings(findings: Sequence[outcome.Finding], _: Call) -> str:
+    lines = []
+    for finding in findings:
+        lines.append(f"{'✓' if finding.ok else '✗'} {clean(finding.what)}")
+        lines += [f"    {clean(finding.hint)}"] if finding.hint else []
+    return "\n".join(lines)
+
+
+# By verb, where its words are its own; else by what it gives.
+TEXTS: dict[str, Text] = {
+    "Receipt": _receipt,
+    "list[Receipt]": _receipts,
+    "Stored | Refused": _outcome("stored"),
+    "seat.promote": _outcome("promoted"),
+    "list[Stored | Refused]": _outcomes,
+    "Promotion": _promotion,
+    "Adopted": _adopted,
+    "ApproachValidation": _approach,
+    "LoopVerdict": _verdict,
+    "seat.failed_approaches": _attempts,
+    "seat.mark_stuck": lambda _, call: f"stuck  {clean(call.seat.scope)}",
+    "seat.clear_stuck": lambda _, call: f"cleared  {clean(call.seat.scope)}",
+    "seat.get": _unit,
+    "Unit": _changed("changed"),
+    "seat.cite": _changed("cited"),
+    "seat.use": _changed("used"),
+    "seat.approve": _changed("approved"),
+    "seat.reject": _changed("rejected"),
+    "seat.supersede": _changed("superseding"),
+    "seat.archive": _changed("archived"),
+    "seat.revive": _changed("revived"),
+    "seat.validate": lambda to, _: f"validated  {to['unit_id']}  confidence {to['confidence']:.2f}",
+    "list[Unit]": _units,
+    "seat.conflicts": _disputes("conflict"),
+    "seat.proposals": _disputes("proposal"),
+    "Dispute": _resolved,
+    "Erased": _erased,
+    "list[Event]": _history,
+    "Explanation": _explanation,
+    "Found": _found,
+    "Pack": lambda pack, _: clean(pack.text),
+    "about Pack": _about_pack,
+    "Stats": _stats,
+    "LogCheck": _audit,
+    "memory.rebuild": _rebuild,
+    "memory.reindex": lambda index, _: f"indexed  {index['documents']:,} units",
+    "Swept": _swept,
+    "Pruned": _pruned,
+    "memory.export": lambda file, call: f"exported  {file['events']:,} events to {call.options.path}",
+    "Imported": lambda done, _: f"imported  {done.events:,} events, {done.skipped:,} were here already",
+    "memory.backup": lambda file, call: f"backed up  {file['bytes']:,} bytes to {call.options.path}",
+    "list[Finding]": _findings,
+}

@@ -1,0 +1,166 @@
+"""Events, units and links to test stores with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mnemarch import Actor, Citation, Event, EventType, Kind, Level, Scope, Status, Unit
+from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
+from mnemarch.model.caller import Stream
+from mnemarch.model.citation import CitationKind
+from mnemarch.model.decision import Relation, RelationType, Standing
+from mnemarch.model.json_text import canonical_json
+from mnemarch.model.stamps import new_id
+from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal, Trust, Use
+from mnemarch.ports import Store
+from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.transaction import Transaction
+
+# Names that only look special: every character of an id is only a character (R3).
+HOSTILE_NAMES = (
+    *("acme", "acme-corp", "acm_", "acm%", "%", "_", "a/b", "a::b", "a:b", "a / b"),
+    *("quote'quote", 'double"double', "back\\slash", "semi;--drop", "nul\x00nul", "new\nline", " spaced "),
+    *("emoji🧠👩‍💻", "한국어", "é", "e\u0301", "null", "[]", "x" * 10_000),
+)
+
+START = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
+HERE = Scope(org="acme", project="shop", worktree="main", task="T-1")
+WIDE = HERE.at(Level.PROJECT)
+SHOP = Stream("acme", "shop")
+_SALT = b"0123456789abcdef"
+
+
+def recorded(
+    transaction: Transaction,
+    *,
+    scope: Scope = HERE,
+    payload: dict[str, Any] | None = None,
+    at: datetime = START,
+    **fields: Any,
+) -> Event:
+    """Append one well-chained event; `fields` are its type, actor, session, subject and key."""
+    stream = Stream(scope.org, scope.project)
+    seq, previous = transaction.head(stream)
+    body = canonical_json(payload or {})
+    usual: dict[str, Any] = {
+        "type": EventType.LOGGED,
+        "actor": Actor.agent("coder-1"),
+        "session": None,
+        "subject": None,
+        "key": None,
+    }
+    event = Event(
+        id=new_id(),
+        stream=stream,
+        seq=seq + 1,
+        scope=scope,
+        occurred_at=at,
+        recorded_at=at + timedelta(microseconds=1),
+        body=body,
+        salt=_SALT,
+        payload_hash=payload_hash(_SALT, body.encode()),
+        hash=b"",
+        **(usual | fields),
+    )
+    return transaction.append(event, entry_hash(previous, event))
+
+
+def made_unit(
+    id: str = "", *, scope: Scope = HERE, content: str = "Checkout retries three times", **fields: Any
+) -> Unit:
+    """A unit with every field set that its life could set; `fields` change some."""
+    usual: dict[str, Any] = {
+        "kind": Kind.FACT,
+        "domain": "global",
+        "status": Status.VERIFIED,
+        "trust": Trust(
+            confidence=0.6,
+            since=START,
+            decay_policy=DecayPolicy.STABLE,
+            validation_source=Signal.TESTS_PASSED,
+            last_validated_at=START,
+            validation_count=1,
+        ),
+        "importance": 0.5,
+        "citations": (Citation.test("tests/test_a.py::test_b"),),
+        "provenance": (Provenance(actor=Actor.agent("coder-1"), scope=scope, event_id="e-1", at=START, session="s-1"),),
+        "occurred_at": START,
+        "recorded_at": START,
+    }
+    return Unit(id=id or new_id(), content=content, scope=scope, **(usual | fields))
+
+
+def made_link(id: str, source: str, target: str, type: LinkType = LinkType.CONTRADICTS, *, open: bool = True) -> Link:
+    return Link(id=id, type=type, source=source, target=target, weight=0.5, note="3 / 5", at=START, open=open)
+
+
+def refines(source: str, target: str, id: str = "e-1") -> Relation:
+    return Relation(source=source, type=RelationType.REFINES, target=target, id=id)
+
+
+def put(transaction: Transaction, unit: Unit, *, key: str | None = None, skeleton: str | None = None) -> Unit:
+    """Store a unit with an event of its own, so that its change has a position."""
+    event = recorded(transaction, subject=unit.id, scope=unit.scope)
+    transaction.put_unit(unit, canonical_key=key, skeleton_key=skeleton, searchable_at=event.position)
+    return unit
+
+
+def put_at(transaction: Transaction, unit: Unit, position: int | None, standing: Standing | None = None) -> None:
+    """Store a unit as changed at a position; None: search need not see the change."""
+    transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=position, standing=standing)
+
+
+def put_all(store: Store, units: Iterable[Unit], *, key: str | None = None, skeleton: str | None = None) -> None:
+    """Store units in one transaction."""
+    store.write(lambda transaction: [put(transaction, unit, key=key, skeleton=skeleton) for unit in units])
+
+
+def decide(transaction: Transaction, id: str, root: str = "", number: int = 1, strength: int = 1, **more: Any) -> None:
+    """Store one version of a decision."""
+    unit = made_unit(id, kind=Kind.DECISION, **more)
+    put_at(transaction, unit, None, Standing(root=root or id, number=number, strength=strength))
+
+
+def filled(transaction: Transaction) -> None:
+    """Store one of everything."""
+    put(transaction, made_unit("u-1"), key="text-key", skeleton="skeleton-key")
+    put(transaction, made_unit("u-2", content="Checkout retries five times"), skeleton="skeleton-key")
+    recorded(transaction, key="k-1", payload={"text": "staged"})
+    transaction.put_link(made_link("l-1", "u-1", "u-2"))
+    transaction.put_test(SHOP, "test_b", True, START, "e-1")
+    transaction.put_use(Use(unit_id="u-1", task_key="task", handed=True))
+    transaction.put_relation(refines("r-1", "r-2"))
+
+
+def everything(reader: Reader) -> dict[str, Any]:
+    """All that a reader can see, for comparing before with after."""
+    events = list(reader.events())
+    return {
+        "events": events,
+        "position": reader.position(),
+        "heads": reader.heads(),
+        "keys": [reader.event_for_key(event.scope.key, str(event.actor), event.key) for event in events if event.key],
+        "rows": list(reader.rows()),
+        "searchable": reader.searchable_after(0, 10_000),
+        "counts": reader.counts(),
+        "texts": reader.units_with_text([HERE.key], "text-key"),
+        "skeletons": reader.units_with_skeleton([HERE.key], "skeleton-key", 10),
+        "citing": reader.units_citing([HERE.key], CitationKind.TEST, "tests/test_a.py::test_b"),
+        "listed": reader.units_in([HERE.key]),
+        "of scope": list(reader.events_of_scope(HERE.key)),
+        "of subject": list(reader.events_of_subject("u-1")),
+        "links": [reader.links_of("u-1"), reader.open_links([HERE.key], LinkType.CONTRADICTS)],
+        "relations": [reader.relations_from(["r-1"]), reader.relations_to(["r-2"])],
+        "uses": [reader.uses_of_unit("u-1"), reader.uses_of_task("task")],
+        "test": reader.test_passed(SHOP, "test_b"),
+    }
+
+
+def chain_holds(store: Store) -> bool:
+    return store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
+
+
+def ids(units: Sequence[Unit]) -> list[str]:
+    return [unit.id for unit in units]

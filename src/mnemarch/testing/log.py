@@ -1,0 +1,115 @@
+"""The log: chained events in streams, in the order of their commits."""
+
+from __future__ import annotations
+
+from mnemarch import Actor, Event, EventType, Level, Scope
+from mnemarch.model.caller import Stream
+from mnemarch.model.value import replace
+from mnemarch.testing.builders import HERE, HOSTILE_NAMES, chain_holds, recorded
+from mnemarch.testing.probe import Probe, on_new_stores
+
+
+@on_new_stores
+class LogContract:
+    def test_an_event_comes_back_as_it_was_written_whatever_its_names_are(self, store: Probe) -> None:
+        for name in HOSTILE_NAMES:
+            scope = Scope(org=name, project=name, worktree=name, task=name)
+            event = recorded(
+                store,
+                scope=scope,
+                actor=Actor.human(name),
+                payload={"text": name, name: [name]},
+                subject=name,
+                key=name,
+                session=name,
+            )
+            seen = [
+                store.event(event.id),
+                *store.events_of_subject(name),
+                *store.events_of_scope(scope.key),
+                store.event_for_key(scope.key, f"human:{name}", name),
+            ]
+            assert seen == [event] * 4, name[:40]
+            assert store.head(Stream(name, name)) == (1, event.hash)
+        assert chain_holds(store)
+
+    def test_every_stream_has_its_own_numbers_and_head(self, store: Probe) -> None:
+        scopes = [Scope(org=name, project=other) for name in ("acme", "acme-corp") for other in (None, "acme", "p")]
+        for _ in range(3):
+            for scope in scopes:
+                recorded(store, scope=scope)
+        heads = store.heads()
+        for scope in scopes:
+            stream = Stream(scope.org, scope.project)
+            events = list(store.events_of_scope(scope.key))
+            assert [event.seq for event in events] == [1, 2, 3]
+            assert store.head(stream) == heads[stream] == (3, events[-1].hash)
+        assert len(heads) == store.counts()["total"]["streams"] == len(scopes)
+
+    def test_positions_follow_commit_order_over_all_streams(self, store: Probe) -> None:
+        written: list[Event] = []
+        for number in range(12):
+            written.append(recorded(store, scope=Scope(org="acme", project=f"p-{number % 3}")))
+            assert store.position() == written[-1].position
+        assert list(store.events()) == written
+        positions = [event.position for event in written]
+        assert positions == sorted(set(positions))
+        assert positions[0] > 0
+
+    def test_events_are_paged_by_position(self, store: Probe) -> None:
+        written = store.write(lambda transaction: [recorded(transaction) for _ in range(7)])
+        seen: list[Event] = []
+        while page := list(store.events(after=seen[-1].position if seen else 0, limit=3)):
+            assert len(page) <= 3
+            seen += page
+        assert seen == written
+        assert list(store.events(limit=0)) == []
+        assert list(store.events(after=written[-1].position)) == []
+
+    def test_a_key_belongs_to_its_scope_and_actor(self, store: Probe) -> None:
+        event = recorded(store, key="k%_1")
+        actor = str(event.actor)
+        assert store.event_for_key(HERE.key, actor, "k%_1") == event
+        assert store.event_for_key(HERE.key, actor, "kxy1") is None
+        assert store.event_for_key(HERE.key, actor, "K%_1") is None
+        assert store.event_for_key(HERE.key, "agent:coder-2", "k%_1") is None
+        assert store.event_for_key(HERE.at(Level.PROJECT).key, actor, "k%_1") is None
+
+    def test_events_of_a_scope_are_those_recorded_from_exactly_there(self, store: Probe) -> None:
+        for scope in HERE.visible:
+            for type in (EventType.LOGGED, EventType.UNIT_HELD):
+                recorded(store, scope=scope, type=type)
+        for scope in HERE.visible:
+            assert [event.scope for event in store.events_of_scope(scope.key)] == [scope, scope]
+            (held,) = store.events_of_scope(scope.key, [EventType.UNIT_HELD])
+            assert held.type is EventType.UNIT_HELD
+
+    def test_events_of_a_unit_come_in_order_and_from_every_stream(self, store: Probe) -> None:
+        written = [
+            recorded(store, subject="u-1", scope=Scope(org="acme", project=project)) for project in ("b", "a", None)
+        ]
+        for subject in ("u-", "u-11", "U-1", None):
+            recorded(store, subject=subject)
+        assert list(store.events_of_subject("u-1")) == written
+        assert list(store.events_of_subject("u-1", after=written[0].position)) == written[1:]
+        for last in (0, 1, len(written), 99):
+            assert list(store.events_of_subject("u-1", last=last)) == written[max(0, len(written) - last) :]
+
+    def test_a_text_is_searched_for_verbatim_at_any_depth_of_a_payload(self, store: Probe) -> None:
+        for name in HOSTILE_NAMES[4:]:
+            text = f"<{name}>"
+            event = recorded(store, payload={"a": [{"b": f"x {text} y"}]})
+            assert list(store.events_containing(text)) == [event], name[:40]
+        assert list(store.events_containing("<EMOJI")) == []
+        assert list(store.events_containing("<%%>")) == []
+
+    def test_an_erased_payload_is_gone_and_its_hashes_stay(self, store: Probe) -> None:
+        before = [recorded(store, payload={"text": "forget me"}) for _ in range(3)]
+        store.erase_payload(before[1].id)
+        after = list(store.events())
+        assert after == [before[0], replace(before[1], body=None, salt=None), before[2]]
+        assert after[1].erased
+        erasure = {"links": [], "units": [], "events": [before[1].id]}
+        recorded(store, type=EventType.UNIT_ERASED, payload=erasure)
+        assert chain_holds(store)
+        assert list(store.events_containing("forget me")) == [before[0], before[2]]

@@ -1,0 +1,256 @@
+"""The types of parameters: each reads text or JSON, and describes itself as a JSON schema."""
+
+from __future__ import annotations
+
+import sys
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+    from typing import Any
+
+    Reader = Callable[[Any, str], Any]
+
+
+@value
+class Type:
+    """How a parameter is read: `read(item, what)` takes text or a JSON value, and calls it `what` in an error.
+
+    Without a reader it is a Python object that only a program, or the interface itself, can hand in.
+    """
+
+    name: str
+    read: Reader | None = None
+    schema: Callable[[], dict[str, Any]] = dict
+    metavar: str = ""
+    sample: str = ""
+
+
+EXAMPLE_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
+OTHER_ID = "01a1e10a-75aa-7bd1-9bc9-05568e3089dc"
+
+
+class _Required:
+    """The default of a parameter that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()
+
+
+@value
+class Parameter:
+    """One parameter of a verb.
+
+    `many` makes it a list. On the command line it is a word if it is required, else an option; `flag` names the option
+    ("" makes it a word that can be left out, "--yes|--no" sets True or False). What is `piped` is read from
+    standard input if it is left out: a text, or for a list JSON lines. What is not `offered` is only for programs.
+    """
+
+    name: str
+    type: Type
+    says: str = ""
+    default: Any = REQUIRED
+    flag: str | None = None
+    many: bool = False
+    metavar: str = ""
+    piped: bool = False
+    offered: bool = True
+
+
+@value
+class Verb:
+    """One verb. `name` begins with what it is on: memory, seat or decisions.
+
+    `takes` are its parameters; those after a "*" go by keyword only. `gives` is its return annotation. `profile` says
+    in whose tool list it is: read, work or admin; an empty one keeps it in Python. The first sentence of `says` sums
+    it up. `command` is its name on the command line if that is another: "stuck --clear" is chosen by that option,
+    "decisions show" by its second word; None keeps it off the command line.
+    """
+
+    name: str
+    takes: tuple[Parameter | str, ...] = ()
+    gives: str = "None"
+    profile: str = "work"
+    says: str = ""
+    examples: tuple[str, ...] = ()
+    command: str | None = ""
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        return [parameter for parameter in self.takes if isinstance(parameter, Parameter)]
+
+
+def read(parameter: Parameter, item: Any, what: str) -> Any:
+    """A parameter from text or JSON, which is called `what` in an error; of a list, each item."""
+    if not parameter.many:
+        return read_one(parameter, item, what)
+    if not isinstance(item, list | tuple):
+        raise InvalidInput(f"{what} must be a list of texts.", hint='["test:tests/test_a.py::test_b"], say.')
+    return [read_one(parameter, each, what) for each in item]
+
+
+def read_one(parameter: Parameter, item: Any, what: str) -> Any:
+    if parameter.type.read is None:
+        raise InvalidInput(f"{what} can't be given as text.", hint="Leave it out.")
+    return parameter.type.read(item, what)
+
+
+def schema_of(verb: Verb) -> dict[str, Any]:
+    """The JSON schema of what a verb takes, as far as it can be given as JSON."""
+    offered = [parameter for parameter in verb.parameters if parameter.type.read is not None]
+    return {
+        "type": "object",
+        "properties": {parameter.name: _property(parameter) for parameter in offered},
+        "required": [parameter.name for parameter in offered if parameter.default is REQUIRED],
+        "additionalProperties": False,
+    }
+
+
+def _property(parameter: Parameter) -> dict[str, Any]:
+    schema = parameter.type.schema()
+    described = {"type": "array", "items": schema} if parameter.many else schema
+    return described | ({"description": parameter.says} if parameter.says else {})
+
+
+def _of_type(python: type, words: str) -> Reader:
+    def checked(item: Any, what: str) -> Any:
+        if not isinstance(item, python):
+            raise InvalidInput(f"{what} must be {words}, not {item!r}.", hint=f"Write {words}.")
+        return item
+
+    return checked
+
+
+_text, _flag = _of_type(str, "text"), _of_type(bool, "true or false")
+
+
+def _number(item: Any, what: str) -> int:
+    try:
+        return int(item) if isinstance(item, str) else _whole(item)
+    except ValueError:
+        raise InvalidInput(f"{what} must be a whole number, not {item!r}.", hint="Write 8, say.") from None
+
+
+def _whole(item: Any) -> int:
+    if type(item) is not int:
+        raise ValueError
+    return item
+
+
+def _share(item: Any, what: str) -> float:
+    try:
+        return float(item)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what} must be a number from 0 to 1, not {item!r}.", hint="Write 0.5, say.") from None
+
+
+def _instant(item: Any, what: str) -> datetime | None:
+    """An instant in ISO 8601. Without a zone it would mean something else on every machine."""
+    if item is None:
+        return None
+    from datetime import datetime
+
+    try:
+        moment = datetime.fromisoformat(item)
+    except (ValueError, TypeError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InvalidInput(f"{what} {item!r} is no instant with a zone.", hint="Write 2026-01-31T09:30Z, say.")
+    return moment
+
+
+def json_object(item: Any, what: str) -> dict[str, Any]:
+    """A JSON object, as text or already read."""
+    import json
+
+    try:
+        content = json.loads(item) if isinstance(item, str) else item
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{what} is not valid JSON: {error}.", hint='Write {"name": "value"}.') from None
+    if not isinstance(content, dict):
+        raise InvalidInput(f"{what} must be a JSON object.", hint='Write {"name": "value"}.')
+    return content
+
+
+def _citation(item: Any, what: str) -> Any:
+    from mnemarch.model.citation import Citation
+
+    return Citation.parse(_text(item, what))
+
+
+def _string() -> dict[str, Any]:
+    return {"type": "string"}
+
+
+def _one_of(name: str, module: str, class_name: str, metavar: str, sample: str = "") -> Type:
+    """A word of a closed vocabulary, which is loaded when it is first asked for."""
+
+    def vocabulary() -> Any:
+        __import__(module)
+        return getattr(sys.modules[module], class_name)
+
+    def read_word(item: Any, what: str) -> Any:
+        words, word = vocabulary(), _text(item, what)
+        if hasattr(words, "parse"):
+            return words.parse(word)
+        if word not in words:
+            raise InvalidInput(f"{word!r} is no {name}.", hint=f"Use one of: {', '.join(words)}.")
+        return word
+
+    def schema() -> dict[str, Any]:
+        return {"type": "string", "enum": [str(each) for each in vocabulary()]}
+
+    return Type(name, read_word, schema, metavar, sample)
+
+
+# A long text, which the command line reads from standard input for a `-`; what a tool printed need not be UTF-8.
+TEXT = Type("text", _text, _string, "TEXT|-", '"..."')
+OUTPUT = Type("output", _text, _string, "TEXT|-")
+WORDS = Type("words", _text, _string, "TEXT", '"..."')
+ID = Type("id", _text, _string, "ID", EXAMPLE_ID)
+CITATION = Type("citation", _citation, _string, "CITATION", "test:tests/test_checkout.py::test_retry")
+LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
+KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
+STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
+SIGNAL = _one_of("signal", "mnemarch.model.unit", "Signal", "SIGNAL", "pr_merged")
+STRENGTH = _one_of("strength", "mnemarch.model.decision", "Strength", "STRENGTH")
+RELATION = _one_of("relation", "mnemarch.model.decision", "RelationType", "RELATION")
+ANCHOR_KIND = _one_of("anchor kind", "mnemarch.model.decision", "AnchorKind", "KIND")
+NUMBER = Type("number", _number, lambda: {"type": "integer"}, "N")
+SHARE = Type("share", _share, lambda: {"type": "number", "minimum": 0, "maximum": 1}, "N")
+INSTANT = Type("instant", _instant, lambda: {"type": "string", "format": "date-time"}, "ISO")
+FLAG = Type("flag", _flag, lambda: {"type": "boolean"})
+OBJECT = Type("object", json_object, lambda: {"type": "object"}, "JSON|@FILE")
+PATH = Type("path", _text, _string, "FILE", "memory.jsonl")
+# What only a program can hand in.
+SEAT = Type("seat")
+PROGRESS = Type("progress")
+PYTHON = Type("python")
+
+
+def record_type(name: str, takes: tuple[Parameter | str, ...], example: str, made: Callable[..., Any] = dict) -> Type:
+    """A JSON object with these fields, made into what the verb takes."""
+    of_record = Verb(name, takes)
+    known = {field.name: field for field in of_record.parameters}
+
+    def read_record(item: Any, what: str) -> Any:
+        record: Mapping[str, Any] = json_object(item, what)
+        unknown = sorted(record.keys() - known.keys())
+        if unknown:
+            raise InvalidInput(
+                f"{what}: no {name}: it has {', '.join(unknown)}.", hint=f"{example}, say; also: {', '.join(known)}."
+            )
+        content = {key: read(known[key], part, f"{what}: {key}") for key, part in record.items() if part is not None}
+        missing = [key for key, field in known.items() if field.default is REQUIRED and key not in content]
+        if missing:
+            raise InvalidInput(f"{what}: no {name}: it needs {', '.join(missing)}.", hint=f"{example}, say.")
+        return made(**content)
+
+    return Type(name, read_record, lambda: schema_of(of_record), "JSON lines")
