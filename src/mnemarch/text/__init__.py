@@ -1,4 +1,5 @@
 """Text. Takes: strings. Gives: canonical keys, search tokens, differences that forbid a merge, text without secrets.
 
-Never: touches a clock, a file or a store.
+Also fingerprints of errors and plans to compare.
+Never: touches a clock or a store, or reads a file but its own tables in data/.
 """

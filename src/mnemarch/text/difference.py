@@ -91,10 +91,8 @@ def _moved(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     """Whether the same words negate something else: tabs, not spaces; spaces, not tabs."""
     if sorted(piece[1] for piece in left) != sorted(piece[1] for piece in right):
         return False
-    negated, other_negated = [
-        [after[1] for piece, after in pairwise(side) if piece[0] == "negation"] for side in (left, right)
-    ]
-    return negated != other_negated
+    negated = [[after[1] for piece, after in pairwise(side) if piece[0] == "negation"] for side in (left, right)]
+    return negated[0] != negated[1]
 
 
 def _of_opposites(left: Sequence[Piece], right: Sequence[Piece]) -> Iterator[Difference]:

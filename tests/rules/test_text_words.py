@@ -1,0 +1,56 @@
+"""The tables in text/data: every section can be read, and every pattern in them compiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mnemarch.text
+from mnemarch.text.words import Patterns, entries, grouped, listed, opposites
+
+DATA = Path(mnemarch.text.__file__).parent / "data"
+SECTIONS = [
+    (path.stem, line.strip("[]"))
+    for path in sorted(DATA.glob("*.txt"))
+    for line in path.read_text(encoding="utf-8").splitlines()
+    if line.startswith("[")
+]
+OF_PATTERNS = [
+    (file, section)
+    for file, section in SECTIONS
+    if all(" => " in line for line in entries(file, section)) and file != "secrets"
+] + [("secrets", section) for section in ("places", "no secrets", "signs")]
+
+
+def test_no_section_is_there_twice_or_empty() -> None:
+    assert len(SECTIONS) > 50
+    assert len(set(SECTIONS)) == len(SECTIONS)
+    assert [section for section in SECTIONS if not entries(*section)] == []
+
+
+@pytest.mark.parametrize(("file", "section"), OF_PATTERNS)
+def test_every_pattern_compiles(file: str, section: str) -> None:
+    table = (
+        Patterns(file, "amounts", section) if (file, section) == ("questions", "frames") else Patterns(file, section)
+    )
+    for name in table.sources:
+        assert table[name].pattern == table.sources[name]
+        # A reference to a pattern that is not there, or comes later, would be left standing.
+        assert "(?&" not in table.sources[name]
+
+
+def test_an_indented_line_continues_the_group_before_it() -> None:
+    assert grouped("english", "denied")["dis"][-1] == "trusted"
+    assert "trusted" not in grouped("english", "denied")
+
+
+def test_words_of_a_list_may_stand_on_several_lines() -> None:
+    assert {"zero", "nineteen"} <= set(listed("english", "numbers"))
+
+
+def test_a_word_inflects_and_negates_as_it_is_marked() -> None:
+    english = opposites("english")
+    assert english["denied"] == (("allow-",), True)
+    assert english["permitting"] == (("allow+",), False)
+    assert "deny*" not in english
