@@ -560,6 +560,25 @@ def test_a_search_that_takes_too_long_ends_with_nothing_and_is_asked_again(shop)
     assert history.renamed("a", head) == "b"
 
 
+def test_a_program_that_a_repository_names_for_signatures_is_not_run(shop, tmp_path):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\n")
+    program.chmod(0o755)
+    commit(shop, "a", a=TEXT)
+    moved(shop, "a", "b")
+    git(shop, "commit", "--quiet", "-m", "move")
+    signed = git(shop, "cat-file", "commit", "HEAD").replace(
+        "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n x\n\n", 1
+    )
+    git(shop, "reset", "--quiet", git(shop, "hash-object", "-t", "commit", "-w", "--stdin", given=signed.encode()))
+    git(shop, "config", "log.showSignature", "true")
+    git(shop, "config", "gpg.program", str(program))
+    assert renamed(shop, "a") == "b"
+    assert not (tmp_path / "was-run").exists()
+    git(shop, "log", "--max-count=1")
+    assert (tmp_path / "was-run").exists(), "git alone would run it"
+
+
 # Merges
 
 

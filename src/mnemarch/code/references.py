@@ -90,7 +90,7 @@ class Reference:
 
 def references_in(text: str, limit: int = 32) -> list[Reference]:
     """The first `limit` distinct references of a text, in the order in which they come; its far end is not read."""
-    found: dict[Reference, None] = {}
+    references: dict[Reference, None] = {}
     skipped_to = 0
     for match in pattern(_CHUNK).finditer(text, 0, _TEXT_CHARS_MAX):
         token = match[0]
@@ -101,28 +101,28 @@ def references_in(text: str, limit: int = 32) -> list[Reference]:
             skipped_to = space.end() if space is not None else len(text)
             continue
         for reference in _in_token(text, token, match.start()):
-            found.setdefault(reference)
-        if len(found) >= limit:
+            references.setdefault(reference)
+        if len(references) >= limit:
             break
-    return list(found)[:limit]
+    return list(references)[:limit]
 
 
 def paths_in_data(data: Any) -> list[str]:
     """The paths in a tool's input or output: texts under keys such as `file`, `path` or `files`, at any depth."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     waiting: list[tuple[Any, bool]] = [(data, False)]
     for _ in range(_NODES_MAX):
-        if not waiting or len(found) >= _PATHS_MAX:
+        if not waiting or len(paths) >= _PATHS_MAX:
             break
         item, is_named = waiting.pop()
         if isinstance(item, str):
             if is_named and 0 < len(item) <= _PATH_CHARS_MAX and _is_path_like(item):
-                found.setdefault(item.replace("\\", "/"))
+                paths.setdefault(item.replace("\\", "/"))
         elif isinstance(item, dict):
             waiting += [(child, _names_a_path(key)) for key, child in reversed(list(item.items())[:_NODES_MAX])]
         elif isinstance(item, list | tuple):
             waiting += [(child, is_named) for child in reversed(item[:_NODES_MAX])]
-    return list(found)
+    return list(paths)
 
 
 def _names_a_path(key: object) -> bool:
@@ -240,11 +240,11 @@ def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | Non
 
 def _after(text: str) -> tuple[str | None, tuple[int, int] | None]:
     """The rest of `File "x.py", line 10, in f` and of `x.ts(10,5)`."""
-    said = pattern(_LINE_AND_FUNCTION).match(text)
-    if said is None:
+    match = pattern(_LINE_AND_FUNCTION).match(text)
+    if match is None:
         return None, None
-    line = int(said["line"] or said["column"])
-    return _plain(said["name"] or ""), (line, line) if line > 0 else None
+    line = int(match["line"] or match["column"])
+    return _plain(match["name"] or ""), (line, line) if line > 0 else None
 
 
 def _called_before(text: str) -> str | None:
@@ -257,13 +257,13 @@ def _called_before(text: str) -> str | None:
 
 
 def _names_before(text: str) -> list[str]:
-    said = pattern(_SPANS_BEFORE).search(text) if "`" in text else None
-    return _names(said[1]) if said is not None else []
+    match = pattern(_SPANS_BEFORE).search(text) if "`" in text else None
+    return _names(match[1]) if match is not None else []
 
 
 def _names_after(text: str) -> list[str]:
-    said = pattern(_SPANS_AFTER).match(text) if "`" in text else None
-    return _names(said[1]) if said is not None else []
+    match = pattern(_SPANS_AFTER).match(text) if "`" in text else None
+    return _names(match[1]) if match is not None else []
 
 
 def _names(spans: str) -> list[str]:

@@ -173,11 +173,11 @@ class CommitFiles:
     def _read(self, paths: Sequence[str]) -> dict[str, Source | Trouble]:
         names = {path: os.path.normpath(self._prefix + path) for path in paths if trouble_with(path) is None}
         entries = self._entries(names.values())
-        found = {path: trouble_with(path) or self._blob(path, names[path], entries) for path in paths}
-        contents = self._contents(dict(blob for blob in found.values() if not isinstance(blob, Trouble)))
+        blobs = {path: trouble_with(path) or self._blob(path, names[path], entries) for path in paths}
+        contents = self._contents(dict(blob for blob in blobs.values() if not isinstance(blob, Trouble)))
         return {
             path: blob if isinstance(blob, Trouble) else self._source(path, contents.get(blob[0]))
-            for path, blob in found.items()
+            for path, blob in blobs.items()
         }
 
     def _entries(self, names: Collection[str]) -> dict[str, list[str]] | None:
@@ -280,5 +280,5 @@ def _decoded(path: str, content: bytes, stamp: Hashable | None) -> Source | Trou
         return Trouble(UNKNOWN, f"{path} is not a UTF-8 text")
 
 
-def _stamped(found: os.stat_result) -> Hashable:
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def _stamped(look: os.stat_result) -> Hashable:
+    return (look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns, look.st_ctime_ns)
