@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import mnemarch
-from mnemarch import Actor, Scope
+from mnemarch import Actor, Citation, Scope
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Coverage has begun here; the processes that tests start must be as bare as a user's.
@@ -79,6 +79,14 @@ class Seats:
 
     def system(self, name: str = "mnemarch", **where):
         return self.seat("system", name, **where)
+
+    def vouched(self, content: str, level: str = "project", **where):
+        """What remembering gives when a person states it and vouches for it."""
+        return self.human(**where).remember(content, level=level, citations=[Citation.human("alice")])
+
+    def events(self) -> list[mnemarch.Event]:
+        """The whole log."""
+        return self.memory._engine.store.read(lambda reader: list(reader.events()))
 
 
 @pytest.fixture

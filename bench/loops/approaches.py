@@ -18,8 +18,7 @@ import time
 from collections import defaultdict
 from difflib import SequenceMatcher
 
-from mnemarch.embedding.ngram import NgramHashEmbedder
-from mnemarch.embedding.sparse import cosine
+from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
 from mnemarch.text.approach import SAME_AT, approach, similarity
 
 HERE = os.path.dirname(__file__)

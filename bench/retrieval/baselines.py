@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 from Stemmer import Stemmer
 
-from mnemarch.embedding.ngram import NgramHashEmbedder
+from mnemarch.embedding.sparse import NgramHashEmbedder
 from mnemarch.text.words import STOP_WORDS
 
 _K1, _B = 1.2, 0.75

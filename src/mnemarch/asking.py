@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Found, Pack
     from mnemarch.model.unit import Kind
+    from mnemarch.stores.sql.reader import Reader
 
 _TOKENS_MAX = 10_000_000
 # An item with its head is seldom shorter, so no more items than this need be looked for.
@@ -39,8 +40,9 @@ class Asking:
 
     def recall(self, query: str, k: int, **where: Any) -> Found:
         """The `k` best units for a question; `where` is what `Seat.recall` takes."""
-        found = self._found(query, k, (), **where)
-        return replace(found, notes=(*found.notes, *self._record([item.unit.id for item in found.items])))
+        found, handed_before = self._found(query, k, is_binding=False, **where)
+        new = [item.unit.id for item in found.items if item.unit.id not in handed_before]
+        return replace(found, notes=(*found.notes, *self._record(new)))
 
     def context(self, query: str, tokens: int, count: Callable[[str], int] | None, **where: Any) -> Pack:
         """The same as one text that fits a budget, behind the decisions that bind whatever is asked."""
@@ -50,29 +52,23 @@ class Asking:
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         is_now = all(where[name] is None for name in ("kinds", "as_of", "at_commit"))
-        binding = self._binding(where["domain"]) if is_now else ()
-        found = self._found(query, k, binding, **where)
+        found, handed_before = self._found(query, k, is_binding=is_now, **where)
         pack = packed(found, tokens, count or estimated_tokens, self._engine.log.clock())
-        return replace(pack, notes=(*found.notes, *self._record([item.unit.id for item in pack.items])))
-
-    def _binding(self, domain: str | None) -> Sequence[Loaded]:
-        from mnemarch.decisions.loading import loaded
-
-        checked = None if domain is None else checked_id(domain, "a domain")
-        return self._engine.store.read(lambda reader: loaded(reader, self._caller, checked, None, _BINDING_MAX))
+        new = [item.unit.id for item in pack.items if item.unit.id not in handed_before]
+        return replace(pack, notes=(*found.notes, *self._record(new)))
 
     def _found(
         self,
         query: str,
         k: int,
-        binding: Sequence[Loaded],
         *,
+        is_binding: bool,
         kinds: Sequence[Kind | str] | None,
         domain: str | None,
         at_commit: str | None,
         as_of: datetime | None,
-    ) -> Found:
-        """What answers the question, behind what binds."""
+    ) -> tuple[Found, set[str]]:
+        """What answers the question, behind what binds if that is wanted, and what was handed out before."""
         from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 
@@ -81,27 +77,38 @@ class Asking:
             raise InvalidInput(f"A query is text, not {type(unchecked).__name__}.", hint=Hint("ask a question"))
         engine, now = self._engine, self._engine.log.clock()
         checked_count(k, "k", engine.config.recall.k_max)
+        domain = None if domain is None else checked_id(domain, "a domain")
+        has_graph, binding = engine.store.read(lambda reader: self._known_first(reader, domain, is_binding))
         recall = Recall(
             engine.store,
             engine.finder,
             self._caller,
+            query,
+            k,
             kinds=[Kind.parse(kind) for kind in checked_list(kinds or (), "kinds")],
-            domain=None if domain is None else checked_id(domain, "a domain"),
+            domain=domain,
             as_of=None if as_of is None else checked_instant(as_of, "as_of"),
             now=now,
             rules=engine.config.recall,
+            binding=binding,
             code=self._code_view(at_commit, as_of),
-            nominate=self._nominations() if as_of is None and at_commit is None else None,
+            nominate=self._nominated if has_graph and as_of is None and at_commit is None else None,
         )
-        found = recall.answer(query, k)
-        if binding:
-            from mnemarch.recall.context import after
-
-            found = after(binding, found, recall.admitted)
-        if recall.unsettled and at_commit is None:
-            engine.sweep_in_background(self._caller, recall.unsettled)
+        found = recall.answer()
+        if recall.gate.unsettled and at_commit is None:
+            engine.sweep_in_background(self._caller, recall.gate.unsettled)
         rules = engine.config.trust
-        return replace(found, items=tuple(replace(item, unit=aged(item.unit, now, rules)) for item in found.items))
+        items = tuple(replace(item, unit=aged(item.unit, now, rules)) for item in found.items)
+        return replace(found, items=items), recall.handed_before
+
+    def _known_first(self, reader: Reader, domain: str | None, is_binding: bool) -> tuple[bool, Sequence[Loaded]]:
+        """Whether the caller has a graph, and what binds in the domain if that is wanted."""
+        has_graph = next(reader.events_of_subject(self._caller.graph_subject(), last=1), None) is not None
+        if not is_binding:
+            return has_graph, ()
+        from mnemarch.decisions.loading import loaded
+
+        return has_graph, loaded(reader, self._caller, domain, None, _BINDING_MAX)
 
     def _code_view(self, at_commit: str | None, as_of: datetime | None) -> Callable[[], CodeView] | None:
         """How to see the code as this caller sees it; None where there is none to see."""
@@ -116,23 +123,16 @@ class Asking:
         # What was true at another time was true at another commit: then time alone decides.
         return None if root is None else lambda: codebase(root).view(project, by_commit=as_of is None)
 
-    def _nominations(self) -> Callable[[str], dict[str, float]] | None:
-        """What this actor's graph suggests for a question; None if it has no graph."""
-        caller, engine = self._caller, self._engine
-        subject = caller.graph_subject()
-        if engine.store.read(lambda reader: next(reader.events_of_subject(subject, last=1), None)) is None:
-            return None
-        return lambda text: engine.graph(caller).nominated(caller.session, text)
+    def _nominated(self, text: str) -> dict[str, float]:
+        """What the caller's graph suggests for a question."""
+        return self._engine.graph(self._caller).nominated(self._caller.session, text)
 
     def _record(self, unit_ids: list[str]) -> tuple[str, ...]:
         """Record what was handed out: reuse is counted from it, and an echo is recognised by it (R2, R6)."""
-        caller, engine = self._caller, self._engine
-        known = engine.store.read(lambda reader: reader.noted_uses(unit_ids, caller.scope_key)) if unit_ids else ()
-        new = [unit_id for unit_id in unit_ids if unit_id not in known]
-        if not new:
+        if not unit_ids:
             return ()
         try:
-            engine.log.act(caller, lambda act: act.record(EventType.RECALLED, {"units": new}))
+            self._engine.log.act(self._caller, lambda act: act.record(EventType.RECALLED, {"units": unit_ids}))
         except StoreUnavailable as error:
             return (f"The store can't be written, so this recall was not recorded: {error.message}",)
         return ()

@@ -12,7 +12,7 @@ from mnemarch.policy.trust import TrustRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from mnemarch.policy.heat import OrchestratorConfig
@@ -21,35 +21,51 @@ FILE_NAME = "mnemarch.toml"
 # More than any machine can use, and still a number that every part can count with.
 _NUMBER_MAX = 1_000_000_000
 
-# A setting, what was given, what is allowed, and whether it holds.
-Rule = tuple[str, "Any", str, bool]
+# A whole number is at least 0, or this. Any other number is a share from 0 to 1 in some sections.
+_LEAST = {
+    "limits.text_bytes_max": 1,
+    "limits.data_bytes_max": 1,
+    "limits.batch_max": 1,
+    "gate.reuse_min": 1,
+    "recall.k_max": 1,
+    "recall.candidates_per_item": 1,
+    "loops.threshold": 2,
+    "decisions.impact_depth_max": 1,
+    "decisions.impact_nodes_max": 1,
+}
+_SECTIONS_OF_SHARES = ("gate", "retention", "trust")
+_CHOICES = {"recall.fusion": ("weighted", "rrf"), "store.durability": ("process", "power")}
+_EMBEDDERS = '"sentence", "onnx:FOLDER", "https://host/v1#model", or "" for none'
+_WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
 
 
-def _require(*rules: Rule) -> None:
-    for name, given, allowed, holds in rules:
-        if not holds:
-            raise InvalidInput(
-                f"{name} must be {allowed}, not {given!r}.",
-                hint="Correct the configuration; docs/reference/configuration.md has all settings.",
-            )
+def _require(holds: bool, name: str, setting: Any, allowed: str) -> None:
+    if not holds:
+        raise InvalidInput(
+            f"{name} must be {allowed}, not {setting!r}.",
+            hint="Correct the configuration; docs/reference/configuration.md has all settings.",
+        )
 
 
-def _whole(name: str, given: Any, least: int) -> Rule:
-    holds = type(given) is int and least <= given <= _NUMBER_MAX
-    return name, given, f"a whole number from {least} to {_NUMBER_MAX}", holds
+def _require_between(name: str, setting: Any, least: float, most: float) -> None:
+    holds = type(setting) in (int, float) and least <= setting <= most
+    _require(holds, name, setting, f"a number from {least:g} to {most:g}")
 
 
-def _between(name: str, given: Any, least: float, most: float) -> Rule:
-    holds = type(given) in (int, float) and least <= given <= most
-    return name, given, f"a number from {least:g} to {most:g}", holds
-
-
-def _one_of(name: str, given: Any, *choices: str) -> Rule:
-    return name, given, " or ".join(f'"{choice}"' for choice in choices), given in choices
-
-
-def _truth(name: str, given: Any) -> Rule:
-    return name, given, "true or false", isinstance(given, bool)
+def _check(section: str, rules: Any) -> None:
+    """Check every setting of a section by its type and the tables above."""
+    for field, kind in type(rules).__annotations__.items():
+        name, setting = f"{section}.{field}", getattr(rules, field)
+        if kind == "bool":
+            _require(isinstance(setting, bool), name, setting, "true or false")
+        elif kind == "int":
+            least = _LEAST.get(name, 0)
+            holds = type(setting) is int and least <= setting <= _NUMBER_MAX
+            _require(holds, name, setting, f"a whole number from {least} to {_NUMBER_MAX}")
+        elif kind == "float":
+            _require_between(name, setting, 0, 1 if section in _SECTIONS_OF_SHARES else _NUMBER_MAX)
+        elif name in _CHOICES:
+            _require(setting in _CHOICES[name], name, setting, " or ".join(f'"{one}"' for one in _CHOICES[name]))
 
 
 @value
@@ -61,16 +77,12 @@ class Limits:
     batch_max: int = 500
 
     def __check__(self) -> None:
-        _require(
-            _whole("limits.text_bytes_max", self.text_bytes_max, 1),
-            _whole("limits.data_bytes_max", self.data_bytes_max, 1),
-            _whole("limits.batch_max", self.batch_max, 1),
-        )
+        _check("limits", self)
 
 
 @value
 class GateRules:
-    """Numbers of the gate (S10) and of the duplicate guard (R6, A31)."""
+    """Numbers of the gate (S10) and of the search for duplicates (R6, A31)."""
 
     reuse_min: int = 3
     tau_dup: float = 0.96
@@ -78,13 +90,9 @@ class GateRules:
     neighbours_max: int = 5
 
     def __check__(self) -> None:
-        _require(
-            _whole("gate.reuse_min", self.reuse_min, 1),
-            _between("gate.tau_dup", self.tau_dup, 0, 1),
-            _between("gate.tau_sim", self.tau_sim, 0, 1),
-            _whole("gate.neighbours_max", self.neighbours_max, 0),
-        )
-        _require(("gate.tau_sim", self.tau_sim, f"at most gate.tau_dup ({self.tau_dup})", self.tau_sim <= self.tau_dup))
+        _check("gate", self)
+        in_order = self.tau_sim <= self.tau_dup
+        _require(in_order, "gate.tau_sim", self.tau_sim, f"at most gate.tau_dup ({self.tau_dup})")
 
 
 @value
@@ -112,37 +120,12 @@ class RecallRules:
     semantic: str = ""
 
     def __check__(self) -> None:
-        weights = (self.weight_similarity, self.weight_recency, self.weight_importance)
-        _require(
-            *(_between(f"recall.{name}", getattr(self, name), 0, _NUMBER_MAX) for name in _WEIGHTS),
-            _between("recall.half_life_hours", self.half_life_hours, 0, _NUMBER_MAX),
-            _whole("recall.k_max", self.k_max, 1),
-            _whole("recall.candidates_per_item", self.candidates_per_item, 1),
-            _whole("recall.candidates_min", self.candidates_min, 0),
-            _whole("recall.expanded_max", self.expanded_max, 0),
-            *(_truth(f"recall.{name}", getattr(self, name)) for name in _SWITCHES),
-            _one_of("recall.fusion", self.fusion, "weighted", "rrf"),
-            ("recall.semantic", self.semantic, _EMBEDDERS, _is_embedder(self.semantic)),
-        )
-        _require(
-            ("recall.half_life_hours", self.half_life_hours, "above 0", self.half_life_hours > 0),
-            (", ".join(f"recall.{name}" for name in _WEIGHTS), weights, "above 0 for one of them", any(weights)),
-        )
-
-
-_WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
-_SWITCHES = (
-    "neighbours",
-    "sessions",
-    "speakers",
-    "dates",
-    "frame",
-    "spelling",
-    "intent",
-    "own_session",
-    "distinct",
-)
-_EMBEDDERS = '"sentence", "onnx:FOLDER", "https://host/v1#model", or "" for none'
+        _check("recall", self)
+        weights = tuple(getattr(self, name) for name in _WEIGHTS)
+        _require(_is_embedder(self.semantic), "recall.semantic", self.semantic, _EMBEDDERS)
+        _require(self.half_life_hours > 0, "recall.half_life_hours", self.half_life_hours, "above 0")
+        names = ", ".join(f"recall.{name}" for name in _WEIGHTS)
+        _require(any(weights), names, weights, "above 0 for one of them")
 
 
 def _is_embedder(name: Any) -> bool:
@@ -159,7 +142,7 @@ class LoopRules:
     threshold: int = 3
 
     def __check__(self) -> None:
-        _require(_whole("loops.threshold", self.threshold, 2))
+        _check("loops", self)
 
 
 @value
@@ -170,10 +153,7 @@ class DecisionRules:
     impact_nodes_max: int = 1_000
 
     def __check__(self) -> None:
-        _require(
-            _whole("decisions.impact_depth_max", self.impact_depth_max, 1),
-            _whole("decisions.impact_nodes_max", self.impact_nodes_max, 1),
-        )
+        _check("decisions", self)
 
 
 @value
@@ -186,12 +166,7 @@ class StoreRules:
     index_at_close_min: int = 64
 
     def __check__(self) -> None:
-        _require(
-            _one_of("store.durability", self.durability, "process", "power"),
-            _between("store.lock_wait_s_max", self.lock_wait_s_max, 0, _NUMBER_MAX),
-            _whole("store.index_tail_max", self.index_tail_max, 0),
-            _whole("store.index_at_close_min", self.index_at_close_min, 0),
-        )
+        _check("store", self)
 
 
 @value
@@ -213,59 +188,42 @@ class Config:
 
     def __check__(self) -> None:
         name: Any = self.project
-        _require(
-            ("project", name, "a name", name is None or (isinstance(name, str) and bool(name.strip()))),
-            *(
-                (part, getattr(self, part), kind.__name__, isinstance(getattr(self, part), kind))
-                for part, kind in _PARTS
-            ),
-        )
-        _require(*_rules_of_retention(self.retention))
-        for rule in _rules_of_trust(self.trust):
-            _require(rule)
+        _require(name is None or (isinstance(name, str) and bool(name.strip())), "project", name, "a name")
+        for part, kind in _PARTS.items():
+            _require(isinstance(getattr(self, part), kind), part, getattr(self, part), kind.__name__)
+        _check("retention", self.retention)
+        _check_trust(self.trust)
 
 
-_PARTS = (
-    ("policy", Policy),
-    ("limits", Limits),
-    ("gate", GateRules),
-    ("trust", TrustRules),
-    ("retention", RetentionRules),
-    ("recall", RecallRules),
-    ("loops", LoopRules),
-    ("decisions", DecisionRules),
-    ("store", StoreRules),
-)
-
-
-def _rules_of_retention(rules: RetentionRules) -> tuple[Rule, ...]:
-    return (
-        _whole("retention.age_days_max", rules.age_days_max, 0),
-        _between("retention.reward_min", rules.reward_min, 0, 1),
-        _between("retention.success_rate_min", rules.success_rate_min, 0, 1),
-        _whole("retention.keep_per_task_min", rules.keep_per_task_min, 0),
-    )
-
-
-def _rules_of_trust(rules: TrustRules) -> Iterator[Rule]:
-    """One after the other: the bounds must hold before anything can lie between them."""
+def _check_trust(rules: TrustRules) -> None:
+    _check("trust", rules)
     least, most = rules.minimum, rules.maximum
-    yield _between("trust.minimum", least, 0, 1)
-    yield _between("trust.maximum", most, 0, 1)
-    yield "trust.minimum", least, f"at most trust.maximum ({most})", least <= most
-    begins = (("trust.initial_draft", rules.initial_draft), ("trust.initial_verified", rules.initial_verified))
-    for name, given in begins:
-        yield _between(name, given, 0, 1)
-        yield name, given, f"from trust.minimum ({least}) to trust.maximum ({most})", least <= given <= most
+    _require(least <= most, "trust.minimum", least, f"at most trust.maximum ({most})")
+    for name in ("initial_draft", "initial_verified"):
+        start = getattr(rules, name)
+        within = f"from trust.minimum ({least}) to trust.maximum ({most})"
+        _require(least <= start <= most, f"trust.{name}", start, within)
     # What raises trust can't lower it, nor the reverse.
     for name, usual in TrustRules().boosts.items():
         bounds = (0, 1) if usual > 0 else (-1, 0)
-        yield _between(f"trust.boosts.{name}", rules.boosts.get(name), *bounds)
+        _require_between(f"trust.boosts.{name}", rules.boosts.get(name), *bounds)
     for name in TrustRules().decay_per_month:
-        yield _between(f"trust.decay_per_month.{name}", rules.decay_per_month.get(name), 0, 1)
+        _require_between(f"trust.decay_per_month.{name}", rules.decay_per_month.get(name), 0, 1)
 
 
-_SECTIONS = ("limits", "gate", "retention", "recall", "loops", "decisions", "store")
+_PARTS: dict[str, type] = {
+    "policy": Policy,
+    "limits": Limits,
+    "gate": GateRules,
+    "trust": TrustRules,
+    "retention": RetentionRules,
+    "recall": RecallRules,
+    "loops": LoopRules,
+    "decisions": DecisionRules,
+    "store": StoreRules,
+}
+# The parts that hold nothing but plain settings.
+_SECTIONS = [name for name in _PARTS if name not in ("policy", "trust")]
 
 
 def load(folder: str) -> Config:
@@ -317,15 +275,15 @@ def config_from(settings: Mapping[str, Any]) -> Config:
 def _trust_from(settings: Mapping[str, Any], default: TrustRules) -> TrustRules:
     changes = dict(settings)
     for name in ("boosts", "decay_per_month"):
-        given = settings.get(name, {})
+        table = settings.get(name, {})
         known = getattr(default, name)
-        if not isinstance(given, dict):
-            raise InvalidInput(f"trust.{name} must be a table, not {given!r}.", hint=f"Write [trust.{name}].")
-        if unknown := [entry for entry in given if entry not in known]:
+        if not isinstance(table, dict):
+            raise InvalidInput(f"trust.{name} must be a table, not {table!r}.", hint=f"Write [trust.{name}].")
+        if unknown := [entry for entry in table if entry not in known]:
             raise InvalidInput(
                 f"mnemarch.toml has no setting trust.{name}.{unknown[0]}.", hint=f"It knows: {', '.join(known)}."
             )
-        changes[name] = known | given
+        changes[name] = known | table
     trust: TrustRules = _changed(default, "trust", changes)
     return trust
 

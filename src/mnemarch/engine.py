@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
-    from mnemarch.recall.finder import Finder
+    from mnemarch.recall.candidates import Finder
 
 _CODEBASES_MAX = 64
 _GRAPHS_MAX = 64
@@ -53,7 +53,7 @@ class Engine:
     @property
     def finder(self) -> Finder:
         if self._finder is None:
-            from mnemarch.recall.finder import Finder
+            from mnemarch.recall.candidates import Finder
 
             self._finder = Finder(self.log, self._index, self._meanings)
         return self._finder

@@ -90,7 +90,7 @@ class UnitVerbs:
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
-        from mnemarch.policy.claims import checked_signal
+        from mnemarch.policy.admission import checked_signal
         from mnemarch.units.evidence import validate
 
         checked = checked_signal(signal)

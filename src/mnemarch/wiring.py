@@ -18,17 +18,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.config import Config
-    from mnemarch.embedding import dense_search, endpoint, onnx, sentence
+    from mnemarch.embedding import dense, dense_search, endpoint
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.ports import MeaningIndex, Store
     from mnemarch.stores import sqlite, tantivy_index
 else:
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
+    dense = Lazy("mnemarch.embedding.dense")
     dense_search = Lazy("mnemarch.embedding.dense_search")
     endpoint = Lazy("mnemarch.embedding.endpoint")
-    onnx = Lazy("mnemarch.embedding.onnx")
-    sentence = Lazy("mnemarch.embedding.sentence")
 
 _DATABASE, _IGNORE = "memory.db", ".gitignore"
 _LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
@@ -96,9 +95,9 @@ def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:
 
 def _embedder(name: str, stop: Event) -> DenseEmbedder:
     if name == "sentence":
-        return sentence.SentenceEncoder()
+        return dense.SentenceEncoder()
     if name.startswith("onnx:"):
-        return onnx.OnnxEmbedder(name.removeprefix("onnx:"))
+        return dense.OnnxEmbedder(name.removeprefix("onnx:"))
     url, _, model = name.partition("#")
     key = os.environ.get("MNEMARCH_EMBEDDING_KEY")
     return endpoint.EndpointEmbedder(url, model, api_key=key, sleep=lambda wait_s: _wait(stop, wait_s))

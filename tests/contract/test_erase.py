@@ -21,10 +21,8 @@ def everything_said(memory, seats, tmp_path):
     path = tmp_path / f"export-{memory.stats().events}-{id(memory)}.jsonl"
     if not path.exists():
         memory.export(path)
-    told = [path.read_text(encoding="utf-8")]
-    rows = memory._engine.store.read(lambda reader: list(reader.rows()))
-    told += rows
-    for scope in {event.scope for event in memory._engine.store.read(lambda reader: list(reader.events()))}:
+    told = [path.read_text(encoding="utf-8"), *memory._engine.store.read(lambda reader: list(reader.rows()))]
+    for scope in {event.scope for event in seats.events()}:
         seat = memory.seat(Actor.human("alice"), scope)
         for unit in seat.units(limit=1000):
             told += [repr(seat.get(unit.id)), repr(seat.history(unit.id)), repr(seat.explain(unit.id))]
@@ -55,13 +53,9 @@ def test_r16_erased_content_is_nowhere_and_the_chain_and_the_state_hold(memory, 
     assert (gone.content, gone.status, gone.citations, gone.provenance) == ("", Status.ARCHIVED, (), ())
     kept = agent.get(other.id)
     assert (kept.content, kept.status) == ("Delivery takes two days", Status.ARCHIVED)
-    texts = [event.payload["text"] for event in log_of(memory) if event.payload and event.type is EventType.LOGGED]
+    texts = [event.payload["text"] for event in seats.events() if event.payload and event.type is EventType.LOGGED]
     assert texts == ["Innocent entry"]
     assert agent.recall("seaside house").items == ()
-
-
-def log_of(memory):
-    return memory._engine.store.read(lambda reader: list(reader.events()))
 
 
 def test_r16_an_episode_that_quotes_the_content_goes_too(memory, seats, tmp_path):
@@ -93,44 +87,43 @@ NASTY = {
 }
 
 
+QUOTED = {
+    "log": lambda agent, text: agent.log("note", f"seen: {text}"),
+    "json in a log": lambda agent, text: agent.log(
+        "tool", "output", data={"stdout": json.dumps({"answer": text}, ensure_ascii=False)}
+    ),
+    "episode input": lambda agent, text: (
+        agent.log("plan", "Start", data={"context": {"said": text}}),
+        agent.verify(True),
+    ),
+    "episode output": lambda agent, text: (
+        agent.log("plan", "Start"),
+        agent.log("result", "End", data={"said": text}),
+        agent.verify(True),
+    ),
+    "analysis": lambda agent, text: agent.verify(
+        True, analysis={"critique": "fine", "result": {"said": [text]}, "key_decisions": [text]}
+    ),
+    "refused claim": lambda agent, text: agent.remember(f"Wide: {text}", level="project"),
+    "test name": lambda agent, text: agent.verify(True, tests=[f"test[{text}]"]),
+    "reason": lambda agent, text: agent.mark_stuck(f"because {text}"),
+}
+
+
 @pytest.mark.parametrize("shape", NASTY)
-@pytest.mark.parametrize(
-    "way",
-    ["log", "json in a log", "episode input", "episode output", "analysis", "refused claim", "reason", "test name"],
-)
-def test_r16_a_quote_is_found_wherever_it_hides(memory, seats, tmp_path, shape, way):
+@pytest.mark.parametrize("way", [*QUOTED, "reason of a rejection"])
+def test_r16_every_quote_of_an_erased_text_is_erased(memory, seats, tmp_path, shape, way):
     content = NASTY[shape]
-    agent = seats.agent()
+    agent, human = seats.agent(), seats.human()
     unit = agent.remember(content).unit
     other = agent.remember("Delivery takes two days").unit
-    if way == "log":
-        agent.log("note", f"seen: {content}")
-    elif way == "json in a log":
-        agent.log("tool", "output", data={"stdout": json.dumps({"answer": content}, ensure_ascii=False)})
-    elif way == "episode input":
-        agent.log("plan", "Start", data={"context": {"said": content}})
-        agent.verify(True)
-    elif way == "episode output":
-        agent.log("plan", "Start")
-        agent.log("result", "End", data={"said": content})
-        agent.verify(True)
-    elif way == "analysis":
-        agent.verify(True, analysis={"critique": "fine", "result": {"said": [content]}, "key_decisions": [content]})
-    elif way == "refused claim":
-        agent.remember(f"Wide: {content}", level="project")
+    if way == "reason of a rejection":
+        human.reject(other.id, f"because {content}")
     else:
-        seats.human().reject(other.id, f"because {content}")
-    seats.human().erase(unit.id, "privacy")
+        QUOTED[way](agent, content)
+    human.erase(unit.id, "privacy")
     assert WORD not in everything_said(memory, seats, tmp_path)
     assert memory.audit().ok
-    assert memory.rebuild().same
-
-
-def test_r16_a_test_named_after_the_content_is_forgotten_too(memory, seats, tmp_path):
-    unit = seats.agent().remember(SECRET).unit
-    seats.agent().verify(True, tests=[f"test[{SECRET}]"])
-    seats.human().erase(unit.id, "privacy")
-    assert WORD not in everything_said(memory, seats, tmp_path)
     assert memory.rebuild().same
 
 
@@ -142,19 +135,19 @@ def test_r16_another_projects_identical_text_stays(memory, seats):
     seats.human().erase(ours.id, "privacy")
     assert stranger.get(theirs.id) == theirs
     assert [item.unit.id for item in stranger.recall("seaside house").items] == [theirs.id]
-    assert len([event for event in log_of(memory) if event.stream.project == "bank" and not event.erased]) >= 2
+    assert len([event for event in seats.events() if event.stream.project == "bank" and not event.erased]) >= 2
     assert memory.rebuild().same
 
 
 def test_r16_erasing_again_is_harmless(memory, seats):
     unit = seats.agent().remember(SECRET).unit
     seats.human().erase(unit.id, "privacy")
-    before = [str(event.type) for event in log_of(memory)]
+    before = [str(event.type) for event in seats.events()]
     assert seats.human().erase(unit.id, "privacy").units == (unit.id,)
-    assert [str(event.type) for event in log_of(memory)] == before
+    assert [str(event.type) for event in seats.events()] == before
 
 
-def test_r16_what_was_erased_can_not_be_changed(seats):
+def test_r16_an_erased_unit_cannot_be_changed(seats):
     unit = seats.agent().remember(SECRET).unit
     seats.human().erase(unit.id, "privacy")
     for call in (
@@ -167,7 +160,7 @@ def test_r16_what_was_erased_can_not_be_changed(seats):
             call()
 
 
-def test_r16_the_erasure_of_what_an_erasure_restated_keeps_the_state_reproducible(memory, seats):
+def test_r16_a_second_erasure_that_empties_the_first_keeps_the_state_reproducible(memory, seats):
     """The second erasure takes out the payload of the first, which alone said what else was gone."""
     agent, human = seats.agent(), seats.human()
     first = agent.remember(SECRET).unit
@@ -184,11 +177,7 @@ def test_r16_the_erasure_of_what_an_erasure_restated_keeps_the_state_reproducibl
 
 
 def test_r4_an_orchestrator_does_not_reach_an_org_unit_by_erasing_a_narrower_one(memory, seats):
-    wide = (
-        seats.human()
-        .remember(f"Policy of all: {SECRET} and stays locked", level="org", citations=[Citation.human("alice")])
-        .unit
-    )
+    wide = seats.vouched(f"Policy of all: {SECRET} and stays locked", level="org").unit
     narrow = seats.agent().remember(SECRET, level="task").unit
     with pytest.raises(InvalidInput, match=wide.id):
         seats.orchestrator().erase(narrow.id, "tidy")
@@ -198,7 +187,7 @@ def test_r4_an_orchestrator_does_not_reach_an_org_unit_by_erasing_a_narrower_one
     assert seats.agent().get(narrow.id) == narrow
 
 
-def test_r16_a_reason_must_not_quote_what_it_erases(memory, seats):
+def test_r16_the_reason_must_not_quote_the_erased_text(memory, seats):
     unit = seats.agent().remember(SECRET).unit
     for reason in (SECRET, f"Remove '{SECRET}' please"):
         with pytest.raises(InvalidInput):
@@ -229,12 +218,10 @@ texts = st.sampled_from(
 )
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("log"), texts, st.integers(0, 3)),
-        st.tuples(st.just("remember"), texts, st.integers(0, 3)),
-        st.tuples(st.just("wide"), texts, st.integers(0, 3)),
-        st.tuples(st.just("recall"), texts, st.integers(0, 3)),
-        st.tuples(st.just("verify"), texts, st.integers(0, 3)),
-        st.tuples(st.just("fail"), texts, st.integers(0, 3)),
+        *(
+            st.tuples(st.just(verb), texts, st.integers(0, 3))
+            for verb in ("log", "remember", "wide", "recall", "verify", "fail")
+        ),
         st.tuples(
             st.sampled_from(
                 ["use", "approve", "reject", "archive", "revive", "erase", "promote", "supersede", "cite", "resolve"]
@@ -292,7 +279,7 @@ def live(memory, story):
 @pytest.mark.long
 @settings(max_examples=150)
 @given(steps)
-def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):
+def test_r1_after_any_story_the_log_alone_gives_the_same_state(story):
     with mnemarch.open(":memory:") as memory:
         live(memory, story)
         assert memory.audit().ok
@@ -303,21 +290,21 @@ def test_r1_whatever_happened_the_log_alone_gives_the_same_state(story):
 
 @settings(max_examples=10)
 @given(steps)
-def test_r1_whatever_happened_the_log_alone_gives_the_same_state_on_disk(tmp_path_factory, story):
+def test_r1_after_any_story_the_log_alone_gives_the_same_state_on_disk(tmp_path_factory, story):
     with mnemarch.open(tmp_path_factory.mktemp("life")) as memory:
         live(memory, story)
         assert memory.audit().ok
         assert memory.rebuild().same
 
 
-def test_what_was_worked_out_of_an_erased_text_is_forgotten(memory, seats):
+def test_erasing_clears_the_caches_of_the_erased_text(memory, seats):
     unit = seats.agent().remember(SECRET).unit
     assert pieces.cache_info().currsize > 0
     seats.human().erase(unit.id, "private")
     assert pieces.cache_info().currsize == 0
 
 
-def test_r16_what_others_say_in_their_own_words_is_erased_only_if_it_is_meant(memory, seats, tmp_path):
+def test_r16_units_that_quote_the_text_are_erased_only_with_quoting(memory, seats, tmp_path):
     unit = seats.agent().remember("The door is turquoise", level="worktree").unit
     own = seats.agent("coder-2").remember("The door is turquoise, the roof is not", level="worktree").unit
     elsewhere = seats.agent(task="T-2").remember("Note to self: The door is turquoise")
@@ -344,7 +331,7 @@ def test_r16_the_same_statement_of_others_is_the_content(memory, seats, tmp_path
     assert WORD not in everything_said(memory, seats, tmp_path).lower()
 
 
-def test_r16_an_entry_of_the_log_is_erased_with_what_was_made_of_it(memory, seats, tmp_path):
+def test_r16_a_log_entry_is_erased_with_its_quotes(memory, seats, tmp_path):
     agent = seats.agent()
     entry = agent.log("thought", f"My word is {SECRET}").event_id
     agent.log("note", f"He said: My word is {SECRET}.")
@@ -353,14 +340,14 @@ def test_r16_an_entry_of_the_log_is_erased_with_what_was_made_of_it(memory, seat
     erased = seats.human(task="T-1").erase(entry, "privacy")
     assert erased.events >= 2
     assert WORD not in everything_said(memory, seats, tmp_path)
-    assert next(event for event in log_of(memory) if event.id == kept).payload["text"] == "Innocent entry"
+    assert next(event for event in seats.events() if event.id == kept).payload["text"] == "Innocent entry"
     assert memory.audit().ok
     assert memory.rebuild().same
     with pytest.raises(InvalidInput, match="erased already"):
         seats.human(task="T-1").erase(entry, "privacy")
 
 
-def test_r16_only_who_may_erase_there_erases_an_entry_of_the_log(memory, seats):
+def test_r16_erasing_a_log_entry_takes_the_permission_to_erase_in_its_scope(memory, seats):
     entry = seats.agent().log("thought", SECRET).event_id
     with pytest.raises(NotAllowed):
         seats.agent().erase(entry, "tidy")
@@ -368,8 +355,8 @@ def test_r16_only_who_may_erase_there_erases_an_entry_of_the_log(memory, seats):
         with pytest.raises(NotFound):
             stranger.erase(entry, "tidy")
     verified = seats.agent().verify(True)
-    other = next(event.id for event in log_of(memory) if event.type is EventType.TASK_VERIFIED)
+    other = next(event.id for event in seats.events() if event.type is EventType.TASK_VERIFIED)
     assert verified
     with pytest.raises(InvalidInput, match="not an entry of the log"):
         seats.human(task="T-1").erase(other, "tidy")
-    assert any((event.payload or {}).get("text") == SECRET for event in log_of(memory))
+    assert any((event.payload or {}).get("text") == SECRET for event in seats.events())

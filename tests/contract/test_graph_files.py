@@ -10,9 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from mnemarch.embedding.ngram import NgramHashEmbedder
 from mnemarch.embedding.question import QuestionEmbedder
-from mnemarch.embedding.sparse import cosine
+from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
 from mnemarch.embedding.words import BagOfWordsEmbedder
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.graph import FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files

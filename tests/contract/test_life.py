@@ -1,4 +1,4 @@
-"""Where the stations meet: what promotion, revival, echo, erasure and recall owe to each other."""
+"""A unit's life across verbs: how promotion, revival, echo, erasure and recall work together."""
 
 import os
 import shutil
@@ -9,39 +9,32 @@ import pytest
 import mnemarch
 from mnemarch import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Refused, Scope, Status, can_promote
 
-VOUCHED = [Citation.human("alice")]
 
-
-def test_r5_promotion_opens_the_conflict_that_waits_at_the_wider_level(memory, seats):
-    human, boss = seats.human("alice"), seats.orchestrator()
+def test_r5_promotion_opens_the_conflict_with_a_unit_of_the_wider_level(seats):
     for worktree, times in (("w1", 3), ("w2", 5)):
-        scope = Scope(project="shop", worktree=worktree, task="T")
-        unit = memory.seat(Actor.agent("a"), scope).remember(f"Checkout retries {times} times", level="worktree").unit
-        memory.seat(human.actor, scope).approve(unit.id)
-        memory.seat(boss.actor, scope).promote(unit.id, to="project")
-    reader = memory.seat(Actor.agent("r"), Scope(project="shop", worktree="w3", task="T"))
+        unit = seats.agent(worktree=worktree).remember(f"Checkout retries {times} times", level="worktree").unit
+        seats.human(worktree=worktree).approve(unit.id)
+        seats.orchestrator(worktree=worktree).promote(unit.id, to="project")
+    reader = seats.agent("r", worktree="w3")
     assert len(reader.conflicts()) == 1
     assert {item.label for item in reader.recall("checkout retries").items} == {"[VERIFIED] [CONTESTED]"}
 
 
-def test_contested_is_said_only_to_who_can_see_the_rival_and_while_it_lives(memory, seats):
-    project = seats.human("alice").remember("Deploys take 3 hours", level="project", citations=VOUCHED).unit
-    rival = memory.seat(Actor.agent("b"), Scope(org="acme", project="shop", worktree="w2", task="T-2"))
+def test_a_unit_is_contested_only_for_those_who_see_its_rival_and_while_that_is_live(seats):
+    project = seats.vouched("Deploys take 3 hours").unit
+    rival, stranger = seats.agent("b", worktree="w2", task="T-2"), seats.agent("c", worktree="w3", task="T-3")
     against = rival.remember("Deploys take 5 hours").unit
-    stranger = memory.seat(Actor.agent("c"), Scope(org="acme", project="shop", worktree="w3", task="T-3"))
     assert stranger.recall("deploys hours").items[0].label == "[VERIFIED]"
     assert rival.recall("deploys hours").items[0].label == "[VERIFIED] [CONTESTED]"
-    memory.seat(Actor.system(), rival.scope).archive(against.id, "old")
+    seats.system(worktree="w2", task="T-2").archive(against.id, "old")
     assert rival.conflicts() == []
     assert rival.recall("deploys hours").items[0].label == "[VERIFIED]"
     assert rival.get(project.id).live
 
 
-def test_r2_many_hypotheses_do_not_crowd_out_what_is_verified(seats):
-    trusted = seats.human("alice").remember(
-        "The checkout of the shop has a retry which is described here in a rather long and winding sentence",
-        level="project",
-        citations=VOUCHED,
+def test_r2_many_hypotheses_do_not_crowd_out_a_verified_unit(seats):
+    trusted = seats.vouched(
+        "The checkout of the shop has a retry which is described here in a rather long and winding sentence"
     )
     agent = seats.agent()
     agent.remember_many([mnemarch.Claim(content=f"checkout retry{n} checkout retry") for n in range(60)])
@@ -50,7 +43,7 @@ def test_r2_many_hypotheses_do_not_crowd_out_what_is_verified(seats):
     assert len(items) == 8
 
 
-def test_a_unit_is_handed_out_once_whatever_the_filters_say(seats):
+def test_a_unit_is_recalled_once_even_if_several_filters_match_it(seats):
     agent = seats.agent()
     agent.remember("The only fact", domain="global")
     assert len(agent.recall("", domain="global").items) == 1
@@ -87,7 +80,7 @@ def test_only_a_rejection_is_undone_by_an_approval(seats):
     assert boss.approve(other.id).status is Status.HYPOTHESIS
 
 
-def test_what_a_failed_test_carried_is_not_promoted(seats):
+def test_a_unit_whose_test_failed_since_is_not_promoted(seats):
     agent, boss = seats.agent(), seats.orchestrator()
     unit = agent.remember("Totals are rounded down", citations=[Citation.test("t")]).unit
     agent.verify(True, tests=["t"])
@@ -128,22 +121,7 @@ def test_r16_every_spelling_that_was_merged_is_erased(memory, seats):
     seats.agent("coder-2").remember("BOB SMITH earns: ninety thousand!")
     agent.log("note", "he said BOB SMITH earns: ninety thousand! and left")
     seats.human("alice").erase(unit.id, "privacy")
-    assert not any("BOB SMITH" in (event.body or "") for event in memory._engine.store.read(lambda r: list(r.events())))
-
-
-def test_an_import_carries_the_erasure(tmp_path):
-    with mnemarch.open(tmp_path / "a") as source, mnemarch.open(tmp_path / "b") as copy:
-        scope = Scope(project="shop", task="T")
-        unit = source.seat(Actor.agent("a"), scope).remember("Mina lives at the harbour").unit
-        source.export(tmp_path / "one.jsonl")
-        copy.import_(tmp_path / "one.jsonl")
-        source.seat(Actor.human("h"), scope).erase(unit.id, "privacy")
-        source.export(tmp_path / "two.jsonl")
-        copy.import_(tmp_path / "two.jsonl")
-        told = copy.seat(Actor.agent("a"), scope).history(unit.id)
-        assert not any("Mina" in (event.body or "") for event in told)
-        assert copy.audit().ok
-        assert copy.rebuild().same
+    assert not any("BOB SMITH" in (event.body or "") for event in seats.events())
 
 
 def test_a_memory_may_be_closed_twice(tmp_path):
@@ -168,14 +146,6 @@ def test_g6_levels_may_be_named():
     assert not can_promote("project", "task")
 
 
-def test_a_batch_with_one_unstorable_claim_stores_none(memory, seats):
-    claims = [mnemarch.Claim(content=f"Thing {n} is here") for n in range(600)]
-    before = memory.stats().events
-    with pytest.raises(InvalidInput):
-        seats.agent().remember_many([*claims, mnemarch.Claim(content="odd", attributes={"x": {1}})])
-    assert memory.stats().events == before
-
-
 @pytest.mark.long
 class TestTheIndexIsDerived:
     def filled(self, folder, count=700):
@@ -184,7 +154,7 @@ class TestTheIndexIsDerived:
         seat.remember_many([mnemarch.Claim(content=f"thing{n} stands on shelf{n}") for n in range(count)])
         return memory, seat
 
-    def test_a_restored_backup_finds_what_is_remembered_after_it(self, tmp_path):
+    def test_a_restored_backup_finds_units_remembered_after_it(self, tmp_path):
         memory, seat = self.filled(tmp_path / "m")
         memory.backup(tmp_path / "backup.db")
         seat.remember_many([mnemarch.Claim(content=f"later{n} came") for n in range(20)])
@@ -252,7 +222,7 @@ def test_r1_a_failed_act_in_a_shared_commit_does_not_fork_the_chain(tmp_path):
         assert memory.audit().ok
 
 
-def test_nobody_rejects_what_is_gone(seats):
+def test_rejecting_an_archived_unit_leaves_it_archived(seats):
     unit = seats.agent().remember("The door is red").unit
     seats.system().archive(unit.id, "old")
     assert seats.orchestrator().reject(unit.id, "still wrong").status is Status.ARCHIVED

@@ -18,14 +18,9 @@ def types(verdicts):
     return [str(verdict.type) for verdict in verdicts]
 
 
-def test_the_third_time_is_blocked_and_a_return_is_warned_of(seats):
+def test_the_third_same_error_is_blocked_and_a_returning_one_is_warned_of(seats):
     seat = seats.agent()
-    assert types([seat.fail(POOL), seat.fail(NAME), seat.fail(POOL), seat.fail(POOL)]) == [
-        "ALLOW",
-        "ALLOW",
-        "WARN",
-        "BLOCK",
-    ]
+    assert types(seat.fail(error) for error in (POOL, NAME, POOL, POOL)) == ["ALLOW", "ALLOW", "WARN", "BLOCK"]
 
 
 def test_a_verdict_carries_reason_evidence_and_instruction(seats):
@@ -46,7 +41,7 @@ def test_all_agents_of_a_task_share_it_whichever_worktree_they_sit_in(seats):
 
 
 @pytest.mark.parametrize("where", [{"task": "T-2"}, {"project": "shop-2"}, {"org": "acme-corp"}])
-def test_another_task_project_or_org_has_its_own(seats, where):
+def test_another_task_project_or_org_has_its_own_attempts(seats, where):
     seat, stranger = seats.agent(), seats.agent(**where)
     for _ in range(3):
         seat.fail(POOL, approach="raise the pool size")
@@ -146,7 +141,7 @@ def test_a_retry_with_the_same_key_counts_once_and_gives_the_same_verdict(seats)
     assert seat.fail(POOL).details["count"] == 3
 
 
-def test_a_key_for_another_failure_is_a_conflict_and_nothing_is_lost_unsaid(seats, memory):
+def test_a_key_reused_for_another_failure_is_a_conflict_and_stores_nothing(seats, memory):
     seat = seats.agent()
     seat.fail(POOL, approach="raise the pool size", key="run-1")
     seat.log("thought", "other", key="run-2")
@@ -181,7 +176,7 @@ def test_the_verdict_is_the_same_after_a_restart(tmp_path):
         assert not seat.validate_approach("increase the pool size").valid
 
 
-def test_the_seeds_names_work_on_task_ids(seats):
+def test_a_project_seat_reaches_the_attempts_of_a_task_by_its_id(seats):
     boss = seats.orchestrator(scope=seats.HOME.at("project"))
     loops = boss.loops
     loops.check(POOL, approach="raise the pool size", task_id="T-9")
@@ -197,7 +192,7 @@ def test_the_seeds_names_work_on_task_ids(seats):
     assert loops.stuck_reason("T-9") is None
 
 
-def test_from_inside_a_task_no_other_can_be_looked_into(seats):
+def test_a_seat_in_a_task_cannot_reach_the_attempts_of_another(seats):
     seat = seats.agent()
     assert seat.loops.get_failed_approaches("T-1") == []
     for ask in (
@@ -209,7 +204,7 @@ def test_from_inside_a_task_no_other_can_be_looked_into(seats):
             ask()
 
 
-def test_a_seat_without_a_task_has_a_ledger_of_its_own(seats):
+def test_a_seat_without_a_task_has_its_own_attempts(seats):
     boss = seats.orchestrator(scope=seats.HOME.at("project"))
     agent = seats.agent()
     for _ in range(2):
@@ -228,6 +223,9 @@ def test_a_seat_without_a_task_has_a_ledger_of_its_own(seats):
         lambda seat: seat.mark_stuck(""),
         lambda seat: seat.fail("x" * 2_000_000),
         lambda seat: seat.fail("\ud800"),
+        lambda seat: seat.verify(passed=False, error=""),
+        lambda seat: seat.verify(passed=False, error="\ud800"),
+        lambda seat: seat.verify(passed=False, error="x" * 2_000_000),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(seats, memory, call):
@@ -243,23 +241,21 @@ def test_a_long_output_is_kept_by_its_ends_and_known_again(seats):
     assert types([seat.fail(long), seat.fail(long), seat.fail(long)]) == ["ALLOW", "ALLOW", "BLOCK"]
 
 
-def test_secrets_in_errors_never_reach_the_log(seats, memory):
+def test_secrets_in_errors_never_reach_the_log(seats):
     secret = "ghp_" + "a1B2" * 9
     verdict = seats.agent().fail(f"AuthError: token {secret} was refused", approach=f"use {secret}")
     assert verdict.receipt.redacted
-    events = memory._engine.store.read(lambda reader: list(reader.events()))
-    assert not any(secret in (event.body or "") for event in events)
+    assert not any(secret in (event.body or "") for event in seats.events())
     assert secret not in str(verdict)
 
 
-def test_what_failed_is_erased_with_the_words_it_quotes(seats, memory):
+def test_a_failure_that_quotes_an_erased_unit_is_erased_too(seats):
     human = seats.human(scope=seats.HOME.at("project"))
     content = "The checkout password of Mina is in the blue folder"
     agent = seats.agent()
     stored = agent.remember(content)
     agent.fail(f"LookupError: {content}", approach=f"look where it says: {content}")
     seats.orchestrator().erase(stored.unit.id, "private")
-    events = memory._engine.store.read(lambda reader: list(reader.events()))
-    assert not any(content in (event.body or "") for event in events)
+    assert not any(content in (event.body or "") for event in seats.events())
     assert agent.failed_approaches() == []
     assert human.fail(POOL).type == "ALLOW"

@@ -1,4 +1,4 @@
-"""What was rejected or superseded does not come back as if it were new (R4, R5, R6, R8)."""
+"""A rejected or superseded text does not come back as if it were new (R4, R5, R6, R8)."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def rejected(seats):
     [{}, {"citations": PASSED}, {"domain": "coding"}, {"kind": "policy"}, {"kind": "episode"}, {"level": "worktree"}],
     ids=str,
 )
-def test_r5_what_a_person_rejected_is_not_said_again_by_an_agent(seats, rejected, claimed):
+def test_r5_an_agent_cannot_restate_what_a_person_rejected(seats, rejected, claimed):
     for seat in (seats.agent(), seats.agent(worktree="w2", task="T-2")):
         refused = seat.remember("admins may skip the second factor.", **claimed)
         assert isinstance(refused, Refused)
@@ -37,26 +37,25 @@ def test_r5_what_a_person_rejected_is_not_said_again_by_an_agent(seats, rejected
     assert [unit.id for unit in seats.human().units() if unit.content == FACT] == [rejected.id]
 
 
-def test_r5_nor_by_an_orchestrator_at_project_scope(seats, rejected):
+def test_r5_an_orchestrator_cannot_restate_at_project_scope_what_a_person_rejected(seats, rejected):
     refused = seats.orchestrator().remember(FACT, level="project", citations=PASSED)
     assert (refused.rule, seats.agent().get(rejected.id).status) == ("R5", Status.ARCHIVED)
 
 
-def test_a_refused_repetition_stays_in_the_log_and_its_key_gives_the_same_answer(memory, seats, rejected):
+def test_a_refused_repetition_stays_in_the_log_and_its_key_gives_the_same_answer(seats, rejected):
     agent = seats.agent()
     refused = agent.remember(FACT, citations=PASSED, key="k")
-    logged = [event for event in memory._engine.store.read(lambda reader: list(reader.events())) if event.key == "k"]
-    assert [event.type for event in logged] == [EventType.CLAIM_REFUSED]
+    assert [event.type for event in seats.events() if event.key == "k"] == [EventType.CLAIM_REFUSED]
     assert agent.remember(FACT, citations=PASSED, key="k").rule == refused.rule
 
 
-def test_an_approval_brings_the_rejected_unit_back_and_then_it_can_be_said_again(seats, rejected):
+def test_an_approval_revives_the_rejected_unit_and_allows_restating_it(seats, rejected):
     seats.human("bob").approve(rejected.id)
     again = seats.agent().remember(FACT, citations=PASSED)
     assert (again.unit.id, again.merged, again.unit.status) == (rejected.id, True, Status.VERIFIED)
 
 
-def test_r5_a_person_who_says_it_again_approves_it(memory, seats, rejected):
+def test_r5_a_person_who_restates_a_rejected_unit_approves_it(memory, seats, rejected):
     bob = seats.human("bob")
     again = bob.remember(FACT, level="project", citations=[Citation.human("bob")])
     assert (again.unit.id, again.merged, again.unit.status) == (rejected.id, True, Status.VERIFIED)
@@ -65,18 +64,18 @@ def test_r5_a_person_who_says_it_again_approves_it(memory, seats, rejected):
     assert memory.rebuild().same
 
 
-def test_a_person_may_say_it_again_for_a_wider_level(seats, rejected):
+def test_a_person_may_restate_a_rejected_unit_at_a_wider_level(seats, rejected):
     bob = seats.human("bob")
     wider = bob.remember(FACT, level="org", citations=[Citation.human("bob")])
     assert not wider.merged
     assert bob.get(rejected.id).status is Status.ARCHIVED
 
 
-def test_r5_a_hypothesis_that_says_what_was_rejected_is_not_raised_by_a_test(memory, seats):
+def test_r5_a_test_does_not_verify_a_hypothesis_with_a_rejected_text(memory, seats):
     there, here = seats.agent(worktree="w2", task="T-2"), seats.agent()
     held = there.remember(FACT, citations=PASSED).unit
     human = seats.human()
-    wide = human.remember(FACT, level="project", citations=[Citation.human("alice")]).unit
+    wide = seats.vouched(FACT).unit
     human.reject(wide.id, "never")
     judged = there.verify(True, tests=[TEST])
     assert judged.units == ()
@@ -89,13 +88,13 @@ def test_r5_a_hypothesis_that_says_what_was_rejected_is_not_raised_by_a_test(mem
     assert memory.rebuild().same
 
 
-def test_r5_what_was_rejected_at_project_scope_is_not_promoted_there_from_elsewhere(seats):
+def test_r5_a_text_rejected_at_project_scope_is_not_promoted_there_from_another_worktree(seats):
     there = {"worktree": "w2", "task": "T-2"}
     agent, boss = seats.agent(**there), seats.orchestrator(**there)
     narrow = agent.remember(FACT, citations=PASSED).unit
     agent.verify(True, tests=[TEST])
     human = seats.human()
-    wide = human.remember(FACT, level="project", citations=[Citation.human("alice")]).unit
+    wide = seats.vouched(FACT).unit
     human.reject(wide.id, "never")
     refused = boss.promote(narrow.id)
     assert isinstance(refused, Refused)
@@ -105,7 +104,7 @@ def test_r5_what_was_rejected_at_project_scope_is_not_promoted_there_from_elsewh
     assert boss.promote(narrow.id).unit.scope == Scope(org="acme", project="shop")
 
 
-def test_what_was_only_archived_may_be_said_again(seats):
+def test_an_archived_text_may_be_restated(seats):
     agent = seats.agent()
     first = agent.remember(FACT).unit
     seats.system().archive(first.id, "its code is gone")
@@ -113,20 +112,20 @@ def test_what_was_only_archived_may_be_said_again(seats):
     assert (again.unit.live, again.merged, again.conflicts) == (True, False, ())
 
 
-def test_a_rejection_elsewhere_binds_nobody_here(seats, rejected):
+def test_a_rejection_does_not_bind_another_project(seats, rejected):
     assert seats.agent(project="bank").remember(FACT).unit.live
 
 
-def test_r16_what_was_erased_after_its_rejection_may_be_said_again(seats, rejected):
+def test_r16_a_text_erased_after_its_rejection_may_be_restated(seats, rejected):
     seats.human().erase(rejected.id, "privacy")
     assert seats.agent().remember(FACT).unit.live
 
 
-def test_a_claim_that_waited_while_the_same_was_rejected_stays_refused_and_its_key_says_so(seats):
+def test_a_waiting_claim_whose_text_is_rejected_meanwhile_stays_refused_also_by_its_key(seats):
     boss, human = seats.orchestrator(), seats.human()
     claimed = {"level": "project", "citations": PASSED, "key": "k"}
     assert boss.remember(FACT, **claimed).rule == "G23.validation"
-    wide = human.remember(FACT, level="project", citations=[Citation.human("alice")]).unit
+    wide = seats.vouched(FACT).unit
     human.reject(wide.id, "never")
     judged = boss.verify(True, tests=[TEST])
     assert [item.rule for item in judged.refused] == ["R5"]
@@ -152,15 +151,14 @@ OLD, NEW = "We deploy with Jenkins from the old box", "Releases go out through G
 def replaced(seats):
     """What held in the project, handed out in another worktree, and what a person put in its place."""
     human = seats.human()
-    vouched = {"level": "project", "citations": [Citation.human("alice")]}
-    old = human.remember(OLD, **vouched).unit
+    old = seats.vouched(OLD).unit
     assert seats.agent(worktree="w2", task="T-2").recall("how do we deploy").items
-    new = human.remember(NEW, **vouched).unit
+    new = seats.vouched(NEW).unit
     human.supersede(new.id, old.id, "moved")
     return human.get(old.id), human.get(new.id)
 
 
-def test_r8_what_was_superseded_and_is_said_again_contradicts_its_successor(memory, seats, replaced):
+def test_r8_a_restated_superseded_text_contradicts_its_successor(memory, seats, replaced):
     old, new = replaced
     agent = seats.agent(worktree="w2", task="T-2")
     agent.verify(True, tests=[TEST])
@@ -175,23 +173,23 @@ def test_r8_what_was_superseded_and_is_said_again_contradicts_its_successor(memo
     assert memory.rebuild().same
 
 
-def test_r8_the_conflict_is_with_what_holds_now_at_the_end_of_the_chain(seats, replaced):
+def test_r8_the_conflict_is_with_the_last_successor_of_the_chain(seats, replaced):
     human = seats.human()
-    last = human.remember("Argo rolls everything out", level="project", citations=[Citation.human("alice")]).unit
+    last = seats.vouched("Argo rolls everything out").unit
     human.supersede(last.id, replaced[1].id, "moved on")
     (conflict,) = seats.agent().remember(OLD).conflicts
     assert last.id in conflict.units
 
 
-def test_r8_moving_back_is_resolved_for_the_one_that_was_said_again(seats, replaced):
+def test_r8_moving_back_resolves_the_conflict_for_the_restated_unit(seats, replaced):
     human = seats.human()
-    again = human.remember(OLD, level="project", citations=[Citation.human("alice")])
+    again = seats.vouched(OLD)
     human.resolve(again.conflicts[0].id, winner=again.unit.id, reason="moved back")
     assert human.conflicts() == []
     assert human.get(replaced[1].id).superseded_by == again.unit.id
 
 
-def test_r6_an_echo_of_what_was_superseded_meanwhile_is_a_mention(seats, replaced):
+def test_r6_an_echo_of_a_unit_superseded_meanwhile_is_a_mention(seats, replaced):
     agent = seats.agent(worktree="w2", task="T-2")
     again = agent.remember(OLD)
     assert (again.unit.id, again.merged, again.unit.status) == (replaced[0].id, True, Status.DEPRECATED)
@@ -199,7 +197,7 @@ def test_r6_an_echo_of_what_was_superseded_meanwhile_is_a_mention(seats, replace
     assert agent.conflicts() == []
 
 
-def test_r8_a_promoted_unit_contradicts_the_successor_of_what_it_says(seats, replaced):
+def test_r8_a_promoted_unit_contradicts_the_successor_of_its_superseded_text(seats, replaced):
     there = {"worktree": "w3", "task": "T-3"}
     agent = seats.agent(**there)
     agent.verify(True, tests=[TEST])
@@ -208,22 +206,19 @@ def test_r8_a_promoted_unit_contradicts_the_successor_of_what_it_says(seats, rep
     assert [set(dispute.units) for dispute in promoted.conflicts] == [{unit.id, replaced[1].id}]
 
 
-def test_a_merged_rewording_that_is_said_again_is_a_merge_proposal_and_no_contradiction(seats):
+def test_a_text_that_was_merged_away_and_comes_back_is_proposed_for_merging_again(seats):
     human = seats.human()
-    vouched = {"level": "project", "citations": [Citation.human("alice")]}
-    first = human.remember("The checkout service retries failed payments with exponential backoff", **vouched).unit
-    second = human.remember("The checkout service will retry failed payments with exponential backoff", **vouched)
+    first = seats.vouched("The checkout service retries failed payments with exponential backoff").unit
+    second = seats.vouched("The checkout service will retry failed payments with exponential backoff")
     (proposal,) = human.proposals()
     assert second.unit.id in proposal.units
     human.resolve(proposal.id, winner=second.unit.id, reason="one will do")
-    again = human.remember(first.content, **vouched)
-    assert (again.conflicts, [set(dispute.units) for dispute in again.similar]) == (
-        (),
-        [{again.unit.id, second.unit.id}],
-    )
+    again = seats.vouched(first.content)
+    assert again.conflicts == ()
+    assert [set(dispute.units) for dispute in again.similar] == [{again.unit.id, second.unit.id}]
 
 
-def test_what_was_folded_into_its_twin_does_not_contradict_it(seats):
+def test_a_unit_folded_into_its_twin_does_not_contradict_it(seats):
     agents = [seats.agent(worktree=worktree) for worktree in ("w1", "w2")]
     narrow = [agent.remember(FACT, level="worktree", citations=PASSED).unit for agent in agents]
     for agent, unit in zip(agents, narrow, strict=True):
@@ -238,14 +233,13 @@ def test_what_was_folded_into_its_twin_does_not_contradict_it(seats):
 # Many values of one thing
 
 
-def ports(seat, count):
-    vouched = {"level": "project", "citations": [Citation.human("alice")]}
-    return [seat.remember(f"The port of the billing service is {8000 + n}", **vouched) for n in range(count)]
+def ports(seats, count):
+    return [seats.vouched(f"The port of the billing service is {8000 + n}") for n in range(count)]
 
 
 def test_r6_each_of_many_values_that_a_person_states_has_a_conflict(seats):
     human = seats.human()
-    stored = ports(human, 12)
+    stored = ports(seats, 12)
     assert [len(answer.conflicts) for answer in stored] == [0, 1, 2, 3, *[4] * 8]
     disputed = {unit_id for dispute in human.conflicts() for unit_id in dispute.units}
     assert disputed == {answer.unit.id for answer in stored}
@@ -261,7 +255,7 @@ def test_r6_many_values_that_nobody_vouches_for_are_a_series_and_no_dispute(seat
 @pytest.mark.parametrize("count", [8, 40])
 def test_r5_when_every_conflict_is_resolved_one_value_is_left(memory, seats, count):
     human = seats.human()
-    ids = [answer.unit.id for answer in ports(human, count)]
+    ids = [answer.unit.id for answer in ports(seats, count)]
     while disputes := human.conflicts():
         winner = ids[-1] if ids[-1] in disputes[0].units else disputes[0].units[0]
         human.resolve(disputes[0].id, winner=winner, reason="the latest")
@@ -269,7 +263,7 @@ def test_r5_when_every_conflict_is_resolved_one_value_is_left(memory, seats, cou
     assert memory.rebuild().same
 
 
-def test_r5_a_promotion_tells_the_conflicts_of_its_unit(seats):
+def test_r5_a_promotion_returns_the_conflicts_it_opens(seats):
     places = [{"worktree": "w1"}, {"worktree": "w2"}]
     told = []
     for place, size in zip(places, (10, 20), strict=True):
@@ -281,7 +275,7 @@ def test_r5_a_promotion_tells_the_conflicts_of_its_unit(seats):
     assert [dispute.id for dispute in told[1].conflicts] == [dispute.id for dispute in seats.human().conflicts()]
 
 
-def test_a_promotion_tells_the_conflict_that_its_unit_brings_along(seats):
+def test_a_promotion_returns_the_conflict_its_unit_already_had(seats):
     agent = seats.agent()
     agent.remember("The pool has 10 connections")
     contested = agent.remember("The pool has 20 connections", citations=PASSED)

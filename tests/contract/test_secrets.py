@@ -90,7 +90,7 @@ def test_a_secret_never_reaches_the_disk(home, memory, seat, way, secret):
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_the_receipt_says_what_was_taken_out(seat, secret):
+def test_the_receipt_lists_the_redacted_kinds(seat, secret):
     text, hidden = SECRETS[secret]
     for receipt in (
         seat.log("tool", f"ran with {text}"),
@@ -130,7 +130,7 @@ def test_a_refused_reason_and_a_policy_refusal_keep_secrets_out(home, memory, se
     assert GITHUB.encode() not in bytes_on_disk(home)
 
 
-def test_what_is_no_secret_stays(seat):
+def test_text_without_secrets_is_not_redacted(seat):
     text = "The token bucket holds 40 tokens; the secret of good retries is jitter (see password-reset.md)"
     receipt = seat.log("note", text)
     assert receipt.redacted == ()

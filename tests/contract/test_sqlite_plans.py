@@ -63,11 +63,11 @@ def test_only_an_operators_queries_read_a_whole_table(store, name):
 
 
 @pytest.mark.parametrize("name", BEGINNINGS)
-def test_a_query_begins_with_what_leaves_the_fewest_rows(store, name):
+def test_a_query_begins_with_its_most_selective_index(store, name):
     assert plan(store, name)[0].startswith(BEGINNINGS[name]), plan(store, name)
 
 
-def test_no_page_of_what_cites_code_looks_at_all_that_does(store):
+def test_a_page_of_units_that_cite_code_does_not_read_all_of_them(store):
     assert not any("LIST SUBQUERY" in detail for detail in plan(store, "units_citing_code"))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Scope, StoreCorrupt, StoreUnavailable
+from mnemarch.model.value import replace
 from mnemarch.stores.sqlite import SqliteStore, raw
 from mnemarch.testing import made_link, made_unit, recorded
 
@@ -61,6 +62,16 @@ def outcomes_of(works, store):
 # Damage
 
 
+def works_beside(work, store):
+    """What one work of a shared commit raised, after the others were found to be stored whole."""
+    outcomes = outcomes_of([recorded, work, recorded, recorded], store)
+    error = outcomes.pop(1)
+    stored = store.read(lambda reader: list(reader.events()))
+    assert sorted(event.id for event in stored[-3:]) == sorted(event.id for event in outcomes)
+    assert [event.seq for event in stored] == list(range(1, len(stored) + 1))
+    return error
+
+
 def test_a_damaged_row_fails_only_the_work_that_reads_it(store, tmp_path):
     unit = made_unit("u-1")
     store.write(lambda tx: tx.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None))
@@ -70,14 +81,23 @@ def test_a_damaged_row_fails_only_the_work_that_reads_it(store, tmp_path):
         recorded(transaction)
         transaction.unit("u-1")
 
-    outcomes = outcomes_of([recorded, spoilt, recorded, recorded], store)
-    assert isinstance(outcomes[1], StoreCorrupt)
-    assert "u-1" in outcomes[1].message
-    kept = store.read(lambda reader: [event.id for event in reader.events()])
-    assert sorted(kept) == sorted(event.id for number, event in enumerate(outcomes) if number != 1)
+    error = works_beside(spoilt, store)
+    assert isinstance(error, StoreCorrupt)
+    assert "u-1" in error.message
 
 
-def test_what_stops_a_shared_commit_is_raised_in_each_thread_as_an_error_of_its_own(store, tmp_path):
+def test_a_row_that_the_driver_refuses_fails_only_its_own_work(store):
+    first = store.write(recorded)
+
+    def twice(transaction):
+        recorded(transaction)
+        seq, _ = transaction.head(first.stream)
+        transaction.append(replace(first, seq=seq + 1), first.hash)
+
+    assert isinstance(works_beside(twice, store), mnemarch.MnemarchError)
+
+
+def test_a_failed_shared_commit_raises_a_separate_error_in_each_thread(store, tmp_path):
     def cut(transaction):
         raise sqlite3.OperationalError("disk I/O error")
 
@@ -92,7 +112,7 @@ DAMAGES = ["{}", "", "[]", "null", "garbage", '{"id":', "7", b"\xff\x00", '{"sco
 
 
 @pytest.mark.parametrize("body", DAMAGES)
-def test_a_damaged_row_is_named_by_whatever_reads_it(store, tmp_path, body):
+def test_every_read_of_a_damaged_row_names_the_row(store, tmp_path, body):
     def put(transaction):
         for id in ("u-1", "u-2"):
             transaction.put_unit(made_unit(id), canonical_key="k", skeleton_key=None, searchable_at=1)
@@ -120,7 +140,7 @@ def test_a_damaged_row_is_named_by_whatever_reads_it(store, tmp_path, body):
     assert store.read(lambda reader: reader.unit("u-2")) == made_unit("u-2")
 
 
-def test_a_recall_over_a_damaged_row_says_what_to_do_and_that_helps(tmp_path):
+def test_a_recall_over_a_damaged_row_tells_to_rebuild_and_a_rebuild_repairs_it(tmp_path):
     with mnemarch.open(tmp_path / "home") as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         unit = seat.remember("Checkout retries three times").unit

@@ -1,13 +1,12 @@
-"""What may take the place of what (R4, R8)."""
+"""Which unit may supersede which (R4, R8)."""
 
 import pytest
 
-from mnemarch import Citation, NotAllowed, Status
+from mnemarch import NotAllowed, Status
 
 
 def test_r8_a_narrow_unit_cannot_replace_a_wide_one(seats):
-    human = seats.human()
-    wide = human.remember("Deploys run on Tuesdays", level="project", citations=[Citation.human(human.actor.id)]).unit
+    wide = seats.vouched("Deploys run on Tuesdays").unit
     narrow = seats.agent().remember("Deploys run on Thursdays", level="task").unit
     with pytest.raises(NotAllowed) as caught:
         seats.human().supersede(narrow.id, wide.id, "heard so")
@@ -17,8 +16,6 @@ def test_r8_a_narrow_unit_cannot_replace_a_wide_one(seats):
 
 def test_r8_a_verified_unit_of_the_same_level_replaces_it(seats):
     human = seats.human()
-    vouched = [Citation.human(human.actor.id)]
-    old = human.remember("Deploys run on Tuesdays", level="project", citations=vouched).unit
-    new = human.remember("Deploys run on Thursdays", level="project", citations=vouched).unit
+    old, new = (seats.vouched(f"Deploys run on {day}").unit for day in ("Tuesdays", "Thursdays"))
     assert human.supersede(new.id, old.id, "moved").supersedes == old.id
     assert human.get(old.id).superseded_by == new.id

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from datetime import UTC, datetime, timedelta
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -36,34 +37,37 @@ def log_of(memory):
     return memory._engine.store.read(lambda reader: list(reader.events()))
 
 
-def types_of(memory):
-    return [str(event.type) for event in log_of(memory)]
+def recalled(seat, query, **options):
+    """The ids of the units that a question finds, best first."""
+    return [item.unit.id for item in seat.recall(query, **options).items]
+
+
+@contextmanager
+def refused(error, **options):
+    """Expect an error that says what to do."""
+    with pytest.raises(error, **options) as caught:
+        yield caught
+    assert caught.value.message
+    assert caught.value.hint
 
 
 def verified(seats, content=FACT, level="worktree", **where):
     """A unit that a person vouched for."""
-    unit = seats.agent(**where).remember(content, level=level if level in {"task", "worktree"} else "worktree").unit
-    unit = seats.human(**where).approve(unit.id)
-    if level == "project":
-        unit = seats.orchestrator(**where).promote(unit.id, to="project").unit
+    unit = seats.agent(**where).remember(content, level=level).unit
+    return seats.human(**where).approve(unit.id)
+
+
+def used_by(seats, unit, *tasks):
+    """The unit after these tasks used it."""
+    for task in tasks:
+        unit = seats.agent(task=task).use(unit.id)
     return unit
-
-
-def published(seats, content=FACT, level="worktree"):
-    unit = verified(seats, content)
-    for task in ("U-1", "U-2", "U-3"):
-        seats.agent(task=task).use(unit.id)
-    if level in {"project", "org"}:
-        seats.orchestrator().promote(unit.id, to="project")
-    if level == "org":
-        seats.human().promote(unit.id, to="org")
-    return seats.agent().get(unit.id)
 
 
 # The log
 
 
-def test_g2_what_is_logged_is_there_with_who_where_and_when(memory, agent, clock):
+def test_g2_a_logged_entry_keeps_its_text_actor_scope_and_time(memory, agent, clock):
     when = datetime(2025, 1, 1, tzinfo=UTC)
     receipt = agent.log(
         "thought", "The pool is exhausted", data={"n": [1, None, "가"]}, occurred_at=when, session="s-1"
@@ -133,9 +137,8 @@ def test_a_key_for_other_content_is_a_conflict_and_stores_nothing(memory, agent)
         lambda: agent.remember("x", key="k"),
         lambda: agent.log_many([("thought", "fine"), mnemarch.Entry("thought", "y", key="k")]),
     ):
-        with pytest.raises(Conflict) as caught:
+        with refused(Conflict):
             call()
-        assert caught.value.hint
         assert memory.stats().events == before
 
 
@@ -209,7 +212,7 @@ def test_r6_korean_spacing_does_not_make_another_fact(seats):
     assert second.unit.id == first.unit.id
 
 
-def test_the_same_fact_said_again_by_one_voice_is_a_mention(agent):
+def test_a_fact_repeated_by_its_author_is_a_mention(agent):
     first = agent.remember(FACT).unit
     again = agent.remember(FACT)
     assert again.merged
@@ -230,69 +233,19 @@ def test_r5_the_same_text_of_another_kind_or_domain_or_project_is_another_unit(s
     assert len(ids) == 5
 
 
-def test_r6_text_that_recall_handed_out_is_a_mention_and_no_provenance(seats):
+@pytest.mark.parametrize("task", ["T-2", None])
+@pytest.mark.parametrize("other", [{}, {"kind": "semantic"}, {"domain": "coding"}], ids=str)
+def test_r6_text_that_recall_handed_out_is_a_mention_and_neither_provenance_nor_a_new_unit(seats, task, other):
     unit = seats.agent("coder-1").remember(FACT, level="worktree").unit
-    reader = seats.agent("coder-2", task="T-2")
-    assert [item.unit.id for item in reader.recall("how often does checkout retry?").items] == [unit.id]
-    echoed = reader.remember(FACT, level="worktree")
+    reader = seats.agent("coder-2", task=task)
+    assert recalled(reader, "how often does checkout retry?") == [unit.id]
+    echoed = reader.remember(FACT, level="worktree", **other)
     assert echoed.merged
     assert echoed.unit.id == unit.id
     assert [str(source.actor) for source in echoed.unit.provenance] == ["agent:coder-1"]
     assert echoed.unit.mentions == 2
     assert len(reader.explain(unit.id).provenance) == 1
-
-
-def test_r6_an_echo_to_a_seat_without_a_task_is_a_mention_too(seats):
-    unit = seats.agent("coder-1").remember(FACT, level="worktree").unit
-    reader = seats.agent("coder-2", task=None)
-    assert reader.recall("how often does checkout retry?").items
-    echoed = reader.remember(FACT, level="worktree")
-    assert echoed.unit.id == unit.id
-    assert [str(source.actor) for source in echoed.unit.provenance] == ["agent:coder-1"]
-
-
-@pytest.mark.parametrize("other", [{"kind": "semantic"}, {"domain": "coding"}], ids=str)
-def test_r6_text_that_recall_handed_out_is_never_stored_again_as_new(seats, other):
-    unit = seats.agent("coder-1").remember(FACT, level="worktree").unit
-    reader = seats.agent("coder-2", task="T-2")
-    assert reader.recall("how often does checkout retry?").items
-    echoed = reader.remember(FACT, level="worktree", **other)
-    assert echoed.unit.id == unit.id
-    assert len(reader.units(kind="fact") + reader.units(kind="semantic")) == 1
-
-
-OPPOSED = [
-    ("The client must retry on a timeout", "The client must not retry on a timeout"),
-    ("Checkout retries 3 times", "Checkout retries 5 times"),
-    ("The limit lives in `foo_a` of the config", "The limit lives in `foo_b` of the config"),
-    ("The limit lives in foo_a of the config", "The limit lives in foo_b of the config"),
-    ("The cache is enabled in production", "The cache is disabled in production"),
-    ("클라이언트는 타임아웃 시 재시도해야 한다", "클라이언트는 타임아웃 시 재시도하지 않아야 한다"),
-    ("결제는 3번 재시도한다", "결제는 5번 재시도한다"),
-    ("한도는 설정의 foo_a 에 있다", "한도는 설정의 foo_b 에 있다"),
-]
-
-
-@pytest.mark.parametrize(("left", "right"), OPPOSED)
-@pytest.mark.parametrize("level", ["task", "worktree"])
-def test_r6_opposed_facts_never_merge_and_open_one_conflict(seats, left, right, level):
-    first = seats.agent("a").remember(left, level=level).unit
-    stored = seats.agent("b").remember(right, level=level)
-    assert not stored.merged
-    assert stored.unit.id != first.id
-    (conflict,) = stored.conflicts
-    assert set(conflict.units) == {first.id, stored.unit.id}
-    assert conflict.open
-    assert conflict.reason
-    assert [item.id for item in seats.agent().conflicts()] == [conflict.id]
-    assert seats.memory.stats().open_conflicts == 1
-
-
-@pytest.mark.parametrize(("left", "right"), OPPOSED)
-def test_r6_opposed_facts_of_one_batch_oppose_each_other_too(seats, left, right):
-    first, second = seats.agent().remember_many([Claim(content=left), Claim(content=right)])
-    assert first.unit.id != second.unit.id
-    assert len(second.conflicts) == 1
+    assert [item.id for item in reader.units()] == [unit.id]
 
 
 def test_many_claims_give_many_answers_in_order(memory, seats):
@@ -321,6 +274,7 @@ def test_a_wrong_claim_among_many_stores_none_of_them_also_over_several_batches(
             Claim(content=""),
             Claim(content="It rests on nothing", citations=[Citation.log("no-such-event")]),
             Claim(content="Somebody vouches", citations=[Citation.human("alice")]),
+            Claim(content="It can't be stored", attributes={"x": {1}}),
         ]
         for bad in wrong:
             with pytest.raises(InvalidInput):
@@ -331,7 +285,7 @@ def test_a_wrong_claim_among_many_stores_none_of_them_also_over_several_batches(
 # Status: what each rule lets through
 
 
-def test_s10_rule_1_what_cites_nothing_is_a_hypothesis_for_ever(seats):
+def test_s10_rule_1_a_unit_without_citations_stays_a_hypothesis(seats):
     agent = seats.agent()
     unit = agent.remember(FACT, level="worktree").unit
     for task in ("T-1", "T-2", "T-3", "T-4", "T-5"):
@@ -347,7 +301,7 @@ def test_s10_rule_1_what_cites_nothing_is_a_hypothesis_for_ever(seats):
 
 
 @pytest.mark.parametrize("kind", ["log", "file", "symbol", "commit"])
-def test_r2_what_only_supports_does_not_verify(memory, seats, tmp_path, kind):
+def test_r2_a_log_file_symbol_or_commit_citation_does_not_verify(memory, seats, tmp_path, kind):
     root = repository(tmp_path)
     agent = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root)
     receipt = agent.log("thought", "seen")
@@ -390,8 +344,10 @@ def test_r2_a_test_that_failed_since_no_longer_counts(seats):
 
 
 def test_r2_a_test_of_another_project_does_not_count(seats):
+    before = seats.agent().remember("Delivery takes two days", citations=[Citation.test(TEST)]).unit
     seats.agent(project="bank").verify(True, tests=[TEST])
-    assert seats.agent().remember(FACT, citations=[Citation.test(TEST)]).unit.status is Status.HYPOTHESIS
+    after = seats.agent().remember(FACT, citations=[Citation.test(TEST)]).unit
+    assert [seats.agent().get(unit.id).status for unit in (before, after)] == [Status.HYPOTHESIS] * 2
 
 
 @pytest.mark.parametrize("kind", ["agent", "orchestrator", "system", "human"])
@@ -439,14 +395,9 @@ def test_r2_a_forged_citation_is_no_persons_word(seats, forgery, way):
 
 
 def test_r2_a_persons_own_word_verifies(seats):
-    for number, act in enumerate(
-        (
-            lambda seat, id: seat.cite(id, Citation.human("alice")),
-            lambda seat, id: seat.approve(id),
-        )
-    ):
-        unit = seats.agent().remember(f"{FACT}, variant {number}").unit
-        after = act(seats.human("alice"), unit.id)
+    alice = seats.human("alice")
+    first, second = (seats.agent().remember(f"{FACT}, variant {number}").unit for number in (1, 2))
+    for after in (alice.cite(first.id, Citation.human("alice")), alice.approve(second.id)):
         assert after.status is Status.VERIFIED
         assert after.confidence >= 0.6
         assert Citation.human("alice") in after.citations
@@ -463,23 +414,19 @@ def test_r2_a_persons_signal_comes_only_from_a_person(seats, signal, kind):
 
 
 def test_g17_a_draft_that_is_verified_later_starts_as_sure_as_a_verified_unit(seats, clock):
-    for number, act in enumerate(
-        (
-            lambda id: seats.human().cite(id, Citation.human("alice")),
-            lambda id: seats.human().approve(id),
-            lambda id: seats.agent().verify(True, tests=[TEST]),
-        )
-    ):
-        unit = (
-            seats.agent()
-            .remember(f"Draft about topic{number}", citations=[Citation.test(TEST)] if number == 2 else [])
-            .unit
-        )
+    agent, human = seats.agent(), seats.human()
+    ways = {
+        "cite": lambda id: human.cite(id, Citation.human("alice")),
+        "approve": lambda id: human.approve(id),
+        "verify": lambda id: agent.verify(True, tests=[TEST]),
+    }
+    for way, act in ways.items():
+        citations = [Citation.test(TEST)] if way == "verify" else []
+        unit = agent.remember(f"Draft about the way of {way}", citations=citations).unit
         clock.advance(days=400)
         act(unit.id)
-        after = seats.agent().get(unit.id)
-        assert after.status is Status.VERIFIED
-        assert after.confidence >= 0.6, f"way {number}"
+        after = agent.get(unit.id)
+        assert (after.status, after.confidence >= 0.6) == (Status.VERIFIED, True), way
 
 
 def test_s10_rule_3_verified_and_reused_by_three_distinct_tasks_is_published(seats):
@@ -493,9 +440,7 @@ def test_s10_rule_3_verified_and_reused_by_three_distinct_tasks_is_published(sea
 
 
 def test_s10_rule_3_the_order_of_reuse_and_verification_does_not_matter(seats):
-    unit = seats.agent().remember(FACT, level="worktree").unit
-    for task in ("T-2", "T-3", "T-4"):
-        seats.agent(task=task).use(unit.id)
+    unit = used_by(seats, seats.agent().remember(FACT, level="worktree").unit, "T-2", "T-3", "T-4")
     after = seats.human().approve(unit.id)
     assert (after.uses, after.status) == (3, Status.PUBLISHED)
 
@@ -523,7 +468,7 @@ def test_r2_use_and_verification_of_one_task_count_once(seats):
     assert reader.get(unit.id).uses == 1
 
 
-def test_r2_a_failed_task_lowers_what_it_relied_on_once(seats):
+def test_r2_a_failed_task_lowers_the_units_it_relied_on_once(seats):
     unit = verified(seats)
     untouched = verified(seats, "Delivery takes two days")
     before = seats.agent().get(unit.id).confidence
@@ -591,24 +536,30 @@ def test_r7_confidence_fades_on_read_and_reading_writes_nothing(memory, seats, c
 
 EVERYBODY = {"agent", "orchestrator", "human", "system"}
 JUDGES = [{"human", "orchestrator"}] * 3 + [{"human"}]
+# Who may do it at task, worktree, project and org, and the arguments of the verb.
 ACTS = {
-    "archive": ([{"system"}] * 4, lambda seat, unit, other: seat.archive(unit.id, "why")),
-    "approve": (JUDGES, lambda seat, unit, other: seat.approve(unit.id)),
-    "reject": (JUDGES, lambda seat, unit, other: seat.reject(unit.id, "why")),
-    "supersede": (JUDGES, lambda seat, unit, other: seat.supersede(other.id, unit.id, "why")),
-    "resolve": (
-        JUDGES,
-        lambda seat, unit, other: seat.resolve(seat.conflicts()[0].id, winner=other.id, reason="why"),
-    ),
-    "erase": (JUDGES, lambda seat, unit, other: seat.erase(unit.id, "why")),
-    "cite": ([EVERYBODY] * 4, lambda seat, unit, other: seat.cite(unit.id, Citation.test("t"))),
-    "use": ([EVERYBODY] * 4, lambda seat, unit, other: seat.use(unit.id)),
-    "validate": ([EVERYBODY] * 4, lambda seat, unit, other: seat.validate(unit.id, "tests_passed")),
+    "archive": ([{"system"}] * 4, lambda unit, other: (unit.id, "why")),
+    "approve": (JUDGES, lambda unit, other: (unit.id,)),
+    "reject": (JUDGES, lambda unit, other: (unit.id, "why")),
+    "supersede": (JUDGES, lambda unit, other: (other.id, unit.id, "why")),
+    "erase": (JUDGES, lambda unit, other: (unit.id, "why")),
+    "cite": ([EVERYBODY] * 4, lambda unit, other: (unit.id, Citation.test("t"))),
+    "use": ([EVERYBODY] * 4, lambda unit, other: (unit.id,)),
+    "validate": ([EVERYBODY] * 4, lambda unit, other: (unit.id, "tests_passed")),
     "revive": (
         [{"human", "orchestrator", "system"}] * 3 + [{"human", "system"}],
-        lambda seat, unit, other: seat.revive(unit.id, "why"),
+        lambda unit, other: (unit.id, "why"),
     ),
+    "resolve": (JUDGES, None),
 }
+
+
+def act_on(seat, act, unit, other, **options):
+    if act == "resolve":
+        return seat.resolve(seat.conflicts()[0].id, winner=other.id, reason="why")
+    return getattr(seat, act)(*ACTS[act][1](unit, other), **options)
+
+
 LEVELS = ("task", "worktree", "project", "org")
 WRITERS = [{"agent", "orchestrator"}, {"agent", "orchestrator"}, {"orchestrator", "human"}, {"human", "system"}]
 
@@ -637,14 +588,13 @@ def test_r4_every_act_of_every_actor_at_every_level(memory, seats, act, level, k
     if act == "revive":
         seats.system().archive(unit.id, "old")
     before, seen = len(log_of(memory)), seats.agent().get(unit.id)
-    allowed, call = ACTS[act]
     seat = seats.seat(kind, "somebody")
-    if kind in allowed[LEVELS.index(level)]:
-        call(seat, unit, other)
+    if kind in ACTS[act][0][LEVELS.index(level)]:
+        act_on(seat, act, unit, other)
         assert len(log_of(memory)) > before
         return
     with pytest.raises(NotAllowed) as caught:
-        call(seat, unit, other)
+        act_on(seat, act, unit, other)
     assert caught.value.rule == "R4"
     assert caught.value.hint
     assert unit.id in caught.value.message
@@ -709,12 +659,12 @@ def test_g6_every_actor_promoting_from_every_level_to_every_level(memory, seats,
     assert (held.type, held.payload["rule"]) == (EventType.UNIT_HELD, wanted)
 
 
-def test_r4_an_act_on_what_cannot_be_seen_is_not_found_for_everybody(seats):
+def test_r4_acting_on_an_invisible_unit_is_not_found_for_every_actor(seats):
     unit, other = placed(type(seats)(seats.memory, project="bank"), "worktree")
-    for name, (_, call) in ACTS.items():
-        for kind in EVERYBODY if name != "resolve" else ():
+    for act in set(ACTS) - {"resolve"}:
+        for kind in EVERYBODY:
             with pytest.raises(NotFound):
-                call(seats.seat(kind, "somebody"), unit, other)
+                act_on(seats.seat(kind, "somebody"), act, unit, other)
 
 
 def test_r4_a_tightened_policy_holds_for_the_verbs(clock):
@@ -776,7 +726,7 @@ def test_a_claim_that_went_through_and_was_rejected_does_not_come_back_with_the_
     assert [item.status for item in boss.units(kind="fact")] == [Status.ARCHIVED]
 
 
-def test_verifying_again_adds_nothing_to_what_went_through(seats):
+def test_verifying_again_adds_nothing_to_an_accepted_claim(seats):
     boss = seats.orchestrator()
     boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
     (unit,) = boss.verify(True, tests=[TEST]).units
@@ -786,7 +736,7 @@ def test_verifying_again_adds_nothing_to_what_went_through(seats):
     assert (after.id, after.mentions, after.provenance) == (unit.id, mentions, unit.provenance)
 
 
-def test_g4_verify_judges_what_the_task_staged_and_says_which_rule_keeps_the_rest_down(memory, seats):
+def test_g4_verify_judges_the_units_of_the_task_and_names_the_rule_that_holds_the_rest_back(memory, seats):
     agent = seats.agent()
     tested = agent.remember("Tested fact about apples", citations=[Citation.test(TEST)]).unit
     bare = agent.remember("Bare fact about pears").unit
@@ -802,7 +752,7 @@ def test_g4_verify_judges_what_the_task_staged_and_says_which_rule_keeps_the_res
     assert agent.explain(bare.id).status_reason.endswith("(S10.1)")
 
 
-def test_what_keeps_a_unit_down_is_recorded_when_it_changes_and_told_each_time(memory, seats):
+def test_the_rule_that_holds_a_unit_back_is_logged_when_it_changes_and_returned_each_time(memory, seats):
     agent = seats.agent()
     bare = agent.remember("Bare fact about pears").unit
 
@@ -822,7 +772,7 @@ def test_what_keeps_a_unit_down_is_recorded_when_it_changes_and_told_each_time(m
     assert agent.explain(bare.id).status_reason.endswith("(S10.2)")
 
 
-def test_verify_reads_only_what_it_judges_and_tells(memory, seats, monkeypatch):
+def test_verify_reads_only_the_events_it_judges(memory, seats, monkeypatch):
     agent = seats.agent()
     agent.log("thought", "Try the pears first")
     agent.remember("Bare fact about pears")
@@ -886,7 +836,7 @@ def test_a_task_that_logged_nothing_can_be_verified(seats):
     assert agent.get(tested.episode_id).content == "Task T-1 succeeded.\n1 test passed."
 
 
-def test_what_was_only_thought_is_told_as_that_in_an_episode(seats):
+def test_an_episode_marks_a_logged_thought_as_not_verified(seats):
     agent = seats.agent()
     guess = "The pool is exhausted before the retry"
     agent.log("thought", guess)
@@ -902,7 +852,7 @@ def test_what_was_only_thought_is_told_as_that_in_an_episode(seats):
     ]
 
 
-def test_a_skill_of_tasks_that_nobody_described_is_their_code(seats):
+def test_a_skill_of_undescribed_tasks_holds_only_their_code(seats):
     for task in ("T-1", "T-2"):
         agent = seats.agent(task=task)
         agent.log("thought", "The pool is exhausted before the retry", data={"code": "retry(3)"})
@@ -912,7 +862,7 @@ def test_a_skill_of_tasks_that_nobody_described_is_their_code(seats):
     assert "The pool is exhausted" not in skill.content
 
 
-def test_an_episode_tells_the_task_by_what_the_log_says_it_is(seats):
+def test_an_episode_names_its_task_by_the_logged_goal(seats):
     agent = seats.agent()
     agent.log("thought", "The pool may be too small")
     agent.log("goal", "Make checkout retry")
@@ -973,7 +923,7 @@ def test_g10_each_task_that_relied_on_a_skill_counts_for_or_against_it(memory, s
     skill = seats.agent(task="T-0").remember("Peel apples before baking", kind="skill", level="worktree").unit
     for task, passed in (("T-1", True), ("T-2", False), ("T-3", False)):
         agent = seats.agent(task=task)
-        assert skill.id in [item.unit.id for item in agent.recall("bake apples").items]
+        assert skill.id in recalled(agent, "bake apples")
         agent.verify(passed)
         agent.verify(passed)
     after = agent.get(skill.id).attributes
@@ -1005,7 +955,7 @@ def test_r2_a_worktrees_verification_is_no_reusing_task(seats):
     assert seats.agent().get(unit.id).uses == 0
 
 
-def test_a_key_whose_claim_went_through_meanwhile_gives_the_unit(seats):
+def test_the_key_of_a_claim_accepted_later_gives_its_unit(seats):
     boss = seats.orchestrator()
     claimed = {"level": "project", "citations": [Citation.test(TEST)], "key": "k-1"}
     assert isinstance(boss.remember(FACT, **claimed), Refused)
@@ -1015,7 +965,7 @@ def test_a_key_whose_claim_went_through_meanwhile_gives_the_unit(seats):
     assert again.receipt.duplicate
 
 
-def test_what_folds_into_its_twin_takes_its_reuses_along(memory, seats):
+def test_a_unit_folded_into_its_twin_brings_its_uses_along(memory, seats):
     boss = seats.orchestrator()
     boss.verify(True, tests=[TEST])
     narrow = boss.remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit
@@ -1032,7 +982,7 @@ def test_what_folds_into_its_twin_takes_its_reuses_along(memory, seats):
     assert memory.rebuild().same
 
 
-def test_r6_the_same_said_in_two_sessions_is_one_unit_that_names_both(memory, seats):
+def test_r6_a_fact_stated_in_two_sessions_is_one_unit_that_names_both(memory, seats):
     agent = seats.agent()
     first = agent.remember(FACT, session="s-1").unit
     agent.remember(FACT, session="s-2")
@@ -1107,18 +1057,11 @@ def test_a_promoted_unit_is_seen_by_those_it_now_reaches(seats):
         other.get(unit.id)
     seats.orchestrator().promote(unit.id, to=Level.PROJECT)
     assert other.get(unit.id).id == unit.id
-    assert [item.unit.id for item in other.recall("checkout retries").items] == [unit.id]
+    assert recalled(other, "checkout retries") == [unit.id]
     assert unit.id not in {item.id for item in seats.agent().units(level="task")}
 
 
-def fold(seats):
-    """Two units that say the same, a wide one and a narrow one, folded by promotion."""
-    wide = seats.agent("coder-1", task="T-9").remember(FACT, level="worktree").unit
-    narrow = seats.agent("coder-2").remember(FACT, level="task", kind="fact", citations=[])
-    return wide, narrow
-
-
-def test_a_promoted_unit_folds_into_its_twin_with_its_evidence_and_its_voices(seats):
+def test_a_promoted_unit_folds_into_its_twin_with_its_evidence_status_and_voices(seats):
     narrow = seats.agent("coder-2").remember(FACT, level="task").unit
     wide = seats.agent("coder-1", task="T-9").remember(FACT, level="worktree").unit
     assert narrow.id != wide.id
@@ -1130,16 +1073,9 @@ def test_a_promoted_unit_folds_into_its_twin_with_its_evidence_and_its_voices(se
     voices = {str(source.actor) for source in folded.unit.provenance}
     assert {"agent:coder-1", "agent:coder-2"} <= voices
     assert "orchestrator:boss-1" not in voices, "who promotes has not said it"
+    assert seats.agent().get(wide.id).status is Status.VERIFIED, "what was verified stays so"
     gone = seats.agent().get(narrow.id)
     assert (gone.status, gone.superseded_by) == (Status.DEPRECATED, wide.id)
-
-
-def test_what_was_verified_stays_verified_when_it_folds_into_a_hypothesis(seats):
-    narrow = seats.agent("coder-2").remember(FACT, level="task").unit
-    wide = seats.agent("coder-1", task="T-9").remember(FACT, level="worktree").unit
-    seats.human().approve(narrow.id)
-    seats.orchestrator().promote(narrow.id, to="worktree")
-    assert seats.agent().get(wide.id).status is Status.VERIFIED
 
 
 def test_promotion_needs_a_level_that_the_seat_has(seats):
@@ -1203,7 +1139,7 @@ def test_r5_the_second_successor_gets_a_conflict_that_carries_both(memory, seats
     assert boss.get(old.id).superseded_by == first.id
 
 
-def test_a_unit_can_not_supersede_itself_nor_by_what_is_gone(seats):
+def test_a_unit_cannot_be_superseded_by_itself_or_by_a_unit_that_is_gone(seats):
     old, new = verified(seats), verified(seats, "Delivery takes two days")
     boss = seats.orchestrator()
     with pytest.raises(InvalidInput):
@@ -1219,23 +1155,15 @@ def test_a_unit_can_not_supersede_itself_nor_by_what_is_gone(seats):
 
 
 VERSIONED = {
-    "cite": lambda seats, unit, other, version: seats.agent().cite(
-        unit.id, Citation.test("t"), expected_version=version
-    ),
-    "validate": lambda seats, unit, other, version: seats.agent().validate(
-        unit.id, "tests_passed", expected_version=version
-    ),
-    "use": lambda seats, unit, other, version: seats.agent().use(unit.id, expected_version=version),
-    "approve": lambda seats, unit, other, version: seats.human("bob").approve(unit.id, expected_version=version),
-    "reject": lambda seats, unit, other, version: seats.human().reject(unit.id, "no", expected_version=version),
-    "supersede": lambda seats, unit, other, version: seats.human().supersede(
-        other.id, unit.id, "why", expected_version=version
-    ),
-    "archive": lambda seats, unit, other, version: seats.system().archive(unit.id, "why", expected_version=version),
-    "promote": lambda seats, unit, other, version: seats.orchestrator().promote(
-        unit.id, to="project", expected_version=version
-    ),
-    "erase": lambda seats, unit, other, version: seats.human().erase(unit.id, "why", expected_version=version),
+    "cite": "agent",
+    "validate": "agent",
+    "use": "agent",
+    "approve": "human",
+    "reject": "human",
+    "supersede": "human",
+    "erase": "human",
+    "archive": "system",
+    "promote": "orchestrator",
 }
 
 
@@ -1243,14 +1171,22 @@ VERSIONED = {
 def test_r5_a_stale_version_gets_a_conflict_and_changes_nothing(memory, seats, verb):
     unit, other = verified(seats), verified(seats, "Delivery takes two days")
     before = log_of(memory)
+    seat = seats.seat(VERSIONED[verb], "bob")
+
+    def act(version):
+        if verb == "promote":
+            seat.promote(unit.id, to="project", expected_version=version)
+        else:
+            act_on(seat, verb, unit, other, expected_version=version)
+
     for stale in (unit.version - 1, unit.version + 1, 0):
         with pytest.raises(Conflict) as caught:
-            VERSIONED[verb](seats, unit, other, stale)
+            act(stale)
         assert (caught.value.expected_version, caught.value.actual_version) == (stale, unit.version)
         assert caught.value.current.id == unit.id
         assert caught.value.hint
     assert log_of(memory) == before
-    VERSIONED[verb](seats, unit, other, unit.version)
+    act(unit.version)
     assert seats.agent().get(unit.id).version == unit.version + 1
 
 
@@ -1287,9 +1223,8 @@ def test_a_conflict_is_resolved_once(seats):
     first, second, conflict = opposed(seats)
     boss = seats.orchestrator()
     boss.resolve(conflict.id, winner=second.id, reason="measured")
-    with pytest.raises(Conflict) as caught:
+    with refused(Conflict):
         boss.resolve(conflict.id, winner=first.id, reason="no, mine")
-    assert caught.value.hint
     assert seats.agent().get(second.id).live
 
 
@@ -1297,7 +1232,7 @@ def test_a_false_contradiction_is_closed_and_both_sides_hold(memory, seats):
     first, second, conflict = opposed(seats)
     agent = seats.agent()
     labels = [item.label for item in agent.recall("how often does checkout retry").items]
-    assert ["[CONTESTED]" in label for label in labels] == [True, True]
+    assert labels == ["[HYPOTHESIS] [CONTESTED]"] * 2
     decided = seats.human().resolve(conflict.id, both=True, reason="two services")
     assert (decided.id, decided.open, decided.winner) == (conflict.id, False, None)
     assert [agent.get(unit.id) for unit in (first, second)] == [first, second]
@@ -1329,7 +1264,7 @@ def test_a_dispute_of_two_that_both_hold_is_not_opened_again(seats):
         boss.resolve(conflict.id, both=True, reason="again")
 
 
-def test_both_hold_is_said_by_whoever_may_resolve_and_names_no_winner(seats):
+def test_resolving_for_both_takes_the_permission_to_resolve_and_no_winner(seats):
     first, second, conflict = opposed(seats)
     with pytest.raises(NotAllowed):
         seats.agent().resolve(conflict.id, both=True, reason="why")
@@ -1337,9 +1272,8 @@ def test_both_hold_is_said_by_whoever_may_resolve_and_names_no_winner(seats):
         seats.human(project="bank").resolve(conflict.id, both=True, reason="why")
     boss = seats.orchestrator()
     for wrong in ({}, {"winner": first.id, "both": True}, {"both": True, "expected_version": second.version}):
-        with pytest.raises(InvalidInput) as caught:
+        with refused(InvalidInput):
             boss.resolve(conflict.id, reason="why", **wrong)
-        assert caught.value.hint
     assert [each.id for each in boss.conflicts()] == [conflict.id]
 
 
@@ -1397,8 +1331,8 @@ def test_g11_a_near_duplicate_is_proposed_for_merging_and_not_merged(seats):
 # Leaving and coming back
 
 
-def test_an_archived_unit_can_be_revived_to_what_it_was(seats):
-    unit = published(seats)
+def test_an_archived_unit_is_revived_with_its_former_status(seats):
+    unit = used_by(seats, verified(seats), "U-1", "U-2", "U-3")
     archived = seats.system().archive(unit.id, "stale")
     assert (archived.status, archived.archived_from, archived.archive_reason) == (
         Status.ARCHIVED,
@@ -1421,26 +1355,25 @@ def test_a_rejected_unit_leaves_recall_and_an_approval_brings_it_back(seats):
     assert seats.agent().recall("checkout retries").items == ()
     back = seats.human().approve(unit.id)
     assert back.status is Status.VERIFIED
-    assert [item.unit.id for item in seats.agent().recall("checkout retries").items] == [unit.id]
+    assert recalled(seats.agent(), "checkout retries") == [unit.id]
 
 
 def test_an_orchestrators_approval_is_noted_but_verifies_nothing(memory, seats):
     unit = seats.agent().remember(FACT).unit
     after = seats.orchestrator().approve(unit.id)
     assert (after.status, after.citations) == (Status.HYPOTHESIS, ())
-    assert types_of(memory)[-1] == "unit.approved"
+    assert log_of(memory)[-1].type is EventType.UNIT_APPROVED
 
 
 # Reading
 
 
-def test_get_gives_what_can_be_seen_and_nothing_else(seats):
+def test_get_returns_only_visible_units(seats):
     unit = seats.agent().remember(FACT).unit
     assert seats.human().get(unit.id) == unit
     for seat in (seats.agent(task="T-2"), seats.agent(task=None), seats.agent(org="acme-corp")):
-        with pytest.raises(NotFound) as caught:
+        with refused(NotFound):
             seat.get(unit.id)
-        assert caught.value.hint
     with pytest.raises(NotFound):
         seats.agent().get("nobody")
 
@@ -1469,7 +1402,7 @@ def test_history_is_the_life_of_a_unit_oldest_first(seats):
         seats.agent(task="T-2", worktree="x").history(unit.id)
 
 
-def test_explain_says_where_from_who_when_how_sure_and_why(seats, clock):
+def test_explain_returns_provenance_citations_confidence_steps_validity_and_history(seats, clock):
     unit = verified(seats)
     told = seats.agent().explain(unit.id)
     assert told.unit.id == unit.id
@@ -1500,7 +1433,7 @@ def test_r3_the_history_of_a_wide_unit_quotes_nothing_of_a_narrow_one(seats):
     assert not [text for text in told if "hunter-alpha-7" in (text or "") or private.id in (text or "")]
 
 
-def test_r1_changing_what_a_verb_gave_changes_nothing_stored(memory, seats):
+def test_r1_changing_a_returned_value_changes_nothing_stored(memory, seats):
     agent = seats.agent()
     unit = agent.remember(FACT, attributes={"a": {"b": 1}}).unit
     for given in (unit, agent.get(unit.id), agent.units()[0], agent.recall("checkout").items[0].unit):
@@ -1523,7 +1456,7 @@ def test_a_fresh_unit_is_found_at_once(seats):
         assert agent.recall(f"when does widget{number} close?").items[0].unit.id == unit.id
 
 
-def test_r2_hypotheses_come_after_what_is_trusted_and_are_labelled(seats):
+def test_r2_hypotheses_come_after_trusted_units_and_are_labelled(seats):
     guess = seats.agent().remember("Checkout retries checkout retries checkout", level="worktree").unit
     known = verified(seats, "Sometimes the checkout client does its retries in the night")
     found = seats.agent().recall("checkout retries")
@@ -1541,12 +1474,6 @@ def test_r2_hypotheses_are_recalled_only_inside_the_task_or_worktree_that_made_t
     assert len(seats.agent(worktree="feature").recall("checkout").items) == 0
 
 
-def test_contested_units_say_so(seats):
-    opposed(seats)
-    labels = [item.label for item in seats.agent().recall("checkout retries").items]
-    assert labels == ["[HYPOTHESIS] [CONTESTED]"] * 2
-
-
 def test_superseded_and_archived_units_are_withheld_with_the_reason(seats, clock):
     old, new = verified(seats), verified(seats, "Checkout retries with a backoff")
     stale = verified(seats, "Checkout retries at night")
@@ -1561,7 +1488,7 @@ def test_superseded_and_archived_units_are_withheld_with_the_reason(seats, clock
     assert "stale file" in reasons[stale.id]
 
 
-def test_what_is_beyond_the_scope_is_not_even_withheld(seats):
+def test_units_of_other_scopes_are_not_even_listed_as_withheld(seats):
     unit = verified(seats, worktree="feature")
     seats.system(worktree="feature").archive(unit.id, "old")
     verified(seats, "Checkout retries in the bank", project="bank")
@@ -1577,20 +1504,20 @@ def test_as_of_looks_back(seats, clock):
     seats.orchestrator().supersede(new.id, old.id, "measured")
     clock.advance(days=10)
     seat = seats.agent()
-    assert [item.unit.id for item in seat.recall("checkout retries").items] == [new.id]
+    assert recalled(seat, "checkout retries") == [new.id]
     then = seat.recall("checkout retries", as_of=start + timedelta(days=5))
     assert [item.unit.id for item in then.items] == [old.id]
-    assert [item.unit.id for item in seat.recall("checkout retries", as_of=clock.now).items] == [new.id]
+    assert recalled(seat, "checkout retries", as_of=clock.now) == [new.id]
     assert seat.recall("checkout retries", as_of=start - timedelta(days=5)).items == ()
 
 
-def test_a_unit_that_holds_only_later_is_withheld_until_then(seats, clock):
+def test_a_unit_of_the_future_is_withheld_until_then(seats, clock):
     agent = seats.agent()
     unit = agent.remember("Checkout moves to Berlin", occurred_at=clock.now + timedelta(days=3)).unit
     found = agent.recall("checkout Berlin")
     assert [item.unit_id for item in found.withheld] == [unit.id]
     clock.advance(days=4)
-    assert [item.unit.id for item in agent.recall("checkout Berlin").items] == [unit.id]
+    assert recalled(agent, "checkout Berlin") == [unit.id]
 
 
 def test_recall_gives_at_most_k_and_none_for_zero(seats):
@@ -1611,29 +1538,29 @@ def test_any_query_is_answered(seats, query):
     assert found.intent
 
 
-def test_an_empty_query_gives_what_is_newest(seats, clock):
+def test_an_empty_query_gives_the_newest_units(seats, clock):
     agent = seats.agent()
     ids = []
     for number in range(3):
         ids.append(agent.remember(f"Fact about thing{number}").unit.id)
         clock.advance(hours=1)
-    assert [item.unit.id for item in agent.recall("", k=2).items] == ids[:0:-1]
+    assert recalled(agent, "", k=2) == ids[:0:-1]
 
 
-def test_an_empty_query_finds_what_lives_among_much_that_is_gone(seats):
+def test_an_empty_query_finds_a_live_unit_among_many_archived_ones(seats):
     agent = seats.agent()
     alive = agent.remember("The last apple of the season").unit
     stored = agent.remember_many([Claim(content=f"Pear{n} is gone{n}") for n in range(45)])
     for item in stored:
         seats.system().archive(item.unit.id, "gone")
-    assert [item.unit.id for item in agent.recall("").items] == [alive.id]
+    assert recalled(agent, "") == [alive.id]
 
 
 def test_an_empty_query_of_a_kind_finds_it_among_many_of_another(seats):
     agent = seats.agent()
     skill = agent.remember("Peel the apple first", kind="skill").unit
     agent.remember_many([Claim(content=f"Pear{n} is green{n}") for n in range(45)])
-    assert [item.unit.id for item in agent.recall("", kinds=["skill"]).items] == [skill.id]
+    assert recalled(agent, "", kinds=["skill"]) == [skill.id]
 
 
 def test_recall_understands_korean_and_emoji(seats):
@@ -1650,9 +1577,9 @@ def test_recall_keeps_to_kinds_and_domain(seats):
     fact = agent.remember("Apples are red", domain="fruit").unit
     skill = agent.remember("Apples are peeled by hand", kind="skill").unit
     other = agent.remember("Apples are phones", domain="tech").unit
-    assert [item.unit.id for item in agent.recall("apples", kinds=["skill"]).items] == [skill.id]
-    assert {item.unit.id for item in agent.recall("apples", domain="fruit").items} == {fact.id, skill.id}
-    assert {item.unit.id for item in agent.recall("apples").items} == {fact.id, skill.id, other.id}
+    assert recalled(agent, "apples", kinds=["skill"]) == [skill.id]
+    assert set(recalled(agent, "apples", domain="fruit")) == {fact.id, skill.id}
+    assert set(recalled(agent, "apples")) == {fact.id, skill.id, other.id}
     assert len(agent.recall("apples", phase="verify").items) == 3
 
 
@@ -1681,11 +1608,11 @@ def test_a_clock_that_goes_back_loses_nothing_and_keeps_the_order(memory, seats,
     assert memory.rebuild().same
 
 
-def test_what_was_just_remembered_is_recalled_also_when_the_clock_went_back(seats, clock):
+def test_a_new_unit_is_recalled_also_after_the_clock_went_back(seats, clock):
     agent = seats.agent()
     unit = agent.remember(FACT).unit
     clock.advance(hours=-2)
-    assert [item.unit.id for item in agent.recall("checkout retries").items] == [unit.id]
+    assert recalled(agent, "checkout retries") == [unit.id]
 
 
 def test_a_unit_superseded_while_the_clock_was_back_is_not_recalled(seats, clock):
@@ -1694,13 +1621,13 @@ def test_a_unit_superseded_while_the_clock_was_back_is_not_recalled(seats, clock
     clock.advance(hours=-5)
     seats.orchestrator().supersede(new.id, old.id, "measured")
     clock.advance(hours=10)
-    assert [item.unit.id for item in seats.agent().recall("checkout retries").items] == [new.id]
+    assert recalled(seats.agent(), "checkout retries") == [new.id]
 
 
 # The operator
 
 
-def test_stats_count_what_there_is(memory, seats):
+def test_stats_count_units_events_projects_and_open_conflicts(memory, seats):
     assert memory.stats().events == memory.stats().units == 0
     verified(seats, "Delivery takes a day")
     opposed(seats)
@@ -1721,31 +1648,7 @@ def test_audit_walks_every_entry_and_tells_progress(memory, seats):
     assert seen == [1_000, 2_000]
 
 
-def test_export_and_import_are_lossless_and_importing_twice_adds_nothing(memory, seats, tmp_path, clock):
-    agent = seats.agent()
-    agent.log("thought", '한국어 🧠 \x00 \u2028 quote" back\\slash\nline', key="k", data={"n": 1.5})
-    verified(seats)
-    opposed(seats)
-    erased = agent.remember("Forget the seaside house").unit
-    seats.human().erase(erased.id, "privacy")
-    assert memory.export(tmp_path / "a.jsonl") == len(log_of(memory))
-    for target in (":memory:", tmp_path / "copy"):
-        with mnemarch.open(target, clock=clock) as copy:
-            done = copy.import_(tmp_path / "a.jsonl")
-            assert (done.events, done.skipped, done.streams) == (len(log_of(memory)), 0, 1)
-            assert [event.hash for event in log_of(copy)] == [event.hash for event in log_of(memory)]
-            assert log_of(copy) == log_of(memory)
-            again = copy.import_(tmp_path / "a.jsonl")
-            assert (again.events, again.skipped) == (0, done.events)
-            assert copy.audit().ok
-            assert copy.rebuild().same
-            seat = copy.seat(mnemarch.Actor.agent("new"), seats.HOME)
-            assert seat.recall("checkout retries three").items[0].unit.content == FACT
-            seat.log("thought", "life goes on")
-            assert copy.audit().ok
-
-
-def test_an_import_into_a_log_that_went_another_way_is_a_conflict(memory, seats, tmp_path, clock):
+def test_an_import_into_a_diverged_log_is_a_conflict(memory, seats, tmp_path, clock):
     seats.agent().log("thought", "here")
     with mnemarch.open(":memory:", clock=clock) as other:
         other.seat(mnemarch.Actor.agent("a"), seats.HOME).log("thought", "there")
@@ -1813,11 +1716,10 @@ def test_a_changed_line_is_refused_and_named(tmp_path, clock, change):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b'{"mnemarch": "export"}\n', b"\xff\xfe\n", b"[]\n", b"5\n"])
-def test_what_is_no_export_is_refused(memory, tmp_path, content):
+def test_a_file_that_is_no_export_is_refused(memory, tmp_path, content):
     (tmp_path / "a.jsonl").write_bytes(content)
-    with pytest.raises(InvalidInput) as caught:
+    with refused(InvalidInput):
         memory.import_(tmp_path / "a.jsonl")
-    assert caught.value.hint
     with pytest.raises(InvalidInput):
         memory.import_(tmp_path / "missing.jsonl")
     with pytest.raises(InvalidInput):
@@ -1836,9 +1738,8 @@ def test_export_and_backup_overwrite_nothing_and_say_what_is_wrong(memory, seats
     taken.write_text("precious", encoding="utf-8")
     for call in (memory.export, memory.backup):
         for path in (taken, tmp_path / "no" / "folder" / "a"):
-            with pytest.raises(InvalidInput) as caught:
+            with refused(InvalidInput):
                 call(path)
-            assert caught.value.hint
     assert taken.read_text(encoding="utf-8") == "precious"
     with pytest.raises(mnemarch.MnemarchError):
         memory.export("/proc/mnemarch-can-not-write-here.jsonl")
@@ -1855,7 +1756,7 @@ def test_a_backup_opens_and_audits_clean(disk, clock, tmp_path):
         assert copy.audit() == mnemarch.model.outcome.LogCheck(ok=True, events=1)
         restored = copy.seat(mnemarch.Actor.agent("a"), Scope(project="p", task="t"))
         assert restored.get(unit.id) == unit
-        assert [item.unit.id for item in restored.recall("checkout retries").items] == [unit.id]
+        assert recalled(restored, "checkout retries") == [unit.id]
         restored.log("thought", "life goes on")
         assert copy.rebuild().same
     assert os.listdir(place)
@@ -1867,7 +1768,7 @@ def test_a_memory_without_a_file_has_no_backup(tmp_path):
     assert caught.value.hint
 
 
-def test_g24_prune_archives_what_is_old_and_worthless_and_shows_it_first(memory, seats, clock):
+def test_g24_prune_lists_old_worthless_units_and_archives_them_when_told(memory, seats, clock):
     agent = seats.agent()
     for _ in range(7):
         agent.verify(False)
@@ -1942,149 +1843,88 @@ def circular():
 
 
 SURROGATE = "lone \ud800 surrogate"
-BAD = {
-    "log empty": lambda s, u: s.log("thought", ""),
-    "log spaces": lambda s, u: s.log("thought", " \n\t\u3000"),
-    "log too long": lambda s, u: s.log("thought", "x" * 65_537),
-    "log too long in bytes": lambda s, u: s.log("thought", "가" * 30_000),
-    "log surrogate": lambda s, u: s.log("thought", SURROGATE),
-    "log none": lambda s, u: s.log("thought", None),
-    "log bytes": lambda s, u: s.log("thought", b"x"),
-    "log no kind": lambda s, u: s.log("", "x"),
-    "log kind number": lambda s, u: s.log(5, "x"),
-    "log kind surrogate": lambda s, u: s.log(SURROGATE, "x"),
-    "log naive time": lambda s, u: s.log("thought", "x", occurred_at=datetime(2026, 1, 1)),
-    "log time text": lambda s, u: s.log("thought", "x", occurred_at="2026-01-01"),
-    "log time out of range": lambda s, u: s.log(
-        "thought", "x", occurred_at=datetime.max.replace(tzinfo=UTC).replace(tzinfo=mnemarch_zone(-14))
-    ),
-    "log nan": lambda s, u: s.log("thought", "x", data={"n": float("nan")}),
-    "log infinity": lambda s, u: s.log("thought", "x", data={"n": [float("inf")]}),
-    "log set": lambda s, u: s.log("thought", "x", data={"n": {1, 2}}),
-    "log bytes in data": lambda s, u: s.log("thought", "x", data={"n": b"x"}),
-    "log data list": lambda s, u: s.log("thought", "x", data=[1, 2]),
-    "log data text": lambda s, u: s.log("thought", "x", data="abc"),
-    "log data number": lambda s, u: s.log("thought", "x", data=5),
-    "log data surrogate": lambda s, u: s.log("thought", "x", data={"n": SURROGATE}),
-    "log data key surrogate": lambda s, u: s.log("thought", "x", data={SURROGATE: 1}),
-    "log data odd keys": lambda s, u: s.log("thought", "x", data={(1, 2): 1}),
-    "log data mixed keys": lambda s, u: s.log("thought", "x", data={1: 1, "a": 2}),
-    "log data too deep": lambda s, u: s.log("thought", "x", data=nested(100_000)),
-    "log data circular": lambda s, u: s.log("thought", "x", data=circular()),
-    "log data huge": lambda s, u: s.log("thought", "x", data={"n": "x" * 1_100_000}),
-    "log data huge number": lambda s, u: s.log("thought", "x", data={"n": 10**5000}),
-    "log key empty": lambda s, u: s.log("thought", "x", key=""),
-    "log key huge": lambda s, u: s.log("thought", "x", key="k" * 513),
-    "log key number": lambda s, u: s.log("thought", "x", key=5),
-    "log key surrogate": lambda s, u: s.log("thought", "x", key=SURROGATE),
-    "log session number": lambda s, u: s.log("thought", "x", session=5),
-    "log session list": lambda s, u: s.log("thought", "x", session=["a"]),
-    "log session surrogate": lambda s, u: s.log("thought", "x", session=SURROGATE),
-    "log session blank": lambda s, u: s.log("thought", "x", session="  "),
-    "log_many text": lambda s, u: s.log_many(["x"]),
-    "log_many short": lambda s, u: s.log_many([("thought",)]),
-    "log_many unknown": lambda s, u: s.log_many([{"kind": "a", "text": "b", "more": 1}]),
-    "log_many number": lambda s, u: s.log_many([5]),
-    "remember empty": lambda s, u: s.remember(""),
-    "remember spaces": lambda s, u: s.remember(" \n "),
-    "remember too long": lambda s, u: s.remember("x" * 65_537),
-    "remember surrogate": lambda s, u: s.remember(SURROGATE),
-    "remember number": lambda s, u: s.remember(5),
-    "remember kind": lambda s, u: s.remember("Some text", kind="facet"),
-    "remember kind none": lambda s, u: s.remember("Some text", kind=None),
-    "remember level": lambda s, u: s.remember("Some text", level="galaxy"),
-    "remember level number": lambda s, u: s.remember("Some text", level=9),
-    "remember domain empty": lambda s, u: s.remember("Some text", domain=""),
-    "remember domain surrogate": lambda s, u: s.remember("Some text", domain=SURROGATE),
-    "remember importance": lambda s, u: s.remember("Some text", importance=1.5),
-    "remember importance nan": lambda s, u: s.remember("Some text", importance=float("nan")),
-    "remember importance text": lambda s, u: s.remember("Some text", importance="high"),
-    "remember naive time": lambda s, u: s.remember("Some text", occurred_at=datetime(2026, 1, 1)),
-    "remember citations text": lambda s, u: s.remember("Some text", citations=["test:a"]),
-    "remember citations number": lambda s, u: s.remember("Some text", citations=5),
-    "remember citations none": lambda s, u: s.remember("Some text", citations=None),
-    "remember one citation": lambda s, u: s.remember("Some text", citations=Citation.test("a")),
-    "remember attributes nan": lambda s, u: s.remember("Some text", attributes={"n": float("nan")}),
-    "remember attributes text": lambda s, u: s.remember("Some text", attributes="abc"),
-    "remember attributes list": lambda s, u: s.remember("Some text", attributes=[1]),
-    "remember key huge": lambda s, u: s.remember("Some text", key="k" * 513),
-    "remember session list": lambda s, u: s.remember("Some text", session=["a"]),
-    "remember_many text": lambda s, u: s.remember_many(["Some text"]),
-    "remember_many none": lambda s, u: s.remember_many([None]),
-    "cite missing log": lambda s, u: s.cite(u.id, Citation.log("no-such-event")),
-    "cite missing commit": lambda s, u: s.cite(u.id, Citation.commit("0" * 40)),
-    "cite commit option": lambda s, u: s.cite(u.id, Citation.commit("--help")),
-    "cite commit nul": lambda s, u: s.cite(u.id, Citation.commit("HEAD\x00")),
-    "cite commit emoji": lambda s, u: s.cite(u.id, Citation.commit("🧠")),
-    "cite missing file": lambda s, u: s.cite(u.id, Citation.file("missing.py")),
-    "cite folder": lambda s, u: s.cite(u.id, Citation.file(".")),
-    "cite outside": lambda s, u: s.cite(u.id, Citation.file("../outside.py")),
-    "cite absolute": lambda s, u: s.cite(u.id, Citation.file("/etc/passwd")),
-    "cite file nul": lambda s, u: s.cite(u.id, Citation.file("a\x00b.py")),
-    "cite file long": lambda s, u: s.cite(u.id, Citation.file("x" * 10_000)),
-    "cite binary": lambda s, u: s.cite(u.id, Citation.file("binary")),
-    "cite lines beyond": lambda s, u: s.cite(u.id, Citation.file("a.py", (1, 99))),
-    "cite missing symbol": lambda s, u: s.cite(u.id, Citation.symbol("a.py", "nothing")),
-    "cite symbol in missing file": lambda s, u: s.cite(u.id, Citation.symbol("missing.py", "retry")),
-    "cite text": lambda s, u: s.cite(u.id, "test:a"),
-    "cite none": lambda s, u: s.cite(u.id, None),
-    "remember missing commit": lambda s, u: s.remember("Some text", citations=[Citation.commit("0" * 40)]),
-    "remember missing log": lambda s, u: s.remember("Some text", citations=[Citation.log("nothing")]),
-    "remember outside": lambda s, u: s.remember("Some text", citations=[Citation.file("../../etc/passwd")]),
-    "validate signal": lambda s, u: s.validate(u.id, "tests_pased"),
-    "validate none": lambda s, u: s.validate(u.id, None),
-    "verify passed text": lambda s, u: s.verify("yes"),
-    "verify passed number": lambda s, u: s.verify(1),
-    "verify tests text": lambda s, u: s.verify(True, tests="tests/test_a.py"),
-    "verify tests empty": lambda s, u: s.verify(True, tests=[""]),
-    "verify tests number": lambda s, u: s.verify(True, tests=[5]),
-    "verify tests none": lambda s, u: s.verify(True, tests=None),
-    "verify tests surrogate": lambda s, u: s.verify(True, tests=[SURROGATE]),
-    "verify commit": lambda s, u: s.verify(True, commit="0" * 40),
-    "verify commit empty": lambda s, u: s.verify(True, commit=""),
-    "verify commit nul": lambda s, u: s.verify(True, commit="HEAD\x00"),
-    "promote level": lambda s, u: s.promote(u.id, to="galaxy"),
-    "promote none": lambda s, u: s.promote(u.id, to=None),
-    "reject empty": lambda s, u: s.reject(u.id, ""),
-    "reject long": lambda s, u: s.reject(u.id, "x" * 5_000),
-    "archive spaces": lambda s, u: s.archive(u.id, "  "),
-    "revive none": lambda s, u: s.revive(u.id, None),
-    "erase surrogate": lambda s, u: s.erase(u.id, SURROGATE),
-    "erase that quotes": lambda s, u: s.erase(u.id, f"Remove: {FACT}"),
-    "supersede reason": lambda s, u: s.supersede(u.id, "x", ""),
-    "recall number": lambda s, u: s.recall(5),
-    "recall none": lambda s, u: s.recall(None),
-    "recall k negative": lambda s, u: s.recall("x", k=-1),
-    "recall k huge": lambda s, u: s.recall("x", k=10**9),
-    "recall k text": lambda s, u: s.recall("x", k="3"),
-    "recall k true": lambda s, u: s.recall("x", k=True),
-    "recall kinds": lambda s, u: s.recall("x", kinds=["facet"]),
-    "recall naive as_of": lambda s, u: s.recall("x", as_of=datetime(2026, 1, 1)),
-    "units limit": lambda s, u: s.units(limit=-1),
-    "units limit huge": lambda s, u: s.units(limit=10**9),
-    "units kind": lambda s, u: s.units(kind="facet"),
-    "units status": lambda s, u: s.units(status="alive"),
-    "units level": lambda s, u: s.units(level="galaxy"),
+NAIVE = datetime(2026, 1, 1)
+OUT_OF_RANGE = datetime.max.replace(tzinfo=timezone(timedelta(hours=-14)))
+NO_NUMBER, ENDLESS = float("nan"), float("inf")
+TOO_LONG = "x" * 65_537
+# Arguments that are right, for each verb; `unit` stands for the id of a unit.
+RIGHT = {
+    "log": {"kind": "thought", "text": "x"},
+    "remember": {"content": "Some text"},
+    "verify": {"passed": True},
+    "supersede": {"new_id": "unit", "old_id": "x"},
+    "recall": {"query": "x"},
+    **{key: {"unit_id": "unit"} for key in ("cite", "validate", "promote", "reject", "archive", "revive", "erase")},
 }
-
-
-def mnemarch_zone(hours):
-    from datetime import timezone
-
-    return timezone(timedelta(hours=hours))
+# Values that are wrong, for each verb and argument.
+WRONG = {
+    ("log", "text"): ["", " \n\t\u3000", TOO_LONG, "가" * 30_000, SURROGATE, None, b"x"],
+    ("log", "kind"): ["", 5, SURROGATE],
+    ("log", "occurred_at"): [NAIVE, "2026-01-01", OUT_OF_RANGE],
+    ("log", "data"): [
+        *({"n": wrong} for wrong in (NO_NUMBER, [ENDLESS], {1, 2}, b"x", SURROGATE, "x" * 1_100_000, 10**5000)),
+        *([1, 2], "abc", 5, {SURROGATE: 1}, {(1, 2): 1}, {1: 1, "a": 2}, nested(100_000), circular()),
+    ],
+    ("log", "key"): ["", "k" * 513, 5, SURROGATE],
+    ("log", "session"): [5, ["a"], SURROGATE, "  "],
+    ("log_many", "entries"): [["x"], [("thought",)], [{"kind": "a", "text": "b", "more": 1}], [5]],
+    ("remember", "content"): ["", " \n ", TOO_LONG, SURROGATE, 5],
+    ("remember", "kind"): ["facet", None],
+    ("remember", "level"): ["galaxy", 9],
+    ("remember", "domain"): ["", SURROGATE],
+    ("remember", "importance"): [1.5, NO_NUMBER, "high"],
+    ("remember", "occurred_at"): [NAIVE],
+    ("remember", "citations"): [
+        *(["test:a"], 5, None, Citation.test("a")),
+        *([Citation.commit("0" * 40)], [Citation.log("nothing")], [Citation.file("../../etc/passwd")]),
+    ],
+    ("remember", "attributes"): [{"n": NO_NUMBER}, "abc", [1]],
+    ("remember", "key"): ["k" * 513],
+    ("remember", "session"): [["a"]],
+    ("remember_many", "claims"): [["Some text"], [None]],
+    ("cite", "citation"): [
+        *("test:a", None, Citation.log("no-such-event")),
+        *(Citation.commit(wrong) for wrong in ("0" * 40, "--help", "HEAD\x00", "🧠")),
+        *(Citation.file(wrong) for wrong in ("missing.py", ".", "../outside.py", "/etc/passwd")),
+        *(Citation.file(wrong) for wrong in ("a\x00b.py", "x" * 10_000, "binary")),
+        *(Citation.file("a.py", (1, 99)), Citation.symbol("a.py", "nothing"), Citation.symbol("missing.py", "retry")),
+    ],
+    ("validate", "signal"): ["tests_pased", None],
+    ("verify", "passed"): ["yes", 1],
+    ("verify", "tests"): ["tests/test_a.py", [""], [5], None, [SURROGATE]],
+    ("verify", "commit"): ["0" * 40, "", "HEAD\x00"],
+    ("promote", "to"): ["galaxy", None],
+    ("reject", "reason"): ["", "x" * 5_000],
+    ("archive", "reason"): ["  "],
+    ("revive", "reason"): [None],
+    ("erase", "reason"): [SURROGATE, f"Remove: {FACT}"],
+    ("supersede", "reason"): [""],
+    ("recall", "query"): [5, None],
+    ("recall", "k"): [-1, 10**9, "3", True],
+    ("recall", "kinds"): [["facet"]],
+    ("recall", "as_of"): [NAIVE],
+    ("units", "limit"): [-1, 10**9],
+    ("units", "kind"): ["facet"],
+    ("units", "status"): ["alive"],
+    ("units", "level"): ["galaxy"],
+}
+BAD = {
+    f"{verb} {name} {number}": (verb, name, wrong)
+    for (verb, name), values in WRONG.items()
+    for number, wrong in enumerate(values)
+}
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused_with_a_hint_and_changes_nothing(memory, seats, tmp_path, case):
+    verb, name, wrong = BAD[case]
     root = repository(tmp_path)
+    unit = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root).remember(FACT).unit
+    right = {key: unit.id if value == "unit" else value for key, value in RIGHT.get(verb, {}).items()}
     seat = memory.seat(mnemarch.Actor.human("alice"), seats.HOME, root=root)
-    seats_agent = memory.seat(mnemarch.Actor.agent("a"), seats.HOME, root=root)
-    unit = seats_agent.remember(FACT).unit
     before = log_of(memory)
-    with pytest.raises(InvalidInput) as caught:
-        BAD[case](seat, unit)
-    assert caught.value.message
-    assert caught.value.hint
+    with refused(InvalidInput):
+        getattr(seat, verb)(**(right | {name: wrong}))
     assert log_of(memory) == before
 
 
@@ -2096,7 +1936,7 @@ ODD_IDS = ["", " ", SURROGATE, "nobody", "x" * 100_000, "nul\x00", None, 5, [], 
     "verb",
     ["get", "history", "explain", "use", "approve", "units_after", "cite", "promote", "resolve", "supersede", "erase"],
 )
-def test_an_odd_id_is_not_found_or_refused_in_words(memory, seats, odd, verb):
+def test_an_odd_id_is_not_found_or_refused_with_a_hint(memory, seats, odd, verb):
     unit = seats.agent().remember(FACT).unit
     seat = seats.human()
     before = log_of(memory)
@@ -2119,7 +1959,7 @@ def test_an_odd_id_is_not_found_or_refused_in_words(memory, seats, odd, verb):
 
 @pytest.mark.parametrize("domain", [SURROGATE, 5, [], "", "nul\x00"], ids=repr)
 @pytest.mark.parametrize("verb", ["units", "recall"])
-def test_an_odd_domain_finds_nothing_or_is_refused_in_words(seats, domain, verb):
+def test_an_odd_domain_finds_nothing_or_is_refused_with_a_hint(seats, domain, verb):
     seats.agent().remember(FACT)
     try:
         found = (
@@ -2151,19 +1991,17 @@ def test_a_query_that_is_no_unicode_is_answered_or_refused_in_words(seats):
     ],
     ids=str,
 )
-def test_a_seat_needs_who_and_where(memory, actor, scope, more):
-    with pytest.raises(InvalidInput) as caught:
+def test_a_seat_needs_an_actor_and_a_scope(memory, actor, scope, more):
+    with refused(InvalidInput):
         memory.seat(actor, scope, **more)
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
     "target", ["", " ", "postgresql://host/db", "qdrant://x", "redis://h", "sqlite:///x.db", "File:///x", 5, b"folder"]
 )
-def test_what_can_not_be_opened_is_refused_in_words(target):
-    with pytest.raises(InvalidInput) as caught:
+def test_a_target_that_cannot_be_opened_is_refused_with_a_hint(target):
+    with refused(InvalidInput):
         mnemarch.open(target)
-    assert caught.value.hint
 
 
 def test_a_file_is_no_memory(tmp_path):

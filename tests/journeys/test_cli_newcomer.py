@@ -202,6 +202,13 @@ def test_at_a_narrow_terminal_no_id_is_broken_and_no_line_is_too_long(cli, colum
         assert ids <= set(ID.findall(shown)), shown
 
 
+@pytest.mark.parametrize("argv", [[], ["remember"], ["verify"], ["decisions"], ["decisions", "load"]], ids=" ".join)
+def test_at_a_narrow_terminal_help_fits_and_only_examples_may_be_longer(cli, argv):
+    shown, exit_code = shown_at_terminal([*argv, "--help"], [], cli.home, COLUMNS="80")
+    assert exit_code == 0
+    assert [line for line in shown.partition("\nexamples\n")[0].splitlines() if len(line) > 80] == []
+
+
 def test_both_sides_of_a_conflict_stand_below_it(cli):
     for number in "35":
         cli.ok("remember", f"Checkout retries {number} times")

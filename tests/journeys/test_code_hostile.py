@@ -273,14 +273,14 @@ def test_git_is_not_asked_again_for_what_took_it_too_long(repo, monkeypatch):
     code = Codebase(str(repo))
     waits = []
 
-    def slow(path, head, *, wait_s_max):
-        waits.append(wait_s_max)
-        time.sleep(wait_s_max)
+    def slow(repository, path, head, until, *, in_index):
+        waits.append(round(until - time.monotonic(), 2))
+        time.sleep(max(0.0, until - time.monotonic()))
 
-    monkeypatch.setattr(code.history, "renamed", slow)
-    for _ in range(3):
-        assert code.renamed("src/gone.py", None, 0.01) is None
-    assert waits == [0.01, 0.0, 0.0]
+    monkeypatch.setattr("mnemarch.code.history._followed", slow)
+    for patience_s in (0.01, 0.01, 0.005, 0.03, 0.01):
+        assert code.renamed("src/gone.py", None, patience_s) is None
+    assert waits == [0.01, 0.03], "only who has more patience asks again"
 
 
 def test_many_stale_units_share_one_recalls_patience(memory, repo, monkeypatch):

@@ -65,6 +65,13 @@ def test_every_link_between_the_pages_leads_somewhere():
     assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
 
 
+def test_every_module_that_a_decision_record_names_is_there():
+    records = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/decisions").glob("*.md")]
+    named = {path for record in records for path in re.findall(r"`([\w/]+\.py)`", record)}
+    assert len(named) > 5
+    assert [path for path in named if not any((ROOT / top / path).exists() for top in ("", "src/mnemarch"))] == []
+
+
 READMES = ("README.md", "README.ko.md")
 
 

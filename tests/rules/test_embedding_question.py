@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, Snapshot, cosine, ngram, question
+from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, Snapshot, cosine, question
+from mnemarch.embedding import sparse as ngram
 from mnemarch.errors import InvalidInput
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.canonical import canonical

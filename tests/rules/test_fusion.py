@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mnemarch import InvalidInput
 from mnemarch.config import config_from
-from mnemarch.recall.fusion import reciprocal_ranks
+from mnemarch.recall.scores import reciprocal_ranks
 
 signals = st.lists(st.floats(0, 1e6) | st.sampled_from([0.0, 1.0, 2.0]), max_size=30)
 

@@ -31,7 +31,7 @@ def test_an_id_is_a_uuid_of_version_7_made_now():
 
 
 @given(st.lists(st.integers(0, 2**62), min_size=1, max_size=50))
-def test_ids_keep_their_order_whatever_the_clock_does(times):
+def test_ids_keep_their_order_on_any_clock(times):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mnemarch.model.stamps._last_tick", 0)
         clock = iter(times)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch import Kind
-from mnemarch.recall.intent import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL, intent_of
+from mnemarch.recall.question import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL, intent_of
 
 ALL = (DEBUG, PREFERENCE, PROFILE, RECALL, KNOWLEDGE, GENERAL)
 

@@ -19,7 +19,7 @@ _trees = st.recursive(_scalars, lambda inner: st.lists(inner) | st.dictionaries(
 
 
 @given(_trees)
-def test_what_is_written_is_what_json_writes(tree: object) -> None:
+def test_to_json_writes_what_json_dumps_writes(tree: object) -> None:
     assert to_json(tree) == json.dumps(tree)
     assert from_json(to_json(tree)) == tree
 
@@ -30,7 +30,7 @@ def test_the_canonical_form_is_sorted_and_compact(tree: object) -> None:
 
 
 @given(st.lists(st.text() | st.none()))
-def test_kept_names_are_a_compact_array(names: list[str | None]) -> None:
+def test_kept_json_is_a_compact_array(names: list[str | None]) -> None:
     assert kept_json(*names) == json.dumps(names, separators=(",", ":"))
 
 
@@ -54,14 +54,14 @@ def test_space_around_a_value_and_constants_are_read() -> None:
 
 
 @pytest.mark.parametrize("content", [{"a": object()}, [math.nan], {"b": {1, 2}}, [math.inf]])
-def test_what_json_cannot_hold_is_refused_and_leaves_nothing_behind(content: object) -> None:
+def test_a_value_that_is_no_json_is_refused_and_leaves_no_state_behind(content: object) -> None:
     for _ in range(2):
         with pytest.raises(InvalidInput, match="can't be stored as JSON"):
             canonical_json(content)
     assert canonical_json([content is None]) == "[false]"
 
 
-def test_a_circle_is_refused_and_what_is_in_it_can_be_written_afterwards() -> None:
+def test_a_circular_list_is_refused_and_can_be_written_once_it_is_not() -> None:
     circle: list[object] = [1]
     circle.append(circle)
     with pytest.raises(InvalidInput, match="Circular"):

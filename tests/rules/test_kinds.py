@@ -11,7 +11,7 @@ from mnemarch.model.caller import Scope
 from mnemarch.model.event import WITHOUT_EFFECT, EventType
 from mnemarch.model.unit import DecayPolicy, Kind
 from mnemarch.policy.kinds import KINDS, KindRules
-from mnemarch.recall.intent import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL
+from mnemarch.recall.question import DEBUG, GENERAL, KNOWLEDGE, PREFERENCE, PROFILE, RECALL
 
 BUCKETS = {"PROFILE", "PREFERENCE", "EPISODIC", "SEMANTIC", "FACT"}
 INTENTS = (PROFILE, PREFERENCE, RECALL, KNOWLEDGE, DEBUG)

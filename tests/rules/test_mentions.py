@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mnemarch.errors import InvalidInput
-from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions, mentions
+from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -280,6 +280,10 @@ def held(**names: list[str]) -> Mentions:
     for entity_id, listed in names.items():
         known.add(entity_id, listed)
     return known
+
+
+def mentions(names: list[str], text: str) -> bool:
+    return held(entity=names).found_in(text) == ["entity"]
 
 
 @pytest.mark.parametrize(("name", "text"), MENTIONED)

@@ -55,7 +55,7 @@ def test_g22_can_write_follows_the_table(level, kind, allowed):
 
 
 @given(st.one_of(st.text(), st.none(), st.integers(5), st.lists(st.text()), st.floats(5)))
-def test_g22_what_is_unknown_may_nothing(unknown):
+def test_g22_an_unknown_actor_or_level_may_write_nothing(unknown):
     if unknown not in list(ActorKind):
         assert can_write(unknown, "task") is False
     if not (isinstance(unknown, str) and unknown.lower() in LEVELS):
@@ -119,7 +119,7 @@ def test_r4_asking_for_validation_at_more_levels_is_tightening():
 
 
 @pytest.mark.parametrize("saying", ["true", "yes", 1, "false", None, []])
-def test_r4_only_a_plain_true_allows_what_is_unsafe(saying):
+def test_r4_only_a_plain_true_allows_an_unsafe_policy(saying):
     with pytest.raises(InvalidInput):
         policy_from({"write": {"org": ["agent"]}, "allow_unsafe": saying})
 
@@ -143,7 +143,7 @@ def test_r4_only_a_plain_true_allows_what_is_unsafe(saying):
     ],
     ids=str,
 )
-def test_what_the_policy_does_not_know_is_refused_in_words(settings):
+def test_an_unknown_policy_setting_is_refused_with_a_hint(settings):
     with pytest.raises(InvalidInput) as caught:
         policy_from(settings)
     assert caught.value.hint

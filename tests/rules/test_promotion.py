@@ -10,32 +10,18 @@ from hypothesis import strategies as st
 
 from mnemarch import Actor, Citation, Level, Scope, Status, can_promote, can_write
 from mnemarch.policy.permissions import Policy, policy_from
-from mnemarch.policy.promotion import (
-    publishable,
-    refusal_to_promote,
-    refusal_to_verify,
-    refusal_to_write,
-    warranted,
-)
+from mnemarch.policy.promotion import publishable, refusal_to_promote, refusal_to_verify, refusal_to_write, warranted
 from mnemarch.testing import made_unit
 
 SCOPE = Scope(org="o", project="p", worktree="w", task="t")
 UPWARD = {
-    ("task", "worktree"),
-    ("task", "project"),
-    ("task", "org"),
-    ("worktree", "project"),
-    ("worktree", "org"),
-    ("project", "org"),
+    *(("task", "worktree"), ("task", "project"), ("task", "org")),
+    *(("worktree", "project"), ("worktree", "org"), ("project", "org")),
 }
 names = st.sampled_from(["a", "b", "c", "d"])
 citations = st.lists(
     st.one_of(
-        names.map(Citation.test),
-        names.map(Citation.human),
-        names.map(Citation.log),
-        names.map(Citation.commit),
-        names.map(Citation.file),
+        *(names.map(make) for make in (Citation.test, Citation.human, Citation.log, Citation.commit, Citation.file)),
         names.map(lambda name: Citation.symbol(name, name)),
     ),
     max_size=5,
@@ -61,12 +47,12 @@ def test_s10_status_follows_from_the_evidence_alone(cited, passed):
         assert refusal.hint
 
 
-def test_s10_rule_1_no_citation_is_a_hypothesis_whatever_passed():
+def test_s10_rule_1_without_citations_passed_tests_do_not_verify():
     assert warranted([], {"a", "b"}) is Status.HYPOTHESIS
 
 
 @given(st.sampled_from(list(Status)), st.integers(0, 10), st.integers(1, 5))
-def test_s10_rule_3_only_what_is_verified_and_reused_enough_is_published(status, reuses, reuse_min):
+def test_s10_rule_3_only_a_verified_unit_with_enough_uses_is_published(status, reuses, reuse_min):
     assert publishable(status, reuses, reuse_min) is (status is Status.VERIFIED and reuses >= reuse_min)
 
 

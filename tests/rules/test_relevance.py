@@ -12,7 +12,7 @@ from sketches import said, session_key, sketch
 from mnemarch.config import RecallRules
 from mnemarch.model.stamps import micros
 from mnemarch.recall.question import Question
-from mnemarch.recall.relevance import HOPS, SELF_CONTAINED, Term, judged
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, Term, judged
 
 FILLER = " ".join(f"filler{number}" for number in range(SELF_CONTAINED + 1))
 MAY = micros(datetime(2023, 5, 7, tzinfo=UTC))

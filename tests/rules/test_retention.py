@@ -16,16 +16,16 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RULES = RetentionRules()
 
 
+def aged(kind, age_days, **attributes):
+    return made_unit(kind=kind, occurred_at=NOW - timedelta(days=age_days), attributes=attributes)
+
+
 def episode(task, age_days, reward):
-    return made_unit(
-        kind=Kind.EPISODE,
-        occurred_at=NOW - timedelta(days=age_days),
-        attributes={"task_key": task, "reward": reward},
-    )
+    return aged(Kind.EPISODE, age_days, task_key=task, reward=reward)
 
 
 def skill(age_days, rate):
-    return made_unit(kind=Kind.SKILL, occurred_at=NOW - timedelta(days=age_days), attributes={"success_rate": rate})
+    return aged(Kind.SKILL, age_days, success_rate=rate)
 
 
 def test_g24_the_numbers_are_the_documents():
@@ -38,9 +38,7 @@ units = st.lists(
         st.builds(episode, st.sampled_from("abc"), ages, st.sampled_from([0.0, 0.29, 0.3, 1.0])),
         st.builds(skill, ages, st.sampled_from([0.0, 0.49, 0.5, 1.0])),
         st.builds(
-            lambda kind, age: made_unit(
-                kind=kind, occurred_at=NOW - timedelta(days=age), attributes={"reward": 0.0, "success_rate": 0.0}
-            ),
+            lambda kind, age: aged(kind, age, reward=0.0, success_rate=0.0),
             st.sampled_from([kind for kind in Kind if kind not in {Kind.EPISODE, Kind.SKILL}]),
             ages,
         ),

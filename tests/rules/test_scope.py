@@ -133,7 +133,7 @@ def test_an_actor_reads_back_as_it_is_written(kind, name):
 
 
 @pytest.mark.parametrize("text", ["", "agent", "agent:", "agent: ", "robot:x", ":x", "Agent:x", "agent:\ud800"])
-def test_what_names_no_actor_is_refused(text):
+def test_a_text_that_names_no_actor_is_refused(text):
     with pytest.raises(InvalidInput) as caught:
         Actor.parse(text)
     assert caught.value.hint

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemarch.code.symbol import Symbol
-from mnemarch.code.symbols import has_value, symbols_of
+from mnemarch.code.symbols import Symbol, has_value, symbols_of
 
 
 @pytest.mark.parametrize(
@@ -25,7 +24,7 @@ from mnemarch.code.symbols import has_value, symbols_of
         ("a.py", "X: int", ""),
         ("a.py", "X = ...", ""),
         ("a.py", "X, Y = 1, 2", ""),
-        ("a.py", "X = 3\ndef broken(:", ""),
+        ("a.py", "X = 3\ndef broken(:", "3"),
         ("a.js", "export const X = 3;", "3"),
         ("a.js", "const X = 'a'", '"a"'),
         ("a.js", "const X = `a${b}`", "…"),

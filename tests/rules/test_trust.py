@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemarch import Kind
 from mnemarch.model.unit import DecayPolicy, Signal, Trust
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
@@ -57,7 +58,7 @@ def test_g18_a_signal_moves_confidence_by_its_boost_and_is_noted(signal, boost):
 
 
 @given(confidences, policies, st.lists(st.tuples(st.sampled_from(list(Signal)), spans), max_size=30))
-def test_g17_confidence_stays_within_its_bounds_whatever_happens(confidence, decay, story):
+def test_g17_confidence_stays_within_its_bounds_for_any_signals(confidence, decay, story):
     now, current = NOW, trust(confidence, decay)
     for number, (signal, later) in enumerate(story, start=1):
         now += later / 100
@@ -99,7 +100,7 @@ def test_r7_decay_is_multiplicative_by_month_and_floored(confidence, decay, mont
     assert faded(faded(confidence, months), more) == pytest.approx(faded(confidence, months + more))
 
 
-def test_g16_what_is_manual_only_never_fades():
+def test_g16_a_manual_only_confidence_never_decays():
     assert confidence_at(trust(0.7, "manual_only"), NOW + timedelta(days=36_500), RULES) == 0.7
 
 
@@ -114,7 +115,5 @@ def test_g17_a_unit_that_becomes_verified_has_at_least_the_confidence_of_one(con
     assert verified(trust(confidence), NOW, RULES).confidence == max(confidence, 0.6)
 
 
-def test_every_kind_has_a_way_to_fade():
-    from mnemarch import Kind
-
+def test_every_kind_has_a_decay_policy():
     assert {KINDS[kind].decay_policy for kind in Kind} <= set(MONTHLY)

@@ -57,11 +57,7 @@ ids = [type(item).__name__ for item in VALUES]
 @pytest.mark.parametrize("item", VALUES, ids=ids)
 def test_a_value_is_frozen(item):
     name = type(item).__match_args__[0]
-    for change in (
-        lambda: setattr(item, name, 1),
-        lambda: setattr(item, "other", 1),
-        lambda: delattr(item, name),
-    ):
+    for change in (lambda: setattr(item, name, 1), lambda: setattr(item, "other", 1), lambda: delattr(item, name)):
         with pytest.raises(AttributeError):
             change()
     assert not hasattr(item, "__dict__")
@@ -125,7 +121,7 @@ def test_missing_unknown_and_repeated_arguments_are_refused_by_name(positional, 
         Point(*positional, **named)
 
 
-def test_replace_changes_only_what_is_named_and_checks_again():
+def test_replace_changes_only_the_named_fields_and_checks_again():
     assert replace(Point(1), y=5) == Point(1, 5)
     with pytest.raises(TypeError):
         replace(Point(1), z=5)
@@ -149,7 +145,7 @@ def test_a_default_is_not_shared_between_values():
 
 
 @pytest.mark.parametrize("times", [1, 100], ids=["made once", "made often"])
-def test_however_often_it_is_made_a_value_means_the_same(times):
+def test_the_first_and_the_hundredth_value_of_a_class_behave_the_same(times):
     @value
     class Part:
         name: str

@@ -17,7 +17,7 @@ FULL = os.environ.get("MNEMARCH_TORTURE", "small") == "full"
 
 
 class Worker:
-    """One process of `workers.py`."""
+    """One process that runs a job of `workers.py`."""
 
     def __init__(self, *arguments: object) -> None:
         self.process = subprocess.Popen(
@@ -42,31 +42,34 @@ class Worker:
         self.go(text)
         return self.line()
 
-    def _rest(self) -> tuple[str, str]:
-        """What is left in its pipes, once it has ended; its input is closed."""
-        if self.process.stdin is not None and self.process.stdin.closed:
-            self.process.stdin = None
-        return self.process.communicate()
-
-    def done(self, *, code: int = 0):
+    def done(self):
         """Everything it said until it ended well."""
-        out, err = self._rest()
-        assert self.process.returncode == code, err
-        assert "Traceback" not in err, err
+        out, err = self.process.communicate()
+        assert (self.process.returncode, err) == (0, "")
         return [json.loads(line) for line in out.splitlines()]
 
     def killed(self):
         """Everything it had acknowledged when it was killed; the last line may be torn."""
         self.process.kill()
-        out, err = self._rest()
+        # Not by `communicate`, which would pass over what was read ahead.
+        out, err = self.process.stdout.read(), self.process.stderr.read()
+        self.process.wait()
         assert "Traceback" not in err, err
-        lines = out.splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        return [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
 
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self._rest()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
+
+
+def _begin(workers) -> None:
+    for one in workers:
+        assert one.line() == {"ready": True}
+    for one in workers:
+        one.go()
 
 
 @pytest.fixture
@@ -80,6 +83,24 @@ def worker():
     yield start
     for each in started:
         each.close()
+
+
+@pytest.fixture
+def begin():
+    """Let workers go on together once each of them is set up."""
+    return _begin
+
+
+@pytest.fixture
+def together(worker, begin):
+    """Run one job in several processes at once, each with arguments of its own; gives the last line of each."""
+
+    def run(job: str, *arguments: tuple):
+        workers = [worker(job, *each) for each in arguments]
+        begin(workers)
+        return [one.done()[-1] for one in workers]
+
+    return run
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Claim, Scope
+from mnemarch.config import config_from
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 
@@ -26,6 +27,14 @@ def filled(folder, count=60):
         seat.recall("weighs")
         memory.reindex()
     return folder / ".mnemarch" / "memory.db"
+
+
+def refused(worker, folder, *errors):
+    """What a process says that can't use the memory: one of these errors, with what to do."""
+    (told,) = worker("open_only", folder).done()
+    assert told["error"] in errors
+    assert told["hint"]
+    return told
 
 
 def files(place):
@@ -52,9 +61,7 @@ def test_a_truncated_file_is_corrupt_and_left_alone(worker, folder, cut):
     whole = path.read_bytes()
     path.write_bytes(whole[: CUTS[cut](len(whole))])
     before = files(path.parent)
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] == "StoreCorrupt"
-    assert told["hint"]
+    refused(worker, folder, "StoreCorrupt")
     assert files(path.parent)["memory.db"] == before["memory.db"]
     path.write_bytes(whole)
     assert worker("open_only", folder).done()[0]["ok"]
@@ -80,9 +87,7 @@ def test_an_emptied_file_beside_its_log_is_a_loss_and_nothing_is_deleted(worker,
     if not marked:
         path.with_name("memory.db-made").unlink()
     before = files(path.parent)
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] == "StoreCorrupt"
-    assert "-wal" in told["hint"]
+    assert "-wal" in refused(worker, folder, "StoreCorrupt")["hint"]
     assert files(path.parent) == before
     path.write_bytes(whole)
     with mnemarch.open(folder) as memory:
@@ -97,8 +102,7 @@ def test_a_memory_without_its_mark_gets_it_when_it_is_next_opened(worker, folder
     assert worker("open_only", folder).done()[0]["ok"]
     assert mark.exists()
     path.write_bytes(b"")
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] == "StoreCorrupt"
+    refused(worker, folder, "StoreCorrupt")
     assert path.read_bytes() == b""
 
 
@@ -107,9 +111,7 @@ def test_a_file_that_is_no_database_is_corrupt_and_left_alone(worker, folder, co
     place = folder / ".mnemarch"
     place.mkdir(parents=True)
     (place / "memory.db").write_bytes(content)
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] == "StoreCorrupt"
-    assert told["hint"]
+    refused(worker, folder, "StoreCorrupt")
     assert (place / "memory.db").read_bytes() == content
 
 
@@ -124,8 +126,7 @@ def test_somebody_elses_database_is_corrupt_and_left_alone(worker, folder, mode)
     connection.commit()
     connection.close()
     before = (place / "memory.db").read_bytes()
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] == "StoreCorrupt"
+    refused(worker, folder, "StoreCorrupt")
     assert (place / "memory.db").read_bytes() == before
 
 
@@ -135,10 +136,7 @@ def test_a_newer_format_is_incompatible_and_left_alone(worker, folder):
     connection.execute("PRAGMA user_version = 999")
     connection.close()
     before = path.read_bytes()
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] == "Incompatible"
-    assert "999" in told["message"]
-    assert told["hint"]
+    assert "999" in refused(worker, folder, "Incompatible")["message"]
     assert path.read_bytes() == before
 
 
@@ -156,17 +154,13 @@ def test_a_page_of_garbage_is_an_error_in_words(worker, folder, place):
 
 def test_a_folder_in_the_place_of_the_file_is_an_error_in_words(worker, folder):
     (folder / ".mnemarch" / "memory.db").mkdir(parents=True)
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] in {"StoreUnavailable", "StoreCorrupt"}
-    assert told["hint"]
+    refused(worker, folder, "StoreUnavailable", "StoreCorrupt")
 
 
 def test_a_file_in_the_place_of_the_folder_is_an_error_in_words(worker, folder):
     folder.mkdir()
     (folder / ".mnemarch").write_text("x", encoding="utf-8")
-    (told,) = worker("open_only", folder).done()
-    assert told["error"] in {"StoreUnavailable", "StoreCorrupt", "InvalidInput"}
-    assert told["hint"]
+    refused(worker, folder, "StoreUnavailable", "StoreCorrupt", "InvalidInput")
 
 
 # The index can always be made again
@@ -178,6 +172,14 @@ def harm_everything(place, harm):
             harm(path)
 
 
+def harm_segments(place, harm):
+    harm_everything(place, lambda path: path.suffix not in {".json", ".lock"} and harm(path))
+
+
+def halve(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
 HARMS = {
     "deleted": lambda place: shutil.rmtree(place),
     "emptied": lambda place: [path.unlink() for path in place.iterdir() if path.is_file()],
@@ -185,17 +187,11 @@ HARMS = {
     "garbage meta": lambda place: (place / "meta.json").write_bytes(b"\xff garbage"),
     "meta of another": lambda place: (place / "meta.json").write_text("{}", encoding="utf-8"),
     "garbage managed": lambda place: (place / ".managed.json").write_bytes(b"garbage"),
-    "all truncated": lambda place: harm_everything(place, lambda path: os.truncate(path, path.stat().st_size // 2)),
+    "all truncated": lambda place: harm_everything(place, halve),
     "all empty": lambda place: harm_everything(place, lambda path: os.truncate(path, 0)),
-    "segments garbage": lambda place: harm_everything(
-        place, lambda path: path.suffix not in {".json", ".lock"} and path.write_bytes(os.urandom(300))
-    ),
-    "segments truncated": lambda place: harm_everything(
-        place, lambda path: path.suffix not in {".json", ".lock"} and os.truncate(path, path.stat().st_size // 2)
-    ),
-    "segments gone": lambda place: harm_everything(
-        place, lambda path: path.suffix not in {".json", ".lock"} and path.unlink()
-    ),
+    "segments garbage": lambda place: harm_segments(place, lambda path: path.write_bytes(os.urandom(300))),
+    "segments truncated": lambda place: harm_segments(place, halve),
+    "segments gone": lambda place: harm_segments(place, Path.unlink),
     "a file": lambda place: (shutil.rmtree(place), place.write_text("x", encoding="utf-8")),
     "stale lock": lambda place: (place / ".tantivy-writer.lock").write_text("", encoding="utf-8"),
 }
@@ -287,8 +283,6 @@ def test_a_full_disk_is_an_error_in_words_and_leaves_nothing_half_written(worker
 
 
 def test_a_lock_that_is_held_for_too_long_is_an_error_in_words(folder):
-    from mnemarch.config import config_from
-
     path = filled(folder, count=1)
     config = config_from({"store": {"lock_wait_s_max": 0.2}})
     holder = sqlite3.connect(path, isolation_level=None)

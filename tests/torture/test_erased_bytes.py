@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 
 import pytest
@@ -19,14 +20,8 @@ KOREAN = "잔지바르의 만화경 마멀레이드는 조용히 발효된다"
 
 def traces(folder, content, words):
     """Where any form of the content stands in any file of the memory."""
-    forms = [
-        content.encode(),
-        json.dumps(content)[1:-1].encode(),
-        content.encode("utf-16-le"),
-        content.lower().encode(),
-    ]
-    forms += [json.dumps(content, ensure_ascii=False)[1:-1].encode()]
-    forms += [word.encode() for word in words]
+    texts = [content, content.lower(), json.dumps(content)[1:-1], json.dumps(content, ensure_ascii=False)[1:-1], *words]
+    forms = [content.encode("utf-16-le"), *(text.encode() for text in texts)]
     found = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -75,8 +70,7 @@ LIVES = {
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_r16_no_byte_of_erased_content_is_left(tmp_path, life):
-    folder = tmp_path / "home"
+def test_r16_no_byte_of_erased_content_is_left(folder, life):
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat)
@@ -98,8 +92,7 @@ def test_r16_no_byte_of_erased_content_is_left(tmp_path, life):
 
 
 @pytest.mark.parametrize("content", [KOREAN, 'Quoted "kaleidoscopic" marmalade\nof Zanzibar', "Zanzibar 🥭 marmalade"])
-def test_r16_no_byte_is_left_in_any_script(tmp_path, content):
-    folder = tmp_path / "home"
+def test_r16_no_byte_is_left_in_any_script(folder, content):
     words = ("marmalad", "zanzibar") if content.isascii() or "🥭" in content else ("잔지바르", "마멀레이드")
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
@@ -111,8 +104,7 @@ def test_r16_no_byte_is_left_in_any_script(tmp_path, content):
         assert traces(folder, content, words) == []
 
 
-def test_r16_a_short_text_leaves_no_byte_either(tmp_path):
-    folder = tmp_path / "home"
+def test_r16_a_short_text_leaves_no_byte_either(folder):
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat, 200)
@@ -123,8 +115,7 @@ def test_r16_a_short_text_leaves_no_byte_either(tmp_path):
         assert traces(folder, "zqxjkvw", ()) == []
 
 
-def test_r16_another_process_that_has_the_memory_open_does_not_keep_it(worker, tmp_path):
-    folder = tmp_path / "home"
+def test_r16_another_process_that_has_the_memory_open_does_not_keep_it(worker, folder):
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat)
@@ -142,10 +133,7 @@ def test_r16_another_process_that_has_the_memory_open_does_not_keep_it(worker, t
         assert memory.audit().ok
 
 
-def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(tmp_path):
-    import sqlite3
-
-    folder = tmp_path / "home"
+def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(folder):
     config = config_from({"store": {"lock_wait_s_max": 0.3}})
     with mnemarch.open(folder, config=config) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
@@ -166,8 +154,7 @@ def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(tmp_path):
         assert memory.audit().ok
 
 
-def test_r16_threads_may_go_on_writing_and_reading_while_one_erases(tmp_path):
-    folder = tmp_path / "home"
+def test_r16_threads_may_go_on_writing_and_reading_while_one_erases(folder):
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         units = [seat.remember(f"{SECRET} number {n}", level="worktree").unit for n in range(6)]
@@ -175,20 +162,17 @@ def test_r16_threads_may_go_on_writing_and_reading_while_one_erases(tmp_path):
         troubles, receipts = [], []
 
         def write():
+            receipts.append(seat.log("thought", "x" * 300))
+
+        def again_and_again(act):
             try:
                 while not stop.is_set():
-                    receipts.append(seat.log("thought", "x" * 300))
+                    act()
             except Exception as error:  # noqa: BLE001 - told to the test
                 troubles.append(error)
 
-        def read():
-            try:
-                while not stop.is_set():
-                    seat.recall("number", k=3)
-            except Exception as error:  # noqa: BLE001 - told to the test
-                troubles.append(error)
-
-        threads = [threading.Thread(target=job) for job in (write, write, write, read)]
+        acts = [write, write, write, lambda: seat.recall("number", k=3)]
+        threads = [threading.Thread(target=again_and_again, args=(act,)) for act in acts]
         for thread in threads:
             thread.start()
         try:

@@ -2,115 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import threading
 from itertools import count
 
 import pytest
+from workers import QUESTIONS, graph_of, seat_of
 
 import mnemarch
-from mnemarch import Actor, Scope
+from mnemarch.config import config_from
 from mnemarch.errors import NotFound
 from mnemarch.graph import FileKeeper, GraphStore, MemoryOrchestrator
 
-SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
-QUESTIONS = ("Where do invoices go?", "결제는 어떻게 하나요?", "Which port has redis?", "로그는 어디에 쌓이나요?")
 CONFIG = {"promotion": {"min_rank": -1.0, "min_degree": 0, "max_promotions": 1_000}}
 
-# What each process runs: `python -c HEAD + JOB folder name count`. Each line it prints is a promise kept.
-HEAD = f"""
-import json, os, sys
-import mnemarch
-from mnemarch import Actor, Scope
-from mnemarch.graph import GraphStore
-folder, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-QUESTIONS = {QUESTIONS!r}
-def say(**told):
-    os.write(1, (json.dumps(told) + "\\n").encode())
-def ready():
-    say(ready=True)
-    sys.stdin.readline()
-def graph_of(memory):
-    scope = Scope(org="acme", project="shop", worktree="main", task="T-1")
-    return memory.seat(Actor.agent("coder"), scope, session="s").graph
-"""
-JUDGE = """
-memory = mnemarch.open(folder)
-graph = graph_of(memory)
-ready()
-for number in range(count):
-    text = QUESTIONS[number % len(QUESTIONS)]
-    graph.record_feedback("s", graph.upsert_query("s", text), "up")
-    say(judged=text)
-memory.close()
-"""
-READ = """
-with mnemarch.open(folder) as memory:
-    store = graph_of(memory).get_session_store("s")
-    say(weights={node.text: [node.weights.repeat, node.weights.feedback] for node in store.nodes("query")})
-"""
-SAVE = """
-store = GraphStore({"tau_sim": 0.1})
-ready()
-for number in range(count):
-    store.upsert_query(f"{QUESTIONS[number % 4]} {number}")
-    store.save_to_file(folder)
-    say(saved=number + 1)
-"""
 
-
-class Process:
-    def __init__(self, job, *arguments):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", HEAD + job, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def line(self):
-        text = self.process.stdout.readline()
-        assert text, self.process.communicate()[1]
-        return json.loads(text)
-
-    def go(self):
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-
-    def done(self):
-        out, err = self.process.communicate()
-        assert (self.process.returncode, err) == (0, "")
-        return [json.loads(line) for line in out.splitlines()]
-
-    def killed(self):
-        """What it had told when it was killed; the last line may be torn."""
-        self.process.kill()
-        # Not by `communicate`, which would pass over what was read ahead.
-        out, err = self.process.stdout.read(), self.process.stderr.read()
-        self.process.wait()
-        assert "Traceback" not in err, err
-        return [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith("\n")]
-
-
-@pytest.fixture
-def start():
-    started = []
-
-    def process(job, *arguments):
-        started.append(Process(job, *arguments))
-        return started[-1]
-
-    yield process
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-        one.process.communicate()
-
-
-def together(work, threads):
+def in_threads(work, threads):
     """Run `work(number)` in many threads at once; the first error of any of them is raised."""
     failures = []
     begin = threading.Barrier(threads)
@@ -142,10 +48,8 @@ def orchestrator(request, tmp_path):
         yield MemoryOrchestrator("a1", CONFIG, root=str(tmp_path))
         return
     target = ":memory:" if request.param == "in memory" else tmp_path / "home"
-    from mnemarch.config import config_from
-
     with mnemarch.open(target, config=config_from({"graph": CONFIG})) as memory:
-        yield memory.seat(Actor.agent("coder"), SCOPE, session="s").graph
+        yield graph_of(memory)
 
 
 def test_sixteen_threads_on_one_orchestrator_lose_no_feedback(orchestrator, tmp_path):
@@ -171,7 +75,7 @@ def test_sixteen_threads_on_one_orchestrator_lose_no_feedback(orchestrator, tmp_
                 case _:
                     orchestrator.upsert_query(f"own {number}", f"{text} {number}")
 
-    together(work, threads)
+    in_threads(work, threads)
     store = orchestrator.get_session_store("s")
     found = weighed(store)
     each = sum({"up": 1.0, "down": -1.0, "retry": -0.5}[labels[turn % 4]] for turn in range(turns))
@@ -214,7 +118,7 @@ def test_sessions_that_end_while_others_write_lose_no_feedback(orchestrator):
                 done.set()
 
     finished = count(1)
-    together(works, 6)
+    in_threads(works, 6)
     if "s" in orchestrator.get_active_sessions():
         orchestrator.finalize_session("s", checkpoint=False)
     heard = sum(feedback for _, feedback in weighed(orchestrator.get_agent_store()).values())
@@ -227,7 +131,7 @@ def test_sessions_end_with_a_checkpoint_while_others_write(tmp_path):
         done = threading.Event()
 
         def work(number):
-            seat = memory.seat(Actor.agent(f"coder-{number}"), SCOPE)
+            seat = seat_of(memory, name=f"coder-{number}")
             if number > 1:
                 while not done.is_set():
                     seat.log("thought", "Still looking")
@@ -239,21 +143,18 @@ def test_sessions_end_with_a_checkpoint_while_others_write(tmp_path):
                 done.set()
 
         finished = count(1)
-        together(work, 6)
+        in_threads(work, 6)
         assert len(list((tmp_path / "home").rglob("s-*.json"))) == 40
 
 
 @pytest.mark.parametrize("processes", [2, 4])
-def test_processes_on_one_session_lose_no_feedback(start, tmp_path, processes):
-    folder, each = tmp_path / "home", 50
-    started = [start(JUDGE, folder, name, each) for name in range(processes)]
-    for one in started:
-        assert one.line() == {"ready": True}
-    for one in started:
-        one.go()
+def test_processes_on_one_session_lose_no_feedback(worker, begin, folder, processes):
+    each = 50
+    started = [worker("judge", folder, each) for _ in range(processes)]
+    begin(started)
     for one in started:
         assert len(one.done()) == each
-    (told,) = start(READ, folder, "reader", 0).done()
+    (told,) = worker("weights", folder).done()
     assert set(told["weights"]) == set(QUESTIONS)
     total = processes * each
     assert sum(feedback for _, feedback in told["weights"].values()) == total
@@ -263,54 +164,39 @@ def test_processes_on_one_session_lose_no_feedback(start, tmp_path, processes):
         assert memory.rebuild().same
 
 
-def test_a_kill_leaves_a_readable_graph_with_all_that_was_told(start, tmp_path):
-    folder = tmp_path / "home"
+def test_a_kill_leaves_a_readable_graph_with_every_acknowledged_judgement(worker, begin, folder):
     judged = killed = 0
     for number in range(4):
-        pair = [start(JUDGE, folder, name, 10_000) for name in range(2)]
-        for one in pair:
-            assert one.line() == {"ready": True}
-        for one in pair:
-            one.go()
+        pair = [worker("judge", folder, 10_000) for _ in range(2)]
+        begin(pair)
         for _ in range(7 + 13 * number):
             pair[0].line()
             judged += 1
         judged += sum(len(one.killed()) for one in pair)
         killed += len(pair)
-        (told,) = start(READ, folder, "reader", 0).done()
+        (told,) = worker("weights", folder).done()
         heard = sum(feedback for _, feedback in told["weights"].values())
         assert judged <= heard <= judged + killed, "all that was told, and at most one more of each that was killed"
     with mnemarch.open(folder) as memory:
         assert memory.audit().ok
         assert memory.rebuild().same
-        graph = memory.seat(Actor.agent("coder"), SCOPE, session="s").graph
-        assert graph.finalize_session("s").checkpoint
+        assert graph_of(memory).finalize_session("s").checkpoint
 
 
-def test_a_kill_during_a_save_leaves_a_whole_file(start, tmp_path):
+def test_a_kill_during_a_save_leaves_a_whole_file(worker, begin, tmp_path):
     path = tmp_path / "graph.json"
     for number in range(4):
-        one = start(SAVE, path, "saver", 10_000)
-        assert one.line() == {"ready": True}
-        one.go()
+        one = worker("save_graph", path, 10_000)
+        begin([one])
         told = [one.line() for _ in range(3 + 5 * number)] + one.killed()
         saved = told[-1]["saved"]
         assert saved <= GraphStore.load_from_file(path).stats().nodes <= saved + 1
         path.unlink()
 
 
-def test_a_killed_keeper_lets_its_file_go(start, tmp_path):
-    keep = """
-from mnemarch.graph import FileKeeper
-keeper = FileKeeper(folder, delay_s=3600)
-store = keeper.open(GraphStore(keeper=keeper))
-store.upsert_query(QUESTIONS[0])
-keeper.flush()
-store.upsert_query(QUESTIONS[1])
-ready()
-"""
+def test_a_killed_keeper_lets_its_file_go(worker, tmp_path):
     path = tmp_path / "graph.json"
-    one = start(keep, path, "keeper", 0)
+    one = worker("keep_graph", path)
     assert one.line() == {"ready": True}
     with pytest.raises(mnemarch.StoreUnavailable):
         FileKeeper(path)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+from workers import seat_of
+
 import mnemarch
 
 
@@ -22,10 +24,8 @@ def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked)
         # The kill comes after a line of one worker, so at a random moment of the others and of its next verb.
         for one in workers:
             for line in one.killed():
-                if "event_id" in line:
-                    acknowledged.add(line["event_id"])
-                approved |= {line["approved"]} if "approved" in line else set()
-                erased |= {line["erased"]} if "erased" in line else set()
+                for key, seen in (("event_id", acknowledged), ("approved", approved), ("erased", erased)):
+                    seen.update({line[key]} if key in line else ())
         with mnemarch.open(folder) as memory:
             check = memory.audit()
             assert check.ok, check.problem
@@ -64,8 +64,6 @@ def test_a_kill_in_the_middle_of_a_rebuild_or_a_reindex_changes_nothing(worker, 
         with mnemarch.open(folder) as memory:
             rebuilt = memory.rebuild()
             assert rebuilt.digest_before == rebuilt.digest_after == digest
-            seat = memory.seat(
-                mnemarch.Actor.agent("a"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
-            )
+            seat = seat_of(memory, name="a")
             assert seat.recall("thing7 weighs").items[0].unit.content == "Thing7 weighs 7 grams"
             digest = memory.rebuild().digest_before  # What recall handed to the task is part of the state.

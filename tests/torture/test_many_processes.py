@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from workers import seat_of
 
 import mnemarch
 from mnemarch import EventType, Status
 
 
-def test_nothing_is_lost_when_many_processes_log_at_once(worker, folder, full, checked):
+def test_nothing_is_lost_when_many_processes_log_at_once(together, folder, full, checked):
     processes, each = (64, 200) if full else (16, 100)
-    workers = [worker("log_together", folder, name, each) for name in range(processes)]
-    for one in workers:
-        assert one.line() == {"ready": True}
-    for one in workers:
-        one.go()
-    receipts = [tuple(receipt) for one in workers for receipt in one.done()[-1]["receipts"]]
+    told = together("log_together", *((folder, name, each) for name in range(processes)))
+    receipts = [tuple(receipt) for item in told for receipt in item["receipts"]]
     assert len(receipts) == processes * each
     events = checked()
     assert len(events) == processes * each
@@ -26,66 +23,47 @@ def test_nothing_is_lost_when_many_processes_log_at_once(worker, folder, full, c
         assert own == [f"{name}:{number}" for number in range(each)], "each process's own order is kept"
 
 
-def test_r9_twenty_agents_that_fail_at_once_are_each_counted(worker, folder, full, checked):
+def test_r9_twenty_agents_that_fail_at_once_are_each_counted(together, folder, full, checked):
     processes, each = 20, (10 if full else 3)
-    workers = [worker("fail_together", folder, name, each) for name in range(processes)]
-    for one in workers:
-        assert one.line() == {"ready": True}
-    for one in workers:
-        one.go()
-    told = sorted(tuple(count) for one in workers for count in one.done()[-1]["counts"])
+    said = together("fail_together", *((folder, name, each) for name in range(processes)))
+    told = sorted(tuple(count) for item in said for count in item["counts"])
     assert [count for count, _, _ in told] == list(range(1, processes * each + 1))
     assert [tries for _, tries, _ in told] == list(range(1, processes * each + 1))
     assert [verdict for _, _, verdict in told] == ["ALLOW", "WARN"] + ["BLOCK"] * (processes * each - 2)
     assert len(checked()) == processes * each
 
 
-def test_d5_of_racing_revisions_one_wins_and_the_versions_have_no_gaps(worker, folder, full, checked):
+def test_d5_of_racing_revisions_one_wins_and_the_versions_have_no_gaps(together, folder, full, checked):
     rounds = 1_000 if full else 100
     with mnemarch.open(folder) as memory:
-        scope = mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
-        desk = memory.seat(mnemarch.Actor.orchestrator("lead"), scope).decisions
+        desk = seat_of(memory, "orchestrator", "lead").decisions
         why = {"type": "risk", "summary": "a beginning"}
         first = desk.commit(desk.propose("first", reason=why, evidence=[desk.add_evidence("it is so").id]))
-    pair = [worker("decide_together", folder, name, first.id, rounds) for name in ("ada", "bob")]
-    for one in pair:
-        assert one.line() == {"ready": True}
-    for one in pair:
-        one.go()
-    told = [one.done()[-1] for one in pair]
+    told = together("decide_together", *((folder, name, first.id, rounds) for name in ("ada", "bob")))
     won, lost = sum(item["won"] for item in told), sum(item["lost"] for item in told)
     assert won + lost == 2 * rounds
     assert lost > 0, "they did not race"
     with mnemarch.open(folder) as memory:
-        desk = memory.seat(mnemarch.Actor.orchestrator("lead"), scope).decisions
+        desk = seat_of(memory, "orchestrator", "lead").decisions
         versions = desk.history(first.id)
         assert [one.version for one in versions] == list(range(1, won + 2))
         assert [one.id for one in versions if one.is_active] == [versions[-1].id]
     checked()
 
 
-def test_r5_of_two_revisions_from_one_version_exactly_one_wins(worker, folder, full, checked):
+def test_r5_of_two_revisions_from_one_version_exactly_one_wins(together, folder, full, checked):
     rounds = 40 if full else 8
     for number in range(rounds):
         with mnemarch.open(folder) as memory:
-            seat = memory.seat(
-                mnemarch.Actor.agent("a"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
-            )
+            seat = seat_of(memory)
             old = seat.remember(f"Original of round{number} stands alone", level="worktree").unit
-        pair = [worker("revise", folder, f"r{number}x{name}", old.id, old.version) for name in range(2)]
-        for one in pair:
-            assert one.line() == {"ready": True}
-        for one in pair:
-            one.go()
-        told = [one.done()[-1] for one in pair]
+        told = together("revise", *((folder, f"r{number}x{name}", old.id, old.version) for name in range(2)))
         assert sorted(item["won"] for item in told) == [False, True]
         winner = next(item for item in told if item["won"])
         loser = next(item for item in told if not item["won"])
         assert loser["actual"] == old.version + 1
         with mnemarch.open(folder) as memory:
-            seat = memory.seat(
-                mnemarch.Actor.agent("a"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
-            )
+            seat = seat_of(memory)
             assert seat.get(old.id).superseded_by == winner["new"]
             assert seat.get(winner["new"]).supersedes == old.id
             assert seat.get(loser["new"]).supersedes is None
@@ -97,18 +75,10 @@ def test_r5_of_two_revisions_from_one_version_exactly_one_wins(worker, folder, f
     assert len([event for event in events if event.type is EventType.UNIT_SUPERSEDED]) == rounds
 
 
-def together(workers):
-    for one in workers:
-        assert one.line() == {"ready": True}
-    for one in workers:
-        one.go()
-    return [one.done()[-1] for one in workers]
-
-
-def test_r5_the_same_fact_from_many_processes_at_once_is_one_unit_with_every_provenance(worker, folder, full, checked):
+def test_r5_the_same_fact_from_many_processes_is_one_unit_with_every_provenance(together, folder, full, checked):
     for number in range(10 if full else 2):
         content = f"The gateway of region{number} must be idempotent"
-        told = together([worker("remember", folder, name, content) for name in range(8)])
+        told = together("remember", *((folder, name, content) for name in range(8)))
         assert len({item["unit"] for item in told}) == 1
         assert sorted(item["merged"] for item in told) == [False] + [True] * 7
         with mnemarch.open(folder) as memory:
@@ -118,7 +88,7 @@ def test_r5_the_same_fact_from_many_processes_at_once_is_one_unit_with_every_pro
     checked()
 
 
-def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, tmp_path, full):
+def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(together, tmp_path, full):
     pairs = [
         ("The client of {} must retry", "The client of {} must not retry"),
         ("Checkout of {} retries 3 times", "Checkout of {} retries 5 times"),
@@ -127,7 +97,7 @@ def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, t
     ]
     for number, pair in enumerate(pairs * (3 if full else 1)):
         folder = tmp_path / f"home-{number}"
-        told = together([worker("remember", folder, name, text.format("checkout")) for name, text in enumerate(pair)])
+        told = together("remember", *((folder, name, text.format("checkout")) for name, text in enumerate(pair)))
         assert told[0]["unit"] != told[1]["unit"]
         assert sorted(len(item["conflicts"]) for item in told) == [0, 1]
         with mnemarch.open(folder) as memory:
@@ -142,25 +112,17 @@ def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(worker, t
             assert memory.rebuild().same
 
 
-def test_many_processes_open_a_new_memory_at_once(worker, tmp_path, full):
+def test_many_processes_open_a_new_memory_at_once(together, tmp_path, full):
     for number in range(10 if full else 3):
-        folder = tmp_path / f"home-{number}"
-        workers = [worker("log_together", folder, name, 1) for name in range(12)]
-        for one in workers:
-            assert one.line() == {"ready": True}
-        for one in workers:
-            one.go()
-        receipts = [receipt for one in workers for receipt in one.done()[-1]["receipts"]]
-        assert sorted(seq for seq, _ in receipts) == list(range(1, 13))
+        told = together("log_together", *((tmp_path / f"home-{number}", name, 1) for name in range(12)))
+        assert sorted(seq for item in told for seq, _ in item["receipts"]) == list(range(1, 13))
 
 
 def test_a_fact_remembered_in_one_process_is_found_by_the_next_recall_in_another(worker, folder):
     reader = worker("recall", folder, "nothing yet")
     assert reader.line() == {"ready": True, "found": []}
     with mnemarch.open(folder) as memory:
-        seat = memory.seat(
-            mnemarch.Actor.agent("writer"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
-        )
+        seat = seat_of(memory, name="writer")
         for number in range(30):
             content = f"Widget{number} is stored on shelf {number}"
             seat.remember(content, level="worktree")
@@ -168,15 +130,13 @@ def test_a_fact_remembered_in_one_process_is_found_by_the_next_recall_in_another
     reader.done()
 
 
-def test_what_is_fresh_is_found_while_indexes_are_made_on_both_sides(worker, folder, full):
+def test_fresh_units_are_found_while_both_processes_index(worker, folder, full):
     """More units than the tail holds, so that both processes index in the background while the other writes."""
     rounds, each = (12, 400) if full else (3, 400)
     reader = worker("recall", folder, "nothing yet")
     assert reader.line()["ready"]
     with mnemarch.open(folder) as memory:
-        seat = memory.seat(
-            mnemarch.Actor.agent("writer"), mnemarch.Scope(org="acme", project="shop", worktree="main", task="T-1")
-        )
+        seat = seat_of(memory, name="writer")
         for number in range(rounds):
             claims = [
                 mnemarch.Claim(content=f"Box{number}x{n} holds item {n}", level="worktree", importance=0.5)
@@ -189,8 +149,7 @@ def test_what_is_fresh_is_found_while_indexes_are_made_on_both_sides(worker, fol
                 assert wanted in [item.unit.content for item in seat.recall(f"box{number}x{n}").items]
             old = stored[1].unit
             new = seat.remember(f"Crate{number} took the place of it", level="worktree").unit
-            boss = memory.seat(mnemarch.Actor.orchestrator("o"), seat.scope)
-            boss.supersede(new.id, old.id, "moved")
+            seat_of(memory, "orchestrator").supersede(new.id, old.id, "moved")
             assert old.content not in reader.ask(f"box{number}x1")["found"]
             assert old.content not in [item.unit.content for item in seat.recall(f"box{number}x1").items]
             first = f"Box0x{number} holds item {number}"

@@ -298,5 +298,53 @@ def twice(folder, other, how):
     first.close()
 
 
+QUESTIONS = ("Where do invoices go?", "결제는 어떻게 하나요?", "Which port has redis?", "로그는 어디에 쌓이나요?")
+
+
+def graph_of(memory):
+    return memory.seat(Actor.agent("coder"), SCOPE, session="s").graph
+
+
+def judge(folder, count):
+    """Judge questions of one session, and acknowledge each judgement."""
+    with mnemarch.open(folder) as memory:
+        graph = graph_of(memory)
+        ready()
+        for number in range(int(count)):
+            text = QUESTIONS[number % len(QUESTIONS)]
+            graph.record_feedback("s", graph.upsert_query("s", text), "up")
+            say(judged=text)
+
+
+def weights(folder):
+    """Tell the weights of every question of the session."""
+    with mnemarch.open(folder) as memory:
+        nodes = graph_of(memory).get_session_store("s").nodes("query")
+        say(weights={node.text: [node.weights.repeat, node.weights.feedback] for node in nodes})
+
+
+def save_graph(path, count):
+    from mnemarch.graph import GraphStore
+
+    store = GraphStore({"tau_sim": 0.1})
+    ready()
+    for number in range(int(count)):
+        store.upsert_query(f"{QUESTIONS[number % 4]} {number}")
+        store.save_to_file(path)
+        say(saved=number + 1)
+
+
+def keep_graph(path):
+    """Hold a graph's file open, with one question flushed and one not."""
+    from mnemarch.graph import FileKeeper, GraphStore
+
+    keeper = FileKeeper(path, delay_s=3600)
+    store = keeper.open(GraphStore(keeper=keeper))
+    store.upsert_query(QUESTIONS[0])
+    keeper.flush()
+    store.upsert_query(QUESTIONS[1])
+    ready()
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -6,8 +6,7 @@ import os
 
 from mnemarch.code.git import folder_name, full_hash
 from mnemarch.code.sources import Trouble
-from mnemarch.code.symbol import COMPUTED, VALUE_CHARS_MAX
-from mnemarch.code.symbols import find, language_of
+from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, find, language_of
 from mnemarch.code.worktree import WorkTree, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.lazy import Lazy
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code import references
     from mnemarch.code.codebase import Codebase
-    from mnemarch.code.symbol import Symbol
+    from mnemarch.code.symbols import Symbol
     from mnemarch.text import secrets
 
     T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from functools import cache
 
 from mnemarch.code import git
@@ -25,7 +24,6 @@ else:
 
 _COMMITS_MAX = 4
 _ENDINGS_MAX = 4_096
-_SLOW_MAX = 4_096
 # How long git may look for the new name of a file: while somebody waits for an answer, and while nobody does.
 _RECALL_PATIENCE_S = 0.25
 _SWEEP_PATIENCE_S = 10.0
@@ -40,7 +38,6 @@ class Codebase:
         self._history: History | None = None
         self._commits: dict[str, WorkTree] = {}
         self._endings: dict[str, str | None] = {}
-        self._slow: set[tuple[str, str]] = set()
         self._has_files: bool | None = None
 
     @property
@@ -53,23 +50,9 @@ class Codebase:
         return git.head(self.root)
 
     def renamed(self, path: str, commit: str | None, wait_s_max: float) -> str | None:
-        """Where a file that is gone went, up to that commit or to what is checked out.
-
-        In a long history git can take seconds. A caller without patience asks once; after that only what somebody else
-        waited for is known.
-        """
+        """Where a file that is gone went, up to that commit or to what is checked out."""
         head = commit or self.head()
-        if head is None:
-            return None
-        if wait_s_max <= _RECALL_PATIENCE_S and (path, head) in self._slow:
-            wait_s_max = 0.0
-        asked_at = time.monotonic()
-        new = self.history.renamed(path, head, wait_s_max=wait_s_max)
-        if new is None and 0 < wait_s_max <= time.monotonic() - asked_at:
-            if len(self._slow) >= _SLOW_MAX:
-                self._slow.clear()
-            self._slow.add((path, head))
-        return new
+        return None if head is None else self.history.renamed(path, head, wait_s_max=wait_s_max)
 
     def ending_with(self, path: str) -> str | None:
         """The one file that git knows whose path ends so; None if there is none, or several."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 
@@ -33,7 +34,8 @@ class History:
         # What is true of a commit stays true. Other answers are kept until the repository changes.
         self._true: set[tuple[str, str]] = set()
         self._other: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
-        self._moves: dict[object, str | None] = {}
+        # With how many seconds were given for the answer.
+        self._moves: dict[object, tuple[str | None, float]] = {}
 
     def has(self, commits: Collection[str]) -> bool:
         """Whether the repository has all of these commits; git is started once at most."""
@@ -94,7 +96,7 @@ class History:
 
         Renames are followed one after another, in commits and then in the index. Git takes two files for one if they
         are half the same; a file that was moved and not added is unknown to it. In a long history this can take
-        seconds; it ends with None when the time is over, and is then asked again the next time.
+        seconds. It ends with None when the time is over, and is then asked again only by who has more time.
         """
         repository = repository_around(self._root)
         if repository is None or not is_hash(head) or trouble_with(path) is not None:
@@ -102,15 +104,13 @@ class History:
         prefix = repository.prefix(self._root)
         index = _stamp(os.path.join(repository.own, "index")) if checked_out(self._root) == head else None
         key = (path, head, index)
-        if key in self._moves:
-            new = self._moves[key]
-        else:
+        new, waited_s = self._moves.get(key, (None, -1.0))
+        if waited_s < wait_s_max:
             until = time.monotonic() + wait_s_max
             new = _followed(repository, prefix + path, head, until, in_index=index is not None)
-            if time.monotonic() < until:
-                if len(self._moves) > _ANSWERS_MAX:
-                    self._moves.clear()
-                self._moves[key] = new
+            if len(self._moves) > _ANSWERS_MAX:
+                self._moves.clear()
+            self._moves[key] = (new, wait_s_max if time.monotonic() >= until else math.inf)
         return new.removeprefix(prefix) if new is not None and new.startswith(prefix) else None
 
     def contents(self, path: str, commits: Sequence[str]) -> dict[str, str]:

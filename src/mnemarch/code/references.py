@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from mnemarch.code.symbols import language_of
-from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator
     from typing import Any
-else:
-    re = Lazy("re")
 
 # What is longer is data, not something that somebody wrote to be read.
 _TOKEN_CHARS_MAX = 1_024
@@ -38,10 +33,6 @@ _ENDINGS = _words(
 # One letter is as often the end of `object.property.c`.
 _SHORT_ENDINGS = _words("c h m r")
 _WITHOUT_SYMBOLS = _words("md mdx rst txt adoc lock csv tsv jsonl")
-_WHOLE_NAMES = (
-    r"Makefile|Dockerfile|Jenkinsfile|Gemfile|Rakefile|Procfile|Vagrantfile|Justfile|"
-    r"\.gitignore|\.gitattributes|\.dockerignore|\.editorconfig|\.env"
-)
 # They end like files and are the names of products.
 _PRODUCTS = _words(
     "node.js vue.js next.js nuxt.js react.js express.js three.js d3.js socket.io.js chart.js p5.js asp.net"
@@ -51,6 +42,37 @@ _NO_NAMES = _words(
     "def class from import if for while return function const let var export async func fn fun pub static public",
     "private error warning warn note info debug fatal todo fixme in at line lines the and or package use using include",
     "type",
+)
+
+
+# Letters of a name; not Hangul, since a Korean particle follows without a space.
+_LETTER = r"[^\W\d가-힣ㄱ-ㆎ]|\$"
+_NAME = rf"(?:{_LETTER})(?:{_LETTER}|\d)*[!?]?"
+_NAMES = rf"{_NAME}(?:(?:\.|::|#|->){_NAME})*"
+_SPAN = rf"`{_NAMES}(?:\(\))?`"
+_SPANS = rf"{_SPAN}(?:(?:,| and| or|와|과|및|나|이나|,? and)? {{0,2}}{_SPAN}){{0,3}}"
+_DIGITS = rf"\d{{1,{_LINE_DIGITS_MAX}}}"
+_CHUNK = r"[^\s\"'`<>|*,;(){}\[\]（）「」“”‘’…→]+"
+_ENDING = r"[A-Za-z0-9]{1,10}(?![A-Za-z0-9])"
+_WHOLE_NAME = (
+    r"(?:(?<=[/\\:=])|^)(?:Makefile|Dockerfile|Jenkinsfile|Gemfile|Rakefile|Procfile|Vagrantfile|Justfile|"
+    r"\.gitignore|\.gitattributes|\.dockerignore|\.editorconfig|\.env)(?![A-Za-z0-9_./\\-])"
+)
+_DRIVE = r"[A-Za-z]:[\\/]"
+_PLACE = (
+    rf"(?a)(?::|#L)(?P<first>{_DIGITS})(?![\d.])(?::{_DIGITS}(?!\d))?(?:[-–](?:L|(?=\d))(?P<last>{_DIGITS})(?!\d))?"
+)
+_SYMBOL = rf"(?:::?|#(?!L\d))({_NAMES})"
+_LINE_AND_FUNCTION = (
+    rf"[\"'”’]?,? line (?P<line>{_DIGITS})(?!\d)(?:,? in (?P<name>{_NAMES}))?|\((?P<column>{_DIGITS})(?:,\d+)?\)"
+)
+# Ruby's `x.rb:10:in 'Auth#login'`.
+_RAISED = rf" [`']({_NAMES})'"
+_CALL = r"(?a)\bat (?:async |new )?([A-Za-z_$][\w$.]{0,100}) ?\($"
+_SPANS_BEFORE = rf"({_SPANS})(?: (?:in|of|from|at|inside|within|\u2192)| ?\((?:in )?|\]\(| ?@)?[ `\"']{{0,3}}$"
+_SPANS_AFTER = (
+    r"[`\"')\]]{0,3}(?:의|에서|에 있는|에 정의된|에|:|’s|'s| defines| has| exports| →)? {0,2}"
+    rf"(?:함수 |클래스 |메서드 |function |class |method |the )?({_SPANS})"
 )
 
 
@@ -70,12 +92,13 @@ def references_in(text: str, limit: int = 32) -> list[Reference]:
     """The first `limit` distinct references of a text, in the order in which they come; its far end is not read."""
     found: dict[Reference, None] = {}
     skipped_to = 0
-    for match in _tokens().finditer(text, 0, _TEXT_CHARS_MAX):
+    for match in pattern(_CHUNK).finditer(text, 0, _TEXT_CHARS_MAX):
         token = match[0]
         if match.start() < skipped_to or len(token) > _TOKEN_CHARS_MAX or len(token) < 3:
             continue
         if "://" in token:
-            skipped_to = _space().search(text, match.end()).end()  # type: ignore[union-attr]
+            space = pattern(r"\s").search(text, match.end())
+            skipped_to = space.end() if space is not None else len(text)
             continue
         for reference in _in_token(text, token, match.start()):
             found.setdefault(reference)
@@ -137,7 +160,7 @@ def _in_token(text: str, token: str, start: int) -> Iterator[Reference]:
     behind = text[start + len(token) : start + len(token) + _NEAR_CHARS]
     if not is_said:
         name, lines = _after(behind)
-    elif rest.endswith(":in") and (raised := _raised().match(behind)) is not None:
+    elif rest.endswith(":in") and (raised := pattern(_RAISED).match(behind)) is not None:
         name = _plain(raised[1])
     if name is None and (lines is not None or not is_said):
         name = _called_before(text[max(start + begin - _NEAR_CHARS, 0) : start + begin])
@@ -153,7 +176,7 @@ def _path_end(token: str) -> int:
     """Where the first path of a token ends, 0 if there is none."""
     at = token.find(".")
     while at >= 0:
-        ending = _letters().match(token, at + 1)
+        ending = pattern(_ENDING).match(token, at + 1)
         end = ending.end() if ending is not None else at + 1
         after = token[end : end + 1]
         goes_on = after == "/" or (after in {".", "_"} and token[end + 1 : end + 2].isalnum())
@@ -166,14 +189,14 @@ def _path_end(token: str) -> int:
         ):
             return end
         at = token.find(".", at + 1)
-    whole = _whole_names().search(token)
+    whole = pattern(_WHOLE_NAME).search(token)
     return whole.end() if whole is not None else 0
 
 
 def _path_begin(token: str, end: int) -> int:
     """Behind what is glued to a path: `HEAD:`, `--file=`, the `@` of a mention; a drive belongs to it."""
     begin = 0
-    if not _drive().match(token):
+    if not pattern(_DRIVE).match(token):
         begin = max(token.rfind(":", 0, end), token.rfind("=", 0, end)) + 1
     while begin < end and token[begin] in "@#!$%&^=+-~" and token[begin : begin + 2] != "~/":
         begin += 1
@@ -200,14 +223,14 @@ def _is_after_diff(text: str, start: int) -> bool:
 
 def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | None, bool]:
     """What is glued to a path: a symbol, lines, and whether anything is."""
-    placed = _place().match(rest)
+    placed = pattern(_PLACE).match(rest)
     if placed is not None:
         first = int(placed["first"])
         last = int(placed["last"] or first)
         if first > 0:
             return None, (first, last if last >= first else first), True
         return None, None, False
-    named = _symbol().match(rest)
+    named = pattern(_SYMBOL).match(rest)
     ending = path.rpartition(".")[2].lower()
     if named is None or ending in _WITHOUT_SYMBOLS or (rest[0] == "#" and language_of(path) is None):
         return None, None, False
@@ -217,7 +240,7 @@ def _said_after(path: str, rest: str) -> tuple[str | None, tuple[int, int] | Non
 
 def _after(text: str) -> tuple[str | None, tuple[int, int] | None]:
     """The rest of `File "x.py", line 10, in f` and of `x.ts(10,5)`."""
-    said = _line_and_function().match(text)
+    said = pattern(_LINE_AND_FUNCTION).match(text)
     if said is None:
         return None, None
     line = int(said["line"] or said["column"])
@@ -226,7 +249,7 @@ def _after(text: str) -> tuple[str | None, tuple[int, int] | None]:
 
 def _called_before(text: str) -> str | None:
     """The `login` of `at login (x.ts:10:5)`, the `Auth.login` of `at com.shop.Auth.login(Auth.java:10)`."""
-    called = _call().search(text) if text.endswith("(") else None
+    called = pattern(_CALL).search(text) if text.endswith("(") else None
     if called is None:
         return None
     parts = [part for part in called[1].split(".") if part not in {"Object", "Module"}]
@@ -234,116 +257,23 @@ def _called_before(text: str) -> str | None:
 
 
 def _names_before(text: str) -> list[str]:
-    said = _spans_before().search(text) if "`" in text else None
+    said = pattern(_SPANS_BEFORE).search(text) if "`" in text else None
     return _names(said[1]) if said is not None else []
 
 
 def _names_after(text: str) -> list[str]:
-    said = _spans_after().match(text) if "`" in text else None
+    said = pattern(_SPANS_AFTER).match(text) if "`" in text else None
     return _names(said[1]) if said is not None else []
 
 
 def _names(spans: str) -> list[str]:
-    names = [_plain(span) for span in _span().findall(spans)]
+    names = [_plain(span) for span in pattern("`([^`]*)`").findall(spans)]
     return [name for name in names if name is not None]
 
 
 def _plain(name: str) -> str | None:
     """A symbol's name with dots; None if it is no name."""
     name = name.removesuffix("()").rstrip(".:")
-    if not name or name.lower() in _NO_NAMES or not _identifier().fullmatch(name):
+    if not name or name.lower() in _NO_NAMES or not pattern(_NAMES).fullmatch(name):
         return None
-    return _joints().sub(".", name)
-
-
-# Letters of a name; not Hangul, since a Korean particle follows without a space.
-_LETTER = r"[^\W\d가-힣ㄱ-ㆎ]|\$"
-_NAME = rf"(?:{_LETTER})(?:{_LETTER}|\d)*[!?]?"
-_NAMES = rf"{_NAME}(?:(?:\.|::|#|->){_NAME})*"
-_SPAN = rf"`{_NAMES}(?:\(\))?`"
-_SPANS = rf"{_SPAN}(?:(?:,| and| or|와|과|및|나|이나|,? and)? {{0,2}}{_SPAN}){{0,3}}"
-
-
-@cache
-def _tokens() -> re.Pattern[str]:
-    return re.compile(r"[^\s\"'`<>|*,;(){}\[\]（）「」“”‘’…→]+")
-
-
-@cache
-def _space() -> re.Pattern[str]:
-    return re.compile(r"\s|\Z")
-
-
-@cache
-def _letters() -> re.Pattern[str]:
-    return re.compile(r"[A-Za-z0-9]{1,10}(?![A-Za-z0-9])")
-
-
-@cache
-def _whole_names() -> re.Pattern[str]:
-    return re.compile(rf"(?:(?<=[/\\:=])|^)(?:{_WHOLE_NAMES})(?![A-Za-z0-9_./\\-])")
-
-
-@cache
-def _drive() -> re.Pattern[str]:
-    return re.compile(r"[A-Za-z]:[\\/]")
-
-
-@cache
-def _place() -> re.Pattern[str]:
-    digits = rf"\d{{1,{_LINE_DIGITS_MAX}}}"
-    return re.compile(
-        rf"(?::|#L)(?P<first>{digits})(?![\d.])(?::{digits}(?!\d))?(?:[-–](?:L|(?=\d))(?P<last>{digits})(?!\d))?",
-        re.ASCII,
-    )
-
-
-@cache
-def _symbol() -> re.Pattern[str]:
-    return re.compile(rf"(?:::?|#(?!L\d))({_NAMES})")
-
-
-@cache
-def _line_and_function() -> re.Pattern[str]:
-    digits = rf"\d{{1,{_LINE_DIGITS_MAX}}}"
-    return re.compile(
-        rf"[\"'”’]?,? line (?P<line>{digits})(?!\d)(?:,? in (?P<name>{_NAMES}))?|\((?P<column>{digits})(?:,\d+)?\)",
-    )
-
-
-@cache
-def _raised() -> re.Pattern[str]:
-    """Ruby's `x.rb:10:in 'Auth#login'`."""
-    return re.compile(rf" [`']({_NAMES})'")
-
-
-@cache
-def _call() -> re.Pattern[str]:
-    return re.compile(r"\bat (?:async |new )?([A-Za-z_$][\w$.]{0,100}) ?\($", re.ASCII)
-
-
-@cache
-def _spans_before() -> re.Pattern[str]:
-    return re.compile(rf"({_SPANS})(?: (?:in|of|from|at|inside|within|\u2192)| ?\((?:in )?|\]\(| ?@)?[ `\"']{{0,3}}$")
-
-
-@cache
-def _spans_after() -> re.Pattern[str]:
-    particle = r"(?:의|에서|에 있는|에 정의된|에|:|’s|'s| defines| has| exports| →)?"
-    what = r"(?:함수 |클래스 |메서드 |function |class |method |the )?"
-    return re.compile(rf"[`\"')\]]{{0,3}}{particle} {{0,2}}{what}({_SPANS})")
-
-
-@cache
-def _span() -> re.Pattern[str]:
-    return re.compile(r"`([^`]*)`")
-
-
-@cache
-def _identifier() -> re.Pattern[str]:
-    return re.compile(_NAMES)
-
-
-@cache
-def _joints() -> re.Pattern[str]:
-    return re.compile(r"::|->|#")
+    return pattern("::|->|#").sub(".", name)

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from mnemarch.code.symbol import DEFAULT
+from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
+from functools import lru_cache
+
+from mnemarch.code.naming import child_of, named_in, python_targets
+from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX
+from mnemarch.lazy import Lazy
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import ast
+    import warnings
     from collections.abc import Iterable
 
     from ast_grep_py import SgNode
+else:
+    ast = Lazy("ast")
+    warnings = Lazy("warnings")
 
+# A parameter has a default: which one is the body's business.
+DEFAULT = "=…"
+# A number, a text with nothing to work out in it, or a word that all languages have for such values.
+_LITERAL = r"""(?a)[-+]?\.?\d[\w.]*|"[^"\\\n$#{]*"|'[^'\\\n]*'|[Tt]rue|[Ff]alse|null|nil"""
 _DEPTH_MAX = 64
 _ELIDED = "…"
 # Between the parts of a signature: here a type begins, or ends.
@@ -232,3 +247,139 @@ def _is_space_between(last: str, part: str, gap: str) -> bool:
     if last == "?":
         return gap == _AFTER_TYPE  # PHP's `?int`, Kotlin's `Int?`
     return bool(gap) or last in {")", ">"} or last[-1].isalnum() or last[-1] in "_…\"'"
+
+
+def value_of(node: SgNode) -> str:
+    """A variable's value, if it is written there (`3`, `"strict"`, `true`); else as `Symbol` says."""
+    content = node.field("value") or node.field("right")
+    for holder in (node, child_of(node, "variable_declarator", "init_declarator")):
+        sign = child_of(holder, "=") if holder is not None and content is None else None
+        content = sign.next() if sign is not None else content
+    if content is None:
+        return ""
+    text = content.text().strip()
+    if len(text) > VALUE_CHARS_MAX or pattern(_LITERAL).fullmatch(text) is None:
+        return COMPUTED
+    return f'"{text[1:-1]}"' if text[0] in "'\"" else text
+
+
+def of_python(node: SgNode, name: str) -> str:
+    """The signature of a Python function, class, variable or type; empty if it has an error of syntax."""
+    try:
+        return _PYTHON.get(node.kind(), _python_name)(node, name)
+    except _SYNTAX_ERRORS:
+        return ""
+
+
+def python_value(node: SgNode) -> str:
+    """A Python variable's value, if it is written there: `3`, `'strict'`, `-1`, `60 * 60`, `(3, 5)`."""
+    content = node.field("right")
+    while content is not None and content.kind() == "assignment":
+        content = content.field("right")
+    if content is None or any("pattern" in target.kind() for target in python_targets(node)):
+        return ""
+    if content.kind() not in _PYTHON_VALUES:
+        return COMPUTED
+    try:
+        written = _parsed(content.text())
+    except _SYNTAX_ERRORS:
+        return COMPUTED
+    if isinstance(written, ast.Constant) and written.value is ...:
+        return ""  # Only the name is declared.
+    if written.end_lineno != written.lineno or (written.end_col_offset or 0) - written.col_offset > VALUE_CHARS_MAX:
+        return COMPUTED
+    if isinstance(written, ast.Constant):
+        return repr(written.value)
+    parts = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple)
+    is_plain = all(isinstance(part, parts) for part in ast.walk(written) if isinstance(part, ast.expr))
+    return ast.unparse(written) if is_plain else COMPUTED
+
+
+def _python_function(node: SgNode, name: str) -> str:
+    parameters, result = node.field("parameters"), node.field("return_type")
+    parts = map(_python_parameter, _items(parameters))
+    prefix = "async " if child_of(node, "async") is not None else ""
+    returns = f" -> {_annotation(result.text())}" if result is not None else ""
+    return f"{prefix}{name}{_type_parameters(node.field('type_parameters'))}({', '.join(parts)}){returns}"
+
+
+def _python_parameter(node: SgNode) -> str:
+    kind, annotation = node.kind(), node.field("type")
+    if kind == "ERROR":
+        raise SyntaxError
+    named = named_in(node)[0] if "parameter" in kind else node
+    typed = f": {_annotation(annotation.text())}" if annotation is not None else ""
+    return "".join(named.text().split()) + typed + (DEFAULT if "default" in kind else "")
+
+
+def _python_class(node: SgNode, name: str) -> str:
+    bases, keywords = [], []
+    for item in _items(node.field("superclasses")):
+        if item.kind() in {"keyword_argument", "dictionary_splat"}:
+            key, content = item.field("name"), named_in(item)[-1]
+            keywords.append(f"{key.text() if key is not None else '**'}={_expression(content.text())}")
+        else:
+            bases.append(_expression(item.text()))
+    inherited = f"({', '.join(bases + keywords)})" if bases or keywords else ""
+    return f"class {name}{_type_parameters(node.field('type_parameters'))}{inherited}"
+
+
+def _python_type(node: SgNode, name: str) -> str:
+    left, right = _items(node)
+    return f"type {name}{_type_parameters(left.find(kind='type_parameter'))} = {_expression(right.text())}"
+
+
+def _python_name(node: SgNode, name: str) -> str:
+    annotation = node.field("type") if node.kind() == "assignment" else None
+    return name if annotation is None else f"{name}: {_annotation(annotation.text())}"
+
+
+def _type_parameters(node: SgNode | None) -> str:
+    parameters = [" ".join(item.text().split()) for item in _items(node)]
+    return f"[{', '.join(parameters)}]" if parameters else ""
+
+
+def _items(node: SgNode | None) -> list[SgNode]:
+    """The parts of a list, without comments and the backslashes at the ends of lines."""
+    parts = named_in(node) if node is not None else []
+    return [item for item in parts if item.kind() not in {"comment", "line_continuation"}]
+
+
+@lru_cache(4_096)
+def _annotation(text: str) -> str:
+    """A type in one normal form; one in quotes is the same type as without."""
+    if text[0] in "'\"":
+        quoted = _parsed(text)
+        if isinstance(quoted, ast.Constant) and isinstance(quoted.value, str):
+            return " ".join(quoted.value.split())
+    return _expression(text)
+
+
+@lru_cache(4_096)
+def _expression(text: str) -> str:
+    if text.replace(".", "").isidentifier() and text.isascii():
+        return text
+    star = "*" if text.startswith("*") else ""
+    return star + ast.unparse(_parsed(text.removeprefix(star)))
+
+
+def _parsed(text: str) -> ast.expr:
+    # `catch_warnings` changes the whole process, so only one thread may be inside; without it, every odd backslash of
+    # the source would be printed.
+    with _turn, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(f"({text})", mode="eval").body
+
+
+_turn = allocate_lock()
+# What `ast.parse` raises at a text it can't take: bad syntax, a NUL or a surrogate, nesting that is too deep.
+_SYNTAX_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+_PYTHON = {
+    "function_definition": _python_function,
+    "class_definition": _python_class,
+    "type_alias_statement": _python_type,
+}
+_PYTHON_VALUES = _words(
+    "integer float string concatenated_string true false none ellipsis unary_operator not_operator binary_operator",
+    "tuple expression_list parenthesized_expression",
+)

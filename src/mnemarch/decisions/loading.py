@@ -6,7 +6,7 @@ from heapq import merge
 
 from mnemarch.model.decision import Loaded, Strength, target_of
 from mnemarch.model.unit import Kind
-from mnemarch.policy.tiers import (
+from mnemarch.policy.kinds import (
     TIER_AXIS,
     TIER_FOUND,
     TIER_GLOBAL_AXIS,

@@ -9,52 +9,31 @@ from mnemarch.lazy import names_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.embedding.dense import DenseEmbedder
-    from mnemarch.embedding.dense_search import DenseSearch
-    from mnemarch.embedding.endpoint import EndpointEmbedder
-    from mnemarch.embedding.ngram import NgramHashEmbedder
-    from mnemarch.embedding.onnx import OnnxEmbedder
-    from mnemarch.embedding.question import QuestionEmbedder
-    from mnemarch.embedding.rarity import Frequencies
-    from mnemarch.embedding.sentence import SentenceEncoder
-    from mnemarch.embedding.snapshot import Snapshot
-    from mnemarch.embedding.sparse import SparseVector, cosine, cosine_sparse
-    from mnemarch.embedding.vectors import VectorIndex
-    from mnemarch.embedding.words import BagOfWordsEmbedder
+    from mnemarch.embedding.dense import DenseEmbedder as DenseEmbedder
+    from mnemarch.embedding.dense import OnnxEmbedder as OnnxEmbedder
+    from mnemarch.embedding.dense import SentenceEncoder as SentenceEncoder
+    from mnemarch.embedding.dense_search import DenseSearch as DenseSearch
+    from mnemarch.embedding.endpoint import EndpointEmbedder as EndpointEmbedder
+    from mnemarch.embedding.question import QuestionEmbedder as QuestionEmbedder
+    from mnemarch.embedding.sparse import Frequencies as Frequencies
+    from mnemarch.embedding.sparse import NgramHashEmbedder as NgramHashEmbedder
+    from mnemarch.embedding.sparse import Snapshot as Snapshot
+    from mnemarch.embedding.sparse import SparseVector as SparseVector
+    from mnemarch.embedding.sparse import cosine as cosine
+    from mnemarch.embedding.sparse import cosine_sparse as cosine_sparse
+    from mnemarch.embedding.vectors import VectorIndex as VectorIndex
+    from mnemarch.embedding.words import BagOfWordsEmbedder as BagOfWordsEmbedder
 
+_SPARSE = ("Frequencies", "NgramHashEmbedder", "Snapshot", "SparseVector", "cosine", "cosine_sparse")
 _HOME_OF = {
+    **dict.fromkeys(_SPARSE, "mnemarch.embedding.sparse"),
+    **dict.fromkeys(("DenseEmbedder", "OnnxEmbedder", "SentenceEncoder"), "mnemarch.embedding.dense"),
     "BagOfWordsEmbedder": "mnemarch.embedding.words",
-    "DenseEmbedder": "mnemarch.embedding.dense",
     "DenseSearch": "mnemarch.embedding.dense_search",
     "EndpointEmbedder": "mnemarch.embedding.endpoint",
-    "Frequencies": "mnemarch.embedding.rarity",
-    "NgramHashEmbedder": "mnemarch.embedding.ngram",
-    "OnnxEmbedder": "mnemarch.embedding.onnx",
     "QuestionEmbedder": "mnemarch.embedding.question",
-    "SentenceEncoder": "mnemarch.embedding.sentence",
-    "Snapshot": "mnemarch.embedding.snapshot",
-    "SparseVector": "mnemarch.embedding.sparse",
     "VectorIndex": "mnemarch.embedding.vectors",
-    "cosine": "mnemarch.embedding.sparse",
-    "cosine_sparse": "mnemarch.embedding.sparse",
 }
-
-__all__ = [
-    "BagOfWordsEmbedder",
-    "DenseEmbedder",
-    "DenseSearch",
-    "EndpointEmbedder",
-    "Frequencies",
-    "NgramHashEmbedder",
-    "OnnxEmbedder",
-    "QuestionEmbedder",
-    "SentenceEncoder",
-    "Snapshot",
-    "SparseVector",
-    "VectorIndex",
-    "cosine",
-    "cosine_sparse",
-]
-
+__all__ = sorted(_HOME_OF)
 
 __getattr__, __dir__ = names_of(globals(), _HOME_OF)

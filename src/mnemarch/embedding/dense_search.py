@@ -1,4 +1,4 @@
-"""Search by meaning: keeps the vectors of a store's units in step with its log, and finds what is near a question."""
+"""Search by meaning: keeps the vectors of a store's units in step with its log, and finds the nearest to a question."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from xxhash import xxh3_64_hexdigest
 from mnemarch.embedding import vector_files as files
 from mnemarch.embedding.vectors import Changes, VectorIndex
 from mnemarch.errors import MnemarchError
+from mnemarch.files import locked_if_free, write_whole
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
@@ -26,10 +27,10 @@ _IN_CHARGE = "embedder.json"
 _FOLLOWING_LOCK = "follow.lock"
 _BATCH_MAX = 64
 _LOOKED_AT_MAX = 2_048
-# A save writes every vector again, so it comes after this share of them is new; within these bounds.
+# A save writes every vector again. So it comes once this share of them is new, within these bounds.
 _SAVED_SHARE = 4
 _SAVED_MIN, _SAVED_MAX = 2_048, 32_768
-# A batch of a model on this machine is done by then, and so is the loading of one.
+# A model on this machine has finished its batch by then, or its loading.
 _LEAVE_S_MAX = 5.0
 
 IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
@@ -54,8 +55,8 @@ class Progress:
 class DenseSearch:
     """The vectors of one store by one embedder, in one folder. Safe to share between threads.
 
-    Until the vectors of a new embedder are all there, those of the one before it answer, if it is given as
-    `previous`; else nothing does, and `ready` says so. An embedder that waits between attempts can watch `stop`.
+    Until the vectors of a new embedder are complete, those of the `previous` one answer. Without one nothing does, and
+    `ready` says so. An embedder that waits between attempts can watch `stop`.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class DenseSearch:
     def ready(self) -> bool:
         """Whether a question would be answered at once: all vectors are there and the model is loaded."""
         if not self._warm:
-            return False  # Without a look at the files, which takes a while.
+            return False  # Without reading the files, which takes a while.
         answering = self._answering()
         return answering is not None and answering[1].id in self._warm
 
@@ -129,7 +130,7 @@ class DenseSearch:
         )
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]:
-        """How near each of these units is, of those that have a vector; nothing while no index is complete."""
+        """The cosine of each of these units that has a vector; nothing while no index is complete."""
         answering = self._answering()
         if answering is None:
             return {}
@@ -150,7 +151,7 @@ class DenseSearch:
         return None
 
     def _vector(self, text: str, embedder: DenseEmbedder) -> Any:
-        """The text's vector; one recall asks for that of its question several times."""
+        """The text's vector, cached: one recall asks for that of its question several times."""
         asked = self._asked
         if asked is None or asked[:2] != (text, embedder.id):
             asked = text, embedder.id, embedder.embed([text])[0]
@@ -166,9 +167,9 @@ class DenseSearch:
     def catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> Progress:
         """Embed what changed after `position()`, here and now; gives how it went.
 
-        `changes_after` gives what search must learn after a position, in order, `head` the position of the log's
-        newest event. It saves from time to time. `interrupt` ends it after the batch at hand, and a failure is
-        raised, both with everything so far saved.
+        `changes_after` gives the searchable changes after a position in order, `head` the position of the newest
+        event. It saves from time to time. `interrupt` ends it after the current batch, and a failure is raised, both
+        with everything so far saved.
         """
         self._stop.clear()
         return self._catch_up(changes_after, head)
@@ -185,7 +186,7 @@ class DenseSearch:
             try:
                 thread.start()
             except RuntimeError as error:
-                self._note(state=FAILED, error=str(error))  # No thread is to be had: words alone answer.
+                self._note(state=FAILED, error=str(error))  # No thread can be started: recall goes on by words.
             else:
                 self._thread = thread
 
@@ -200,7 +201,7 @@ class DenseSearch:
             self._note(state=FAILED, error=str(error))
 
     def _catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> Progress:
-        with files.locked_if_free(os.path.join(self._folder, _FOLLOWING_LOCK)) as is_free:
+        with locked_if_free(os.path.join(self._folder, _FOLLOWING_LOCK)) as is_free:
             if not is_free:
                 elsewhere = Progress(state=ELSEWHERE, position=self.position())
                 self._progress = elsewhere if self._progress.state != RUNNING else self._progress
@@ -218,7 +219,7 @@ class DenseSearch:
         self._index.refresh()
         run = _Run(self._index, self._embedder, self._note)
         self._note(position=run.position)
-        # The head first: what is committed after it may or may not be among the changes.
+        # The head is read first: what is committed after it may or may not be among the changes.
         upto = head()
         try:
             for unit in changes_after(run.position):
@@ -238,18 +239,18 @@ class DenseSearch:
         return DONE
 
     def interrupt(self) -> None:
-        """Let the catching up end after the batch at hand; the next one goes on from there."""
+        """End the catching up after the current batch; the next one goes on from there."""
         self._stop.set()
 
     def wait(self) -> None:
-        """Let the background work end by itself."""
+        """Wait until the background work has ended."""
         thread = self._thread
         if thread is not None:
             thread.join()
 
     def close(self) -> None:
-        """End the background work and let the files go. A model that does not answer is left behind: whatever it
-        answers later, files are only ever replaced whole."""
+        """End the background work and close the files. A model that does not answer is not waited for: files are only
+        ever replaced whole."""
         self.interrupt()
         if self._thread is not None:
             self._thread.join(_LEAVE_S_MAX)
@@ -262,7 +263,7 @@ class DenseSearch:
     # Which embedder's vectors these are
 
     def _is_in_charge(self) -> bool:
-        """Whether this embedder is the one whose vectors are kept: the one that came last, over all processes."""
+        """Whether this embedder is the last one that any process opened the store with: only its vectors are kept."""
         path = os.path.join(self._folder, _IN_CHARGE)
         try:
             with open(path, encoding="utf-8") as file:
@@ -270,13 +271,13 @@ class DenseSearch:
         except (OSError, ValueError, KeyError, TypeError):
             known = None
         if known != self._embedder.id and (known is None or not self._took_charge):
-            files.write_whole(path, json.dumps({"id": self._embedder.id}))
+            write_whole(path, json.dumps({"id": self._embedder.id}))
             known = self._embedder.id
         self._took_charge = True
         return bool(known == self._embedder.id)
 
     def _drop_others(self) -> None:
-        """The vectors of other embedders answer no more: nobody keeps them in step, nor free of what is erased."""
+        """Remove the vectors of other embedders: nobody keeps them in step, nor erases from them."""
         for folder in self._folders():
             if folder != self._index.folder:
                 files.drop_folder(folder)
@@ -289,18 +290,18 @@ class DenseSearch:
     # Erasure
 
     def erase(self, unit_ids: Sequence[str]) -> None:
-        """Leave no vector of these units in any file, of whichever embedder (R16)."""
+        """Remove the vectors of these units from all files, of whichever embedder (R16)."""
         self._asked = None
-        # Also where nothing is yet: a vector that is being made right now must not be saved.
+        # Also if the index is empty: a vector that is being made right now must not be saved.
         self._index.erase(unit_ids)
         for folder in self._folders():
-            found = files.generation_from(files.naming(folder))
-            if found is not None and folder != self._index.folder:
-                VectorIndex(folder, found.embedder_id, **self._settings).erase(unit_ids)
+            named = files.generation_from(files.naming(folder))
+            if named is not None and folder != self._index.folder:
+                VectorIndex(folder, named.embedder_id, **self._settings).erase(unit_ids)
 
 
 class _Run:
-    """One catching up: what was read but not embedded, what was embedded but not saved, and how far that reaches."""
+    """One catching up: what was read but not embedded, what was embedded but not saved, and up to which position."""
 
     def __init__(self, index: VectorIndex, embedder: DenseEmbedder, note: Callable[..., None]) -> None:
         self._index = index
@@ -312,11 +313,11 @@ class _Run:
         self.position = index.position()
         self._last = self._reached = self._saved = self.position
         self._looked_at = self._embedded_at = self._embedded = 0
-        # Somebody removed the files in the midst of it: the next run begins anew.
+        # Another process removed the files meanwhile: the next run begins anew.
         self.is_lost = False
 
     def is_full(self, following: Searchable) -> bool:
-        """Whether to embed before taking this one: a batch ends between positions, never inside one."""
+        """Whether to embed before taking this one. A batch never ends inside a position."""
         is_enough = len(self._batch) >= _BATCH_MAX or self._looked_at - self._embedded_at >= _LOOKED_AT_MAX
         return is_enough and following.changed_at > self._last
 
@@ -334,7 +335,7 @@ class _Run:
             self._changes.relabel(unit)
 
     def _lacking(self, unit: Searchable) -> str:
-        """What neither the index nor the changes that wait have of the unit."""
+        """What neither the index nor the waiting changes have of the unit."""
         waiting = self._changes.vectors.get(unit.id)
         if waiting is not None:
             return "labels" if waiting[0].content == unit.content else "vector"
@@ -343,7 +344,7 @@ class _Run:
         return self._index.lacks(unit) or ("labels" if unit.id in self._changes.labels else "")
 
     def embed(self) -> None:
-        """Everything taken so far is embedded; saved if that is enough."""
+        """Embed everything taken so far, and save it if that is enough."""
         if self._batch:
             units = list(self._batch.values())
             for unit, vector in zip(units, self._embedder.embed([unit.content for unit in units]), strict=True):
@@ -356,12 +357,12 @@ class _Run:
             self.save()
 
     def save(self) -> None:
-        """What is embedded so far, in the midst of it."""
+        """Save what is embedded so far."""
         if len(self._changes) or self._reached != self._saved:
             self._write(self._reached, complete=self._complete, settled=False)
 
     def finish(self, head: int) -> bool:
-        """Everything there was is embedded: False if that could not be said of the files."""
+        """Save that everything is embedded; False if the files were lost meanwhile."""
         upto = max(head, self._last)
         if len(self._changes) or upto != self._saved or not self._complete:
             self._write(upto, complete=True, settled=True)

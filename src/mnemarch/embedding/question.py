@@ -16,9 +16,8 @@ from math import fsum, sqrt
 
 from xxhash import xxh3_128_intdigest
 
-from mnemarch.embedding import ngram
-from mnemarch.embedding.ngram import DEFAULT_SEED, NgramHashEmbedder
-from mnemarch.embedding.sparse import unit_vector
+from mnemarch.embedding import sparse as ngram
+from mnemarch.embedding.sparse import DEFAULT_SEED, NgramHashEmbedder, unit_vector
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import cached

@@ -1,4 +1,4 @@
-"""Dense vectors by unit id, in a folder: derived, shared through mmap, empty when in doubt and then made anew."""
+"""Dense vectors by unit id in a folder: derived, shared through mmap; whatever is damaged counts as empty."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import os
 from itertools import islice
 
 from mnemarch.embedding import vector_files as files
-from mnemarch.embedding.vector_files import Generation
-from mnemarch.embedding.vector_graph import graph, rebuilt, take_out
-from mnemarch.embedding.vector_view import VectorView, keys_of
+from mnemarch.embedding.vector_files import Generation, VectorView, graph, keys_of, rebuilt, take_out
 from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.files import holds_any, locked
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
 
@@ -27,12 +26,12 @@ else:
 
 _LOCK = "write.lock"
 _READ_ATTEMPTS = 5
-# So many of the vectors taken out are looked for in the written file: what holds for these holds for all.
+# So many of the removed vectors are searched for in the written file; they stand for all.
 _PROOFS_MAX = 3
 
 
 class Changes:
-    """What a save shall do; the last word on a unit counts."""
+    """What a save has to do; the last change of a unit counts."""
 
     def __init__(self) -> None:
         self.vectors: dict[str, tuple[Searchable, Any]] = {}
@@ -40,7 +39,7 @@ class Changes:
         self.removed: dict[str, None] = {}
 
     def put(self, unit: Searchable, vector: Any) -> None:
-        """The unit's vector and where it stands. A vector of zeros is none."""
+        """Store the unit's vector and labels. A vector of zeros is none."""
         if not vector.any():
             self.remove(unit.id)
             return
@@ -48,7 +47,7 @@ class Changes:
         self.vectors[unit.id] = unit, vector
 
     def relabel(self, unit: Searchable) -> None:
-        """Only where the unit stands changed: its scope, state, kind or domain. What is removed stands nowhere."""
+        """Change only the unit's labels: its scope, state, kind or domain. A removed unit has none."""
         if unit.id in self.vectors:
             self.vectors[unit.id] = unit, self.vectors[unit.id][1]
         elif unit.id not in self.removed:
@@ -86,24 +85,24 @@ class VectorIndex:
         self._lock_wait_s_max = lock_wait_s_max
         self._view = self._empty
         self._seen: bytes | None = None
-        # Files that were found whole once, or written here, need no second look.
+        # Checksums of files that were verified once, or written here.
         self._whole: dict[str, str] = {}
 
     # Reading
 
     def position(self) -> int:
-        """Every change up to here has its vector; 0 for an index that is new, lost or damaged."""
+        """Every change up to here has its vector. 0 for an index that is new, lost or damaged."""
         return self._current().generation.position
 
     def complete(self) -> bool:
-        """Whether it held everything there was at some time; before that it knows only the oldest units."""
+        """Whether it ever had the vectors of all units; before, it knows only the oldest."""
         return self._current().generation.complete
 
     def __len__(self) -> int:
         return self._current().generation.count
 
     def lacks(self, unit: Searchable) -> str:
-        """What the index does not have of this unit: its "vector", only its "labels", or "" nothing."""
+        """What is missing of this unit: its "vector", only its "labels", or "" nothing."""
         return self._current().lacks(unit)
 
     def search(
@@ -124,9 +123,8 @@ class VectorIndex:
             return []
         if scope_keys is None and not (states or kinds or domains):
             return view.nearest(query, k)
-        return view.nearest_within(
-            query, k, view.within(scope_keys, {"state": states, "kind": kinds, "domain": domains})
-        )
+        labels = {"scope": scope_keys, "state": states or None, "kind": kinds or None, "domain": domains or None}
+        return view.nearest_within(query, k, view.within(labels))
 
     def similarities(self, vector: Vectors, unit_ids: Iterable[str], *, made_by: str) -> dict[str, float]:
         """The cosine of `vector` with each of these units that has a vector here."""
@@ -138,7 +136,7 @@ class VectorIndex:
         return dict(view.compared(query, rows, len(rows)))
 
     def _query(self, view: VectorView, vector: Vectors, made_by: str) -> Any:
-        """The vector as it can be compared here; None if it has no direction, or there is nothing to compare with."""
+        """The vector in comparable form; None if it is zero, or if there is nothing to compare with."""
         if made_by != self.embedder_id:
             raise InvalidInput(
                 f"A vector of {made_by} can't be compared with those of {self.embedder_id}.",
@@ -155,33 +153,33 @@ class VectorIndex:
         return query if query.any() else None
 
     def refresh(self) -> None:
-        """Look at everything anew, also whether the store is still the one it was."""
+        """Read everything anew, also whether the store is still the same."""
         self._seen = None
 
     def _current(self) -> VectorView:
-        """The last whole save, looked at anew when somebody replaced it."""
+        """The last whole save, read anew when another process replaced it."""
         for _ in range(_READ_ATTEMPTS):
             seen = files.naming(self.folder)
             if seen == self._seen:
                 return self._view
             view = self._read(seen)
-            # Files that are not there may have been replaced between the two looks.
+            # Missing files may have been replaced between the two reads.
             if view is not self._empty or seen == files.naming(self.folder):
                 self._view, self._seen = view, seen
                 return view
         return self._empty
 
     def _read(self, content: bytes) -> VectorView:
-        found = files.generation_from(content)
+        named = files.generation_from(content)
         ours = self._empty.generation
-        if found is None or (found.embedder_id, found.store_id) != (ours.embedder_id, ours.store_id):
+        if named is None or (named.embedder_id, named.store_id) != (ours.embedder_id, ours.store_id):
             return self._empty
-        # The event at its position tells whether the store went back meanwhile (a backup was restored).
-        if found.event != self._event_at(found.position):
+        # Another event at this position: the store went back meanwhile (a backup was restored).
+        if named.event != self._event_at(named.position):
             return self._empty
         try:
-            whole = all(self._is_whole(name, found.sums[name]) for name in (found.vectors, found.rows) if found.count)
-            return VectorView(found, self.folder) if whole else self._empty
+            whole = all(self._is_whole(name, named.sums[name]) for name in (named.vectors, named.rows) if named.count)
+            return VectorView(named, self.folder) if whole else self._empty
         except (OSError, ValueError, KeyError, RuntimeError):
             return self._empty
 
@@ -193,11 +191,11 @@ class VectorIndex:
     # Writing
 
     def save(self, changes: Changes, *, after: int, position: int, complete: bool = True, settled: bool = True) -> bool:
-        """Make the changes from `after` to `position` count together with the position, or not at all.
+        """Write the changes from `after` to `position` together with the position, or nothing.
 
-        False if the index is not at `after` any more: it was lost meanwhile, and has to be made from the beginning.
-        `settled` says that nothing read from the log before now is still to come. Until then it is remembered what
-        was erased meanwhile, so that no vector made from an old reading brings it back.
+        False if the index is no longer at `after`: it was lost meanwhile, and has to be made from the beginning.
+        `settled`: nothing read from the log before now is still to be saved. Until then the index remembers what was
+        erased meanwhile, so that no vector made from an old read brings it back.
         """
         with self._writing():
             view = self._current()
@@ -211,7 +209,7 @@ class VectorIndex:
         return True
 
     def erase(self, unit_ids: Iterable[str]) -> None:
-        """Leave nothing of these units in the files (R16)."""
+        """Remove all traces of these units from the files (R16)."""
         changes = Changes()
         for unit_id in unit_ids:
             changes.remove(unit_id)
@@ -224,7 +222,7 @@ class VectorIndex:
         self._view, self._seen = self._empty, None
 
     def _writing(self) -> Any:
-        return files.locked(os.path.join(self.folder, _LOCK), self._lock_wait_s_max)
+        return locked(os.path.join(self.folder, _LOCK), self._lock_wait_s_max)
 
     def _name(self, generation: Generation) -> None:
         try:
@@ -236,7 +234,7 @@ class VectorIndex:
         self._seen = None
 
     def _written(self, view: VectorView, changes: Changes) -> Generation:
-        """The next generation with its files written, but not yet named. What did not change keeps its file."""
+        """The next generation, with its files written but not yet named. An unchanged file is kept."""
         put = _storable(view, changes)
         gone = view.rows_of((*changes.removed, *put))
         moved = view.rows_of(changes.labels)
@@ -283,7 +281,7 @@ class VectorIndex:
         if added:
             index.add(keys_of(put), np.stack(added), threads=1)
         index.save(path)
-        if len(lost) and files.holds_any(path, [vector.tobytes() for vector in lost]):
+        if len(lost) and holds_any(path, [vector.tobytes() for vector in lost]):
             rebuilt(index, rows["key"]).save(path)
         return replace(after, dim=dim, vectors=name, sums={name: files.sealed(path)})
 
@@ -294,7 +292,7 @@ class VectorIndex:
 
 
 def _storable(view: VectorView, changes: Changes) -> dict[str, tuple[Searchable, Any]]:
-    """The vectors that can be put: a unit whose key another one has goes without, and is still found by its words."""
+    """The vectors that can be stored. A unit whose key another one has gets none, and is still found by words."""
     taken = view.taken(changes.vectors)
     by_key = dict(zip(keys_of(changes.vectors).tolist(), changes.vectors, strict=True))
     return {unit_id: changes.vectors[unit_id] for unit_id in by_key.values() if unit_id not in taken}

@@ -6,8 +6,7 @@ import re
 from functools import cache
 from unicodedata import normalize
 
-from mnemarch.embedding.rarity import Frequencies
-from mnemarch.embedding.sparse import unit_vector
+from mnemarch.embedding.sparse import Frequencies, unit_vector
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import cached

@@ -1,4 +1,7 @@
-"""What was typed becomes values: words, options, standard input and files, read by the types of the parameters."""
+"""What was typed becomes values: words, options, standard input and files, read by the types of the parameters.
+
+Not by argparse: it would have to be told every row of the table again, and loading it costs a quarter of a bare Python.
+"""
 
 from __future__ import annotations
 

@@ -6,15 +6,8 @@ import gc
 import os
 import sys
 
-from mnemarch.errors import (
-    AnalystFailed,
-    Conflict,
-    InvalidInput,
-    MnemarchError,
-    NotAllowed,
-    NotFound,
-    StoreError,
-)
+from mnemarch import errors
+from mnemarch.errors import InvalidInput, MnemarchError
 from mnemarch.interfaces import grammar
 from mnemarch.interfaces.command import BUG, DONE, INTERRUPTED, REFUSED, STORE_TROUBLE, WRONG_USE
 
@@ -27,28 +20,29 @@ if TYPE_CHECKING:
 
 _NEWLY_MADE_MAX = 50_000
 EXIT_CODE_OF: dict[type[BaseException], int] = {
-    NotAllowed: REFUSED,
-    Conflict: REFUSED,
+    errors.NotAllowed: REFUSED,
+    errors.Conflict: REFUSED,
     InvalidInput: WRONG_USE,
-    NotFound: WRONG_USE,
-    AnalystFailed: WRONG_USE,
-    StoreError: STORE_TROUBLE,
+    errors.NotFound: WRONG_USE,
+    errors.AnalystFailed: WRONG_USE,
+    errors.StoreError: STORE_TROUBLE,
     OSError: STORE_TROUBLE,
     KeyboardInterrupt: INTERRUPTED,
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    given = list(sys.argv[1:] if argv is None else argv)
+    typed = list(sys.argv[1:] if argv is None else argv)
     _let_any_text_out()
-    printer = _Printer(as_json="--json" in grammar.options_in(given))
+    printer = _Printer(as_json="--json" in grammar.options_in(typed))
     if argv is None:
         # A process of one command: what is garbage goes with it, unless it runs for long.
         gc.set_threshold(_NEWLY_MADE_MAX)
     try:
-        return _run(given, printer)
+        return _run(typed, printer)
     except BrokenPipeError:
-        return _reader_left(DONE)
+        _ignore_output()
+        return DONE
     except (MnemarchError, OSError, KeyboardInterrupt) as error:
         return printer.failed(error)
     except Exception:  # noqa: BLE001 - a bug must not look like a refusal, which is what Python's own exit code 1 means
@@ -58,14 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BUG
 
 
-def _run(given: list[str], printer: _Printer) -> int:
-    word, rest = grammar.split(given)
+def _run(argv: list[str], printer: _Printer) -> int:
+    word, rest = grammar.split(argv)
     if word is None:
         return _without_command(rest)
     name, rest = grammar.chosen(word, rest)
     if grammar.asks_for_help(rest):
-        print(grammar.help_for(name))
-        return _flushed(DONE)
+        _write(grammar.help_for(name))
+        return DONE
     command = grammar.command_named(name)
     call = grammar.call_for(name, command, rest)
     try:
@@ -76,19 +70,19 @@ def _run(given: list[str], printer: _Printer) -> int:
     return answer.exit_code
 
 
-def _without_command(given: list[str]) -> int:
-    if "--version" in given:
+def _without_command(options: list[str]) -> int:
+    if "--version" in options:
         from mnemarch import __version__
 
-        print(f"mnemarch {__version__}")
-        return DONE
-    if grammar.asks_for_help(given):
-        print(grammar.overview())
-        return _flushed(DONE)
-    if given:
-        raise InvalidInput(f"There is no command in: {' '.join(given)}.", hint="See: mnemarch --help")
-    print(grammar.overview(), file=sys.stderr)
-    return WRONG_USE
+        _write(f"mnemarch {__version__}")
+    elif grammar.asks_for_help(options):
+        _write(grammar.overview())
+    elif options:
+        raise InvalidInput(f"There is no command in: {' '.join(options)}.", hint="See: mnemarch --help")
+    else:
+        print(grammar.overview(), file=sys.stderr)
+        return WRONG_USE
+    return DONE
 
 
 class _Printer:
@@ -103,7 +97,7 @@ class _Printer:
         aside = answer.aside() if answer.aside is not None and not self._as_json else ""
         self._answered = True
         if text:
-            _written(text, answer.exit_code)
+            _write(text)
         if aside:
             print(aside, file=sys.stderr)
 
@@ -112,7 +106,8 @@ class _Printer:
         message, hint = _words(error)
         if self._as_json and not self._answered:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
-            return _written(json_text({"error": facts | _carried(error)}), exit_code)
+            _write(json_text({"error": facts | _carried(error)}))
+            return exit_code
         print(f"mnemarch: {message}", file=sys.stderr)
         if hint:
             print(f"hint: {hint}", file=sys.stderr)
@@ -147,24 +142,14 @@ def _let_any_text_out() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _written(text: str, exit_code: int) -> int:
-    """Print it at once; whoever stopped reading is no error."""
+def _write(text: str) -> None:
+    """Print it at once. A reader that has enough (`| head -1`) is no error."""
     try:
-        print(text)
+        print(text, flush=True)
     except BrokenPipeError:
-        return _reader_left(exit_code)
-    return _flushed(exit_code)
+        _ignore_output()
 
 
-def _flushed(exit_code: int) -> int:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return _reader_left(exit_code)
-    return exit_code
-
-
-def _reader_left(exit_code: int) -> int:
-    """Whoever read us has enough (`| head -1`): the rest goes nowhere, so that closing stdout is quiet too."""
+def _ignore_output() -> None:
+    """The reader left: send the rest nowhere, so that closing stdout is quiet too."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_code

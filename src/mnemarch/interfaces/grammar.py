@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from types import SimpleNamespace
 
@@ -51,13 +50,13 @@ PLACES = (
 _JSON = Parameter("json", FLAG, "answer with one JSON document", False)
 _WIDTH_MAX = 118
 _COLUMN = 26
-_ENDING = """\
-Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as MNEMARCH_ACTOR,
-MNEMARCH_ORG, ... Inside a git repository the project and the worktree are found; `project` in mnemarch.toml renames it.
-Where nothing names an actor it is human:<login> if both input and output are a terminal, else agent:cli: a human's
-word is evidence, so a hook or a pipe is never taken for one.
-
-Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted."""
+_ENDING = (
+    "Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as"
+    " MNEMARCH_ACTOR, MNEMARCH_ORG, ... Inside a git repository the project and the worktree are found; `project` in"
+    " mnemarch.toml renames it. Where nothing names an actor it is human:<login> if both input and output are a"
+    " terminal, else agent:cli: a human's word is evidence, so a hook or a pipe is never taken for one.",
+    "Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted.",
+)
 
 
 def command_names() -> list[str]:
@@ -231,8 +230,8 @@ def help_for(name: str) -> str:
 def _help_of_group(word: str) -> str:
     names = [name for name in command_names() if name.startswith(f"{word} ") and "--" not in name]
     rows = [_row(name, sentence(command_named(name).description)) for name in names]
-    usage = f"usage: mnemarch {word} [{'|'.join(name.split()[1] for name in names)}] ..."
-    return "\n".join([_wrapped(usage), "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
+    usage = f"usage: mnemarch {word} [SUBCOMMAND] ...   (default: {names[0].split()[1]})"
+    return "\n".join([usage, "", *rows, "", f"Options and examples: mnemarch {names[0]} --help"])
 
 
 def _described(parameter: Parameter) -> str:
@@ -256,10 +255,9 @@ def _wrapped(text: str) -> str:
 
 
 def _width() -> int:
-    try:
-        return min(os.get_terminal_size(1).columns, _WIDTH_MAX)
-    except OSError:
-        return _WIDTH_MAX
+    from shutil import get_terminal_size
+
+    return min(get_terminal_size((_WIDTH_MAX, 0)).columns, _WIDTH_MAX)
 
 
 def overview() -> str:
@@ -270,4 +268,4 @@ def overview() -> str:
         lines += [section, *(f"  {name:<11}{says}" for name, says in names.items()), ""]
     lines += ["options, before or after the command", *map(_described, (_JSON, *PLACES))]
     lines += [_row("--version", "the version"), _row("COMMAND --help", "what a command takes, with examples"), ""]
-    return "\n".join([*lines, _ENDING])
+    return "\n".join([*lines, "\n\n".join(map(_wrapped, _ENDING))])

@@ -20,16 +20,8 @@ _DERIVED = {
     "Event": ("payload",),
     "Rebuild": ("same",),
     "Decision": (
-        "id",
-        "root_id",
-        "version",
-        "strength",
-        "domain",
-        "is_active",
-        "text",
-        "reason",
-        "override",
-        "evidence",
+        *("id", "root_id", "version", "strength", "domain", "is_active"),
+        *("text", "reason", "override", "evidence"),
     ),
 }
 _LEFT_OUT = {"Event": ("body",)}

@@ -63,35 +63,18 @@ def project(transaction: Transaction, event: Event) -> None:
                 _put(transaction, _tombstone(record, event), searchable_at=event.position)
             transaction.drop_tests(payload["events"])
         case (
-            EventType.UNIT_MERGED
-            | EventType.UNIT_MENTIONED
-            | EventType.UNIT_CITED
-            | EventType.UNIT_MOVED
-            | EventType.UNIT_VERIFIED
-            | EventType.UNIT_PUBLISHED
-            | EventType.UNIT_VALIDATED
-            | EventType.UNIT_USED
-            | EventType.UNIT_PROMOTED
-            | EventType.UNIT_APPROVED
-            | EventType.UNIT_REJECTED
-            | EventType.UNIT_SUPERSEDED
-            | EventType.UNIT_SUPERSEDING
-            | EventType.UNIT_ARCHIVED
-            | EventType.UNIT_REVIVED
-            | EventType.UNIT_RESTATED
-        ):
+            EventType.UNIT_MERGED | EventType.UNIT_MENTIONED | EventType.UNIT_CITED | EventType.UNIT_MOVED
+            | EventType.UNIT_VERIFIED | EventType.UNIT_PUBLISHED | EventType.UNIT_VALIDATED
+            | EventType.UNIT_USED | EventType.UNIT_PROMOTED | EventType.UNIT_APPROVED | EventType.UNIT_REJECTED
+            | EventType.UNIT_SUPERSEDED | EventType.UNIT_SUPERSEDING | EventType.UNIT_ARCHIVED
+            | EventType.UNIT_REVIVED | EventType.UNIT_RESTATED
+        ):  # fmt: skip
             _change(transaction, event, payload)
         case (
-            EventType.LOGGED
-            | EventType.CLAIM_REFUSED
-            | EventType.ACT_REFUSED
-            | EventType.UNIT_HELD
-            | EventType.ATTEMPT_FAILED
-            | EventType.ATTEMPTS_CLEARED
-            | EventType.TASK_STUCK
-            | EventType.GRAPH_CHANGED
-            | EventType.GRAPH_RESTATED
-        ):
+            EventType.LOGGED | EventType.CLAIM_REFUSED | EventType.ACT_REFUSED | EventType.UNIT_HELD
+            | EventType.ATTEMPT_FAILED | EventType.ATTEMPTS_CLEARED | EventType.TASK_STUCK
+            | EventType.GRAPH_CHANGED | EventType.GRAPH_RESTATED
+        ):  # fmt: skip
             pass  # Only read, never projected: the same set as WITHOUT_EFFECT.
         case _ as unknown:
             assert_never(unknown)

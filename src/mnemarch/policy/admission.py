@@ -1,20 +1,28 @@
-"""What may come in at all: bad input is refused here, in words, before anything is written."""
+"""Bad input is refused here, before anything is written: texts, names, numbers, claims and signals."""
 
 from __future__ import annotations
 
-from mnemarch.errors import InvalidInput
-from mnemarch.model.caller import checked_id
+from mnemarch.errors import Hint, InvalidInput
+from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.closed import member_of
+from mnemarch.model.json_text import canonical_json
+from mnemarch.model.value import replace
 from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from mnemarch.model.caller import Scope
+    from mnemarch.model.unit import Claim, Signal
+
 KEY_CHARS_MAX = 512
+# The attributes that only a committed decision has.
+_OF_DECISIONS = {"root", "version", "strength"}
 
 
 def checked_text(text: Any, what: str, bytes_max: int) -> str:
-    """`text` if it says something, is valid Unicode and is not too long."""
+    """`text` if it is not blank, is valid Unicode and is not too long."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be text, not {type(text).__name__}.", hint="Pass a string.")
     if not text.strip():
@@ -44,17 +52,17 @@ def checked_name(name: Any, what: str) -> str:
     return named
 
 
-def checked_mapping(given: Any, what: str) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise InvalidInput(f"{what} must be a dictionary, not {type(given).__name__}.", hint='Use {"name": ...}.')
-    return dict(given)
+def checked_mapping(unchecked: Any, what: str) -> dict[str, Any]:
+    if not isinstance(unchecked, dict):
+        raise InvalidInput(f"{what} must be a dictionary, not {type(unchecked).__name__}.", hint='Use {"name": ...}.')
+    return dict(unchecked)
 
 
-def checked_list(given: Any, what: str) -> list[Any]:
-    """`given` as a list; a lone string or value where a list is meant is a mistake that would go unseen."""
-    if not isinstance(given, list | tuple | set | frozenset):
-        raise InvalidInput(f"{what} must be a list, not {type(given).__name__}.", hint="Put it in [ ].")
-    return list(given)
+def checked_list(unchecked: Any, what: str) -> list[Any]:
+    """`unchecked` as a list. A lone string where a list is meant is a mistake that would go unseen."""
+    if not isinstance(unchecked, list | tuple | set | frozenset):
+        raise InvalidInput(f"{what} must be a list, not {type(unchecked).__name__}.", hint="Put it in [ ].")
+    return list(unchecked)
 
 
 def checked_key(key: str) -> str:
@@ -67,3 +75,55 @@ def checked_count(number: Any, what: str, most: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= most:
         raise InvalidInput(f"{what} must be a whole number from 0 to {most}, not {number!r}.", hint="Correct it.")
     return number
+
+
+def checked_share(number: Any, what: str) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+        raise InvalidInput(f"{what} must be a number from 0 to 1, not {number!r}.", hint="0.5 is the middle.")
+    return float(number)
+
+
+def checked_signal(signal: str) -> Signal:
+    from mnemarch.model.unit import Signal
+
+    return member_of(Signal, signal, "signal")
+
+
+def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
+    """The claim with every field of its proper type; its level is the seat's own where it names none."""
+    from mnemarch.model.citation import Citation
+    from mnemarch.model.stamps import checked_instant
+    from mnemarch.model.unit import Claim, DecayPolicy, Kind
+
+    unchecked: Any = claim
+    if not isinstance(unchecked, Claim):
+        raise InvalidInput(f"{unchecked!r} is no claim.", hint=Hint("claim"))
+    decay = None if claim.decay_policy is None else member_of(DecayPolicy, claim.decay_policy, "decay policy")
+    cited = checked_list(claim.citations, "citations")
+    for citation in cited:
+        if not isinstance(citation, Citation):
+            raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
+    kind, attributes = Kind.parse(claim.kind), checked_mapping(claim.attributes, "attributes")
+    if kind is Kind.DECISION and _OF_DECISIONS & attributes.keys():
+        raise InvalidInput(
+            f"A claim can't name {', '.join(sorted(_OF_DECISIONS))}: a decision in force needs a reason, evidence and"
+            " versions (R12).",
+            hint=Hint("make a decision"),
+        )
+    level = scope.level if claim.level is None else Level.parse(claim.level)
+    scope.at(level)
+    canonical_json(attributes)  # Refused now, before anything of a batch is stored.
+    return replace(
+        claim,
+        content=checked_text(claim.content, "The content", bytes_max),
+        kind=kind,
+        level=level,
+        domain=checked_id(claim.domain, "a domain"),
+        citations=tuple(dict.fromkeys(cited)),
+        importance=checked_share(claim.importance, "Importance"),
+        occurred_at=None if claim.occurred_at is None else checked_instant(claim.occurred_at, "occurred_at"),
+        session=None if claim.session is None else checked_name(claim.session, "a session"),
+        attributes=attributes,
+        key=None if claim.key is None else checked_key(claim.key),
+        decay_policy=decay,
+    )

@@ -1,13 +1,20 @@
-"""What each kind of unit means to the rules: one row per kind. A kind without a row fails a test."""
+"""What each kind of unit means to the rules, one row per kind, and the loading order (D15, R10) as numbers.
+
+A kind without a row fails a test.
+"""
 
 from __future__ import annotations
 
 from mnemarch.model.value import value
-from mnemarch.policy.tiers import TIER_FOUND, TIER_POLICY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+# What is loaded, recalled and packed comes in this order.
+TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL = range(1, 7)
+# What search found and anchors lead to; behind it hypotheses (R2).
+TIER_FOUND, TIER_HYPOTHESIS = 7, 8
 
 
 @value
@@ -20,13 +27,15 @@ class KindRules:
     intents: tuple[str, ...] = ()
     # Units with the same canonical text become one (R6).
     merges: bool = False
-    # Units of this kind can contradict or repeat each other, and somebody has to decide.
+    # Units of this kind can contradict or repeat each other, and somebody decides.
     disputes: bool = False
     decay_policy: str = "stable"
-    # Where recall loads it (D15); what a decision in force loads with is its strength.
+    # The tier in which recall loads it (D15); that of a decision in force depends on its strength.
     tier: int = TIER_FOUND
     # The attribute that retention judges by (G24), or None if the kind is never pruned.
     pruned_by: str | None = None
+    # Retention keeps the last few of each task.
+    is_kept_per_task: bool = False
     # It quotes what others said or did; erasing the original erases it too (R16).
     is_quote: bool = False
 
@@ -36,7 +45,12 @@ KINDS: dict[str, KindRules] = {
     "profile": KindRules("PROFILE", ("PROFILE",), merges=True, disputes=True, decay_policy="manual_only"),
     "preference": KindRules("PREFERENCE", ("PREFERENCE",), merges=True, disputes=True, decay_policy="recency_bias"),
     "episode": KindRules(
-        "EPISODIC", ("RECALL", "DEBUG"), decay_policy="recency_bias", pruned_by="reward", is_quote=True
+        "EPISODIC",
+        ("RECALL", "DEBUG"),
+        decay_policy="recency_bias",
+        pruned_by="reward",
+        is_kept_per_task=True,
+        is_quote=True,
     ),
     "semantic": KindRules("SEMANTIC", ("KNOWLEDGE", "DEBUG"), merges=True, disputes=True),
     "fact": KindRules("FACT", ("KNOWLEDGE",), merges=True, disputes=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind, Level
-from mnemarch.model.closed import Names
+from mnemarch.model.closed import Names, member_of
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Deed(Names):
-    """An act that the policy rules on: writing content, or one step in the life of a unit."""
+    """An act that needs permission: writing content, or one step in the life of a unit."""
 
     WRITE = "write"
     ARCHIVE = "archive"
@@ -67,7 +67,7 @@ DEFAULT_VALIDATED = frozenset({Level.PROJECT, Level.ORG})
 
 
 def can_write(kind: ActorKind | str, level: Level | str) -> bool:
-    """G22 with the table of G23; a kind or level that isn't known may nothing."""
+    """Whether this kind of actor may write at this level (G22, G23); an unknown kind or level may not."""
     try:
         return ActorKind(kind) in DEFAULT_TABLE[Deed.WRITE][Level.parse(level)]
     except (TypeError, ValueError, InvalidInput):
@@ -85,7 +85,7 @@ class Policy:
         return kind in self.table.get(deed, {}).get(level, frozenset())
 
     def require(self, actor: Actor, deed: Deed, level: Level, what: str) -> None:
-        """Refuse the deed, which is `what` in words, unless this actor may do it at this level."""
+        """Raise NotAllowed unless this actor may do the deed, which is `what` in words, at this level."""
         if not self.allows(actor.kind, deed, level):
             allowed = ", ".join(sorted(self.table[deed][level])) or "nobody"
             rule = self.rule_of(deed)
@@ -121,7 +121,7 @@ def policy_from(settings: Mapping[str, Any]) -> Policy:
         for level_name, kinds in _shaped(setting, dict, f"[policy.{name}]", "a table of levels").items():
             level = Level.parse(level_name)
             named = _shaped(kinds, list, f"policy.{name}.{level_name}", "a list of actors")
-            wanted = frozenset(_kind(kind) for kind in named)
+            wanted = frozenset(member_of(ActorKind, kind, "kind of actor") for kind in named)
             _refuse_loosening(wanted - table[deed][level], f"{deed} at {level} adds", unsafe)
             table[deed][level] = wanted
     return Policy(table=table, validated_levels=validated)
@@ -146,10 +146,3 @@ def _deed(name: str) -> Deed:
         return Deed(name)
     except ValueError:
         raise InvalidInput(f"[policy.{name}] is no act.", hint=f"Use one of: {', '.join(Deed)}.") from None
-
-
-def _kind(name: str) -> ActorKind:
-    try:
-        return ActorKind(name)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name!r} is no kind of actor.", hint=f"Use one of: {', '.join(ActorKind)}.") from None

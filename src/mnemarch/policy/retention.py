@@ -1,4 +1,4 @@
-"""What the nightly job may archive (G24, R13): old and worthless together, and never a task's last few."""
+"""What the nightly job may archive (G24, R13): units that are old and worthless, but never a task's last few."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def prunable(units: Iterable[Unit], now: datetime, rules: RetentionRules) -> tup
 
 
 def _task_of(unit: Unit) -> str:
-    """Episodes are counted per task; a skill belongs to none and has no minimum."""
-    if unit.kind != "episode":
+    """The task whose last few units are kept, or "" for a kind that has no minimum."""
+    if not KINDS[unit.kind].is_kept_per_task:
         return ""
     return str(unit.attributes.get("task_key") or unit.scope.key)
 
@@ -59,5 +59,5 @@ def _worthless(unit: Unit, rules: RetentionRules) -> bool:
 
 
 def _below(number: object, least: float) -> bool:
-    """What has no number can't be called worthless."""
+    """A unit without a number can't be called worthless."""
     return isinstance(number, int | float) and not isinstance(number, bool) and number < least

@@ -1,9 +1,8 @@
-"""One recall from question to answer: candidates, order, what may be handed out, and what was withheld."""
+"""One recall from question to answer: candidates, order, the cognitive gate, and what was withheld and why."""
 
 from __future__ import annotations
 
 from mnemarch.errors import StoreUnavailable
-from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Level
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.search import Found, Recalled, Withheld
@@ -16,289 +15,74 @@ from mnemarch.model.unit import (
     REPLACED_STATE,
     TRUSTED_STATE,
     Kind,
+    LinkType,
     Status,
     search_kinds,
 )
 from mnemarch.model.value import replace
 from mnemarch.recall.question import Question
-from mnemarch.recall.relevance import HOPS, SELF_CONTAINED, judged
-from mnemarch.recall.scores import label, ranked, withheld_reason, without_question
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, is_repeated, judged, label, ranked, without_question
 from mnemarch.text.coherence import project_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
     from typing import Any
 
     from mnemarch.code.view import CodeCheck, CodeView
     from mnemarch.config import RecallRules
     from mnemarch.model.caller import Presence
+    from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
     from mnemarch.ports import Store
-    from mnemarch.recall import anchors
-    from mnemarch.recall.finder import Finder
-    from mnemarch.recall.scores import Ranked
+    from mnemarch.recall.candidates import Finder
+    from mnemarch.recall.scores import Relevance
     from mnemarch.stores.sql.reader import Reader
-    from mnemarch.text import canonical
-else:
-    anchors = Lazy("mnemarch.recall.anchors")
-    canonical = Lazy("mnemarch.text.canonical")
 
 _WITHHELD_MAX = 8
 _NEAREST_MAX = 50
 _GLOBAL = "global"
-_CONTRADICTS = "contradicts"
 
 
-class Recall:
-    """One question of one reader at one moment."""
+class Gate:
+    """The cognitive gate: whether a unit may be handed out now, and to a reader with this code (R2, R8)."""
 
-    def __init__(
-        self,
-        store: Store,
-        finder: Finder,
-        presence: Presence,
-        *,
-        kinds: Sequence[Kind],
-        domain: str | None,
-        as_of: datetime | None,
-        now: datetime,
-        rules: RecallRules,
-        code: Callable[[], CodeView] | None = None,
-        nominate: Callable[[str], dict[str, float]] | None = None,
-    ) -> None:
-        self._store = store
-        self._finder = finder
-        self._presence = presence
-        self._as_of = as_of
+    def __init__(self, now: datetime, as_of: datetime | None, code: Callable[[], CodeView] | None) -> None:
         self._now = now
-        self._rules = rules
-        self._visible = presence.visible_keys
+        self._as_of = as_of
         self._code = code
-        self._nominate = nominate
         self._view: CodeView | None = None
-        self._code_checks: dict[str, CodeCheck] = {}
-        self._intent = ""
-        self._notes: list[str] = []
-        # What this reader's code no longer bears out, or only under another name.
+        # Units that this reader's code contradicts, or has only under another name.
         self.unsettled: list[Unit] = []
-        self._kinds = list(dict.fromkeys(kinds))
-        self._in_domain = domain is not None
-        self._within: dict[str, Any] = {
-            "kinds": [name for kind in dict.fromkeys(kinds) for name in search_kinds(str(kind))],
-            "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
-        }
-
-    def answer(self, query: str, k: int) -> Found:
-        """What this seat may be told about the query."""
-        question = Question(query, self._rules)
-        self._finder.catch_up()
-        scope = self._presence.scope
-        coherence = self._finder.coherence(project_key(scope.org, scope.project))
-        # Where turns speak for each other, more of them have a say.
-        least = self._rules.candidates_min if coherence else self._rules.candidates_min // 2
-        limit = max(least, k * self._rules.candidates_per_item) if k else 0
-        self._intent = question.intent.name
-        if not question.weights:
-            return self._newest(limit, k)
-        ordered, past = self._ordered(question, coherence, limit)
-        return self._handed_out(ordered, past, k)
-
-    # Which, and in what order
-
-    def _ordered(self, question: Question, coherence: float, limit: int) -> tuple[list[Ranked], list[str]]:
-        """The candidates in order, and what is past and would have matched."""
-        terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling)
-        near = self._nearest(question.text)
-        weights = {word: term.given for term in terms for word in term.words}
-        # Each on its own: however many hypotheses match, they can't crowd out what is trusted (R2).
-        found = self._best(weights, TRUSTED_STATE, limit) + self._best(weights, DRAFT_STATE, limit)
-        drafts = self._replaced_drafts(limit)
-        past = self._best(weights, PAST_STATE, limit if self._as_of or drafts else _WITHHELD_MAX)
-        # What a commit replaced may still hold where this reader is.
-        replaced = self._best(weights, REPLACED_STATE, limit if self._as_of or self._code else _WITHHELD_MAX)
-        if drafts:
-            replaced += [sketch for sketch in past if sketch.id in drafts]
-            past = [sketch for sketch in past if sketch.id not in drafts][:_WITHHELD_MAX]
-        if self._as_of:
-            found += past
-        if self._as_of or self._code:
-            found += replaced
-        else:
-            past += replaced
-        meanings = near and self._with_meaning(question.text, found, near)
-        nominated = self._with_nominated(question.text, found) if self._nominate else {}
-        presence = self._presence
-        around = self._around(found) if coherence and self._rules.neighbours else []
-        session = presence.session and canonical_json([presence.scope.org, presence.scope.project, presence.session])
-        relevances = judged(
-            question,
-            terms,
-            found,
-            around,
-            meanings=meanings,
-            nominated=nominated,
-            coherence=coherence,
-            own_session=session if self._rules.own_session else None,
-            rules=self._rules,
-        )
-        return ranked(relevances, micros(self._now), self._rules, in_domain=self._in_domain), [
-            sketch.id for sketch in past
-        ]
-
-    def _replaced_drafts(self, limit: int) -> frozenset[str]:
-        """The hypotheses that a commit replaced. Search has them among what is past; there are few of them, and only
-        where hypotheses are told (R2)."""
-        scopes = [scope.key for scope in self._presence.scope.visible if scope.level < Level.PROJECT]
-        if not self._code or self._as_of or not scopes or not limit:
-            return frozenset()
-        found = self._store.read(lambda reader: reader.units_replaced(scopes, kind=None, domain=None, limit=limit))
-        return frozenset(unit.id for unit in found if unit.superseded_from is Status.HYPOTHESIS)
-
-    def _best(self, weights: dict[str, float], state: str, limit: int) -> list[Sketch]:
-        found = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
-        return [sketch for _, sketch in found]
-
-    def _nearest(self, text: str) -> dict[str, float]:
-        """What is near in meaning; a model that does not answer leaves recall to the words, and is told."""
-        try:
-            return self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
-        except StoreUnavailable as error:
-            self._notes.append(f"Searched by words alone: {error.message}")
-            return {}
-
-    def _with_meaning(self, text: str, found: list[Sketch], near: dict[str, float]) -> dict[str, float]:
-        """How near each candidate is in meaning; what is near and shares no word is added to the candidates."""
-        known = {sketch.id for sketch in found}
-        others = [unit_id for unit_id in near if unit_id not in known]
-        found += self._finder.of(others, self._visible, states=LIVE_STATES)
-        return self._finder.similarities(text, found)
-
-    def _with_nominated(self, text: str, found: list[Sketch]) -> dict[str, float]:
-        """What answered a question like this one, and how alike the two are; it is added to the candidates."""
-        nominated = self._nominate(text) if self._nominate is not None else {}
-        known = {sketch.id for sketch in found}
-        others = [unit_id for unit_id in nominated if unit_id not in known]
-        if others and not any(self._within.values()):
-            found += self._finder.of(others, self._visible, states=LIVE_STATES)
-        return nominated
-
-    def _around(self, found: Sequence[Sketch]) -> list[Sketch]:
-        """The neighbours of the best, where the answer may stand that does not repeat the question's words."""
-        if self._within["kinds"] or self._within["domains"]:
-            return []
-        leaning = [sketch for sketch in found[: self._rules.expanded_max] if sketch.length <= SELF_CONTAINED]
-        known = {sketch.id for sketch in found}
-        states = [*LIVE_STATES, REPLACED_STATE, PAST_STATE] if self._as_of else LIVE_STATES
-        around = self._finder.around(leaning, HOPS, self._visible, states=states)
-        return [sketch for sketch in around if sketch.id not in known]
-
-    def _newest(self, limit: int, k: int) -> Found:
-        """With nothing to search for, what is newest."""
-        found = self._store.read(lambda reader: self._newest_units(reader, limit))
-        self._look_at_code(found)
-        items = []
-        withheld: dict[str, str] = {}
-        for unit in sorted(found, key=lambda unit: unit.id, reverse=True):
-            reason, notes, shown = self._judged(unit)
-            if reason is not None:
-                if unit.live:
-                    withheld[unit.id] = reason
-            else:
-                items.append(
-                    replace(without_question(shown, self._now, self._rules, in_domain=self._in_domain), notes=notes)
-                )
-        items = sorted(items[:limit], key=lambda item: (item.tier, -item.score, item.unit.id))
-        items = self._followed(items[:k], withheld)[:k]
-        return self._store.read(lambda reader: self._answered(reader, items, withheld, ()))
-
-    def _newest_units(self, reader: Reader, limit: int) -> list[Unit]:
-        found: list[Unit] = []
-        replaced: list[Unit] = []
-        kinds: list[Kind | None] = [*self._kinds]
-        for kind in kinds or [None]:
-            for domain in self._within["domains"] or [None]:
-                found += reader.units_in(self._visible, kind=kind, domain=domain, live=True, limit=limit)
-                if self._as_of:
-                    past = Status.DEPRECATED
-                    found += reader.units_in(self._visible, kind=kind, domain=domain, status=past, limit=limit)
-                elif self._code:
-                    replaced += reader.units_replaced(self._visible, kind=kind, domain=domain, limit=limit)
-        return found + [unit for unit in replaced if _is_replaced(unit)]
-
-    # What may be handed out
-
-    def _handed_out(self, ordered: Sequence[Ranked], past: Sequence[str], k: int) -> Found:
-        """The first `k` that may be handed out, and of those that may not, why."""
-        items: list[Recalled] = []
-        again: list[Recalled] = []
-        told: dict[str, Recalled] = {}
-        withheld: dict[str, str] = {}
-        for start in range(0, len(ordered) if k else 0, k or 1):
-            # As many at a time as are wanted: nearly always the first few will do.
-            for candidate, unit in self._read(ordered[start : start + k]):
-                reason, notes, shown = self._judged(unit)
-                if reason is not None:
-                    withheld[unit.id] = reason
-                    continue
-                item = Recalled(
-                    unit=shown, score=candidate.score, tier=candidate.tier, why=candidate.why, label="", notes=notes
-                )
-                if self._rules.distinct and _says_the_same(told.setdefault(candidate.words, item), item):
-                    again.append(item)
-                elif len(items) < k:
-                    items.append(item)
-            if len(items) >= k:
-                break
-        items = sorted([*items, *again[: k - len(items)]], key=lambda item: item.tier)
-        items = self._followed(items, withheld)[:k]
-        return self._store.read(lambda reader: self._answered(reader, items, withheld, past))
-
-    def _followed(self, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-        """The items with what their anchors lead to, through the same gate (D19); most answers hold no anchor."""
-        if not any(item.unit.kind is Kind.ANCHOR for item in items):
-            return items
-        known = {item.unit.id for item in items}
-        found = self._store.read(lambda reader: reader.units(anchors.wanted(items)))
-        originals = anchors.originals(found, self._visible)
-        new = [unit for unit in originals.values() if unit.id not in known and unit.kind in (self._kinds or Kind)]
-        led = [
-            anchors.led_to(unit, notes, items, self._within["domains"]) for unit, notes in self.admitted(new, withheld)
-        ]
-        return anchors.merged([anchors.noted(item, originals, withheld) for item in items], led)
 
     def admitted(self, units: Sequence[Unit], withheld: dict[str, str]) -> list[tuple[Unit, tuple[str, ...]]]:
-        """Those that may be handed out, as they stand here, with what their reader should know; others are withheld."""
-        self._look_at_code(units)
+        """Those that may be handed out, with their status here and what their reader should know.
+
+        The reasons of the others are added to `withheld`.
+        """
+        checks = self._bearings(units)
         passed = []
         for unit in units:
-            reason, notes, shown = self._judged(unit)
+            reason, notes, shown = self._judged(unit, checks.get(unit.id))
             if reason is None:
                 passed.append((shown, notes))
             else:
                 withheld[unit.id] = reason
         return passed
 
-    def _read(self, candidates: Sequence[Ranked]) -> list[tuple[Ranked, Unit]]:
-        """Some candidates with their units, as far as this reader may see them; what the code says is asked at once."""
-        found = self._store.read(lambda reader: reader.units([candidate.id for candidate in candidates]))
-        units = {unit_id: unit for unit_id, unit in found.items() if unit.scope.key in self._visible}
-        self._look_at_code(units.values())
-        return [(candidate, units[candidate.id]) for candidate in candidates if candidate.id in units]
+    def _bearings(self, units: Sequence[Unit]) -> dict[str, CodeCheck]:
+        """What the code says of those units that it can contradict."""
+        bound = [unit for unit in units if unit.is_bound_to_code]
+        if not bound or self._code is None:
+            return {}
+        # One view for the whole recall, so that its time limit is one too.
+        self._view = self._view or self._code()
+        return self._view.checks(bound)
 
-    def _look_at_code(self, units: Iterable[Unit]) -> None:
-        """Ask what the code says of those that it can contradict; where there are none, it need not be looked at."""
-        bound = [unit for unit in units if unit.is_bound_to_code] if self._code is not None else []
-        if bound and self._code is not None:
-            # One view for the whole recall, so that its patience is one too.
-            self._view = self._view or self._code()
-        self._code_checks = self._view.checks(bound) if bound and self._view is not None else {}
-
-    def _judged(self, unit: Unit) -> tuple[str | None, tuple[str, ...], Unit]:
-        """Why the unit is withheld, if it is; what its reader should know; and the unit as it stands here."""
-        check = self._code_checks.get(unit.id)
+    def _judged(self, unit: Unit, check: CodeCheck | None) -> tuple[str | None, tuple[str, ...], Unit]:
+        """Why the unit is withheld, if it is; what its reader should know; and the unit with its status here."""
         if check is None:
             return withheld_reason(unit, self._now, self._as_of), (), unit
         elsewhere = check.replaced_elsewhere
@@ -309,45 +93,301 @@ class Recall:
             unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
         return reason, check.notes, unit
 
-    def _answered(
-        self, reader: Reader, items: Sequence[Recalled], withheld: dict[str, str], past: Sequence[str]
-    ) -> Found:
-        handed = {item.unit.id for item in items}
-        for unit_id, unit in reader.units([unit_id for unit_id in past if unit_id not in handed]).items():
+
+def withheld_reason(
+    unit: Unit, now: datetime, as_of: datetime | None, *, replaced_elsewhere: bool = False
+) -> str | None:
+    """Why a unit that matches may not be handed out now, or as of an earlier moment; None if it may (R2, R8).
+
+    `replaced_elsewhere`: the commit that replaced it is not in the reader's code, so it is still valid there.
+    """
+    if unit.erased_at is not None:
+        return "erased"
+    if unit.status is Status.ARCHIVED:
+        return f"archived: {unit.archive_reason}" if unit.archive_reason else "archived"
+    if as_of is None and unit.status is Status.DEPRECATED and not replaced_elsewhere:
+        return f"superseded by {unit.superseded_by}"
+    # A clock that went back must not hide what was recorded before it did.
+    moment = as_of or max(now, unit.recorded_at)
+    if moment < unit.occurred_at:
+        return f"not yet valid: from {unit.occurred_at.isoformat()}"
+    if not replaced_elsewhere and not unit.valid_at(moment):
+        return f"superseded by {unit.superseded_by}" if unit.superseded_by else "out of validity"
+    return None
+
+
+class Recall:
+    """One question of one caller at one moment.
+
+    The candidates come from the index and its tail. The rows of units, their links, what anchors lead to and what was
+    handed out before come from one read of the store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        finder: Finder,
+        caller: Presence,
+        query: str,
+        k: int,
+        *,
+        kinds: Sequence[Kind],
+        domain: str | None,
+        as_of: datetime | None,
+        now: datetime,
+        rules: RecallRules,
+        binding: Sequence[Loaded] = (),
+        code: Callable[[], CodeView] | None = None,
+        nominate: Callable[[str], dict[str, float]] | None = None,
+    ) -> None:
+        self._store = store
+        self._finder = finder
+        self._caller = caller
+        self._question = Question(query, rules)
+        self._k = k
+        self._binding = binding
+        self._visible = caller.visible_keys
+        self._as_of = as_of
+        self._now = now
+        self._rules = rules
+        self._has_code = code is not None
+        self._nominate = nominate
+        self._notes: list[str] = []
+        self._kinds = list(dict.fromkeys(kinds))
+        self._in_domain = domain is not None
+        self._within: dict[str, Any] = {
+            "kinds": [name for kind in self._kinds for name in search_kinds(str(kind))],
+            "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
+        }
+        self.gate = Gate(now, as_of, code)
+        # Those of the answer's units that the caller's task was handed before.
+        self.handed_before: set[str] = set()
+
+    def answer(self) -> Found:
+        """What this caller may be told about the query, behind what binds."""
+        self._finder.catch_up()
+        scope = self._caller.scope
+        coherence = self._finder.coherence(project_key(scope.org, scope.project))
+        # Where turns speak for each other, more of them are looked at.
+        least = self._rules.candidates_min if coherence else self._rules.candidates_min // 2
+        limit = max(least, self._k * self._rules.candidates_per_item) if self._k else 0
+        if not self._question.weights:
+            return self._store.read(lambda reader: self._newest(reader, limit))
+        ordered, past = self._ordered(coherence, limit)
+        return self._store.read(lambda reader: self._best(reader, ordered, past))
+
+    # Which candidates, and in what order
+
+    def _ordered(self, coherence: float, limit: int) -> tuple[list[Relevance], list[str]]:
+        """The candidates in order, and the ids of past units that match."""
+        question = self._question
+        terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling)
+        weights = {word: term.given for term in terms for word in term.words}
+        candidates, past = self._by_words(weights, limit)
+        meanings = self._add_near_in_meaning(question.text, candidates)
+        nominated = self._add_nominated(question.text, candidates)
+        around = self._around(candidates) if coherence and self._rules.neighbours else []
+        caller = self._caller
+        session = caller.session and canonical_json([caller.scope.org, caller.scope.project, caller.session])
+        relevances = judged(
+            question,
+            terms,
+            candidates,
+            around,
+            meanings=meanings,
+            nominated=nominated,
+            coherence=coherence,
+            own_session=session if self._rules.own_session else None,
+            rules=self._rules,
+        )
+        ordered = ranked(relevances, micros(self._now), self._rules, in_domain=self._in_domain)
+        return ordered, [sketch.id for sketch in past]
+
+    def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
+        """The candidates that share words with the question, and past units that do."""
+
+        def best(state: str, limit: int) -> list[Sketch]:
+            scored = self._finder.best(weights, self._visible, states=[state], limit=limit, **self._within)
+            return [sketch for _, sketch in scored]
+
+        # Each state is searched apart: however many hypotheses match, they can't crowd out what is trusted (R2).
+        candidates = best(TRUSTED_STATE, limit) + best(DRAFT_STATE, limit)
+        drafts = self._replaced_drafts(limit)
+        past = best(PAST_STATE, limit if self._as_of or drafts else _WITHHELD_MAX)
+        # What a commit replaced may still be valid where this reader is.
+        replaced = best(REPLACED_STATE, limit if self._as_of or self._has_code else _WITHHELD_MAX)
+        if drafts:
+            replaced += [sketch for sketch in past if sketch.id in drafts]
+            past = [sketch for sketch in past if sketch.id not in drafts][:_WITHHELD_MAX]
+        if self._as_of:
+            candidates += past
+        if self._as_of or self._has_code:
+            candidates += replaced
+        else:
+            past += replaced
+        return candidates, past
+
+    def _replaced_drafts(self, limit: int) -> frozenset[str]:
+        """The few hypotheses that a commit replaced, at the levels that take any (R2). Search counts them as past."""
+        scopes = [scope.key for scope in self._caller.scope.visible if scope.level < Level.PROJECT]
+        if not self._has_code or self._as_of or not scopes or not limit:
+            return frozenset()
+        units = self._store.read(lambda reader: reader.units_replaced(scopes, kind=None, domain=None, limit=limit))
+        return frozenset(unit.id for unit in units if unit.superseded_from is Status.HYPOTHESIS)
+
+    def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> dict[str, float]:
+        """Add what is near in meaning and shares no word; gives the cosine of each candidate.
+
+        If the model does not answer, recall goes on by words alone and says so.
+        """
+        try:
+            near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
+        except StoreUnavailable as error:
+            self._notes.append(f"Searched by words alone: {error.message}")
+            return {}
+        if not near:
+            return {}
+        self._add(near, candidates)
+        return self._finder.similarities(text, candidates)
+
+    def _add_nominated(self, text: str, candidates: list[Sketch]) -> dict[str, float]:
+        """Add what answered a question like this one; gives how alike the two questions are."""
+        nominated = self._nominate(text) if self._nominate is not None else {}
+        if not any(self._within.values()):
+            self._add(nominated, candidates)
+        return nominated
+
+    def _add(self, unit_ids: Iterable[str], candidates: list[Sketch]) -> None:
+        known = {sketch.id for sketch in candidates}
+        if others := [unit_id for unit_id in unit_ids if unit_id not in known]:
+            candidates += self._finder.of(others, self._visible, states=LIVE_STATES)
+
+    def _around(self, candidates: Sequence[Sketch]) -> list[Sketch]:
+        """The neighbours of the best: the answer may be next to the turn that repeats the question's words."""
+        if any(self._within.values()):
+            return []
+        leaning = [sketch for sketch in candidates[: self._rules.expanded_max] if sketch.length <= SELF_CONTAINED]
+        known = {sketch.id for sketch in candidates}
+        states = [*LIVE_STATES, REPLACED_STATE, PAST_STATE] if self._as_of else LIVE_STATES
+        around = self._finder.around(leaning, HOPS, self._visible, states=states)
+        return [sketch for sketch in around if sketch.id not in known]
+
+    # What may be handed out
+
+    def _best(self, reader: Reader, ordered: Sequence[Relevance], past: Sequence[str]) -> Found:
+        """The first `k` candidates that may be handed out."""
+        items: list[Recalled] = []
+        repeated: list[Recalled] = []
+        first_with_words: dict[str, Recalled] = {}
+        withheld: dict[str, str] = {}
+        for candidates, units in self._batches(reader, ordered):
+            for unit, notes in self.gate.admitted(units, withheld):
+                candidate = candidates[unit.id]
+                item = Recalled(unit, candidate.score, candidate.tier, candidate.why, label="", notes=notes)
+                first = first_with_words.setdefault(candidate.sketch.words, item)
+                if self._rules.distinct and is_repeated(first, item):
+                    repeated.append(item)
+                elif len(items) < self._k:
+                    items.append(item)
+            if len(items) >= self._k:
+                break
+        items = sorted([*items, *repeated[: self._k - len(items)]], key=lambda item: item.tier)
+        return self._answered(reader, items, withheld, past)
+
+    def _batches(
+        self, reader: Reader, ordered: Sequence[Relevance]
+    ) -> Iterator[tuple[dict[str, Relevance], list[Unit]]]:
+        """The candidates by id and their visible units, `k` at a time; nearly always the first batch is enough.
+
+        Each read fetches as many rows as all before it, so that their number grows with the logarithm.
+        """
+        k, read = self._k, 0
+        units: dict[str, Unit] = {}
+        for start in range(0, len(ordered) if k else 0, k or 1):
+            if start >= read:
+                ids = [candidate.sketch.id for candidate in ordered[read : read + max(k, read)]]
+                units |= reader.units(ids)
+                read += len(ids)
+            batch = {candidate.sketch.id: candidate for candidate in ordered[start : start + k]}
+            yield batch, [units[id] for id in batch if id in units and units[id].scope.key in self._visible]
+
+    def _newest(self, reader: Reader, limit: int) -> Found:
+        """The newest units, for a question without words."""
+        units = sorted(self._newest_units(reader, limit), key=lambda unit: unit.id, reverse=True)
+        withheld: dict[str, str] = {}
+        items = [
+            replace(without_question(unit, self._now, self._rules, in_domain=self._in_domain), notes=notes)
+            for unit, notes in self.gate.admitted(units, withheld)
+        ]
+        items = sorted(items[:limit], key=lambda item: (item.tier, -item.score, item.unit.id))
+        live = {unit.id for unit in units if unit.live}
+        withheld = {unit_id: reason for unit_id, reason in withheld.items() if unit_id in live}
+        return self._answered(reader, items[: self._k], withheld, ())
+
+    def _newest_units(self, reader: Reader, limit: int) -> Iterator[Unit]:
+        kinds: list[Kind | None] = [*self._kinds]
+        for kind in kinds or [None]:
+            for domain in self._within["domains"] or [None]:
+                where: dict[str, Any] = {"kind": kind, "domain": domain, "limit": limit}
+                yield from reader.units_in(self._visible, live=True, **where)
+                if self._as_of:
+                    yield from reader.units_in(self._visible, status=Status.DEPRECATED, **where)
+                elif self._has_code:
+                    replaced = reader.units_replaced(self._visible, **where)
+                    yield from (unit for unit in replaced if unit.superseded_from in LIVE)
+
+    # The answer
+
+    def _answered(self, reader: Reader, items: list[Recalled], withheld: dict[str, str], past: Sequence[str]) -> Found:
+        items = self._with_anchored(reader, items, withheld)[: self._k]
+        ids = [item.unit.id for item in items]
+        contested = self._contested(reader, ids)
+        self._explain_past(reader, [unit_id for unit_id in past if unit_id not in ids], withheld)
+        found = Found(
+            items=tuple(replace(item, label=label(item.unit, item.unit.id in contested)) for item in items),
+            withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],
+            intent=self._question.intent.name,
+            notes=tuple(self._notes),
+        )
+        if self._binding:
+            from mnemarch.recall.binding import behind_binding
+
+            found = behind_binding(self._binding, found, self.gate.admitted)
+        ids = [item.unit.id for item in found.items]
+        self.handed_before = reader.noted_uses(ids, self._caller.scope_key) if ids else set()
+        return found
+
+    def _with_anchored(self, reader: Reader, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
+        """The items with what their anchors lead to, through the same gate (D19); most answers hold no anchor."""
+        if not any(item.unit.kind is Kind.ANCHOR for item in items):
+            return items
+        from mnemarch.recall import binding
+
+        known = {item.unit.id for item in items}
+        originals = binding.originals(reader.units(binding.targets(items)), self._visible)
+        new = [unit for unit in originals.values() if unit.id not in known and unit.kind in (self._kinds or Kind)]
+        led = [
+            binding.led_to(unit, notes, items, self._within["domains"])
+            for unit, notes in self.gate.admitted(new, withheld)
+        ]
+        return binding.with_targets([binding.noted(item, originals, withheld) for item in items], led)
+
+    def _explain_past(self, reader: Reader, unit_ids: Sequence[str], withheld: dict[str, str]) -> None:
+        """Say of past units that match why they are withheld."""
+        for unit_id, unit in (reader.units(unit_ids) if unit_ids else {}).items():
             if unit.scope.key in self._visible and unit_id not in withheld:
                 reason = withheld_reason(unit, self._now, self._as_of)
                 if reason is not None:
                     withheld[unit_id] = reason
-        return Found(
-            items=tuple(self._labelled(reader, items)),
-            withheld=tuple(Withheld(unit_id=unit_id, reason=reason) for unit_id, reason in withheld.items())[
-                :_WITHHELD_MAX
-            ],
-            intent=self._intent,
-            notes=tuple(self._notes),
-        )
 
-    def _labelled(self, reader: Reader, items: Sequence[Recalled]) -> list[Recalled]:
-        """Say how far each item may be believed, and whether a live unit that this reader sees contradicts it."""
-        return [replace(item, label=label(item.unit, self._contested(reader, item.unit.id))) for item in items]
-
-    def _contested(self, reader: Reader, unit_id: str) -> bool:
-        for link in reader.links_of(unit_id):
-            if link.open and link.type == _CONTRADICTS:
-                other = reader.unit(link.target if link.source == unit_id else link.source)
-                if other is not None and other.live and other.scope.key in self._visible:
-                    return True
-        return False
-
-
-def _is_replaced(unit: Unit) -> bool:
-    """Whether it may still hold where the commit that replaced it is not: it is known as what it stood before."""
-    return unit.superseded_from in LIVE
-
-
-def _says_the_same(told: Recalled, item: Recalled) -> bool:
-    """Whether a better item already says the very same, as another kind of unit or at another level.
-
-    What is merely alike stays: two wordings may be two voices, and a difference of one word may be the point.
-    """
-    return told is not item and canonical.canonical(told.unit.content) == canonical.canonical(item.unit.content)
+    def _contested(self, reader: Reader, unit_ids: Sequence[str]) -> set[str]:
+        """Those of these units that a live and visible unit contradicts, while nobody has decided."""
+        opponents: dict[str, set[str]] = {}
+        for unit_id in unit_ids:
+            for link in reader.links_of(unit_id):
+                if link.open and link.type is LinkType.CONTRADICTS:
+                    other = link.target if link.source == unit_id else link.source
+                    opponents.setdefault(other, set()).add(unit_id)
+        others = reader.units(opponents) if opponents else {}
+        live = {id for id, unit in others.items() if unit.live and unit.scope.key in self._visible}
+        return {unit_id for other, contested in opponents.items() if other in live for unit_id in contested}

@@ -1,9 +1,10 @@
-"""A question as recall reads it: its words and their weight, whom and when it names, and what it is after. Pure."""
+"""A question as recall reads it: its words and their weights, whom and when it names, what it is after. Pure."""
 
 from __future__ import annotations
 
 from mnemarch.lazy import Lazy
-from mnemarch.recall.intent import GENERAL, intent_of
+from mnemarch.model.value import value
+from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.tokens import query_tokens
 
 TYPE_CHECKING = False
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mnemarch.config import RecallRules
-    from mnemarch.recall.intent import Intent
     from mnemarch.text import korean, questions
     from mnemarch.text.questions import Date
 else:
@@ -28,24 +28,82 @@ _ASKER = frozenset(
 _ASKED = frozenset({"you", "your", "너", "네가", "당신"})
 
 
+@value
+class Intent:
+    """A name, and the kinds of unit that it prefers."""
+
+    name: str
+    kinds: frozenset[str]
+
+
+def _intent(name: str) -> Intent:
+    return Intent(name, kinds_where(lambda rules: name in rules.intents))
+
+
+PROFILE = _intent("PROFILE")
+PREFERENCE = _intent("PREFERENCE")
+RECALL = _intent("RECALL")
+KNOWLEDGE = _intent("KNOWLEDGE")
+DEBUG = _intent("DEBUG")
+# Prefers no kind.
+GENERAL = _intent("GENERAL")
+
+# The first that fits counts, so the most telling signs come first. English, then Korean.
+_DEBUG = (
+    "error|exception|traceback|stack trace|crash|fails|failing|failed|bug|broken|debug|doesn't work|not working"
+    "|timed out|segfault|panic",
+    "오류|에러|예외|버그|실패|디버|안 돼|안돼|안 되|고장|죽는|멈추|터지|깨지",
+)
+_PREFERENCE = (
+    "prefer|favorite|favourite|like to use|style|convention|habit|usually use",
+    "선호|좋아하|취향|스타일|관례|습관|즐겨",
+)
+_PROFILE = (
+    "who am i |my name |my role|tech stack|which stack|what stack|about me |my team",
+    "내 이름|제 이름|내 역할|기술 스택|우리 팀은|나는 누구",
+)
+_RECALL = (
+    "last time|did we |did i |have we |have i |what happened|when did|remember when|previously|earlier|yesterday"
+    "|last week|history of|how did",
+    "지난번|저번|어제|언제|했었|했던|기억나|이전에|예전에|지난주|무슨 일",
+)
+_KNOWLEDGE = (
+    "what is|what are|what does|how does|how do|how to|why|which|where is|explain|difference between|what's",
+    "무엇|뭐|무슨|어떻게|왜|어디|어느|설명|차이|방법|이란|이유",
+)
+_SIGNS = ((DEBUG, _DEBUG), (PREFERENCE, _PREFERENCE), (PROFILE, _PROFILE), (RECALL, _RECALL), (KNOWLEDGE, _KNOWLEDGE))
+
+
+def intent_of(text: str) -> Intent:
+    """What a question is after (M5): a hint for ranking, never a filter. GENERAL if no sign fits."""
+    lowered = " ".join(word.strip(".,?!") for word in text[:2_000].casefold().split())
+    # An English sign counts at the beginning of a word, whatever its ending.
+    spaced = f" {lowered} "
+    for intent, (english, korean) in _SIGNS:
+        if any(f" {sign}" in spaced for sign in english.split("|")):
+            return intent
+        if not lowered.isascii() and any(sign in lowered for sign in korean.split("|")):
+            return intent
+    return GENERAL
+
+
 class Question:
-    """What is asked. `weights` holds each distinct token with what it counts beside the others."""
+    """One question. `weights` holds each distinct token with its weight beside the others."""
 
     __slots__ = ("dates", "intent", "speakers", "text", "weights")
 
     def __init__(self, text: str, rules: RecallRules) -> None:
         self.text = text = text[:_QUERY_CHARS_MAX]
-        found = query_tokens(text)
-        self.weights = _weighed(text, found, frame=rules.frame)
+        self.weights = _weighed(text, query_tokens(text), frame=rules.frame)
         self.speakers = _speakers(text) if rules.speakers else frozenset()
         self.dates: Sequence[Date] = questions.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
         self.intent: Intent = intent_of(text) if rules.intent else GENERAL
 
 
-def _weighed(text: str, found: list[str], *, frame: bool) -> dict[str, float]:
-    hangul = any(map(_is_hangul, found))
-    weights = {token: 1.0 if _is_hangul(token) or not hangul else _BESIDE_HANGUL for token in found}
-    if frame and len(found) > 1 and not hangul:
+def _weighed(text: str, tokens: list[str], *, frame: bool) -> dict[str, float]:
+    hangul = any(map(_is_hangul, tokens))
+    weights = {token: 1.0 if _is_hangul(token) or not hangul else _BESIDE_HANGUL for token in tokens}
+    if frame and len(tokens) > 1 and not hangul:
         core = set(query_tokens(questions.without_frame(text)))
         if core:
             weights = {token: weight if token in core else _OF_THE_FRAME for token, weight in weights.items()}
@@ -57,7 +115,7 @@ def _is_hangul(token: str) -> bool:
 
 
 def _speakers(text: str) -> frozenset[str]:
-    """Whose turns the question may mean: anybody it names, the user if it says I, the assistant if it says you."""
+    """Whose turns may be meant: anybody the question names, the user if it says I, the assistant if it says you."""
     words = {word.strip(".,?!'\"()") for word in text.casefold().replace("\u2019", "'").split()}
     named = {word.removesuffix("'s") for word in words}
     if not text.isascii():

@@ -1,27 +1,65 @@
-"""The three axes of M4 and the order of R10: tiers outside, scores inside. Pure."""
+"""How well each candidate answers (its words, its neighbours', its session's, who speaks, when), and in which order.
+
+Tiers come first (R10), scores inside a tier (M4). Pure. The parts and what each gains are measured in bench/retrieval;
+docs/explanation/recall.md says why they are these.
+"""
 
 from __future__ import annotations
 
-from mnemarch.model.search import Recalled
-from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Status, search_kind
-from mnemarch.policy.kinds import KINDS
-from mnemarch.policy.tiers import (
+from math import exp
+
+from mnemarch.model.search import Recalled, place
+from mnemarch.model.stamps import instant
+from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, search_kind
+from mnemarch.policy.kinds import (
+    KINDS,
     TIER_AXIS,
     TIER_FOUND,
     TIER_GLOBAL_AXIS,
     TIER_HYPOTHESIS,
     TIER_LOCK,
     TIER_NORMAL,
+    TIER_POLICY,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from mnemarch.config import RecallRules
+    from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
-    from mnemarch.recall.relevance import Relevance
+    from mnemarch.recall.question import Question
+
+    # How often each term of the question occurs, by its number; only those that do.
+    Counts = dict[int, float]
+
+_K1 = 1.2
+_B = 0.9
+# Lengths in telling words. A text is compared with one of usual size, not with the mean of what is stored, so that a
+# memory of long texts ranks like one of short texts.
+_TEXT_LENGTH = 40
+_WINDOW_LENGTH = 80
+# A neighbour's words count by their distance: they fall e-fold over _REACH words and end after HOPS turns. Short turns
+# lean on their neighbours, long ones hardly do, and those of SELF_CONTAINED words not at all.
+_REACH = 30.0
+HOPS = 3
+_FAINT = 0.05
+SELF_CONTAINED = 180
+
+_WINDOW_WEIGHT = 2.0
+_SPEAKER_BONUS = 0.15
+_DATE_BONUS = 0.4
+_OWN_SESSION_BONUS = 0.05
+_INTENT_BONUS = 0.05
+# Two texts that have nothing to do with each other have about this cosine; only what is above it counts.
+_MEANING_WEIGHT = 0.3
+_FAR_IN_MEANING = 0.3
+# For what answered a question like this one. Heat only nominates; the gate decides (R2).
+_NOMINATED_WEIGHT = 0.5
+# The usual constant of reciprocal rank fusion: the higher, the less the first rank is worth more than the second.
+_DAMPING = 60
 
 # Kinds as the search index names them: a decision with its strength and reach, anything else by its kind alone.
 _TIERS = {name: rules.tier for name, rules in KINDS.items()} | {
@@ -32,72 +70,231 @@ _TIERS = {name: rules.tier for name, rules in KINDS.items()} | {
     "decision.normal": TIER_NORMAL,
     "decision.normal.global": TIER_NORMAL,
 }
-# Only what was fit to stand somewhere is replaced there; where it still holds it ranks as it did.
+# Only a trusted unit can be replaced. Where the replacing commit is missing it ranks as before.
 _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
 
+_NO_MEANINGS: Mapping[str, float] = {}
 
-class Ranked:
-    """A candidate with its tier and score."""
 
-    __slots__ = ("_axes", "_relevance", "_weight", "score", "tier")
+class Term:
+    """One word of the question: the indexed words that stand for it, its weight in the question, its weight here."""
 
-    def __init__(self, relevance: Relevance, weight: float, axes: tuple[float, float, float], in_domain: bool) -> None:
-        self._relevance = relevance
-        self._weight = weight
-        self._axes = axes
-        self.score = sum(axes)
-        self.tier = tier_of(relevance.sketch.kind, relevance.sketch.state, in_domain)
+    __slots__ = ("given", "weight", "words")
+
+    def __init__(self, words: Sequence[str], given: float, rarity: float) -> None:
+        self.words = words
+        self.given = given
+        self.weight = given * rarity
+
+
+class Relevance:
+    """One candidate: the scores of its own words, its neighbours and its session, its bonuses, and once it is ranked
+    its axes, its score and its tier."""
+
+    __slots__ = ("axes", "bonuses", "lexical", "neighbours", "score", "session", "sketch", "tier", "total", "weight")
+
+    def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float) -> None:
+        self.sketch = sketch
+        self.lexical = lexical
+        self.neighbours = neighbours
+        self.session = session
+        self.bonuses: dict[str, float] = {}
+        self.total = lexical + neighbours + session
+
+    def rank(self, weight: float, recency: float, importance: float, in_domain: bool) -> None:
+        """Set the axes of M4, the score and the tier; `weight` is that of the similarity."""
+        self.weight = weight
+        self.axes = (weight * self.total, recency, importance)
+        self.score = sum(self.axes)
+        self.tier = tier_of(self.sketch.kind, self.sketch.state, in_domain)
 
     @property
-    def id(self) -> str:
-        return self._relevance.sketch.id
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it is a decision for every domain, which comes after the domain's own (R10)."""
-        return self._relevance.sketch.kind.endswith(".global")
-
-    @property
-    def words(self) -> str:
-        return self._relevance.sketch.words
+    def shares(self) -> dict[str, float]:
+        """The share of each signal that is not zero; together they are the total."""
+        signals = {"lexical": self.lexical, "neighbours": self.neighbours, "session": self.session}
+        return {name: share for name, share in signals.items() if share} | self.bonuses
 
     @property
     def why(self) -> dict[str, float]:
         """The share of each axis in the score, and of each signal in the similarity."""
-        axes = dict(zip(_AXES, self._axes, strict=True))
-        return axes | {name: self._weight * share for name, share in self._relevance.shares.items()}
+        axes = dict(zip(_AXES, self.axes, strict=True))
+        return axes | {name: self.weight * share for name, share in self.shares.items()}
+
+
+def judged(
+    question: Question,
+    terms: Sequence[Term],
+    candidates: Sequence[Sketch],
+    around: Sequence[Sketch],
+    *,
+    meanings: Mapping[str, float] = _NO_MEANINGS,
+    nominated: Mapping[str, float] = _NO_MEANINGS,
+    coherence: float,
+    own_session: str | None,
+    rules: RecallRules,
+) -> list[Relevance]:
+    """Each candidate and each neighbour with its relevance, in no order. The best by its words has 1."""
+    pool = {sketch.id: sketch for sketch in (*around, *candidates)}
+    needles = [(number, f" {word} ", len(word) + 2) for number, term in enumerate(terms) for word in term.words]
+    counted = {sketch.id: _counts(sketch, needles) for sketch in pool.values()}
+    weights = [term.weight * (_K1 + 1) for term in terms]
+    coherence = coherence if rules.neighbours else 0.0
+    placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
+    sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
+    alone: list[float] = []
+    own: list[float] = []
+    window: list[float] = []
+    for sketch in pool.values():
+        counts = counted[sketch.id]
+        seen, length = _window(sketch, counts, counted, placed, coherence)
+        own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
+        window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
+        alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
+    session = [sessions.get(sketch.session, 0.0) for sketch in pool.values()]
+    if rules.fusion == "rrf":
+        own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
+    best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
+    results = []
+    for number, sketch in enumerate(pool.values()):
+        # The window contains the text itself; its neighbours' share is the rest.
+        near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
+        lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
+        meaning = _MEANING_WEIGHT * max(0.0, meanings.get(sketch.id, 0.0) - _FAR_IN_MEANING)
+        asked = _NOMINATED_WEIGHT * nominated.get(sketch.id, 0.0)
+        if lexical or near or session[number] or meaning or asked:
+            result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
+            if meaning:
+                result.bonuses["meaning"] = meaning
+            if asked:
+                result.bonuses["asked"] = asked
+            _add_bonuses(result, question, own_session)
+            results.append(result)
+    return results
+
+
+def _summed(own: float, window: float, session: float, coherence: float) -> float:
+    return own + _WINDOW_WEIGHT * window + coherence * session
+
+
+def _counts(sketch: Sketch, needles: Sequence[tuple[int, str, int]]) -> Counts:
+    counts: Counts = {}
+    words = sketch.words
+    find = words.find
+    for number, needle, size in needles:
+        at = find(needle)
+        if at >= 0:
+            at += size
+            counts[number] = counts.get(number, 0.0) + (sketch.repeats(at) if words[at : at + 1] == ":" else 1)
+    return counts
+
+
+def _bm25(counts: Counts, weights: Sequence[float], relative_length: float) -> float:
+    damping = _K1 * (1 - _B + _B * relative_length)
+    total = 0.0
+    for number, count in counts.items():
+        total += weights[number] * count / (count + damping)
+    return total
+
+
+def _window(
+    sketch: Sketch,
+    counts: Counts,
+    counted: Mapping[str, Counts],
+    placed: Mapping[str, Sketch],
+    coherence: float,
+) -> tuple[Counts, float]:
+    """The counts of a text and of its neighbours by nearness, and the length of it all."""
+    length: float = sketch.length
+    if not coherence or not sketch.session or length > SELF_CONTAINED:
+        return counts, length
+    window = None
+    for step in (-1, 1):
+        gap, turn = sketch.length / 2, sketch.turn
+        for _ in range(HOPS):
+            turn += step
+            neighbour = placed.get(place(sketch.session, turn))
+            if neighbour is None:
+                break
+            nearness = exp(-(gap + neighbour.length / 2) / _REACH)
+            if nearness < _FAINT:
+                break
+            gap += neighbour.length
+            nearness *= coherence
+            length += nearness * neighbour.length
+            window = dict(counts) if window is None else window
+            for number, count in counted[neighbour.id].items():
+                window[number] = window.get(number, 0.0) + nearness * count
+    return counts if window is None else window, length
+
+
+def _session_scores(
+    candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Sequence[float]
+) -> dict[str, float]:
+    """The score of each session: each term counts by how many of its candidates have it, saturating."""
+    by_session: dict[str, Counts] = {}
+    for sketch in candidates:
+        if sketch.session:
+            counts = by_session.setdefault(sketch.session, {})
+            for number in counted[sketch.id]:
+                counts[number] = counts.get(number, 0.0) + 1.0
+    return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
+
+
+def _add_bonuses(result: Relevance, question: Question, own_session: str | None) -> None:
+    sketch = result.sketch
+    if sketch.speaker and question.speakers.issuperset(sketch.speaker.split()):
+        result.bonuses["speaker"] = _SPEAKER_BONUS
+    if question.dates:
+        on = instant(sketch.occurred_at).date()
+        fit = max(date.fit(on) for date in question.dates)
+        if fit:
+            result.bonuses["date"] = _DATE_BONUS * fit
+    if own_session is not None and sketch.session == own_session:
+        result.bonuses["own_session"] = _OWN_SESSION_BONUS
+    if sketch.kind.partition(".")[0] in question.intent.kinds:
+        result.bonuses["intent"] = _INTENT_BONUS
+    if result.bonuses:
+        result.total += sum(result.bonuses.values())
+
+
+def reciprocal_ranks(values: Sequence[float]) -> list[float]:
+    """1 / (60 + rank) for each value (M3). Equal values share a rank; 0 stays 0."""
+    ranks: dict[float, int] = {}
+    for value in sorted((value for value in values if value > 0), reverse=True):
+        ranks.setdefault(value, len(ranks) + 1)
+    return [1 / (_DAMPING + ranks[value]) if value > 0 else 0.0 for value in values]
 
 
 def tier_of(kind: str, state: str, in_domain: bool) -> int:
-    """Where D15 puts a unit: policies first, whatever domain they name, then decisions by their strength.
+    """The loading tier (D15): policies first, whatever their domain, then decisions by strength.
 
-    A domain's decisions stand so only where it was asked for (R10).
+    A domain's decisions rank so only for a question about that domain (R10).
     """
     if state not in _KNOWN_STATES:
         return TIER_HYPOTHESIS
-    holds_here = in_domain or kind == "policy" or kind.endswith(".global")
-    return _TIERS.get(kind, TIER_FOUND) if holds_here else TIER_FOUND
+    tier = _TIERS.get(kind, TIER_FOUND)
+    holds_here = in_domain or tier == TIER_POLICY or kind.endswith(".global")
+    return tier if holds_here else TIER_FOUND
 
 
-def ranked(found: Sequence[Relevance], now_micros: int, rules: RecallRules, *, in_domain: bool = False) -> list[Ranked]:
-    """Policies, decisions by strength, trusted knowledge, hypotheses (D15, R2); by score inside each; ties by id."""
-    best = max((relevance.total for relevance in found), default=0.0) or 1.0
-    weight = rules.weight_similarity / best
+def ranked(
+    relevances: Sequence[Relevance], now_micros: int, rules: RecallRules, *, in_domain: bool = False
+) -> list[Relevance]:
+    """In order of tiers (D15, R2), a domain's own decisions before those for every domain (R10), by score, by id."""
+    best = max((relevance.total for relevance in relevances), default=0.0) or 1.0
     half_life_micros = rules.half_life_hours * _MICROS_AN_HOUR
-    results = []
-    for relevance in found:
+    for relevance in relevances:
         sketch = relevance.sketch
         age = max(0, now_micros - sketch.occurred_at)
         recency = rules.weight_recency * 0.5 ** (age / half_life_micros)
-        axes = (weight * relevance.total, recency, rules.weight_importance * sketch.importance)
-        results.append(Ranked(relevance, weight, axes, in_domain))
-    return sorted(results, key=lambda item: (item.tier, item.is_wide, -item.score, item.id))
+        relevance.rank(rules.weight_similarity / best, recency, rules.weight_importance * sketch.importance, in_domain)
+    return sorted(relevances, key=lambda it: (it.tier, it.sketch.kind.endswith(".global"), -it.score, it.sketch.id))
 
 
 def without_question(unit: Unit, now: datetime, rules: RecallRules, *, in_domain: bool = False) -> Recalled:
-    """A unit that nobody asked for in words: recency and importance alone."""
+    """A unit for an empty question: scored by recency and importance alone."""
     age_hours = max(0.0, (now - unit.occurred_at).total_seconds() / 3600)
     why = {
         "similarity": 0.0,
@@ -114,23 +311,13 @@ def label(unit: Unit, contested: bool) -> str:
     return f"[{unit.status.upper()}]" + (" [CONTESTED]" if contested else "")
 
 
-def withheld_reason(
-    unit: Unit, now: datetime, as_of: datetime | None, *, replaced_elsewhere: bool = False
-) -> str | None:
-    """Why a unit that matches may not be handed out now, or as of an earlier moment; None if it may (R2, R8).
+def is_repeated(first: Recalled, item: Recalled) -> bool:
+    """Whether a better item has the same text, as another kind of unit or at another level.
 
-    What was replaced by a commit that the reader's code does not have still holds there.
+    What is merely similar stays: two wordings may be two voices, and a difference of one word may be the point.
     """
-    if unit.erased_at is not None:
-        return "erased"
-    if unit.status is Status.ARCHIVED:
-        return f"archived: {unit.archive_reason}" if unit.archive_reason else "archived"
-    if as_of is None and unit.status is Status.DEPRECATED and not replaced_elsewhere:
-        return f"superseded by {unit.superseded_by}"
-    # A clock that went back must not hide what was recorded before it did.
-    moment = as_of or max(now, unit.recorded_at)
-    if moment < unit.occurred_at:
-        return f"not yet valid: from {unit.occurred_at.isoformat()}"
-    if not replaced_elsewhere and not unit.valid_at(moment):
-        return f"superseded by {unit.superseded_by}" if unit.superseded_by else "out of validity"
-    return None
+    if first is item:
+        return False
+    from mnemarch.text.canonical import canonical
+
+    return canonical(first.unit.content) == canonical(item.unit.content)

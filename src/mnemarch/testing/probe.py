@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from mnemarch.ports import Store
 from mnemarch.stores.sql.reader import Reader
-
-if TYPE_CHECKING:
-    from mnemarch.stores.sql.transaction import Transaction
-    from mnemarch.stores.sqlite import SqliteStore
-
-    class Probe(Transaction, SqliteStore):
-        """A store that is also its own reader and transaction; what a read iterates over comes as a whole list."""
-
+from mnemarch.stores.sql.transaction import Transaction
+from mnemarch.stores.sqlite import SqliteStore
 
 T = TypeVar("T")
+
+
+class Probe(Transaction, SqliteStore):
+    """A store that is also its own reader and transaction; what a read iterates over comes as a whole list.
+
+    Only its type is used: `_Probe` stands for it and passes each call on.
+    """
 
 
 class _Probe:

@@ -1,1 +1,4 @@
-"""Text. Takes: strings. Gives: canonical keys, search tokens, n-grams, differences that forbid a merge, text without secrets. Never: touches a clock, a file or a store."""  # noqa: E501
+"""Text. Takes: strings. Gives: canonical keys, search tokens, differences that forbid a merge, text without secrets.
+
+Never: touches a clock, a file or a store.
+"""

@@ -16,11 +16,8 @@ A number that is an amount or a version is no difference: the same idea with ano
 from __future__ import annotations
 
 from mnemarch.model.value import replace, value
-from mnemarch.text.approach_reading import LIGHT, NAMED, PLAIN, Sentence, Term
-from mnemarch.text.cache import pattern
+from mnemarch.text.approach_reading import LIGHT, NAMED, PATTERNS, PLAIN, Sentence, Term
 from mnemarch.text.canonical import canonical_key, compatible
-
-__all__ = ["SAME_AT", "Approach", "approach", "same_approach", "similarity"]
 
 # On the dev pairs of bench/loops/approaches.jsonl nothing different reaches it; the highest that does not has 0.60.
 SAME_AT = 0.64
@@ -35,12 +32,6 @@ _SAID_AROUND = 0.5
 
 _NEGATIVE_PREFIXES = ("un", "dis", "non", "비", "미", "불", "언")
 _EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
-_SENTENCE_END = r"[.!?;]+(?=\s|$)|\n+"
-_INTENT = (
-    r"(?i)\b(?:I'll|I will|I'd|I'm going to|I am going to|going to|let me|let's|I want to|I plan to|my plan|plan:"
-    r"|next step|the fix is|fix:)|보자|겠습니다|겠다"
-)
-_REASON = r"(?i),? (?:because|since|so that|so|in order to|as it|as the|to avoid|to prevent) "
 # So much has to stand before a reason for the reason to be left out.
 _WEIGHT_BEFORE_REASON_MIN = 2.0
 
@@ -68,15 +59,15 @@ class Approach:
 def approach(text: str) -> Approach:
     """The plan in a text; reasons, and sentences beside those that say what will be done, are what is around it."""
     text = compatible(text).replace("’", "'")
-    sentences = [part for part in pattern(_SENTENCE_END).split(text) if part.strip()]
-    intended = [part for part in sentences if pattern(_INTENT).search(part)]
+    sentences = [part for part in PATTERNS["sentence end"].split(text) if part.strip()]
+    intended = [part for part in sentences if PATTERNS["intent"].search(part)]
     plan: list[Sentence] = []
     around: list[Sentence] = []
     for part in sentences:
-        if intended and not pattern(_INTENT).search(part):
+        if intended and not PATTERNS["intent"].search(part):
             around.append(Sentence(part))
             continue
-        reason = pattern(_REASON).search(part)
+        reason = PATTERNS["reason"].search(part)
         sentence = Sentence(part[: reason.start()] if reason else part)
         if reason and sum(term.weight for term in sentence.terms) >= _WEIGHT_BEFORE_REASON_MIN:
             around.append(Sentence(part[reason.end() :]))
@@ -246,17 +237,9 @@ def _places(own: Approach, lacked: list[Term]) -> set[tuple[str, str]]:
 
 def _likeness_of_heads(left: Approach, right: Approach, ours_lacked: list[Term], theirs_lacked: list[Term]) -> float:
     """What is done stands first in English and last in Korean; less is left where the other plan doesn't do it."""
-    ours, theirs = _solid(ours_lacked), _solid(theirs_lacked)
-    our_head, their_head = _has_head(left, ours), _has_head(right, theirs)
-    if (our_head and theirs) or (their_head and ours):
+    ours, theirs = [[term for term in lacked if term.weight > LIGHT] for lacked in (ours_lacked, theirs_lacked)]
+    our_head, their_head = [own.terms[0 if own.is_latin else -1] for own in (left, right)]
+    lacks_ours, lacks_theirs = any(term is our_head for term in ours), any(term is their_head for term in theirs)
+    if (lacks_ours and theirs) or (lacks_theirs and ours):
         return _OTHER_HEAD
-    return _HEAD_LACKED if our_head or their_head else 1.0
-
-
-def _solid(terms: list[Term]) -> list[Term]:
-    return [term for term in terms if term.weight > LIGHT]
-
-
-def _has_head(own: Approach, terms: list[Term]) -> bool:
-    head = own.terms[0 if own.is_latin else -1]
-    return any(term is head for term in terms)
+    return _HEAD_LACKED if lacks_ours or lacks_theirs else 1.0

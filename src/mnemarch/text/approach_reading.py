@@ -6,9 +6,8 @@ from functools import cache
 
 from mnemarch.model.value import replace, value
 from mnemarch.text import english, korean
-from mnemarch.text.cache import pattern
 from mnemarch.text.tokens import tokens
-from mnemarch.text.words import STOP_WORDS, entries, listed
+from mnemarch.text.words import STOP_WORDS, Patterns, entries, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,23 +21,7 @@ Sense = tuple[str, int, bool, str]
 # How much a word says: one like use or set, any other, and part of a name.
 LIGHT, PLAIN, NAMED = 0.15, 1.0, 1.25
 
-_LEXEME = (
-    r"(?P<number>(?<![A-Za-z0-9_])#?v?\d+(?:[.:]\d+|,\d{3})*(?:%|[A-Za-z]{1,3})?(?![A-Za-z0-9_]))"
-    r"|(?P<hangul>[가-힣]+)|(?P<comma>,)|(?P<mark>[=(<>])"
-    r"|(?P<word>[^\W\d가-힣](?:[^\W가-힣]|[-./:@](?=[^\W\d가-힣]|\d+(?![\d.]))|'(?=[a-z]))*)"
-)
-_NAME_PART = r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z][a-z\d]*|[A-Z][A-Z\d]*|\d+|[^\W\da-zA-Z_]+"
-_HTTP_STATUS = "[1-5][0-9][0-9]"
-_AMOUNT = r"\d+(?:\.\d+)?"
-
-_QUALIFYING = frozenset({"of", "for", "in", "on", "at"})
-_PLACING = frozenset({"to", "into", "with", "by", "from", "before", "after", "as", "via", "using"})
-_TURNING = frozenset({"replace", "convert", "rename", "change", "move"})
-_KOREAN_NEGATIONS = frozenset({"않", "말", "못", "없", "말고", "없이", "않고", "않게"})
-_NEAR_AMOUNTS = frozenset({"below", "above", "least", "most", "about", "exactly", "under", "over"})
-_BEFORE_STATUS = frozenset({"return", "returns", "http", "on", "a", "an", "status", "respond", "responds", "answers"})
-# Negated they mean the opposite (not run is skip); other light words are left out with their negation.
-_NEGATABLE = frozenset({"run", "add"})
+PATTERNS = Patterns("approaches", "patterns")
 # No listed Korean word is longer.
 _KOREAN_CHARS_MAX = 8
 # How far a word that is about an earlier one looks for it.
@@ -130,10 +113,10 @@ class Sentence:
             return True
         if in_name:
             return False
-        if word in _QUALIFYING:
+        if word in _words("qualifying"):
             self.phrase += 1
             return True
-        if word in _PLACING:
+        if word in _words("placing"):
             self.clause, self.phrase = self.clause + 1, 0
         if word == "again":
             self.repeat_last()
@@ -192,7 +175,7 @@ class Sentence:
 
     def read_korean(self, word: str) -> None:
         stem = korean.stem(word)
-        if stem in _KOREAN_NEGATIONS or word in _KOREAN_NEGATIONS:
+        if stem in _words("korean negations") or word in _words("korean negations"):
             self.turn_last()
         elif word == "안":
             self.negated = True
@@ -214,7 +197,7 @@ class Sentence:
             self.number_from = number
         elif before == "to" and self.number_from:
             # From 30 to 60 is a raise.
-            amounts = [pattern(_AMOUNT).search(each) for each in (self.number_from, number)]
+            amounts = [PATTERNS["amount"].search(each) for each in (self.number_from, number)]
             old, new = [float(amount[0]) if amount else 0.0 for amount in amounts]
             if all(amounts) and old != new:
                 self.add_sense(("up", 1 if old < new else -1, False, "action"), "up")
@@ -224,7 +207,7 @@ class Sentence:
         if in_name and kind != "thing":
             # The verb in a name (created_at) is no action of the plan.
             self.add(stem, stem, NAMED)
-        elif is_light and self.negated and concept not in _NEGATABLE:
+        elif is_light and self.negated and concept not in _words("negatable"):
             # "Don't use X" is without X.
             self.put(Term(concept, stem, 1, LIGHT, kind, self.role))
         else:
@@ -240,7 +223,7 @@ class Sentence:
         # The verb, which comes first, stays where it is.
         self.ranks.append((self.clause, -self.phrase) if self.terms else (-1, 0))
         self.terms.append(term)
-        self.turning = self.turning or term.concept in _TURNING
+        self.turning = self.turning or term.concept in _words("turning")
 
     def latest(self) -> range:
         """The places of the last terms, backwards."""
@@ -258,7 +241,7 @@ class Sentence:
         """A Korean negation stands after its verb, which with a light one means the thing before: 캐시를 쓰지 않고."""
         for at in self.latest():
             term = self.terms[at]
-            if term.weight > LIGHT or term.concept in _NEGATABLE:
+            if term.weight > LIGHT or term.concept in _words("negatable"):
                 self.terms[at] = replace(term, sign=-term.sign, weight=max(term.weight, PLAIN))
                 return
 
@@ -277,14 +260,14 @@ def _numbered_thing(lexemes: list[Lexeme], at: int) -> str:
     after, kind_after, _ = lexemes[at + 1] if at + 1 < len(lexemes) else ("", "", False)
     if number[0] == "#":
         return "#"
-    if before in _BEFORE_STATUS and pattern(_HTTP_STATUS).fullmatch(number):
+    if before in _words("before a status") and PATTERNS["http status"].fullmatch(number):
         return "status"
     if not number.isdigit():
         return ""
     if kind_after == "hangul" and after.startswith("포트"):
         return "port"
     is_last = kind_after in {"", "comma", "hangul"} or (after in STOP_WORDS and after not in english.UNITS)
-    if kind not in {"word", "hangul"} or in_name or before in STOP_WORDS | _NEAR_AMOUNTS or not is_last:
+    if kind not in {"word", "hangul"} or in_name or before in STOP_WORDS | _words("near amounts") or not is_last:
         return ""
     stem = stem_of(before)
     sense = _korean_sense(before) if before >= "가" else senses().get(stem)
@@ -297,14 +280,14 @@ def _numbered_thing(lexemes: list[Lexeme], at: int) -> str:
 
 def lexemes(text: str) -> Iterator[Lexeme]:
     """The words, numbers and commas in order; a name comes in its parts, a particle after a Latin word is left out."""
-    for match in pattern(_LEXEME).finditer(text):
+    for match in PATTERNS["lexeme"].finditer(text):
         kind, word = match.lastgroup or "", match[0]
         if kind == "hangul":
             before = text[match.start() - 1 : match.start()]
             if not (before.isascii() and before.isalnum() and korean.is_suffix(word)):
                 yield word, kind, False
         elif kind == "word":
-            parts = [word] if "'" in word else pattern(_NAME_PART).findall(word)
+            parts = [word] if "'" in word else PATTERNS["name part"].findall(word)
             for part in parts:
                 yield part.lower().removesuffix("'s"), kind, len(parts) > 1
         else:

@@ -30,13 +30,13 @@ class Difference:
 
 def differences(a: str, b: str) -> tuple[Difference, ...]:
     """What differs between two statements that may not differ if they are to be one; empty if nothing does (R6)."""
-    found = _differences(pieces(a), pieces(b))
+    guarded = _differences(pieces(a), pieces(b))
     # Whether an identifier wears quotes is a matter of taste: `foo_bar` and foo_bar are one.
-    if any(each.what == "quoted" for each in found) and not _differences(
+    if any(each.what == "quoted" for each in guarded) and not _differences(
         pieces(a, unquoted=True), pieces(b, unquoted=True)
     ):
         return ()
-    return found
+    return guarded
 
 
 def oppose(parted: Sequence[Difference]) -> bool:
@@ -61,7 +61,7 @@ def _differences(left: Sequence[Piece], right: Sequence[Piece]) -> tuple[Differe
     opposites = tuple(_of_opposites(left, right))
     return (
         *_of_sequence("number", left, right),
-        *_of_negations(left, right, told=bool(opposites)),
+        *_of_negations(left, right, opposes=bool(opposites)),
         *opposites,
         *_of_sequence("quoted", left, right),
         *_of_sequence("identifier", left, right),
@@ -79,10 +79,10 @@ def _of_sequence(what: str, left: Sequence[Piece], right: Sequence[Piece]) -> It
         yield Difference(what, _written(ours[head : len(ours) - tail]), _written(theirs[head : len(theirs) - tail]))
 
 
-def _of_negations(left: Sequence[Piece], right: Sequence[Piece], *, told: bool) -> Iterator[Difference]:
-    """The number of negations counts; `told` leaves out those of words whose opposites are reported already."""
-    ours = [piece for piece in left if piece[0] == "negation" and not (told and piece[1] == "un")]
-    theirs = [piece for piece in right if piece[0] == "negation" and not (told and piece[1] == "un")]
+def _of_negations(left: Sequence[Piece], right: Sequence[Piece], *, opposes: bool) -> Iterator[Difference]:
+    """The number of negations counts; `opposes` leaves out those of words whose opposites are reported already."""
+    ours = [piece for piece in left if piece[0] == "negation" and not (opposes and piece[1] == "un")]
+    theirs = [piece for piece in right if piece[0] == "negation" and not (opposes and piece[1] == "un")]
     if len(ours) != len(theirs) or (ours and _moved(left, right)):
         yield Difference("negation", _written(ours), _written(theirs))
 
@@ -91,11 +91,10 @@ def _moved(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     """Whether the same words negate something else: tabs, not spaces; spaces, not tabs."""
     if sorted(piece[1] for piece in left) != sorted(piece[1] for piece in right):
         return False
-    return _negated(left) != _negated(right)
-
-
-def _negated(found: Sequence[Piece]) -> list[str]:
-    return [after[1] for piece, after in pairwise(found) if piece[0] == "negation"]
+    negated, other_negated = [
+        [after[1] for piece, after in pairwise(side) if piece[0] == "negation"] for side in (left, right)
+    ]
+    return negated != other_negated
 
 
 def _of_opposites(left: Sequence[Piece], right: Sequence[Piece]) -> Iterator[Difference]:
@@ -119,5 +118,5 @@ def _oppose(ours: list[str], theirs: list[str]) -> bool:
     return more_plus * more_minus < 0 or (more_plus == more_minus == 0 and ours != theirs)
 
 
-def _written(found: Sequence[Piece]) -> str:
-    return ", ".join(piece[3] for piece in found)
+def _written(pieces: Sequence[Piece]) -> str:
+    return ", ".join(piece[3] for piece in pieces)

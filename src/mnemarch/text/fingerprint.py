@@ -7,16 +7,7 @@ from unicodedata import normalize
 from mnemarch.model.stamps import sha256
 from mnemarch.model.value import value
 from mnemarch.text import fingerprint_readers as readers
-from mnemarch.text.fingerprint_skeleton import (
-    MASK,
-    TYPES,
-    Fault,
-    base_name,
-    cut,
-    is_source,
-    message_skeleton,
-    typed,
-)
+from mnemarch.text.fingerprint_skeleton import MASK, TYPES, Fault, base_name, cut, is_source, message_skeleton, typed
 from mnemarch.text.words import Patterns
 
 TYPE_CHECKING = False

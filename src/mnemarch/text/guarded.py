@@ -284,7 +284,7 @@ class _Scan:
             add(written)
         elif match["opposite"]:
             if not (match[0] in korean.THERE_IS and self.read_there_is(match)):
-                self.add_opposite(*korean.all_opposites()[match["opposite"]], match[0])
+                self.add_opposite(*opposites("korean", "korean words")[match["opposite"]], match[0])
         elif korean.ends_a_word(match["tail"]):
             self.add("number", korean.number_key(match), "#", match[0])
         else:

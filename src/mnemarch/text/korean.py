@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable
 
-    from mnemarch.text.words import Opposites
-
 _FINALS = {"ㄴ": "\u11ab", "ㄹ": "\u11af", "ㅂ": "\u11b8", "ㅆ": "\u11bb"}
 _WORD_CHARS_MAX = 32
 # A syllable has two or three letters, so four are two syllables.
@@ -194,15 +192,11 @@ def _contractions() -> dict[str, str]:
     return table
 
 
-def all_opposites() -> Opposites:
-    return opposites("korean", "korean words")
-
-
 @cache
 def guarded_pattern() -> re.Pattern[str]:
     """Numbers, what must be, negations and opposites in a phrase of Hangul words, as the groups of those names."""
     whole = opposites("korean words")
-    inside = [word for word in all_opposites() if word not in whole]
+    inside = [word for word in opposites("korean", "korean words") if word not in whole]
     must, negation = _PATTERNS.sources["must"], _PATTERNS.sources["negation"]
     sino = f"[{_SINO_DIGITS}{''.join(_SINO_SCALES)}]"
     number = (

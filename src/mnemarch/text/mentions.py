@@ -120,13 +120,6 @@ class Mentions:
         return 0, []
 
 
-def mentions(names: Iterable[str], text: str) -> bool:
-    """Whether the text mentions what goes by these names, if nothing else goes by a longer one."""
-    known = Mentions()
-    known.add("", names)
-    return bool(known.found_in(text))
-
-
 @value
 class _Name:
     """A name as it is compared: the glued text, a bit for each place where a gap may be, and the text if it counts."""

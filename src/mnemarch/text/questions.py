@@ -6,7 +6,7 @@ from functools import cache
 
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
-from mnemarch.text.words import entries, listed
+from mnemarch.text.words import Patterns, entries, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,22 +16,11 @@ if TYPE_CHECKING:
 _MONTHS = listed("english", "months")
 # As short forms or verbs these mean something else unless a preposition stands before them.
 _AMBIGUOUS = frozenset({"may", "mar", "march"})
-_BEFORE_A_MONTH = r"\b(?:in|of|during|since|until|by|this|last) \Z"
 _FORTNIGHT_DAYS = 14
 
-_ANY_MONTH = rf"\b(?:{'|'.join(name[:3] for name in _MONTHS)})"
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)}|sept|{'|'.join(name[:3] for name in _MONTHS if name != 'may')})\b\.?"
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-# The first pattern that matches at a place wins.
-_DATES = (
-    rf"\b{_YEAR}[-./](?P<month>\d{{1,2}})[-./](?P<day>\d{{1,2}})(?!\d)",
-    rf"(?:{_YEAR} ?년 ?)?(?P<month>\d{{1,2}}) ?월(?: ?(?P<day>\d{{1,2}}) ?일)?",
-    rf"\b{_DAY}(?: of)? {_MONTH},?(?:\s*{_YEAR}\b)?",
-    rf"\b{_MONTH} {_DAY}\b,?(?:\s*{_YEAR}\b)?",
-    rf"\b{_MONTH},?(?: of)?(?:\s*{_YEAR}\b)?",
-    rf"\b{_YEAR}(?: ?년|\b)",
-)
+_PATTERNS = Patterns("questions", "dates", "amounts", "frames")
+# The first that matches at a place wins.
+_DATES = ("numeric", "korean", "day and month", "month and day", "month and year", "year alone")
 
 
 @value
@@ -69,12 +58,12 @@ def _day_fit(year: int, month: int, day: int, on: date) -> float:
 def dates_in(text: str) -> list[Date]:
     """Every date that is named: 7 May 2023, May 7th, 2023-05-07, in May, 2023, 2023년 5월 7일."""
     lowered = text.casefold()
-    if not any(map(str.isdigit, lowered)) and pattern(_ANY_MONTH).search(lowered) is None:
+    if not any(map(str.isdigit, lowered)) and _PATTERNS["any month"].search(lowered) is None:
         return []
     spans: list[tuple[int, int]] = []
     dates: list[Date] = []
-    for source in _DATES:
-        for match in pattern(source).finditer(lowered):
+    for name in _DATES:
+        for match in _PATTERNS[name].finditer(lowered):
             if any(start < match.end() and match.start() < end for start, end in spans):
                 continue
             named = _date_of(match)
@@ -89,7 +78,7 @@ def _date_of(match: re.Match[str]) -> Date | None:
     parts = match.groupdict()
     year, month, day = parts.get("year"), parts.get("month") or "", parts.get("day")
     is_bare = month in _AMBIGUOUS and not year and not day
-    if is_bare and not pattern(_BEFORE_A_MONTH).search(match.string, 0, match.start()):
+    if is_bare and not _PATTERNS["before a month"].search(match.string, 0, match.start()):
         return None
     months = [number for number, name in enumerate(_MONTHS, start=1) if name.startswith(month[:3])]
     number = int(month) if month.isdigit() else months[0] if month else None
@@ -112,11 +101,5 @@ def without_frame(question: str) -> str:
 @cache
 def frames() -> list[tuple[list[str], str]]:
     """For each frame the signs without which it is not there, and its pattern."""
-    parts = [line.split(" => ") for line in entries("frames", "parts")]
-    rows = []
-    for line in entries("frames", "frames"):
-        signs, frame = line.split(" => ")
-        for name, part in parts:
-            frame = frame.replace(f"{{{name}}}", part)
-        rows.append(([sign.replace("_", " ") for sign in signs.split()], frame))
-    return rows
+    names = [line.partition(" => ")[0] for line in entries("questions", "frames")]
+    return [([sign.replace("_", " ") for sign in name.split()], _PATTERNS.sources[name]) for name in names]

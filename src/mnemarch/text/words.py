@@ -34,15 +34,15 @@ def grouped(file: str, section: str) -> dict[str, list[str]]:
 
 
 class Patterns(dict[str, "re.Pattern[str]"]):
-    """The lines `name => pattern` under `[section]` in data/FILE.txt, each compiled when it is first used.
+    """The lines `name => pattern` of sections in data/FILE.txt, each compiled when it is first used.
 
     In a pattern, `(?&name)` stands for an earlier one.
     """
 
-    def __init__(self, file: str, section: str) -> None:
+    def __init__(self, file: str, *sections: str) -> None:
         super().__init__()
         self.sources: dict[str, str] = {}
-        for line in entries(file, section):
+        for line in [line for section in sections for line in entries(file, section)]:
             name, _, source = line.partition(" => ")
             if "(?&" in source:
                 for part, inner in self.sources.items():

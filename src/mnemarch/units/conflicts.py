@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.embedding.ngram import NgramHashEmbedder
-from mnemarch.embedding.sparse import cosine
+from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Dispute
 from mnemarch.model.stamps import micros

@@ -11,7 +11,7 @@ from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json, waiting_key
 from mnemarch.model.value import replace
-from mnemarch.policy.claims import checked_claim
+from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write, warranted
 from mnemarch.text.prompt import has_fence, ids_in, without_fenced

@@ -103,7 +103,15 @@ STAGE = (
     ),
     Verb(
         "seat.log_many",
-        (Parameter("entries", ENTRY, "one a line: {kind, text, data?, key?, occurred_at?}", many=True, piped=True),),
+        (
+            Parameter(
+                "entries",
+                ENTRY,
+                "on standard input, one a line: {kind, text, data?, key?, occurred_at?}",
+                many=True,
+                piped=True,
+            ),
+        ),
         "list[Receipt]",
         says="Append several entries in one transaction: all of them, or none.",
         examples=("mnemarch log --batch --task T-42 < entries.jsonl",),
@@ -124,7 +132,13 @@ STAGE = (
     Verb(
         "seat.remember_many",
         (
-            Parameter("claims", CLAIM, "one a line: {content, kind?, level?, citations?, ...}", many=True, piped=True),
+            Parameter(
+                "claims",
+                CLAIM,
+                "on standard input, one a line: {content, kind?, level?, citations?, ...}",
+                many=True,
+                piped=True,
+            ),
             PROGRESS_SHOWN,
         ),
         "list[Stored | Refused]",

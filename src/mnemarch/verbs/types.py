@@ -119,16 +119,16 @@ def _property(parameter: Parameter) -> dict[str, Any]:
     return described | ({"description": parameter.says} if parameter.says else {})
 
 
-def _text(item: Any, what: str) -> str:
-    if not isinstance(item, str):
-        raise InvalidInput(f"{what} must be text, not {item!r}.", hint="Write it as text.")
-    return item
+def _of_type(python: type, words: str) -> Reader:
+    def checked(item: Any, what: str) -> Any:
+        if not isinstance(item, python):
+            raise InvalidInput(f"{what} must be {words}, not {item!r}.", hint=f"Write {words}.")
+        return item
+
+    return checked
 
 
-def _flag(item: Any, what: str) -> bool:
-    if not isinstance(item, bool):
-        raise InvalidInput(f"{what} must be true or false, not {item!r}.", hint="Write true or false.")
-    return item
+_text, _flag = _of_type(str, "text"), _of_type(bool, "true or false")
 
 
 def _number(item: Any, what: str) -> int:

@@ -1,0 +1,257 @@
+"""Candidates for a question: by words from index and tail, by meaning from vectors, by place in a conversation."""
+
+from __future__ import annotations
+
+from math import log
+
+from mnemarch.model.search import place
+from mnemarch.model.unit import LIVE_STATES
+from mnemarch.recall.index import K1, B, LiveIndex
+from mnemarch.recall.scores import Term
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.log.act import Ledger
+    from mnemarch.model.search import Sketch
+    from mnemarch.model.unit import Searchable, Unit
+    from mnemarch.ports import MeaningIndex, SearchIndex
+
+# A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
+_COMMON_MIN = 20_000
+_SEARCHED_MIN = 3
+# So many positions later the vectors are brought up to date in the background.
+_FOLLOWED_EVERY = 64
+# A word that no text contains: up to _GUESSES_MAX words with the same beginning stand for it, with less weight.
+_GUESSES_MAX = 20
+_BEGINNING_MIN = 4
+_BEGINNINGS = (0.7, 0.5)
+_LONG_WORD_MIN = 5
+_OF_A_GUESS = 0.7
+# Near-duplicates: more new units than this are an import, and are not checked.
+_CHECKED_MAX = 1_000
+_DUPLICATE_WORDS_MAX = 8
+_DUPLICATE_SHARE_MIN = 0.5
+
+
+def _rarity(seen: int, documents: int) -> float:
+    return log(1 + (documents - seen + 0.5) / (seen + 0.5))
+
+
+class Finder(LiveIndex):
+    """Searches one store. Safe to share between threads."""
+
+    def __init__(self, log: Ledger, index: SearchIndex | None, meanings: MeaningIndex | None = None) -> None:
+        super().__init__(log, index)
+        self._meanings = meanings
+        self._followed = 0
+        self._questions = 0
+        self._checked_position: int | None = None
+        self._frequencies: dict[tuple[str, ...], int] = {}
+
+    def catch_up(self) -> None:
+        with self._lock:
+            super().catch_up()
+            self._frequencies.clear()
+
+    # By words
+
+    def terms(self, weights: Mapping[str, float], scope_keys: Sequence[str], *, spelling: bool) -> list[Term]:
+        """Each word of a question with its weight in these scopes: rare words tell more.
+
+        Words with the same beginning stand for one that no text contains.
+        """
+        with self._lock:
+            documents = self.documents_in(scope_keys)
+            terms = []
+            for word, weight in weights.items():
+                words = [word]
+                is_long = len(word) >= _LONG_WORD_MIN and word.isascii() and word.isalpha()
+                if spelling and is_long and not self._frequency(word, scope_keys):
+                    words = self._guesses(word, scope_keys)
+                    weight *= _OF_A_GUESS
+                seen = min(documents, sum([self._frequency(each, scope_keys) for each in words]))
+                if seen:
+                    terms.append(Term(words, weight, _rarity(seen, documents)))
+            return terms
+
+    def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:
+        """Words that share the beginning of this one: as much of it as any word has, but not less than half."""
+        for share in _BEGINNINGS:
+            beginning = word[: max(_BEGINNING_MIN, round(share * len(word)))]
+            if words := self.words_from(beginning, scope_keys, _GUESSES_MAX):
+                return words
+        return []
+
+    def best(
+        self,
+        weights: Mapping[str, float],
+        scope_keys: Sequence[str],
+        *,
+        states: Sequence[str],
+        limit: int,
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+    ) -> list[tuple[float, Sketch]]:
+        """The best units for weighted words by BM25, best first; the same whatever part of them is indexed."""
+        if not weights or limit <= 0:
+            return []
+        with self._lock:
+            weighed, mean = self._weighed(weights, scope_keys)
+            searched = self._searched(weights, scope_keys)
+            within: dict[str, Any] = {"states": states, "kinds": kinds, "domains": domains, "limit": limit}
+            best = self._tail.best({word: weighed[word] for word in searched}, mean, scope_keys, **within)
+            if self._index is not None:
+                indexed = self._index.search(searched, scope_keys, **within)
+                best += [(score, sketch) for score, sketch in indexed if sketch.id not in self._tail]
+        best.sort(key=lambda item: (-item[0], item[1].id))
+        return best[:limit]
+
+    def _weighed(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> tuple[dict[str, float], float]:
+        """The weight of each word in these scopes, and the mean length of a text."""
+        documents = self.documents_in(scope_keys)
+        rarities = {
+            word: weight * _rarity(min(documents, self._frequency(word, scope_keys)), documents)
+            for word, weight in weights.items()
+        }
+        return rarities, self.mean_length()
+
+    def _searched(self, weights: Mapping[str, float], scope_keys: Sequence[str]) -> dict[str, float]:
+        """The words to search for: none that is in thousands of texts, as long as there are enough others."""
+        seen = {word: self._frequency(word, scope_keys) for word in weights}
+        rare = {word: weight for word, weight in weights.items() if seen[word] < _COMMON_MIN}
+        if len(rare) >= min(_SEARCHED_MIN, len(weights)):
+            return rare
+        # A word in every other text tells nothing beside one that is in fewer.
+        half = max(_COMMON_MIN, self.documents_in(scope_keys) // 2)
+        telling = {word: weight for word, weight in weights.items() if seen[word] < half}
+        return telling if any(seen[word] for word in telling) else dict(weights)
+
+    def _frequency(self, word: str, scope_keys: Sequence[str]) -> int:
+        # One question asks for the same few words again and again.
+        asked = (word, *scope_keys)
+        known = self._frequencies.get(asked)
+        if known is None:
+            indexed = self._index.frequency(word, scope_keys) if self._index is not None else 0
+            known = self._frequencies[asked] = self._tail.frequency(word, scope_keys) + indexed
+        return known
+
+    # By place in a conversation
+
+    def around(
+        self, sketches: Sequence[Sketch], hops: int, scope_keys: Sequence[str], *, states: Sequence[str]
+    ) -> list[Sketch]:
+        """The units up to `hops` turns before and after these in their sessions."""
+        known = {sketch.place for sketch in sketches}
+        places = {
+            place(sketch.session, turn): None
+            for sketch in sketches
+            if sketch.session
+            for turn in range(max(1, sketch.turn - hops), sketch.turn + hops + 1)
+        }
+        return self.at([each for each in places if each not in known], scope_keys, states=states)
+
+    # By meaning
+
+    def nearest(self, text: str, scope_keys: Sequence[str], **within: Any) -> dict[str, float]:
+        """The units nearest in meaning with their cosine, once there are vectors; else their making begins.
+
+        Not at the first question: a process that asks only one has ended before a model is loaded.
+        """
+        meanings = self._meanings
+        if meanings is None:
+            return {}
+        self._questions += 1
+        if not meanings.ready():
+            if self._questions > 1:
+                meanings.follow(*self._log_to_follow())
+            return {}
+        if self._tail.position - self._followed > _FOLLOWED_EVERY:
+            self._followed = self._tail.position
+            meanings.follow(*self._log_to_follow())
+        return dict(meanings.nearest(text, scope_keys, **within))
+
+    def similarities(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
+        """The cosine of each of these units that has a vector."""
+        meanings = self._meanings
+        if meanings is None or not meanings.ready():
+            return {}
+        return meanings.similarities(text, [sketch.id for sketch in sketches])
+
+    def embed_all(self) -> None:
+        """Bring the vectors up to date and load the model, here and now."""
+        if self._meanings is not None:
+            self._meanings.catch_up(*self._log_to_follow())
+            self._meanings.warm()
+
+    def _log_to_follow(self) -> tuple[Callable[[int], Iterator[Searchable]], Callable[[], int]]:
+        return self._changes_after, lambda: self._store.read(lambda reader: reader.position())
+
+    # Near-duplicates, which are linked when units are indexed, so that no writer waits for it (G11, R6)
+
+    def link_duplicates(self) -> None:
+        """Link each new unit with the visible ones that it repeats or contradicts in other words.
+
+        New are those since the last check, or since the index was last written; of many only the newest are checked.
+        """
+        if not self._store.writable:
+            return
+        self.catch_up()
+        with self._lock:
+            position = self._indexed_position() if self._checked_position is None else self._checked_position
+            head = self._tail.position
+        if head <= position:
+            return
+        from mnemarch.units.conflicts import DISPUTED_KINDS
+
+        changed = [unit.id for unit in self._changes_after(position)][-_CHECKED_MAX:]
+        units = self._store.read(lambda reader: reader.units(changed))
+        for unit in (units[unit_id] for unit_id in changed if unit_id in units):
+            if unit.live and unit.kind in DISPUTED_KINDS and unit.provenance:
+                self._link_duplicates_of(unit)
+        self._checked_position = head
+
+    def _link_duplicates_of(self, unit: Unit) -> None:
+        """Open the links of one unit. A pair is linked once: the links are read again inside the act."""
+        from mnemarch.model.caller import Actor, Presence
+        from mnemarch.units.conflicts import DISPUTED_KINDS, compared, open_links
+
+        # What is visible to its author, from where it was claimed.
+        author = Presence(Actor.system("duplicates"), unit.provenance[0].scope)
+        rules = self._log.config.gate
+        ids = self._duplicate_candidates(unit, author.visible_keys, rules.neighbours_max)
+        candidates = self._store.read(lambda reader: reader.units(ids))
+        others = [other for other in candidates.values() if other.live and other.kind in DISPUTED_KINDS]
+        if compared(unit.content, others, rules):
+            self._log.act(author, lambda act: open_links(act, act.known_unit(unit.id), ids))
+
+    def _duplicate_candidates(self, unit: Unit, scope_keys: Sequence[str], limit: int) -> list[str]:
+        """Units that share at least half of the weight of this one's telling words."""
+        from mnemarch.text.tokens import telling_tokens
+
+        words = telling_tokens(unit.content)
+        with self._lock:
+            weights, mean_length = self._weighed(dict.fromkeys(words, 1.0), scope_keys)
+        telling = sorted(weights, key=lambda word: (-weights[word], word))[:_DUPLICATE_WORDS_MAX]
+        damping = K1 * (1 - B + B * len(words) / mean_length)
+        score_min = _DUPLICATE_SHARE_MIN * sum(
+            weights[word] * words.count(word) * (K1 + 1) / (words.count(word) + damping) for word in telling
+        )
+        # The unit itself is among the best, hence one more.
+        best = self.best(dict.fromkeys(telling, 1.0), scope_keys, states=LIVE_STATES, limit=limit + 1)
+        return [sketch.id for score, sketch in best if score >= score_min and sketch.id != unit.id]
+
+    # The end
+
+    def forget_all(self, unit_ids: Sequence[str] = ()) -> None:
+        """Drop the cached texts of all units, and the vectors of these: they were erased."""
+        if self._meanings is not None:
+            self._meanings.erase(unit_ids)
+        self.forget_tail()
+
+    def close(self) -> None:
+        super().close()
+        if self._meanings is not None:
+            self._meanings.close()

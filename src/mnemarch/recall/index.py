@@ -1,0 +1,339 @@
+"""The searchable texts of a store: an index of the older units, and a tail of the newer ones that is scored exactly."""
+
+from __future__ import annotations
+
+import time
+from _thread import RLock  # as threading has it, which is a millisecond more to load
+
+from mnemarch.errors import StoreUnavailable
+from mnemarch.text.coherence import Coherence, weight_of
+from mnemarch.text.tokens import sketched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from threading import Thread
+
+    from mnemarch.log.act import Ledger
+    from mnemarch.model.search import Sketch
+    from mnemarch.model.unit import Searchable
+    from mnemarch.ports import SearchIndex
+
+K1 = 1.2
+B = 0.75
+_TAIL_PAGE = 2_000
+_TAIL_MAX = 5_000
+_NAP_S = 0.05
+# An index that has seen so many neighbours is sure of their coherence; before, the tail is counted too.
+_PAIRS_ENOUGH = 256
+
+
+def bm25(sketch: Sketch, weights: Mapping[str, float], mean_length: float) -> float:
+    """How well a text answers a question of weighted words."""
+    damping = K1 * (1 - B + B * sketch.length / mean_length)
+    total = 0.0
+    for word, weight in weights.items():
+        count = sketch.count(f" {word} ")
+        if count:
+            total += weight * count * (K1 + 1) / (count + damping)
+    return total
+
+
+class Tail:
+    """A small inverted index over the newest units of every scope."""
+
+    def __init__(self, position: int = 0) -> None:
+        self.position = position
+        self.total_length = 0
+        self.coherence = Coherence()
+        self._sketches: dict[str, Sketch | None] = {}
+        self._subjects: dict[str, tuple[str, str]] = {}
+        self._postings: dict[str, set[str]] = {}
+        self._places: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._sketches)
+
+    def __contains__(self, unit_id: str) -> bool:
+        return unit_id in self._sketches
+
+    def add(self, unit: Searchable) -> None:
+        """Take in a unit's newest searchable form in place of an older one."""
+        is_known = unit.id in self._sketches
+        self._remove(unit.id)
+        self._sketches[unit.id] = None
+        if unit.content:
+            sketch = sketched(unit)
+            self._sketches[unit.id] = sketch
+            self._subjects[unit.id] = (unit.kind, unit.domain)
+            self._places[sketch.place] = unit.id
+            self.total_length += sketch.length
+            for word, _ in sketch.counted():
+                self._postings.setdefault(word, set()).add(unit.id)
+            if not is_known:
+                self.coherence.note(sketch)
+        self.position = max(self.position, unit.changed_at)
+
+    def _remove(self, unit_id: str) -> None:
+        sketch = self._sketches.pop(unit_id, None)
+        if sketch is not None:
+            self.total_length -= sketch.length
+            self._places.pop(sketch.place, None)
+            for word, _ in sketch.counted():
+                self._postings[word].discard(unit_id)
+
+    def frequency(self, word: str, scope_keys: Sequence[str]) -> int:
+        return sum([self._is_of(unit_id, scope_keys) for unit_id in self._postings.get(word, ())])
+
+    def documents_in(self, scope_keys: Sequence[str]) -> int:
+        return sum([self._is_of(unit_id, scope_keys) for unit_id in self._sketches])
+
+    def _is_of(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
+        sketch = self._sketches[unit_id]
+        return sketch is not None and sketch.scope_key in scope_keys
+
+    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
+        """Words of these scopes with this beginning."""
+        words = [word for word in self._postings if word.startswith(beginning) and self.frequency(word, scope_keys)]
+        return sorted(words)[:limit]
+
+    def best(
+        self,
+        weights: Mapping[str, float],
+        mean_length: float,
+        scope_keys: Sequence[str],
+        *,
+        states: Sequence[str],
+        kinds: Sequence[str] = (),
+        domains: Sequence[str] = (),
+        limit: int,
+    ) -> list[tuple[float, Sketch]]:
+        """The best units of these scopes for weighted words, with their scores."""
+        scored = []
+        for unit_id in set[str]().union(*(self._postings.get(word, ()) for word in weights)):
+            sketch = self._sketches[unit_id]
+            kind, domain = self._subjects[unit_id]
+            fits = (not kinds or kind in kinds) and (not domains or domain in domains)
+            if sketch is not None and fits and sketch.state in states and sketch.scope_key in scope_keys:
+                scored.append((bm25(sketch, weights, mean_length), sketch))
+        scored.sort(key=lambda item: (-item[0], item[1].id))
+        return scored[:limit]
+
+    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """The units at these turns of sessions."""
+        return self.of([self._places[place] for place in places if place in self._places], scope_keys, states=states)
+
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """Those of these units that are here."""
+        return [
+            sketch
+            for sketch in map(self._sketches.get, unit_ids)
+            if sketch is not None and sketch.state in states and sketch.scope_key in scope_keys
+        ]
+
+
+class LiveIndex:
+    """Index and tail of one store, kept in step with its log. Safe to share between threads."""
+
+    def __init__(self, log: Ledger, index: SearchIndex | None) -> None:
+        self._log = log
+        self._store = log.store
+        self._rules = log.config.store
+        self._index = index
+        self._tail = Tail()
+        self._lock = RLock()
+        self._indexing: Thread | None = None
+        self._started = False
+        # Where the tail began.
+        self._base = 0
+        self._coherence_of: tuple[str, int, float] | None = None
+
+    # What index and tail know together
+
+    def documents_in(self, scope_keys: Sequence[str]) -> int:
+        indexed = self._index.documents_in(scope_keys) if self._index is not None else 0
+        return self._tail.documents_in(scope_keys) + indexed
+
+    def mean_length(self) -> float:
+        indexed = self._index.documents() if self._index is not None else 0
+        length = self._tail.total_length + (self._index.mean_length() * indexed if self._index is not None else 0.0)
+        return max(1.0, length / max(1, len(self._tail) + indexed))
+
+    def words_from(self, beginning: str, scope_keys: Sequence[str], limit: int) -> list[str]:
+        indexed = self._index.words_from(beginning, scope_keys, limit) if self._index is not None else []
+        return list(dict.fromkeys(self._tail.words_from(beginning, scope_keys, limit) + indexed))[:limit]
+
+    def at(self, places: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """The units at these turns of sessions."""
+        with self._lock:
+            indexed = self._index.at(places, scope_keys, states=states) if self._index is not None and places else []
+            return self._tail.at(places, scope_keys, states=states) + self._not_in_tail(indexed)
+
+    def of(self, unit_ids: Sequence[str], scope_keys: Sequence[str], *, states: Sequence[str]) -> list[Sketch]:
+        """Those of these units that are in these scopes and states."""
+        with self._lock:
+            indexed = self._index.of(unit_ids, scope_keys, states=states) if self._index is not None else []
+            return self._tail.of(unit_ids, scope_keys, states=states) + self._not_in_tail(indexed)
+
+    def _not_in_tail(self, sketches: Sequence[Sketch]) -> list[Sketch]:
+        """What the tail holds is newer than what was indexed of it."""
+        return [sketch for sketch in sketches if sketch.id not in self._tail]
+
+    def coherence(self, project: str) -> float:
+        """How far neighbours in this project's sessions may speak for each other, from 0 to 1."""
+        with self._lock:
+            indexed = self._index.coherence().get(project) if self._index is not None else None
+            if indexed is not None and indexed[2] >= _PAIRS_ENOUGH:
+                return weight_of(indexed)
+            cached = self._coherence_of
+            if cached is None or cached[:2] != (project, self._tail.position):
+                known = {} if indexed is None else {project: indexed}
+                weight = weight_of(self._tail.coherence.sums(known).get(project))
+                cached = self._coherence_of = (project, self._tail.position, weight)
+            return cached[2]
+
+    def documents(self) -> int:
+        """How many units are indexed."""
+        self._indexed_position()
+        return self._index.documents() if self._index is not None else 0
+
+    def pending(self) -> int:
+        """How many units the index does not know yet."""
+        position = self._indexed_position()
+        return self._store.read(lambda reader: reader.searchable_count_after(position))
+
+    def _indexed_position(self) -> int:
+        """How far the index has read. If it can't be opened or made, the tail holds everything."""
+        try:
+            return self._index.position() if self._index is not None else 0
+        except StoreUnavailable:
+            self._index = None
+            return 0
+
+    # Following the store
+
+    def catch_up(self) -> None:
+        """See what was written since; called before each question."""
+        with self._lock:
+            # The index may have been thrown away and begun anew, here or elsewhere: then the tail begins anew too.
+            if not self._started or self._indexed_position() < self._base:
+                self._begin()
+            self._read_tail()
+            if self._index is not None and len(self._tail) > self._rules.index_tail_max:
+                self._index.refresh()
+                if self._index.position() >= self._tail.position:
+                    self._new_tail(self._index.position())
+                elif self._indexing is None and self._store.writable:
+                    self._index_in_background()
+
+    def _begin(self) -> None:
+        """Start a tail where the index ends. A lost index is made first: a tail of everything costs more."""
+        self._new_tail(self._indexed_position())
+        self._started = True
+        # Our own indexing thread needs the lock that is held here, so it is not waited for.
+        if self._indexing is None and self._index is not None and self._store.writable and self.pending() > _TAIL_MAX:
+            try:
+                self.index_patiently(self._rules.lock_wait_s_max, rebuild=False)
+            except StoreUnavailable:
+                return  # Another process holds the index for so long: the tail takes it all.
+
+    def _new_tail(self, position: int) -> None:
+        self._tail = Tail(position)
+        self._base = position
+
+    def _read_tail(self) -> None:
+        """Take in what changed since the tail was last read."""
+        for unit in self._changes_after(self._tail.position):
+            self._tail.add(unit)
+
+    def _changes_after(self, position: int, progress: Callable[[int], None] | None = None) -> Iterator[Searchable]:
+        """The searchable changes after a position, read page by page."""
+        done = 0
+        while True:
+            page = self._page_after(position)
+            yield from page
+            done += len(page)
+            if progress is not None and page:
+                progress(done)
+            if len(page) < _TAIL_PAGE:
+                return
+            position = page[-1].changed_at
+
+    def _page_after(self, position: int) -> list[Searchable]:
+        return self._store.read(lambda reader: reader.searchable_after(position, _TAIL_PAGE))
+
+    # Indexing
+
+    def _index_in_background(self) -> None:
+        from threading import Thread
+
+        def work() -> None:
+            try:
+                self._index_if_possible()
+            finally:
+                self._indexing = None
+
+        self._indexing = Thread(target=work, name="mnemarch-index", daemon=True)
+        try:
+            self._indexing.start()
+        except RuntimeError:
+            # The process is ending and starts no thread: the tail answers, and the next question tries again.
+            self._indexing = None
+
+    def _index_if_possible(self) -> None:
+        """What can't be indexed now stays in the tail, where it is found; `reindex` says what is wrong."""
+        try:
+            self.link_duplicates()
+            self.index_now()
+        except StoreUnavailable:
+            return
+
+    def link_duplicates(self) -> None:
+        """Link the near-duplicates among the units that are about to be indexed."""
+        raise NotImplementedError
+
+    def index_now(self, *, rebuild: bool = False, progress: Callable[[int], None] | None = None) -> bool:
+        """Bring the index up to date, or make it anew; False if another process is doing it or there is none."""
+        if self._index is None:
+            return False
+        if not self._index.update(lambda position: self._changes_after(position, progress), rebuild=rebuild):
+            return False
+        with self._lock:
+            self._index.refresh()
+            self._new_tail(self._index.position())
+            self._read_tail()
+        return True
+
+    def index_patiently(
+        self, wait_s_max: float, progress: Callable[[int], None] | None = None, *, rebuild: bool = True
+    ) -> None:
+        """Make the index anew, or bring it up to date. If another process is doing it, wait for that one."""
+        self.wait()
+        self._indexed_position()
+        deadline = time.monotonic() + wait_s_max
+        while self._index is not None and not self.index_now(rebuild=rebuild, progress=progress):
+            if time.monotonic() > deadline:
+                raise StoreUnavailable("Another process is indexing.", hint="Wait for it, then call again.")
+            time.sleep(_NAP_S)
+
+    def wait(self) -> None:
+        """Wait until a background indexing has ended."""
+        with self._lock:
+            thread = self._indexing
+        if thread is not None:
+            thread.join()
+
+    def forget_tail(self) -> None:
+        """Drop the cached texts; the next question reads them anew."""
+        with self._lock:
+            self._tail = Tail()
+            self._started = False
+
+    def close(self) -> None:
+        """Index a long tail before the process ends, so that the next one starts fast."""
+        self.wait()
+        has_index = self._index is not None
+        if has_index and self._store.writable and self.pending() > self._rules.index_at_close_min:
+            self._index_if_possible()
+        if self._index is not None:
+            self._index.close()
