@@ -320,12 +320,11 @@ def test_links_are_read_with_their_relation(written, links):
     assert links_of(with_status(written)) == links
 
 
-def test_links_stand_in_front_matter_and_head_too():
-    text = (
-        "---\nsupersedes:\n  - 3\n  - ADR-4\ndepends-on: 0005-x.md\n---\n# T\n\n- Amends: ADR-6\n\n## Decision\n\nD\n"
-    )
-    found = [("supersedes", "3"), ("supersedes", "4"), ("depends_on", "0005-x.md"), ("amends", "6")]
-    assert links_of(read_record(text)) == found
+@pytest.mark.parametrize("listed", ["\n  - 3\n  - ADR-4", " [3, ADR-4]"])
+def test_links_stand_in_front_matter_and_head_too(listed):
+    front = f"---\nsupersedes:{listed}\ndepends-on: 0005-x.md\n---\n"
+    links = [("supersedes", "3"), ("supersedes", "4"), ("depends_on", "0005-x.md"), ("amends", "6")]
+    assert links_of(read_record(f"{front}# T\n\n- Amends: ADR-6\n\n## Decision\n\nD\n")) == links
 
 
 def test_a_notice_below_the_title_supersedes_a_record_without_status():
