@@ -238,7 +238,8 @@ def _front_matter(lines: Sequence[str]) -> tuple[tuple[tuple[int, str, str], ...
     for at, line in enumerate(front[1].split("\n")[:-1], start=1):
         if line[:1] not in {"", " ", "\t", "#", "-"}:
             key, _, written = line.partition(":")
-            entries.append((at, key.strip(), _scalar(written)))
+            listed = re.fullmatch(r"\s*\[(.*)\]\s*", written)
+            entries += [(at, key.strip(), _scalar(each)) for each in (listed[1].split(",") if listed else [written])]
         elif line.strip().startswith("- ") and key:
             entries.append((at, key.strip(), _scalar(line.strip()[2:])))
     return tuple(entry for entry in entries if entry[2]), front[0].rstrip("\n").count("\n") + 1
