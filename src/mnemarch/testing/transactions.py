@@ -10,19 +10,9 @@ from mnemarch import Event, Scope, Status
 from mnemarch.model.decision import RelationType
 from mnemarch.model.link import Use
 from mnemarch.ports import Reader, Transaction
-from mnemarch.testing.builders import (
-    SHOP,
-    START,
-    chain_holds,
-    everything,
-    filled,
-    made_link,
-    made_unit,
-    put,
-    put_at,
-    recorded,
-)
+from mnemarch.testing.builders import chain_holds, everything, filled, made_link, made_unit, put, put_at, recorded
 from mnemarch.testing.probe import Probe, Stop, error_of, on_new_stores
+from mnemarch.testing.samples import SHOP, START
 
 _THREADS, _WRITES_EACH = 16, 50
 
