@@ -133,6 +133,23 @@ def test_r16_another_process_that_has_the_memory_open_does_not_keep_it(worker, f
         assert memory.audit().ok
 
 
+def test_r16_a_copy_left_in_a_free_page_of_the_file_is_removed_too(folder):
+    with mnemarch.open(folder) as memory:
+        unit = memory.seat(Actor.agent("a"), SCOPE).remember(SECRET, level="worktree").unit
+    path = folder / ".mnemarch" / "memory.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA secure_delete = OFF")
+    other.execute("CREATE TABLE scratch (text)")
+    other.executemany("INSERT INTO scratch VALUES (?)", [(SECRET,)] * 100)
+    other.execute("DROP TABLE scratch")
+    other.close()
+    assert path.read_bytes().count(SECRET.encode()) > 50
+    with mnemarch.open(folder) as memory:
+        erase(memory, unit.id)
+        assert traces(folder, SECRET, WORDS) == []
+        assert memory.audit().ok
+
+
 def test_r16_an_erasure_that_a_reader_held_up_can_be_finished(folder):
     config = config_from({"store": {"lock_wait_s_max": 0.3}})
     with mnemarch.open(folder, config=config) as memory:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from mnemarch import Actor, Citation, Event, EventType, Kind, Level, Scope, Status, Unit
+from mnemarch import Actor, Citation, Event, EventType, Kind, Scope, Status, Unit
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
 from mnemarch.model.caller import Stream
 from mnemarch.model.citation import CitationKind
@@ -17,18 +17,8 @@ from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal,
 from mnemarch.ports import Store
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
+from mnemarch.testing.samples import HERE, SHOP, START
 
-# Names that only look special: every character of an id is only a character (R3).
-HOSTILE_NAMES = (
-    *("acme", "acme-corp", "acm_", "acm%", "%", "_", "a/b", "a::b", "a:b", "a / b"),
-    *("quote'quote", 'double"double', "back\\slash", "semi;--drop", "nul\x00nul", "new\nline", " spaced "),
-    *("emoji🧠👩‍💻", "한국어", "é", "e\u0301", "null", "[]", "x" * 10_000),
-)
-
-START = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
-HERE = Scope(org="acme", project="shop", worktree="main", task="T-1")
-WIDE = HERE.at(Level.PROJECT)
-SHOP = Stream("acme", "shop")
 _SALT = b"0123456789abcdef"
 
 

@@ -6,8 +6,9 @@ from mnemarch import Conflict, Kind, Level, Scope, Status
 from mnemarch.model.decision import Relation, RelationType
 from mnemarch.model.value import replace
 from mnemarch.stores.sql.transaction import Transaction
-from mnemarch.testing.builders import HERE, WIDE, decide, ids, made_unit, put, put_at, refines
+from mnemarch.testing.builders import decide, ids, made_unit, put, put_at, refines
 from mnemarch.testing.probe import Probe, error_of, on_new_stores
+from mnemarch.testing.samples import HERE, WIDE
 
 
 def _anchor(transaction: Transaction, id: str, domain: str, target: str | None) -> None:

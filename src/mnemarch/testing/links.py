@@ -5,8 +5,9 @@ from __future__ import annotations
 from mnemarch.model.caller import Stream
 from mnemarch.model.unit import LinkType, Use
 from mnemarch.model.value import replace
-from mnemarch.testing.builders import HERE, SHOP, START, WIDE, made_link, made_unit, put, put_all
+from mnemarch.testing.builders import made_link, made_unit, put, put_all
 from mnemarch.testing.probe import Probe, on_new_stores
+from mnemarch.testing.samples import HERE, SHOP, START, WIDE
 
 
 @on_new_stores

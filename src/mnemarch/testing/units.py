@@ -9,21 +9,9 @@ from mnemarch.model.citation import CitationKind
 from mnemarch.model.unit import Searchable
 from mnemarch.model.value import replace
 from mnemarch.stores.sql.transaction import Transaction
-from mnemarch.testing.builders import (
-    HERE,
-    HOSTILE_NAMES,
-    START,
-    WIDE,
-    decide,
-    filled,
-    ids,
-    made_unit,
-    put,
-    put_all,
-    put_at,
-    recorded,
-)
+from mnemarch.testing.builders import decide, filled, ids, made_unit, put, put_all, put_at, recorded
 from mnemarch.testing.probe import Probe, on_new_stores
+from mnemarch.testing.samples import HERE, HOSTILE_NAMES, START, WIDE
 
 
 @on_new_stores

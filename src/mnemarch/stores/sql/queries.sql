@@ -142,7 +142,8 @@ DELETE FROM citations WHERE unit_id = :unit_id;
 
 -- put_link: A link's newest state.
 INSERT INTO links (id, type, source, target, open, body) VALUES (:id, :type, :source, :target, :open, :body)
-ON CONFLICT (id) DO UPDATE SET open = excluded.open, body = excluded.body;
+ON CONFLICT (id) DO UPDATE SET
+  type = excluded.type, source = excluded.source, target = excluded.target, open = excluded.open, body = excluded.body;
 
 -- drop_link: Remove a link of an erased unit.
 DELETE FROM links WHERE id = :id;
