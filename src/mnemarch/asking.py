@@ -1,4 +1,4 @@
-"""One question through every room: what binds, what is found, what the code bears out, and the record of it."""
+"""One question from check to record: what binds, what answers it, what the code bears out, what was handed out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.policy.trust import aged
-from mnemarch.recall.answer import Recall
+from mnemarch.recall.answer import Recall, replaced_drafts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,15 @@ class Asking:
         engine, now = self._engine, self._engine.log.clock()
         checked_count(k, "k", engine.config.recall.k_max)
         domain = None if domain is None else checked_id(domain, "a domain")
-        has_graph, binding = engine.store.read(lambda reader: self._known_first(reader, domain, is_binding))
+        code = self._code_view(at_commit, as_of)
+
+        def known_first(reader: Reader) -> tuple[bool, Sequence[Loaded], frozenset[str]]:
+            binding = self._binding(reader, domain) if is_binding else ()
+            is_drafts = code is not None and as_of is None
+            drafts = replaced_drafts(reader, self._caller, engine.config.recall, k) if is_drafts else frozenset[str]()
+            return self._has_graph(reader), binding, drafts
+
+        has_graph, binding, drafts = engine.store.read(known_first)
         recall = Recall(
             engine.store,
             engine.finder,
@@ -91,7 +99,8 @@ class Asking:
             now=now,
             rules=engine.config.recall,
             binding=binding,
-            code=self._code_view(at_commit, as_of),
+            drafts=drafts,
+            code=code,
             nominate=self._nominated if has_graph and as_of is None and at_commit is None else None,
         )
         found = recall.answer()
@@ -101,14 +110,13 @@ class Asking:
         items = tuple(replace(item, unit=aged(item.unit, now, rules)) for item in found.items)
         return replace(found, items=items), recall.handed_before
 
-    def _known_first(self, reader: Reader, domain: str | None, is_binding: bool) -> tuple[bool, Sequence[Loaded]]:
-        """Whether the caller has a graph, and what binds in the domain if that is wanted."""
-        has_graph = next(reader.events_of_subject(self._caller.graph_subject(), last=1), None) is not None
-        if not is_binding:
-            return has_graph, ()
+    def _has_graph(self, reader: Reader) -> bool:
+        return next(reader.events_of_subject(self._caller.graph_subject(), last=1), None) is not None
+
+    def _binding(self, reader: Reader, domain: str | None) -> Sequence[Loaded]:
         from mnemarch.decisions.loading import loaded
 
-        return has_graph, loaded(reader, self._caller, domain, None, _BINDING_MAX)
+        return loaded(reader, self._caller, domain, None, _BINDING_MAX)
 
     def _code_view(self, at_commit: str | None, as_of: datetime | None) -> Callable[[], CodeView] | None:
         """How to see the code as this caller sees it; None where there is none to see."""

@@ -1,4 +1,4 @@
-"""Modules that are imported when first used: a process that only logs should not pay for what recall needs."""
+"""Modules that are imported on first use: a process that only logs must not pay for what recall needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def loaded(name: str) -> Any:
-    """The module of that name. What a module defines stays, so looking for garbage meanwhile would be in vain."""
+    """The module of that name. The garbage collector is paused: what a module defines stays."""
     pausing = name not in sys.modules and gc.isenabled()
     if pausing:
         gc.disable()
@@ -25,26 +25,26 @@ def loaded(name: str) -> Any:
 
 
 def names_of(package: dict[str, Any], homes: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose public names are imported when first used, each from its home."""
+    """`__getattr__` and `__dir__` of a package whose public names are imported on first use from their homes."""
 
     def get(name: str) -> object:
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
-        found: object = getattr(loaded(home), name)
-        package[name] = found
-        return found
+        content: object = getattr(loaded(home), name)
+        package[name] = content
+        return content
 
     return get, lambda: sorted({*package, *homes})
 
 
 class Lazy:
-    """Stands for a module until one of its names is asked for."""
+    """Stands for a module that is imported when one of its names is first used."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(loaded(self._name), name)
-        self.__dict__[name] = found
-        return found
+        content = getattr(loaded(self._name), name)
+        self.__dict__[name] = content
+        return content

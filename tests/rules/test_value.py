@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from datetime import UTC, datetime
 
 import pytest
 
-from mnemarch import Actor, Analysis, Citation, Claim, Entry, Found, Receipt, Scope
+from mnemarch import (
+    Actor,
+    Analysis,
+    Citation,
+    Claim,
+    Entry,
+    Found,
+    InvalidInput,
+    Kind,
+    Level,
+    Reason,
+    Receipt,
+    Scope,
+    Status,
+)
 from mnemarch.config import Config
 from mnemarch.model.caller import Stream
+from mnemarch.model.unit import Provenance, Signal, Trust
 from mnemarch.model.value import replace, value
 from mnemarch.testing import made_link, made_unit
 
@@ -165,3 +181,49 @@ def test_the_first_and_the_hundredth_value_of_a_class_behave_the_same(times):
     for wrong in (lambda: Part(), lambda: Part("a", other=1), lambda: Part("a", name="b"), lambda: Part(1, 2, {}, 4)):
         with pytest.raises(TypeError):
             wrong()
+
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+RECORDS = [
+    Citation.file("a.py", (1, 2)),
+    Trust(confidence=0.5, since=AT, validation_source=Signal.PR_MERGED, last_validated_at=AT, validation_count=2),
+    Provenance(actor=Actor.agent("a"), scope=Scope(project="p"), event_id="e", at=AT),
+    Claim(content="x", kind=Kind.FACT, level=Level.PROJECT, citations=(Citation.test("t"),), occurred_at=AT),
+    Reason("risk", "why"),
+    made_unit(attributes={"a": {"b": 1}}, superseded_from=Status.VERIFIED, valid_to=AT),
+    made_link("l", "a", "b"),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_record_comes_back_from_its_json_form(record):
+    stored = json.loads(json.dumps(record.to_json()))
+    assert type(record).from_json(stored) == record
+    assert stored == record.to_json()
+
+
+def test_a_record_is_stored_by_its_json_names_and_without_what_is_not_stored():
+    trust = RECORDS[1].to_json()
+    assert set(trust) == {"confidence", "since", "decay", "source", "validated_at", "count"}
+    assert trust["since"] == 1_767_225_600_000_000
+    assert RECORDS[2].to_json() == {
+        "actor": "agent:a",
+        "scope": ["default", "p", None, None],
+        "event": "e",
+        "at": 1_767_225_600_000_000,
+        "session": None,
+    }
+    assert "key" not in Claim(content="x", key="k").to_json()
+    assert "superseded_from" not in made_unit().to_json()
+    assert made_unit().to_json()["valid_to"] is None
+
+
+def test_a_record_with_an_unknown_field_is_refused():
+    with pytest.raises(TypeError):
+        Citation.from_json({"kind": "log", "ref": "x", "detail": {}, "weight": 1})
+
+
+def test_a_vocabulary_refuses_an_unknown_name_with_its_members():
+    with pytest.raises(InvalidInput, match="'x' is no kind of unit") as caught:
+        Kind.parse("x")
+    assert "fact" in caught.value.hint

@@ -105,29 +105,18 @@ class DenseSearch:
         return self._index.position()
 
     def nearest(
-        self,
-        text: str,
-        scope_keys: Sequence[str] | None,
-        *,
-        states: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        domains: Sequence[str] = (),
-        limit: int,
+        self, text: str, scope_keys: Sequence[str] | None, *, limit: int, **within: Any
     ) -> list[tuple[str, float]]:
-        """The units nearest in meaning, with their cosine, best first; nothing while no index is complete."""
+        """The units nearest in meaning, with their cosine, best first; nothing while no index is complete.
+
+        `within` may name the `states`, `kinds` and `domains` to search in.
+        """
         answering = self._answering()
         if answering is None or limit <= 0:
             return []
         index, embedder = answering
-        return index.search(
-            self._vector(text, embedder),
-            limit,
-            made_by=embedder.id,
-            scope_keys=scope_keys,
-            states=states,
-            kinds=kinds,
-            domains=domains,
-        )
+        vector = self._vector(text, embedder)
+        return index.search(vector, limit, made_by=embedder.id, scope_keys=scope_keys, **within)
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]:
         """The cosine of each of these units that has a vector; nothing while no index is complete."""

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible embeddings endpoint, asked with the standard library alone."""
+"""A model behind an OpenAI-compatible embeddings endpoint, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mnemarch.embedding.dense import Vectors
 
-# What may be otherwise in a moment; every other refusal stays one however often it is asked.
+# A later attempt may succeed after these; after any other refusal it would not.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FIRST_WAIT_S, _WAIT_S_MAX = 0.5, 30.0
 _ANSWER_BYTES_MAX = 64 << 20
@@ -32,7 +32,7 @@ _HINTS = {
 
 
 class EndpointEmbedder:
-    """Asks `base_url`/embeddings, in batches, and again with patience when the server is busy or away."""
+    """Posts to `base_url`/embeddings in batches, and again after a wait if the server is busy or away."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class EndpointEmbedder:
 
     @property
     def id(self) -> str:
-        """The model's name: wherever it is served, it is the same model."""
+        """The model's name: it is the same model wherever it is served."""
         return f"endpoint/{self._model}"
 
     @property
     def dim(self) -> int:
-        """As given, or as long as the answer to a first question is."""
+        """As configured, or the length of a first answer."""
         if self._dim is None:
             self._dim = len(self._answered(["dimension"])[0])
         return self._dim
@@ -95,7 +95,7 @@ class EndpointEmbedder:
                 trouble = passing.args[0]
                 if attempt + 1 < self._attempts_max:
                     wait_s = min(_WAIT_S_MAX, max(passing.wait_s, _FIRST_WAIT_S * 2**attempt))
-                    # A little more for each: those who were refused together shall not come back together.
+                    # Random extra time: callers that were refused together must not come back together.
                     self._sleep(wait_s * (1 + random() / 4))  # noqa: S311
         raise StoreUnavailable(
             f"{self._url} did not embed {len(texts)} texts in {self._attempts_max} attempts: {trouble}.",
@@ -134,7 +134,7 @@ class EndpointEmbedder:
         )
 
     def _rows(self, answer: bytes, texts: int) -> list[list[float]]:
-        """The vectors in the order of the texts, which an answer need not keep."""
+        """The vectors in the order of the texts; an answer may have another order."""
         try:
             rows = {item["index"]: item["embedding"] for item in json.loads(answer)["data"]}
             ordered = [rows[at] for at in range(texts)]
@@ -149,7 +149,7 @@ class EndpointEmbedder:
 
 
 class _AnotherTimeError(Exception):
-    """It failed now and may work soon."""
+    """It failed now and may succeed later."""
 
     def __init__(self, trouble: str, wait_s: float = 0.0) -> None:
         super().__init__(trouble)
@@ -180,7 +180,7 @@ def _opener() -> OpenerDirector:
     from urllib.request import HTTPRedirectHandler, build_opener
 
     class Staying(HTTPRedirectHandler):
-        """Follows no redirect: it would hand texts and the key to another host."""
+        """Follows no redirect: that would send texts and the key to another host."""
 
         def redirect_request(self, *_: object) -> None:
             return None
@@ -189,7 +189,7 @@ def _opener() -> OpenerDirector:
 
 
 def _read(response: Any, give_up_at: float) -> bytes:
-    """The whole answer, within the time: the socket's own limit starts again with each byte."""
+    """The whole answer within the time limit; that of the socket starts again with each byte."""
     chunks: list[bytes] = []
     size = 0
     while chunk := response.read1(1 << 16):
@@ -216,5 +216,5 @@ def _detail(error: Any) -> str:
 
 
 def _wait_s(retry_after: str | None) -> float:
-    """The seconds a server asks to wait; a date, or nonsense, counts as no wish."""
+    """The seconds that a server asks to wait; 0 for a date or nonsense."""
     return float(retry_after) if retry_after and retry_after.isdecimal() else 0.0

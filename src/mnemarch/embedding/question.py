@@ -1,10 +1,10 @@
-"""The embedder of questions: what is asked, whatever the spacing, the particles, the endings and the politeness.
+"""The embedder of questions: two questions are near if they ask the same, whatever the spacing, particles or endings.
 
-A text is read in its canonical form, in which Korean has no spaces, as a row of units: each syllable, and each stem of
-a word that is written in letters. A unit and each run of two or three units is a feature, so that the order of words
-still counts; so is each n-gram of the letters of a word. A syllable that may be grammar weighs little; a word that is
-grammar has no n-grams, and no place in the row if it tells nothing. A feature is a number: that of a unit or an n-gram
-is hashed from its text, that of a run is worked out from those of its units.
+A text in canonical form, in which Korean has no spaces, becomes a row of units: each syllable, and each stem of a word
+in letters. Features are the units, the runs of two or three units (so that word order counts), and the n-grams of the
+letters of a word. A syllable that may be grammar weighs little. A stop word has no n-grams, and an empty word no place
+in the row. A feature is a number: that of a unit or an n-gram is a hash of its text, that of a run is computed from
+those of its units.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from math import fsum, sqrt
 
 from xxhash import xxh3_128_intdigest
 
-from mnemarch.embedding import sparse as ngram
 from mnemarch.embedding.sparse import DEFAULT_SEED, NgramHashEmbedder, unit_vector
+from mnemarch.embedding.sparse import id_of as ngram_id
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import cached
@@ -39,30 +39,30 @@ if TYPE_CHECKING:
 # Other features or weights make other vectors: a change of meaning raises the version.
 FEATURES_VERSION = 2
 
-# A word has two or three syllables: so an English question weighs its words as a Korean one does.
+# A Korean word has two or three syllables, so an English word weighs as much as two.
 _OF_WORD, _OF_SYLLABLE, _OF_LETTERS = 2.0, 1.0, 0.7
 _OF_PAIR, _OF_TRIPLE = 0.5, 0.4
-# What a particle or an ending weighs, and a stop word: about as much as if it had n-grams.
+# The weights of a particle or ending, and of a stop word: about as much as if it had n-grams.
 _OF_ENDING, _OF_STOP_WORD = 0.3, 1.4
 
 # What an ending may follow: the syllable 까 is one only in forms such as 할까.
 _BEFORE_ENDINGS = ("", "하", "한", "할", "합")
 _STATE = ("featuresVersion", "tokensVersion")
-# So many bits of a hash number a text: numbers of this size are multiplied in one step. Odd factors keep apart what
-# differs in the lowest bits.
+# A feature has so many bits of a hash: numbers of this size are multiplied in one step. Odd factors keep apart numbers
+# that differ in the lowest bits.
 _BITS = 30
 _OF_FIRST, _OF_FIRST_OF_THREE, _OF_SECOND_OF_THREE = 0x2545F491, 0x1B873593, 0x3C6EF373
-# What comes before the first unit and after the last.
+# Stands before the first unit and after the last.
 _EDGE = (1, 0.0)
 _KNOWN_MAX = 8_192
-# How much a question of some twelve words says.
+# The size of a question of some twelve words.
 _USUAL_SIZE = 90.0
-# A particle or an ending more or another one changes the sense, however little of the text it is.
+# Another particle or ending changes the sense, however small a part of the text it is.
 _IN_OTHER_GRAMMAR = 0.95
 
 
 class QuestionEmbedder:
-    """Sparse vectors `{place: weight}` as those of `NgramHashEmbedder`; `ngram_range` is that of the letters."""
+    """Sparse vectors `{place: weight}` like those of `NgramHashEmbedder`; `ngram_range` is for the letters."""
 
     def __init__(self, dim: int = 16_384, seed: int = DEFAULT_SEED, ngram_range: tuple[int, int] = (3, 3)) -> None:
         self._become(NgramHashEmbedder(ngram_range, dim, seed))
@@ -78,7 +78,7 @@ class QuestionEmbedder:
         return self._id
 
     def embed(self, text: str) -> SparseVector[int]:
-        """The unit vector of `text`; empty for text that holds nothing."""
+        """The unit vector of `text`; empty for an empty text."""
         # Sums, products, a root and a quotient of fixed weights: machines agree to the last bit.
         features = features_of(text, self.seed, *self.ngram_range)
         dim = self.dim
@@ -91,16 +91,16 @@ class QuestionEmbedder:
         return unit_vector(weights, self._id)
 
     def sameness(self, text: str, other: str, cosine: float) -> float:
-        """How far two texts of this cosine ask the same: what differs weighs in a long text as in a usual one.
+        """How far two texts of this cosine ask the same. A difference weighs in a long text as in a usual one.
 
-        With a page of the same log below it, "fix this" would else be the same as "ignore this".
+        Otherwise "fix this" would be the same as "ignore this", once a page of the same log follows both.
         """
         ours, theirs = (self._size(each) for each in (text, other))
-        found = 1.0 - (1.0 - cosine) * max(1.0, sqrt(ours * theirs) / _USUAL_SIZE)
-        return min(found, _IN_OTHER_GRAMMAR) if is_other_grammar(canonical(text), canonical(other)) else found
+        sameness = 1.0 - (1.0 - cosine) * max(1.0, sqrt(ours * theirs) / _USUAL_SIZE)
+        return min(sameness, _IN_OTHER_GRAMMAR) if is_other_grammar(canonical(text), canonical(other)) else sameness
 
     def _size(self, text: str) -> float:
-        """How much a text says: the square of the length that its vector had."""
+        """The squared length of a text's vector before it is scaled."""
         return fsum(weight * weight for weight in features_of(text, self.seed, *self.ngram_range).values())
 
     def export_state(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class QuestionEmbedder:
         return self._hashing.export_state() | versions
 
     def import_state(self, state: Mapping[str, Any]) -> None:
-        """Become the embedder that `state` describes; one that this version can't reproduce is refused."""
+        """Become the embedder that `state` describes, unless this version can't reproduce it."""
         id_of(state)
         if (state["featuresVersion"], state["tokensVersion"]) != (FEATURES_VERSION, TOKENS_VERSION):
             raise InvalidInput(
@@ -122,42 +122,42 @@ class QuestionEmbedder:
         self._become(hashing)
 
 
-# An act compares one question with several graphs.
+# One act compares a question with several graphs.
 @cached(16)
 def features_of(text: str, seed: int, low: int = 3, high: int = 3) -> dict[int, float]:
     """Each feature of a text once, with its weight: units, runs of them, and n-grams of `low` to `high` letters."""
-    asked = canonical(text)
-    if not asked:
+    plain = canonical(text)
+    if not plain:
         return {}
-    found: dict[int, float] = {}
+    features: dict[int, float] = {}
     known = _known_words(seed, low, high)
     row = [_EDGE]
-    for piece in _pieces().findall(asked):
+    for piece in _pieces().findall(plain):
         word = known.get(piece)
         if word is None:
             if len(known) >= _KNOWN_MAX:
                 known.clear()
             word = known[piece] = _read(piece, seed, low, high)
         row += word[0]
-        found.update(word[1])
-    found.update(row[1:])
+        features.update(word[1])
+    features.update(row[1:])
     row.append(_EDGE)
-    # A run weighs as its weightiest unit.
+    # A run weighs as much as its heaviest unit.
     for (a, v), (b, w) in pairwise(row):
-        found[a * _OF_FIRST + b] = _OF_PAIR * (v if v > w else w)
+        features[a * _OF_FIRST + b] = _OF_PAIR * (v if v > w else w)
     for (a, u), (b, v), (c, w) in zip(row, row[1:], row[2:], strict=False):
-        found[a * _OF_FIRST_OF_THREE + b * _OF_SECOND_OF_THREE + c] = _OF_TRIPLE * max(u, v, w)
-    return found
+        features[a * _OF_FIRST_OF_THREE + b * _OF_SECOND_OF_THREE + c] = _OF_TRIPLE * max(u, v, w)
+    return features
 
 
-# Questions share most of their words, and looking one up takes far less than reading it.
+# Questions share most of their words, so each word is read once.
 @cached(8)
 def _known_words(_seed: int, _low: int, _high: int) -> dict[str, _Word]:
     return {}
 
 
 def _read(piece: str, seed: int, low: int, high: int) -> _Word:
-    """What a syllable or a word adds to the row of units, and its features beside the row."""
+    """The units of a syllable or a word for the row, and its other features."""
     if _syllables().match(piece):
         return [(_number(piece, seed), _OF_SYLLABLE * (_OF_ENDING if _is_ending(piece) else 1.0))], {}
     word = bare if (bare := piece.removesuffix("'s")) in STOP_WORDS else piece
@@ -178,21 +178,21 @@ def _number(text: str, seed: int) -> int:
 
 
 def id_of(state: Mapping[str, Any]) -> str:
-    """The id of the embedder that an exported state describes, whether or not this version can be it."""
+    """The id of the embedder that an exported state describes, also if this version can't reproduce it."""
     missing = [name for name in _STATE if name not in state]
     if missing:
         raise InvalidInput(
             f"The state of a question embedder lacks {', '.join(missing)}.", hint="Give what export_state gave."
         )
-    return "/".join(["question", *(str(state[name]) for name in _STATE), ngram.id_of(state)])
+    return "/".join(["question", *(str(state[name]) for name in _STATE), ngram_id(state)])
 
 
 def _is_ending(syllable: str) -> bool:
-    """Whether it may be a particle or the end of an ending: in some words it is neither, and is still shared there."""
+    """Whether the syllable may be a particle or the end of an ending; in some words it is neither."""
     return any(korean.is_suffix(before + syllable) for before in _BEFORE_ENDINGS)
 
 
-# Hangul, kana and ideographs: one of them says about as much as a syllable, and no space need part two words.
+# Hangul, kana and ideographs: each tells about as much as a syllable, and words need no space between them.
 _SYLLABLE = "\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
 
 

@@ -229,11 +229,11 @@ class VectorView:
         """The rows in order of keys, with those of these units added and some left out."""
         ids = [_bytes(unit.id) for unit in units]
         before = self.rows if self.generation.count else np.zeros(0, _row_type(1))
-        kept = np.delete(before, without)
-        after = np.zeros(len(kept) + len(units), _row_type(max([before.dtype["id"].itemsize, *map(len, ids)])))
+        staying = np.delete(before, without)
+        after = np.zeros(len(staying) + len(units), _row_type(max([before.dtype["id"].itemsize, *map(len, ids)])))
         for name in after.dtype.names:
-            after[name][: len(kept)] = kept[name]
-        for at, unit in enumerate(units, start=len(kept)):
+            after[name][: len(staying)] = staying[name]
+        for at, unit in enumerate(units, start=len(staying)):
             after[at] = (key_of(_bytes(unit.id)), _hashed(unit.content), *_labels(unit), _bytes(unit.id))
         after.sort(order="key")
         return after
@@ -247,12 +247,8 @@ class VectorView:
         """The nearest units of these rows, fetched and compared one by one."""
         if not len(rows):
             return []
-        at, found = nearest_of(query, self.vectors_of(rows), count)
-        return self._ranked(rows[at], found)
-
-    def nearest(self, query: Any, count: int) -> list[tuple[str, float]]:
-        """The units nearest of all."""
-        return self._ranked(*self._nearest(query, count))
+        at, cosines = nearest_of(query, self.vectors_of(rows), count)
+        return self._ranked(rows[at], cosines)
 
     def nearest_within(self, query: Any, count: int, chosen: Any) -> list[tuple[str, float]]:
         """The nearest units of these rows. The graph is asked for more and more until enough of its answer is among
@@ -265,10 +261,10 @@ class VectorView:
         allowed = np.zeros(size, bool)
         allowed[chosen] = True
         while True:
-            rows, found = self._nearest(query, asked)
-            kept = allowed[rows]
-            if int(kept.sum()) >= wanted or asked >= size:
-                return self._ranked(rows[kept][:wanted], found[kept][:wanted])
+            rows, cosines = self._nearest(query, asked)
+            fits = allowed[rows]
+            if int(fits.sum()) >= wanted or asked >= size:
+                return self._ranked(rows[fits][:wanted], cosines[fits][:wanted])
             asked *= 4
 
     def _nearest(self, query: Any, count: int) -> tuple[Any, Any]:
@@ -294,8 +290,8 @@ class VectorView:
     def keys_of(self, rows: Any) -> Any:
         return self._keys[rows] if len(rows) else np.zeros(0, np.uint64)
 
-    def _ranked(self, rows: Any, found: Any) -> list[tuple[str, float]]:
-        pairs = zip(self.ids_of(rows), np.clip(found, -1, 1).tolist(), strict=True)
+    def _ranked(self, rows: Any, cosines: Any) -> list[tuple[str, float]]:
+        pairs = zip(self.ids_of(rows), np.clip(cosines, -1, 1).tolist(), strict=True)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
 

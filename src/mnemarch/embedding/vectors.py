@@ -121,8 +121,6 @@ class VectorIndex:
         query = self._query(view, vector, made_by)
         if query is None or k <= 0:
             return []
-        if scope_keys is None and not (states or kinds or domains):
-            return view.nearest(query, k)
         labels = {"scope": scope_keys, "state": states or None, "kind": kinds or None, "domain": domains or None}
         return view.nearest_within(query, k, view.within(labels))
 

@@ -1,4 +1,4 @@
-"""The bag of words (A10's alternative): which telling words two texts share, Korean ones by stem and by form."""
+"""The bag of words (A10's alternative): which telling words two texts share; Korean words by stem and form."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 # Other features or weights make other vectors: a change of meaning raises the version.
 FEATURES_VERSION = 1
-# A Korean word has some four features of its stem, any other word one: so one weighs as much as the other.
+# A Korean word has about four features, any other word one. So both weigh the same.
 _OF_ONE_TOKEN = 4.0
 _STATE = ("featuresVersion", "tokensVersion", "documents", "frequencies")
 
 
 class BagOfWordsEmbedder:
-    """Sparse vectors `{feature: weight}` over the features a text has, weighted by how rare those are, once learnt."""
+    """Sparse vectors `{feature: weight}`, weighted by rarity once frequencies were learnt."""
 
     def __init__(self, frequencies: Frequencies | None = None) -> None:
         self._become(frequencies or Frequencies())
@@ -42,7 +42,7 @@ class BagOfWordsEmbedder:
         return self._id
 
     def embed(self, text: str) -> SparseVector[str]:
-        """The unit vector of `text`; empty for text that has no word that tells anything."""
+        """The unit vector of `text`; empty for a text without telling words."""
         features = features_of(text)
         if self.frequencies.documents:
             rarity = self.frequencies.rarity
@@ -50,7 +50,7 @@ class BagOfWordsEmbedder:
         return unit_vector(features, self._id)
 
     def learn(self, texts: Iterable[str]) -> None:
-        """Count the features of these texts beside what was counted before; vectors made before don't compare."""
+        """Count the features of more texts. Vectors made before can't be compared with later ones."""
         self._become(self.frequencies.and_of(map(features_of, texts)))
 
     def export_state(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class BagOfWordsEmbedder:
         }
 
     def import_state(self, state: Mapping[str, Any]) -> None:
-        """Become the embedder that `state` describes; one that this version can't reproduce is refused."""
+        """Become the embedder that `state` describes, unless this version can't reproduce it."""
         frequencies = _frequencies(state)
         versions = state["featuresVersion"], state["tokensVersion"]
         if versions != (FEATURES_VERSION, TOKENS_VERSION):
@@ -77,16 +77,16 @@ class BagOfWordsEmbedder:
 
 def features_of(text: str) -> dict[str, float]:
     """Each feature of a text once, with the weight of its kind."""
-    found: dict[str, float] = {}
+    features: dict[str, float] = {}
     if not text.isascii():
         text = normalize("NFKC", text)
     for word in text.split():
-        found.update(_features_of_word(word))
-    return found
+        features.update(_features_of_word(word))
+    return features
 
 
 def id_of(state: Mapping[str, Any]) -> str:
-    """The id of the embedder that an exported state describes, whether or not this version can be it."""
+    """The id of the embedder that an exported state describes, also if this version can't reproduce it."""
     return _id(state.get("featuresVersion"), state.get("tokensVersion"), _frequencies(state))
 
 
@@ -105,16 +105,16 @@ def _frequencies(state: Mapping[str, Any]) -> Frequencies:
 
 @cached(16_384)
 def _features_of_word(word: str) -> dict[str, float]:
-    told = telling_tokens(word)
+    tokens = telling_tokens(word)
     if word.isascii():
-        return dict.fromkeys(told, _OF_ONE_TOKEN)
+        return dict.fromkeys(tokens, _OF_ONE_TOKEN)
     runs = _hangul_runs()
-    found = dict.fromkeys([token for token in told if not runs.search(token)], _OF_ONE_TOKEN)
+    features = dict.fromkeys([token for token in tokens if not runs.search(token)], _OF_ONE_TOKEN)
     for run in runs.findall(word):
-        # What the search tokens leave out (the particle of a foreign word) is left out here too.
-        if set(told).issuperset(korean.features(run)):
-            found.update(dict.fromkeys(korean.fine_features(run), 1.0))
-    return found
+        # What search tokens leave out, such as the particle of a foreign word, is left out here too.
+        if set(tokens).issuperset(korean.features(run)):
+            features.update(dict.fromkeys(korean.fine_features(run), 1.0))
+    return features
 
 
 @cache

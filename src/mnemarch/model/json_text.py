@@ -1,7 +1,7 @@
 """The stored form of values as text: canonical JSON, the same bytes for the same value on every store.
 
-Reading and writing is done by the half of `json` that is in C: the other half compiles six regular expressions at its
-import and loads all that this takes, a sixth of a cold start. What the C half does not take is handed to the whole.
+It uses the half of `json` that is in C: importing the other half compiles six regular expressions, a sixth of a cold
+start. What the C half can't read is given to the whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXT = frozenset({str})
 
 
 class _Reading:
-    """How `json` reads when nothing else is said."""
+    """The default options of `json` for reading."""
 
     strict = True
     object_hook = None
@@ -41,10 +41,10 @@ _scanned = make_scanner(_Reading())  # type: ignore[arg-type]
 def from_json(text: str) -> Any:
     """As `json.loads`."""
     try:
-        found, end = _scanned(text, 0)
+        content, end = _scanned(text, 0)
     except StopIteration:
         return json.loads(text)
-    return found if end == len(text) else json.loads(text)
+    return content if end == len(text) else json.loads(text)
 
 
 def to_json(content: Any) -> str:
@@ -54,14 +54,14 @@ def to_json(content: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def kept_json(*items: str | None) -> str:
-    """The compact array of names that come back with every entry, encoded once and kept."""
+    """A compact array of names, cached: the same few come back with every entry."""
     return "".join(_encoder(quoted_in_ascii, ":", ",", False, True)(items, 0))
 
 
 def canonical_json(content: Any) -> str:
-    """JSON with sorted keys and no spaces; what JSON can't hold is refused before anything is written."""
+    """JSON with sorted keys and no spaces; what JSON can't hold is refused."""
     try:
-        # A flat dictionary of texts, as nearly every log entry is, needs no encoder.
+        # A flat dictionary of texts needs no encoder; nearly every log entry is one.
         if type(content) is dict and {*map(type, content), *map(type, content.values())} <= _TEXT:
             return f"{{{','.join([f'{quoted(name)}:{quoted(text)}' for name, text in sorted(content.items())])}}}"
         return "".join(_encoder(quoted, ":", ",", True, False)(content, 0))
@@ -73,7 +73,7 @@ def canonical_json(content: Any) -> str:
 
 
 def json_needles(text: str) -> tuple[str, ...]:
-    """`text` as it stands inside JSON strings: as we write them, as others do (ASCII), and once more inside those."""
+    """`text` as it looks inside JSON strings: as we write them, as ASCII, and nested once more in either."""
     plain = quoted(text)[1:-1]
     ascii_only = quoted_in_ascii(text)[1:-1]
     nested = (quoted(form)[1:-1] for form in (plain, ascii_only))
@@ -81,7 +81,7 @@ def json_needles(text: str) -> tuple[str, ...]:
 
 
 def _encoder(quote: Any, colon: str, comma: str, sort_keys: bool, allow_nan: bool) -> Any:
-    # A new one for each text: one that failed remembers where it was, and would call that circular.
+    # A new one for each text: after a failure an encoder would report a circular reference.
     return make_encoder({}, _refused, quote, None, colon, comma, sort_keys, False, allow_nan)
 
 

@@ -1,4 +1,4 @@
-"""What the verbs answer: expected outcomes are values, matched to the end, not exceptions."""
+"""What the verbs answer, and what guards say (R9, R12): expected outcomes are values, not exceptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Verdict(Names):
 
 @value
 class LoopVerdict:
-    """Whether a task may go on after a failure. `instruction` is ready to be put before the agent (S6)."""
+    """Whether a task may go on after a failure. `instruction` is ready to be shown to the agent (S6)."""
 
     type: Verdict
     reason: str
@@ -54,7 +54,7 @@ class ApproachValidation:
 
 @value
 class Dispute:
-    """Two units that can't both stand as they are: a contradiction, or a near-duplicate offered for merging (R6)."""
+    """Two units that contradict each other, or near-duplicates proposed for merging (R6)."""
 
     id: str
     kind: LinkType
@@ -68,7 +68,7 @@ class Dispute:
 
 @value
 class Stored:
-    """Remembered. `merged`: the fact was known and gained a provenance; `conflicts` and `similar` await a decision."""
+    """Remembered. `merged`: the fact was known and gained a provenance. `conflicts` and `similar` need a decision."""
 
     unit: Unit
     receipt: Receipt
@@ -79,7 +79,7 @@ class Stored:
 
 @value
 class Refused:
-    """Not accepted, by this rule; what was refused stays in the log (R4)."""
+    """Not accepted, by this rule. The claim stays in the log (R4)."""
 
     rule: str
     reason: str
@@ -101,7 +101,7 @@ class Promotion:
 
 @value
 class Analysis:
-    """What was learnt from a task (G8): by rules, by a model, or handed in by the calling agent itself (R14)."""
+    """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14)."""
 
     success: bool
     critique: str
@@ -115,9 +115,9 @@ class Analysis:
 
 @value
 class Explanation:
-    """Everything a unit can say for itself: where from, who, when true, how sure, replaced by what, used by whom.
+    """Everything about a unit: its sources, its validity, its confidence, what replaced it, who used it.
 
-    `here` is what the code that is checked out where the seat is has to say about it.
+    `here` is what the code at the seat's root says about it.
     """
 
     unit: Unit
@@ -138,7 +138,7 @@ class Explanation:
 
 @value
 class Erased:
-    """What an erasure took out: units, event payloads, and how many files were searched for the content afterwards."""
+    """What an erasure removed: units and event payloads; and how many files were searched for the content after it."""
 
     units: tuple[str, ...]
     events: int
@@ -147,7 +147,7 @@ class Erased:
 
 @value
 class LogCheck:
-    """The result of walking every hash chain. `first_broken` is the id of the first entry that does not hold."""
+    """The result of checking every hash chain. `first_broken` is the id of the first wrong entry."""
 
     ok: bool
     events: int
@@ -187,7 +187,7 @@ class Stats:
 
 @value
 class Pruned:
-    """What retention archived (or would, in a dry run), and how many candidates it kept."""
+    """What retention archived, or would in a dry run, and how many candidates it kept."""
 
     units: tuple[str, ...]
     kept: int
@@ -196,7 +196,7 @@ class Pruned:
 
 @value
 class Swept:
-    """What a sweep did. `moved` cite a file by its new name now; `skipped` can't be judged from where the seat is."""
+    """What a sweep did. `moved`: now cite a file by its new name. `skipped`: can't be judged from this seat."""
 
     checked: int
     archived: int
@@ -207,7 +207,7 @@ class Swept:
 
 @value
 class Adopted:
-    """What a project took over from a worktree whose branch was merged, and what the gate refused."""
+    """What a project adopted from a worktree whose branch was merged, and what the gate refused."""
 
     worktree: str
     units: tuple[Unit, ...]

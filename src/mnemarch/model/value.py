@@ -39,24 +39,24 @@ def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) ->
     check = cls.__dict__.get("__check__")
     made = 0
 
-    def initialise(self: Any, *positional: Any, **given: Any) -> None:
+    def initialise(self: Any, *positional: Any, **named: Any) -> None:
         nonlocal made
         made += 1
         if made == _OFTEN:
             cls.__init__ = _compiled_initialiser(cls, fields, defaults)
         if positional:
-            given = _named(cls, fields, positional, given)
-        look = given.get
+            named = _named(cls, fields, positional, named)
+        look = named.get
         for name, put, default in slots:
             content = look(name, default)
             if content is _MISSING:
                 raise TypeError(f"{cls.__name__} needs {name!r}")
             put(self, content)
         for name, put, default in fresh:
-            if name not in given:
+            if name not in named:
                 put(self, dict(default))
-        if not given.keys() <= known:
-            unknown = ", ".join(repr(name) for name in given if name not in known)
+        if not named.keys() <= known:
+            unknown = ", ".join(repr(name) for name in named if name not in known)
             raise TypeError(f"{cls.__name__} has no {unknown}; it has {', '.join(fields)}")
         if check is not None:
             check(self)
@@ -65,11 +65,11 @@ def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) ->
 
 
 def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """The same as source text: a third of the time for each value, but a tenth of a millisecond to compile."""
+    """The same, compiled: a third of the time for each value, after a tenth of a millisecond to compile."""
     names: dict[str, Any] = {f"put_{name}": cls.__dict__[name].__set__ for name in fields}
     names |= {f"default_{name}": default for name, default in defaults.items()}
-    given = (f"{name}=default_{name}" if name in defaults else name for name in fields)
-    lines = [f"def __init__(self, {', '.join(given)}):"]
+    parameters = (f"{name}=default_{name}" if name in defaults else name for name in fields)
+    lines = [f"def __init__(self, {', '.join(parameters)}):"]
     for name in fields:
         shared = isinstance(defaults.get(name), dict)
         content = f"dict({name}) if {name} is default_{name} else {name}" if shared else name
@@ -80,13 +80,14 @@ def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str,
     return names["__init__"]
 
 
-def _named(cls: type, fields: tuple[str, ...], positional: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+def _named(cls: type, fields: tuple[str, ...], positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """All arguments by name."""
     if len(positional) > len(fields):
         raise TypeError(f"{cls.__name__} takes {len(fields)} values, {len(positional)} were given")
-    named = dict(zip(fields, positional, strict=False))
-    if twice := named.keys() & given.keys():
+    first = dict(zip(fields, positional, strict=False))
+    if twice := first.keys() & named.keys():
         raise TypeError(f"{cls.__name__} got {', '.join(map(repr, twice))} twice")
-    return named | given
+    return first | named
 
 
 def _refuse(self: Any, name: str, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""When a task goes round in circles (S2-S6, G19-G21, R9). Pure rules over the attempts that failed so far."""
+"""When a task goes in circles (S2-S6, G19-G21, R9). Pure rules over the attempts that failed so far."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 _SHOWN_CHARS = 160
 _SHOWN_MAX = 5
-# Of what is listed in a verdict the newest: verdicts are kept, and each would list all that the one before it did.
+# A verdict lists only the newest: verdicts are stored, and each would repeat the list of the one before.
 _LISTED_MAX = 20
 
 
 @value
 class Attempt:
-    """One try that failed: which fault came of it, and what was tried, if anybody said.
+    """One failed attempt: its error, and what was tried, if known.
 
-    `first` is the event of the first attempt of the same approach, so that rewordings count as one.
+    `first` is the event of the first attempt with the same approach, so that rewordings count as one.
     """
 
     event_id: str
@@ -45,7 +45,7 @@ class Judgement:
 
 
 def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshold: int) -> Judgement:
-    """What one more failure means, after those before it."""
+    """The verdict on one more failure after the earlier ones."""
     same = [attempt for attempt in earlier if attempt.fault == new.fault]
     tries = [attempt for attempt in earlier if new.first is not None and attempt.first == new.first]
     between = _since_last(earlier, same)
@@ -83,7 +83,7 @@ def _ruled(
 
 
 def _since_last(earlier: Sequence[Attempt], same: Sequence[Attempt]) -> list[Attempt]:
-    """What else went wrong since the fault was last seen: anything at all makes this a return (A, B, A)."""
+    """Other failures since this error was last seen: any of them makes this a return (A, B, A)."""
     if not same:
         return []
     last = max(number for number, attempt in enumerate(earlier) if attempt.fault == same[-1].fault)
@@ -95,7 +95,7 @@ def _is_evidence(attempt: Attempt, new: Attempt) -> bool:
 
 
 def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
-    """The approaches that failed, each once however it was worded, in the order in which they were first tried."""
+    """The approaches that failed, each once whatever its wording, in the order of their first attempts."""
     groups: dict[str, list[Attempt]] = {}
     for attempt in attempts:
         if attempt.approach is not None:
@@ -112,7 +112,7 @@ def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:
 
 
 def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[FailedApproach]) -> str:
-    """What the agent is told (S6). What others wrote is quoted and cut: it is told about, never obeyed."""
+    """The instruction for the agent (S6). What others wrote is quoted and cut: it is data, never an instruction."""
     if verdict is Verdict.ALLOW:
         return ""
     lines = [f"{'STOP' if verdict is Verdict.BLOCK else 'CAREFUL'}. {reason}", f"The error: {quoted(new.summary)}"]
@@ -130,7 +130,7 @@ def _instruction(verdict: Verdict, reason: str, new: Attempt, failed: Sequence[F
 
 
 def quoted(text: str) -> str:
-    """What somebody wrote, on one line between quotes that it can't close."""
+    """A text on one line, between quotes that it can't close."""
     shown = "".join(character if character.isprintable() else " " for character in text.replace('"', "'"))
     line = " ".join(shown.split())
     cut = line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"

@@ -79,7 +79,7 @@ def _who_may_write(level: Level, policy: Policy) -> str:
 
 
 def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) -> Refusal | None:
-    """Why this unit may not move to `target`, or None (G6, R2, R4)."""
+    """Why this unit may not be promoted to `target`, or None (G6, R2, R4)."""
     if not can_promote(unit.level, target):
         return Refusal("G6", f"{unit.level} to {target} is not upward.", "Promote to a wider level than the unit has.")
     if not unit.live:
@@ -95,7 +95,7 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
 
 
 def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
-    """Why `new` may not take the place of `old`, or None: what takes a place must be fit to stand there (R4, R8)."""
+    """Why `new` may not replace `old`, or None: it must be allowed at the level of `old` (R4, R8)."""
     if new.level < old.level:
         return Refusal(
             "R8",

@@ -18,7 +18,7 @@ DAYS_PER_MONTH = 30
 class TrustRules:
     """The numbers of G15-G17 and R7; every one can be set in the configuration."""
 
-    # Keyed by name, as every name below: so the settings load without the model of a unit.
+    # Keyed by name: so the settings load without the model of a unit.
     boosts: Mapping[str, float] = {
         "tests_passed": 0.2,
         "pr_merged": 0.3,
@@ -42,13 +42,13 @@ def confidence_at(trust: Trust, moment: datetime, rules: TrustRules) -> float:
     Whole days, so that what was validated today reads exactly as it was stored. A clock that went back gives no gain.
     """
     days = max(0, (moment - (trust.last_validated_at or trust.since)).days)
-    kept: float = (1 - rules.decay_per_month[trust.decay_policy]) ** (days / DAYS_PER_MONTH)
-    faded = trust.confidence * kept
-    return faded if days == 0 else max(rules.minimum, min(rules.maximum, faded))
+    factor: float = (1 - rules.decay_per_month[trust.decay_policy]) ** (days / DAYS_PER_MONTH)
+    decayed = trust.confidence * factor
+    return decayed if days == 0 else max(rules.minimum, min(rules.maximum, decayed))
 
 
 def signalled(trust: Trust, signal: Signal, moment: datetime, rules: TrustRules) -> Trust:
-    """Trust after one more signal (G18): counted from what the confidence is now, within the bounds."""
+    """Trust after one more signal (G18), starting from the confidence at that moment, within the bounds."""
     moved = confidence_at(trust, moment, rules) + rules.boosts[signal]
     return replace(
         trust,
@@ -60,13 +60,13 @@ def signalled(trust: Trust, signal: Signal, moment: datetime, rules: TrustRules)
 
 
 def verified(trust: Trust, moment: datetime, rules: TrustRules) -> Trust:
-    """Trust of a unit that has just become verified: at least what a verified unit starts with (G17), from now on."""
+    """Trust of a unit that becomes verified now: at least what a verified unit starts with (G17)."""
     confidence = max(confidence_at(trust, moment, rules), rules.initial_verified)
     return replace(trust, confidence=confidence, last_validated_at=moment)
 
 
 def aged(unit: Unit, now: datetime, rules: TrustRules) -> Unit:
-    """The unit with its confidence as of now; nothing is written by reading (R7)."""
+    """The unit with its confidence as of now; reading writes nothing (R7)."""
     confidence = confidence_at(unit.trust, now, rules)
     if confidence == unit.trust.confidence:
         return unit

@@ -116,11 +116,20 @@ def withheld_reason(
     return None
 
 
+def replaced_drafts(reader: Reader, caller: Presence, rules: RecallRules, k: int) -> frozenset[str]:
+    """The few hypotheses that a commit replaced, at the levels that take any (R2)."""
+    scopes = [scope.key for scope in caller.scope.visible if scope.level < Level.PROJECT]
+    limit = max(rules.candidates_min, k * rules.candidates_per_item)
+    units = reader.units_replaced(scopes, kind=None, domain=None, limit=limit) if scopes and k else ()
+    return frozenset(unit.id for unit in units if unit.superseded_from is Status.HYPOTHESIS)
+
+
 class Recall:
     """One question of one caller at one moment.
 
     The candidates come from the index and its tail. The rows of units, their links, what anchors lead to and what was
-    handed out before come from one read of the store.
+    handed out before come from one read of the store. `binding` and `drafts` (what `replaced_drafts` gives) were read
+    before; search counts such drafts as past, but they may still be valid where this reader is.
     """
 
     def __init__(
@@ -137,6 +146,7 @@ class Recall:
         now: datetime,
         rules: RecallRules,
         binding: Sequence[Loaded] = (),
+        drafts: frozenset[str] = frozenset(),
         code: Callable[[], CodeView] | None = None,
         nominate: Callable[[str], dict[str, float]] | None = None,
     ) -> None:
@@ -146,6 +156,7 @@ class Recall:
         self._question = Question(query, rules)
         self._k = k
         self._binding = binding
+        self._drafts = drafts
         self._visible = caller.visible_keys
         self._as_of = as_of
         self._now = now
@@ -182,7 +193,7 @@ class Recall:
         """The candidates in order, and the ids of past units that match."""
         question = self._question
         terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling)
-        weights = {word: term.given for term in terms for word in term.words}
+        weights = {word: term.asked_weight for term in terms for word in term.words}
         candidates, past = self._by_words(weights, limit)
         meanings = self._add_near_in_meaning(question.text, candidates)
         nominated = self._add_nominated(question.text, candidates)
@@ -212,7 +223,7 @@ class Recall:
 
         # Each state is searched apart: however many hypotheses match, they can't crowd out what is trusted (R2).
         candidates = best(TRUSTED_STATE, limit) + best(DRAFT_STATE, limit)
-        drafts = self._replaced_drafts(limit)
+        drafts = self._drafts
         past = best(PAST_STATE, limit if self._as_of or drafts else _WITHHELD_MAX)
         # What a commit replaced may still be valid where this reader is.
         replaced = best(REPLACED_STATE, limit if self._as_of or self._has_code else _WITHHELD_MAX)
@@ -226,14 +237,6 @@ class Recall:
         else:
             past += replaced
         return candidates, past
-
-    def _replaced_drafts(self, limit: int) -> frozenset[str]:
-        """The few hypotheses that a commit replaced, at the levels that take any (R2). Search counts them as past."""
-        scopes = [scope.key for scope in self._caller.scope.visible if scope.level < Level.PROJECT]
-        if not self._has_code or self._as_of or not scopes or not limit:
-            return frozenset()
-        units = self._store.read(lambda reader: reader.units_replaced(scopes, kind=None, domain=None, limit=limit))
-        return frozenset(unit.id for unit in units if unit.superseded_from is Status.HYPOTHESIS)
 
     def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> dict[str, float]:
         """Add what is near in meaning and shares no word; gives the cosine of each candidate.

@@ -86,25 +86,21 @@ class Finder(LiveIndex):
         return []
 
     def best(
-        self,
-        weights: Mapping[str, float],
-        scope_keys: Sequence[str],
-        *,
-        states: Sequence[str],
-        limit: int,
-        kinds: Sequence[str] = (),
-        domains: Sequence[str] = (),
+        self, weights: Mapping[str, float], scope_keys: Sequence[str], *, limit: int, **within: Any
     ) -> list[tuple[float, Sketch]]:
-        """The best units for weighted words by BM25, best first; the same whatever part of them is indexed."""
+        """The best units for weighted words by BM25, best first; the same whatever part of them is indexed.
+
+        `within` names the `states`, and may name the `kinds` and `domains`, to search in.
+        """
         if not weights or limit <= 0:
             return []
         with self._lock:
             weighed, mean = self._weighed(weights, scope_keys)
             searched = self._searched(weights, scope_keys)
-            within: dict[str, Any] = {"states": states, "kinds": kinds, "domains": domains, "limit": limit}
-            best = self._tail.best({word: weighed[word] for word in searched}, mean, scope_keys, **within)
+            tail_weights = {word: weighed[word] for word in searched}
+            best = self._tail.best(tail_weights, mean, scope_keys, limit=limit, **within)
             if self._index is not None:
-                indexed = self._index.search(searched, scope_keys, **within)
+                indexed = self._index.search(searched, scope_keys, limit=limit, **within)
                 best += [(score, sketch) for score, sketch in indexed if sketch.id not in self._tail]
         best.sort(key=lambda item: (-item[0], item[1].id))
         return best[:limit]

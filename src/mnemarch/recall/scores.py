@@ -81,12 +81,12 @@ _NO_MEANINGS: Mapping[str, float] = {}
 class Term:
     """One word of the question: the indexed words that stand for it, its weight in the question, its weight here."""
 
-    __slots__ = ("given", "weight", "words")
+    __slots__ = ("asked_weight", "weight", "words")
 
-    def __init__(self, words: Sequence[str], given: float, rarity: float) -> None:
+    def __init__(self, words: Sequence[str], asked_weight: float, rarity: float) -> None:
         self.words = words
-        self.given = given
-        self.weight = given * rarity
+        self.asked_weight = asked_weight
+        self.weight = asked_weight * rarity
 
 
 class Relevance:
