@@ -27,7 +27,7 @@ from bench.spine import ratio, shown, texts
 from mnemarch import Actor, Scope
 from mnemarch.decisions import chain
 from mnemarch.model.caller import Level
-from mnemarch.model.decision import Reason, Relation, RelationType, Standing, Strength
+from mnemarch.model.decision import Reason, Relation, RelationType, Strength, VersionKey
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import DecayPolicy, Kind, Provenance, Status, Trust, Unit
 
@@ -96,7 +96,7 @@ def unit(id: str, kind: Kind, content: str, *, scope: Scope, domain: str = "glob
     )
 
 
-def decision_rows(made: Made, count: int, versions: int) -> Iterator[tuple[Unit, Standing | None]]:
+def decision_rows(made: Made, count: int, versions: int) -> Iterator[tuple[Unit, VersionKey | None]]:
     """Every version of every decision, one decision after the other: what is in force lies far apart in the file."""
     said = texts(count)
     for number in range(count):
@@ -111,7 +111,7 @@ def decision_rows(made: Made, count: int, versions: int) -> Iterator[tuple[Unit,
         made.roots.append(root)
         for version in range(1, versions + 2):
             id = root if version == 1 else new_id()
-            standing = Standing(root=root, number=version, strength=strength.rank)
+            standing = VersionKey(root=root, number=version, strength=strength.rank)
             attributes = {
                 "root": root,
                 "version": version,
@@ -137,7 +137,7 @@ def decision_rows(made: Made, count: int, versions: int) -> Iterator[tuple[Unit,
         made.in_force.append(before)
 
 
-def guiding_rows(made: Made) -> Iterator[tuple[Unit, Standing | None]]:
+def guiding_rows(made: Made) -> Iterator[tuple[Unit, VersionKey | None]]:
     """Policies of the org, and anchors of the quiet domain that lead to decisions of others."""
     for number in range(POLICIES):
         yield unit(new_id(), Kind.POLICY, f"principle {number}", scope=SCOPE.at(Level.ORG)), None
@@ -174,10 +174,10 @@ def batches(rows: Iterable[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-def put_units(batch: list[tuple[Unit, Standing | None]]) -> Callable[[Transaction], None]:
+def put_units(batch: list[tuple[Unit, VersionKey | None]]) -> Callable[[Transaction], None]:
     def work(transaction: Transaction) -> None:
         for one, standing in batch:
-            transaction.put_unit(one, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing)
+            transaction.put_unit(one, canonical_key=None, skeleton_key=None, searchable_at=None, version_key=standing)
 
     return work
 
@@ -263,9 +263,7 @@ class Bench:
 
         def work(reader: Reader) -> int:
             counting: Any = Counting(reader)
-            radius, _ = chain.blast_radius(
-                counting, self.seat.presence, self.made.tops[0], depth_max=16, nodes_max=1_000
-            )
+            radius, _ = chain.blast_radius(counting, self.seat.caller, self.made.tops[0], depth_max=16, nodes_max=1_000)
             assert (len(radius.nodes), radius.cut) == (CLUSTER - 1, None)
             return int(counting.rows.total())
 

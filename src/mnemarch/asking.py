@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.view import CodeView
     from mnemarch.engine import Engine
-    from mnemarch.model.caller import Presence
+    from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Found, Pack
     from mnemarch.model.unit import Kind
@@ -34,7 +34,7 @@ _BINDING_MAX = 200
 class Asking:
     """Answers one caller's questions."""
 
-    def __init__(self, engine: Engine, caller: Presence) -> None:
+    def __init__(self, engine: Engine, caller: Caller) -> None:
         self._engine = engine
         self._caller = caller
 

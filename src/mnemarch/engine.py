@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.log.act import Ledger
+from mnemarch.log.act import Log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.janitor import Janitor
-    from mnemarch.model.caller import Presence
+    from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
@@ -38,7 +38,7 @@ class Engine:
     ) -> None:
         self.config = config
         self.store = store
-        self.log = Ledger(store, clock, config)
+        self.log = Log(store, clock, config)
         self.root = root
         # Set by whatever may write units: then `close` looks whether there is something to index.
         self.has_new_units = False
@@ -77,7 +77,7 @@ class Engine:
             codebase = self._codebases[root] = Codebase(root)
         return codebase
 
-    def graph(self, caller: Presence) -> MemoryOrchestrator:
+    def graph(self, caller: Caller) -> MemoryOrchestrator:
         """The graphs of an actor; cached, so that the log is not read twice."""
         key = str(caller.actor), caller.scope_key, caller.session
         graph = self._graphs.get(key)
@@ -103,7 +103,7 @@ class Engine:
 
         return checkpoint_folder(self.config.graph, self.root)
 
-    def sweep_in_background(self, caller: Presence, units: Sequence[Unit]) -> None:
+    def sweep_in_background(self, caller: Caller, units: Sequence[Unit]) -> None:
         """Have the janitor check units that the caller's code no longer bears out."""
         if caller.root is None or not self.store.writable:
             return

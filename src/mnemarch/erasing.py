@@ -13,11 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.engine import Engine
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Presence
+    from mnemarch.model.caller import Caller
 
 
 def erase(
-    engine: Engine, caller: Presence, target_id: str, reason: str, *, quoting: bool, expected_version: int | None
+    engine: Engine, caller: Caller, target_id: str, reason: str, *, quoting: bool, expected_version: int | None
 ) -> Erased:
     """Remove a unit, or an entry of the log, and everything made of it."""
 

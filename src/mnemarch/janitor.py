@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.decisions import guard
 from mnemarch.errors import Conflict, NotAllowed, NotFound, StoreError
-from mnemarch.model.caller import Actor, Presence
+from mnemarch.model.caller import Actor, Caller
 from mnemarch.model.outcome import Swept, Verdict
 from mnemarch.model.unit import Status
 from mnemarch.units.evidence import move
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.code.view import CodeCheck, CodeView
-    from mnemarch.log.act import Act, Ledger
+    from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Scope
     from mnemarch.model.unit import Unit
 
@@ -70,7 +70,7 @@ class Views:
 class Janitor:
     """Sweeps one memory: all of it when asked, and in the background what recall found stale."""
 
-    def __init__(self, log: Ledger) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
         # Each version of a unit is checked once a commit.
         self._checked: dict[str, tuple[int, str | None]] = {}
@@ -152,13 +152,13 @@ class Janitor:
 
     def _needs_a_person(self, unit: Unit) -> bool:
         """Whether it is a decision that no janitor may take out of force (D8)."""
-        caller = Presence(Actor.system("janitor"), unit.scope)
+        caller = Caller(Actor.system("janitor"), unit.scope)
         verdict = self._log.store.read(lambda reader: guard.verdict_on_retiring(reader, caller, unit))
         return verdict is not None and verdict.type is Verdict.BLOCK
 
     def _changed(self, unit: Unit, outcome: str, work: Callable[[Act], Unit]) -> str | None:
         try:
-            self._log.act(Presence(Actor.system("janitor"), unit.scope), work)
+            self._log.act(Caller(Actor.system("janitor"), unit.scope), work)
         except (Conflict, NotFound):
             return None  # Somebody changed it meanwhile, or its twin lives: the next sweep will see.
         return outcome

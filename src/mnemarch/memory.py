@@ -6,7 +6,7 @@ import os
 
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import Actor, Presence, Scope
+from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.policy.admission import checked_name
 from mnemarch.seat import Seat
 
@@ -68,7 +68,7 @@ class Memory:
             if name is not None:
                 checked_name(name, what)
         tree = self._engine.root if root is None else os.path.abspath(os.fspath(root))
-        return Seat(self._engine, Presence(actor, scope, session, tree))
+        return Seat(self._engine, Caller(actor, scope, session, tree))
 
     def now(self) -> datetime:
         """The time by this memory's clock."""
@@ -107,7 +107,7 @@ class Memory:
         """Check every unit of the seat's project that cites code: archive what is gone, revive what is back (R11)."""
         from mnemarch.janitor import Views
 
-        root = seat.presence.root
+        root = seat.caller.root
         if root is None:
             raise InvalidInput(
                 "A sweep compares the memory with code, and this seat has no working tree.",

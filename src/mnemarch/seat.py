@@ -70,19 +70,19 @@ class Seat(UnitVerbs):
         """Whether this seat's task goes round in circles."""
         from mnemarch.loops.detector import CircularFixDetector
 
-        return CircularFixDetector(self._engine.log, self.presence)
+        return CircularFixDetector(self._engine.log, self.caller)
 
     @property
     def decisions(self) -> Decisions:
         """What was decided, why, whether it still holds, and what changing it would reach."""
         from mnemarch.decisions.decisions import Decisions
 
-        return Decisions(self._engine.log, self.presence, self._intake())
+        return Decisions(self._engine.log, self.caller, self._intake())
 
     @property
     def graph(self) -> MemoryOrchestrator:
         """What this actor asks and learns, session by session, kept in the log (A1)."""
-        return self._engine.graph(self.presence)
+        return self._engine.graph(self.caller)
 
     def validate_approach(self, approach: str) -> ApproachValidation:
         """Whether an approach has not failed yet in this task; to be asked before acting. Nothing is recorded."""
@@ -201,9 +201,9 @@ class Seat(UnitVerbs):
         name = checked_id(worktree, "a worktree") if worktree is not None else self.scope.worktree
         if name is None or self.scope.project is None:
             raise InvalidInput("Which worktree?", hint=Hint("name the worktree"))
-        root = self.presence.root
+        root = self.caller.root
         codebase = None if root is None else self._engine.codebase(root)
-        adopted = adopt(self._engine.log, self.presence, codebase, name, self._full_hash(commit))
+        adopted = adopt(self._engine.log, self.caller, codebase, name, self._full_hash(commit))
         return replace(adopted, units=tuple(self._aged(unit) for unit in adopted.units))
 
     # 4. Recall
@@ -226,7 +226,7 @@ class Seat(UnitVerbs):
         """
         from mnemarch.asking import Asking
 
-        return Asking(self._engine, self.presence).recall(
+        return Asking(self._engine, self.caller).recall(
             query, k, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of
         )
 
@@ -247,6 +247,6 @@ class Seat(UnitVerbs):
         """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer."""
         from mnemarch.asking import Asking
 
-        return Asking(self._engine, self.presence).context(
+        return Asking(self._engine, self.caller).context(
             query, tokens, count, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mnemarch.engine import Engine
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Actor, Presence, Scope
+    from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Stored
@@ -33,19 +33,19 @@ _REASON_BYTES_MAX = 4_096
 class UnitVerbs:
     """What a seat can do with units. It holds nothing but its memory's engine and its caller."""
 
-    __slots__ = ("_engine", "presence")
+    __slots__ = ("_engine", "caller")
 
-    def __init__(self, engine: Engine, presence: Presence) -> None:
+    def __init__(self, engine: Engine, caller: Caller) -> None:
         self._engine = engine
-        self.presence = presence
+        self.caller = caller
 
     @property
     def actor(self) -> Actor:
-        return self.presence.actor
+        return self.caller.actor
 
     @property
     def scope(self) -> Scope:
-        return self.presence.scope
+        return self.caller.scope
 
     def get(self, unit_id: str) -> Unit:
         """The unit as it is now, its confidence decayed to this moment."""
@@ -67,7 +67,7 @@ class UnitVerbs:
         checked_count(limit, "limit", _PAGE_MAX)
         units = self._read(
             lambda reader: reader.units_in(
-                self.presence.visible_keys,
+                self.caller.visible_keys,
                 kind=None if kind is None else Kind.parse(kind),
                 status=None if status is None else Status.parse(status),
                 level=None if level is None else Level.parse(level),
@@ -144,7 +144,7 @@ class UnitVerbs:
         from mnemarch.erasing import erase
 
         why = _checked_reason(reason)
-        return erase(self._engine, self.presence, unit_id, why, quoting=quoting, expected_version=expected_version)
+        return erase(self._engine, self.caller, unit_id, why, quoting=quoting, expected_version=expected_version)
 
     def conflicts(self) -> list[Dispute]:
         """The open contradictions that this seat can see."""
@@ -187,7 +187,7 @@ class UnitVerbs:
         from mnemarch.units.explain import explained
 
         unit = self._stored(unit_id)
-        log, caller = self._engine.log, self.presence
+        log, caller = self._engine.log, self.caller
         explanation = self._read(
             lambda reader: explained(reader, unit, caller.stream, caller.visible_keys, log.clock(), log.config.trust)
         )
@@ -206,12 +206,12 @@ class UnitVerbs:
         from mnemarch.units.explain import told
 
         self._stored(unit_id)
-        return self._read(lambda reader: told(reader, unit_id, self.presence.visible_keys))
+        return self._read(lambda reader: told(reader, unit_id, self.caller.visible_keys))
 
     # Shared by the verbs
 
     def _act(self, work: Callable[[Act], T], *, durable: bool = False) -> T:
-        return self._engine.log.act(self.presence, work, durable=durable)
+        return self._engine.log.act(self.caller, work, durable=durable)
 
     def _changed(self, work: Callable[[Act], Unit], *, durable: bool = False) -> Unit:
         return self._aged(self._act(work, durable=durable))
@@ -222,14 +222,14 @@ class UnitVerbs:
     def _intake(self) -> Intake:
         from mnemarch.units.remember import Intake
 
-        root = self.presence.root
+        root = self.caller.root
         codebase = None if root is None else self._engine.codebase(root)
-        return Intake(self._engine.log, self.presence, codebase)
+        return Intake(self._engine.log, self.caller, codebase)
 
     def _stored(self, unit_id: str) -> Unit:
         """The unit as it is stored, if this seat may see it."""
         unit = self._read(lambda reader: reader.unit(checked_id(unit_id, "a unit's id")))
-        if unit is None or unit.scope.key not in self.presence.visible_keys:
+        if unit is None or unit.scope.key not in self.caller.visible_keys:
             raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
         return unit
 
@@ -248,13 +248,13 @@ class UnitVerbs:
         from mnemarch.units.conflicts import open_disputes
 
         self._engine.finder.link_duplicates()
-        return self._read(lambda reader: open_disputes(reader, self.presence.visible_keys, LinkType(type)))
+        return self._read(lambda reader: open_disputes(reader, self.caller.visible_keys, LinkType(type)))
 
     def _head(self) -> str | None:
         """The commit checked out where the seat is, if it is in a repository."""
         from mnemarch.code import git
 
-        return None if self.presence.root is None else git.head(self.presence.root)
+        return None if self.caller.root is None else git.head(self.caller.root)
 
     def _full_hash(self, commit: str | None) -> str | None:
         if commit is None:

@@ -87,7 +87,7 @@ class World:
                 "level": str(made.unit.level),
                 "scope": scope,
                 "live": True,
-                "visible": made.unit.scope.key in self.lead.presence.visible_keys,
+                "visible": made.unit.scope.key in self.lead.caller.visible_keys,
             }
         )
 

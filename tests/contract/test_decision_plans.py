@@ -12,7 +12,7 @@ import pytest
 
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.decisions import chain
-from mnemarch.model.decision import Reason, Relation, RelationType, Standing
+from mnemarch.model.decision import Reason, Relation, RelationType, VersionKey
 from mnemarch.model.unit import Kind, Status
 from mnemarch.stores.sql import reader as sql_reader
 from mnemarch.stores.sqlite import SqliteStore
@@ -263,9 +263,11 @@ def put_graph(memory, scope, steps_):
         for name in known:
             attributes = {"root": name, "version": 1, "strength": "normal"}
             unit = made_unit(name, kind=Kind.DECISION, scope=scope, content=name, attributes=attributes)
-            standing = Standing(root=name, number=1, strength=1)
+            version_key = VersionKey(root=name, number=1, strength=1)
             if transaction.unit(name) is None:
-                transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None, standing=standing)
+                transaction.put_unit(
+                    unit, canonical_key=None, skeleton_key=None, searchable_at=None, version_key=version_key
+                )
         for before, after in steps_:
             type = RelationType.DEPENDS_ON
             transaction.put_relation(Relation(source=after, type=type, target=before, id=f"{before}>{after}"))
@@ -282,7 +284,7 @@ def ring(name, size):
 def rows_read(memory, seat, root):
     def work(reader):
         counting = Counting(reader)
-        radius, _ = chain.blast_radius(counting, seat.presence, root, depth_max=64, nodes_max=10_000)
+        radius, _ = chain.blast_radius(counting, seat.caller, root, depth_max=64, nodes_max=10_000)
         assert radius.cut is None
         return len(radius.nodes), counting.rows
 

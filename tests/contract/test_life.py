@@ -207,7 +207,7 @@ def test_r1_a_failed_act_in_a_shared_commit_does_not_fork_the_chain(tmp_path):
                 seat.log_many([("t", "ok"), ("t", "")])
             failed.append(True)
 
-        works = [fail, lambda: store.write(lambda transaction: transaction.head(seat.presence.stream))]
+        works = [fail, lambda: store.write(lambda transaction: transaction.head(seat.caller.stream))]
         threads = [threading.Thread(target=work) for work in works]
         with store._turn:
             for number, thread in enumerate(threads, start=1):

@@ -196,7 +196,7 @@ def test_r1_a_graph_told_in_several_events_reads_back_equal(memory, said, monkey
         seat.graph.record_feedback("s", query, "up")
         read = content(seat.graph.get_session_store("s"))
         fresh = GraphStore(
-            seat.graph.config.session_graph, keeper=sharing.LogKeeper(memory._engine.log, seat.presence, "s")
+            seat.graph.config.session_graph, keeper=sharing.LogKeeper(memory._engine.log, seat.caller, "s")
         )
         assert content(fresh) == read
     assert len(events_of(memory, EventType.GRAPH_RESTATED)) > 1

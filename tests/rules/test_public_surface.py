@@ -30,7 +30,7 @@ SURFACES = {
         "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
         "verify promote adopt get units cite validate use approve reject supersede archive revive erase "
         "conflicts proposals resolve explain history recall context actor scope loops decisions graph",
-        "presence",
+        "caller",
     ),
     Decisions: (
         "active add_anchor add_evidence broken_anchors check commit domains get history impact in_force load propose "

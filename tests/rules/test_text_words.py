@@ -36,7 +36,7 @@ def test_every_pattern_compiles(file: str, section: str) -> None:
     )
     for name in table.sources:
         assert table[name].pattern == table.sources[name]
-        # A reference to a pattern that is not there, or comes later, would be left standing.
+        # A reference to a pattern that is not there, or comes later, would be left version_key.
         assert "(?&" not in table.sources[name]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.decisions.guard import RULE, binds, in_force_among, is_local
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import ActorKind
-from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
+from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.policy.impact import impact
 from mnemarch.policy.permissions import Deed
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Presence
+    from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Impact, Relation
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
 
-def found(reader: Reader, presence: Presence, decision_id: str) -> Decision:
+def found(reader: Reader, caller: Caller, decision_id: str) -> Decision:
     """The decision of that id, whichever version it names, if this seat may see it."""
     unit = reader.unit(decision_id)
-    if unit is None or standing_of(unit) is None or not is_visible(unit, presence):
+    if unit is None or version_key_of(unit) is None or not is_visible(unit, caller):
         raise NotFound(f"No decision {decision_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
     return Decision(unit)
 
 
-def in_force(reader: Reader, presence: Presence, decision_id: str) -> Decision:
+def in_force(reader: Reader, caller: Caller, decision_id: str) -> Decision:
     """The version that holds of the decision that this id names."""
-    _, holds = _named(reader, presence, decision_id)
+    _, holds = _named(reader, caller, decision_id)
     if holds is None:
         raise NotFound(
             f"Decision {decision_id!r} has no version in force.", hint="It was taken back; propose a new one."
@@ -39,17 +39,17 @@ def in_force(reader: Reader, presence: Presence, decision_id: str) -> Decision:
     return holds
 
 
-def revised(reader: Reader, presence: Presence, decision_id: str, key: str | None) -> Decision:
+def revised(reader: Reader, caller: Caller, decision_id: str, key: str | None) -> Decision:
     """What a proposal that names this id is made against: by its root what holds, by another id that very version.
 
     Who names a version has read that one, and may not have read what replaced it (R5). With a key that was used before
     the proposal is made once more, and stands for what came of it then.
     """
-    holds = in_force(reader, presence, decision_id)
-    is_spent = key is not None and reader.event_for_key(presence.scope_key, str(presence.actor), key) is not None
+    holds = in_force(reader, caller, decision_id)
+    is_spent = key is not None and reader.event_for_key(caller.scope_key, str(caller.actor), key) is not None
     if is_spent or decision_id in (holds.id, holds.root_id):
         return holds
-    raise stale(found(reader, presence, decision_id), holds)
+    raise stale(found(reader, caller, decision_id), holds)
 
 
 def stale(base: Decision, now: Decision | None) -> Conflict:
@@ -70,38 +70,38 @@ def stale(base: Decision, now: Decision | None) -> Conflict:
     )
 
 
-def root_of(reader: Reader, presence: Presence, decision_id: str) -> str:
+def root_of(reader: Reader, caller: Caller, decision_id: str) -> str:
     """The root of the decision that this id names."""
-    root, _ = _named(reader, presence, decision_id)
+    root, _ = _named(reader, caller, decision_id)
     return root
 
 
-def _named(reader: Reader, presence: Presence, decision_id: str) -> tuple[str, Decision | None]:
+def _named(reader: Reader, caller: Caller, decision_id: str) -> tuple[str, Decision | None]:
     """A decision's root and what is in force of it for this seat, by its root or by any version that the seat may see.
 
     The root first: who asks by it gets what holds without a look at the version that it was the id of (D7), which may
     be erased by now, or of another worktree.
     """
-    by_root = in_force_among(reader, presence, [decision_id])
+    by_root = in_force_among(reader, caller, [decision_id])
     if by_root:
         return decision_id, by_root[0]
-    root = found(reader, presence, decision_id).root_id
-    by_version = in_force_among(reader, presence, [root]) if root != decision_id else []
+    root = found(reader, caller, decision_id).root_id
+    by_version = in_force_among(reader, caller, [root]) if root != decision_id else []
     return root, by_version[0] if by_version else None
 
 
-def versions(reader: Reader, presence: Presence, decision_id: str) -> list[Decision]:
+def versions(reader: Reader, caller: Caller, decision_id: str) -> list[Decision]:
     """Every version that this seat may see, the first first."""
-    units = reader.decision_versions(root_of(reader, presence, decision_id))
-    return [Decision(unit) for unit in units if is_visible(unit, presence)]
+    units = reader.decision_versions(root_of(reader, caller, decision_id))
+    return [Decision(unit) for unit in units if is_visible(unit, caller)]
 
 
-def is_visible(unit: Unit, presence: Presence) -> bool:
-    return unit.scope.key in presence.visible_keys
+def is_visible(unit: Unit, caller: Caller) -> bool:
+    return unit.scope.key in caller.visible_keys
 
 
 def blast_radius(
-    reader: Reader, presence: Presence, root: str, *, depth_max: int, nodes_max: int
+    reader: Reader, caller: Caller, root: str, *, depth_max: int, nodes_max: int
 ) -> tuple[Impact, list[Decision]]:
     """What a change of a decision reaches, of what this seat may see, inside its connected subgraph only (D14).
 
@@ -110,7 +110,7 @@ def blast_radius(
     met: dict[str, Decision] = {}
 
     def seen(roots: Sequence[str]) -> set[str]:
-        there = {one.root_id: one for one in in_force_among(reader, presence, roots)}
+        there = {one.root_id: one for one in in_force_among(reader, caller, roots)}
         met.update(there)
         return set(there)
 
@@ -122,27 +122,27 @@ def _relations(reader: Reader, roots: Sequence[str]) -> list[Relation]:
     return [*reader.relations_from(roots), *reader.relations_to(roots)]
 
 
-def relations(reader: Reader, presence: Presence, decision_id: str) -> list[Relation]:
+def relations(reader: Reader, caller: Caller, decision_id: str) -> list[Relation]:
     """The relations at a decision whose other side this seat may know of, in force or not."""
 
     def is_known(root: str) -> bool:
-        if in_force_among(reader, presence, [root]):
+        if in_force_among(reader, caller, [root]):
             return True
         first = reader.unit(root)
-        return first is not None and is_visible(first, presence)
+        return first is not None and is_visible(first, caller)
 
-    root = root_of(reader, presence, decision_id)
+    root = root_of(reader, caller, decision_id)
     found = _relations(reader, [root])
     return [one for one in found if is_known(one.target if one.source == root else one.source)]
 
 
 def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None:
     """Say that one decision bears on another."""
-    source = in_force(act.transaction, act.presence, source_id)
+    source = in_force(act.transaction, act.caller, source_id)
     if type is RelationType.SUPERSEDES:  # What is superseded may be out of force already.
-        target = root_of(act.transaction, act.presence, target_id)
+        target = root_of(act.transaction, act.caller, target_id)
     else:
-        target = in_force(act.transaction, act.presence, target_id).root_id
+        target = in_force(act.transaction, act.caller, target_id).root_id
     if source.root_id == target:
         raise InvalidInput("A decision has no relation to itself.", hint="Name two decisions.")
     act.require(Deed.WRITE, source.unit)
@@ -168,22 +168,22 @@ def _stated(act: Act, root: str) -> set[tuple[RelationType, str]]:
 
 def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
     """One side of a relation: its root, and what is left of it to ask who may write there, in force or not."""
-    holds = in_force_among(act.transaction, act.presence, [decision_id])
+    holds = in_force_among(act.transaction, act.caller, [decision_id])
     if holds:
         return decision_id, holds[0].unit
     unit = act.transaction.unit(decision_id)
-    if unit is not None and unit.erased_at is not None and is_visible(unit, act.presence):
+    if unit is not None and unit.erased_at is not None and is_visible(unit, act.caller):
         return unit.id, unit
-    version = found(act.transaction, act.presence, decision_id)
+    version = found(act.transaction, act.caller, decision_id)
     return version.root_id, version.unit
 
 
 def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str, override: str | None) -> None:
     """What binds a decision so that the guardian blocks its change is not let go of in passing (D11)."""
-    sides = in_force_among(act.transaction, act.presence, [source, target])
+    sides = in_force_among(act.transaction, act.caller, [source, target])
     if type is not RelationType.CONSTRAINS or len(sides) < len({source, target}):
         return
-    axis, actor = sides[0], act.presence.actor
+    axis, actor = sides[0], act.caller.actor
     if axis.strength is not Strength.AXIS or not binds(*sides) or actor.kind is ActorKind.HUMAN:
         return
     if not (override and is_local(axis, ())):

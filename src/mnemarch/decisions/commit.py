@@ -7,7 +7,7 @@ from mnemarch.decisions.guard import RULE, binding, is_local, may_answer
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import Citation
-from mnemarch.model.decision import Decision, Strength, standing_of
+from mnemarch.model.decision import Decision, Strength, version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import micros, new_id
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Level, Presence
+    from mnemarch.model.caller import Caller, Level
     from mnemarch.model.decision import DecisionProposal, GuardianVerdict
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def guarded(
     reader: Reader,
-    presence: Presence,
+    caller: Caller,
     base: Decision | None,
     reached: Sequence[Decision],
     *,
@@ -43,7 +43,7 @@ def guarded(
     level: Level,
 ) -> tuple[GuardianVerdict, tuple[Decision, ...]]:
     """The guardian's verdict, and the axis and lock decisions that stand against the proposal."""
-    constraining = [] if base is None else binding(reader, presence, base)
+    constraining = [] if base is None else binding(reader, caller, base)
     against = [*([base] if base is not None else []), *constraining]
     conflicts = tuple(one for one in against if one.strength > Strength.NORMAL)
     return judged(strength, base, constraining, reached, domain=domain, level=level), conflicts
@@ -62,8 +62,8 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
         act.require(Deed.WRITE, base.unit)
     # What its change reaches only warns, and the proposal has said so.
     given = {name: getattr(proposal, name) for name in ("strength", "domain", "level")}
-    verdict, _ = guarded(act.transaction, act.presence, base, (), **given)
-    _require_answer(act.transaction, act.presence, act.config.policy, base, proposal.level, verdict, override)
+    verdict, _ = guarded(act.transaction, act.caller, base, (), **given)
+    _require_answer(act.transaction, act.caller, act.config.policy, base, proposal.level, verdict, override)
     evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
     evidence += [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
     unit_id = proposal.id
@@ -91,11 +91,11 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
     event = next(act.transaction.events_of_subject(proposal.id), None)
     if event is None and proposal.key is not None:
         what = f"Key {proposal.key!r} was used before"
-        event = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), proposal.key)
+        event = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), proposal.key)
     if event is None:
         return None
     unit = act.transaction.unit(event.subject or "")
-    if unit is None or standing_of(unit) is None or not is_visible(unit, act.presence):
+    if unit is None or version_key_of(unit) is None or not is_visible(unit, act.caller):
         raise Conflict(
             f"{what}, and what came of it is gone, no decision, or not to be seen from here.",
             hint="Propose again, with a new key; nothing was stored.",
@@ -125,10 +125,10 @@ def _says(event: Event, proposal: DecisionProposal) -> bool:
 
 def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
     """A proposal is for one place: whoever commits it from another would decide for people it was not shown for."""
-    if act.presence.scope.at(proposal.level) != proposal.scope:
+    if act.caller.scope.at(proposal.level) != proposal.scope:
         raise Conflict(
             f"Proposal {proposal.id} was made for {proposal.scope}; from here it would hold in"
-            f" {act.presence.scope.at(proposal.level)}.",
+            f" {act.caller.scope.at(proposal.level)}.",
             hint="Commit it from a seat there, or propose it here.",
         )
 
@@ -141,7 +141,7 @@ def snapshot_of(content: str, tags: Sequence[str] = ()) -> Claim:
 def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
     """Keep evidence or an anchor where only validated knowledge may stand: it claims nothing beyond its own words."""
     act.require_at(Deed.WRITE, level, f"keep {claim.kind}")
-    scope, kind = act.presence.scope.at(level), Kind.parse(claim.kind)
+    scope, kind = act.caller.scope.at(level), Kind.parse(claim.kind)
     content, _ = redacted(claim.content)
     for known in live_with_same_text(act.transaction, [scope.key], content):
         if is_same(known, kind, claim.domain, content, claim.attributes):
@@ -156,12 +156,12 @@ def _verified(
     act: Act, kind: Kind, content: str, level: Level, domain: str, attributes: dict[str, Any]
 ) -> dict[str, Any]:
     """A unit that stands by the act that makes it (R4, R12)."""
-    confidence, actor = act.config.trust.initial_verified, act.presence.actor
+    confidence, actor = act.config.trust.initial_verified, act.caller.actor
     trust = Trust(confidence=confidence, since=act.now, decay_policy=DecayPolicy.MANUAL_ONLY)
     return {
         "kind": str(kind),
         "content": content,
-        "scope": act.presence.scope.at(level).segments,
+        "scope": act.caller.scope.at(level).segments,
         "domain": domain,
         "status": str(Status.VERIFIED),
         "trust": trust_to_json(trust),
@@ -190,7 +190,7 @@ def _unchanged(act: Act, base: Decision) -> Decision:
 
 def _require_answer(
     reader: Reader,
-    presence: Presence,
+    caller: Caller,
     policy: Policy,
     base: Decision | None,
     level: Level,
@@ -200,8 +200,8 @@ def _require_answer(
     """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11)."""
     if base is None or verdict.type is not Verdict.BLOCK:
         return
-    guards = binding(reader, presence, base)
-    if override and may_answer(policy, presence.actor, base, guards, level):
+    guards = binding(reader, caller, base)
+    if override and may_answer(policy, caller.actor, base, guards, level):
         return
     if is_local(base, guards):
         who = f"Whoever may write at {level} scope"
@@ -214,18 +214,18 @@ def _require_answer(
     )
 
 
-def check(reader: Reader, presence: Presence, policy: Policy, proposal: DecisionProposal) -> None:
+def check(reader: Reader, caller: Caller, policy: Policy, proposal: DecisionProposal) -> None:
     """Refuse whom `commit` would refuse whatever reason is given."""
-    policy.require(presence.actor, Deed.WRITE, proposal.level, "commit a decision")
-    _require_answer(reader, presence, policy, proposal.base, proposal.level, proposal.guardian, "whatever the reason")
+    policy.require(caller.actor, Deed.WRITE, proposal.level, "commit a decision")
+    _require_answer(reader, caller, policy, proposal.base, proposal.level, proposal.guardian, "whatever the reason")
 
 
-def evidence_of(reader: Reader, presence: Presence, unit_id: str) -> Unit:
+def evidence_of(reader: Reader, caller: Caller, unit_id: str) -> Unit:
     """What a decision may rest on, if it is there for this seat."""
     unit = reader.unit(unit_id)
-    if unit is None or not is_visible(unit, presence):
+    if unit is None or not is_visible(unit, caller):
         raise InvalidInput(
-            f"Evidence {unit_id!r} is not here: nothing of that id is to be seen from {presence.scope}.",
+            f"Evidence {unit_id!r} is not here: nothing of that id is to be seen from {caller.scope}.",
             hint=Hint("give evidence from here"),
         )
     if not unit.live:
@@ -237,10 +237,10 @@ def evidence_of(reader: Reader, presence: Presence, unit_id: str) -> Unit:
 
 def _carried(act: Act, unit_id: str, level: Level) -> str:
     """Who commits a decision vouches for its evidence, which must be seen wherever the decision is."""
-    unit = evidence_of(act.transaction, act.presence, unit_id)
+    unit = evidence_of(act.transaction, act.caller, unit_id)
     if unit.level >= level:
         return unit.id
-    scope = act.presence.scope.at(level)
+    scope = act.caller.scope.at(level)
     twin = twin_of(act.transaction, unit, scope.key)
     if twin is not None:
         return twin.id

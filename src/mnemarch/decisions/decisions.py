@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from mnemarch.log.act import Ledger
-    from mnemarch.model.caller import Presence
+    from mnemarch.log.act import Log
+    from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded, Relation
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
@@ -48,9 +48,9 @@ _OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain
 class Decisions:
     """The decisions that a seat can see and make. Nothing is kept here: a proposal lives with whoever asked for it."""
 
-    def __init__(self, ledger: Ledger, presence: Presence, intake: Intake) -> None:
-        self._ledger = ledger
-        self._presence = presence
+    def __init__(self, log: Log, caller: Caller, intake: Intake) -> None:
+        self._log = log
+        self._caller = caller
         self._intake = intake
 
     # Evidence and anchors
@@ -71,7 +71,7 @@ class Decisions:
                 f"{kind!r} is no kind of anchor.", hint=f"Use one of: {', '.join(AnchorKind)}."
             ) from None
         target = self._read(lambda reader: reader.unit(checked_id(target_id, "a target's id")))
-        if target is None or target.scope.key not in self._presence.visible_keys or not is_original(target):
+        if target is None or target.scope.key not in self._caller.visible_keys or not is_original(target):
             raise InvalidInput(
                 f"{target_id!r} is no decision or evidence here.",
                 hint="Anchor a version of a decision, or an evidence.",
@@ -84,10 +84,10 @@ class Decisions:
         from mnemarch.model.outcome import Refused
 
         where = self._own_level() if level is None else Level.parse(level)
-        if self._ledger.config.policy.requires_validation(where):
-            self._presence.scope.at(where)
+        if self._log.config.policy.requires_validation(where):
+            self._caller.scope.at(where)
             checked = replace(claim, content=self._text(claim.content, "The content"), domain=_domain(claim.domain))
-            return self._ledger.act(self._presence, lambda act: commit.exhibit(act, checked, where))
+            return self._log.act(self._caller, lambda act: commit.exhibit(act, checked, where))
         [answered] = self._intake.remember([replace(claim, level=where)])
         if isinstance(answered, Refused):
             raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level this seat may write at.")
@@ -98,13 +98,13 @@ class Decisions:
 
         Where there is none it is the seat's own, where the policy refuses with its words.
         """
-        levels = [scope.level for scope in self._presence.scope.visible]
-        allows, kind = self._ledger.config.policy.allows, self._presence.actor.kind
+        levels = [scope.level for scope in self._caller.scope.visible]
+        allows, kind = self._log.config.policy.allows, self._caller.actor.kind
         fit = (level for level in levels if level <= Level.PROJECT and allows(kind, Deed.WRITE, level))
         return next(fit, levels[0])
 
     def _text(self, text: str, what: str) -> str:
-        return checked_text(text, what, self._ledger.config.limits.text_bytes_max)
+        return checked_text(text, what, self._log.config.limits.text_bytes_max)
 
     # Proposing and committing
 
@@ -135,22 +135,22 @@ class Decisions:
     def _proposal(
         self, reader: Reader, given: dict[str, Any], chosen: dict[str, Any], revises: str | None
     ) -> DecisionProposal:
-        presence = self._presence
-        base = None if revises is None else chain.revised(reader, presence, revises, _key(given["key"]))
+        caller = self._caller
+        base = None if revises is None else chain.revised(reader, caller, revises, _key(given["key"]))
         usual = _USUAL if base is None else {"strength": base.strength, "domain": base.domain, "level": base.unit.level}
         checked = self._checked(
             **given, **{name: usual[name] if each is None else each for name, each in chosen.items()}
         )
         for unit_id in checked["evidence"]:
-            commit.evidence_of(reader, presence, unit_id)
+            commit.evidence_of(reader, caller, unit_id)
         standing = {name: checked[name] for name in chosen}
         radius, reached = (Impact(nodes=()), []) if base is None else self._radius(reader, base.root_id)
-        verdict, conflicts = commit.guarded(reader, presence, base, reached, **standing)
+        verdict, conflicts = commit.guarded(reader, caller, base, reached, **standing)
         where = {"domain": checked["domain"], "level": checked["level"], "base": base}
-        opposed = guard.opposed(reader, presence, checked["text"], **where)
+        opposed = guard.opposed(reader, caller, checked["text"], **where)
         return DecisionProposal(
             id=new_id(),
-            scope=presence.scope.at(checked["level"]),
+            scope=caller.scope.at(checked["level"]),
             revises=None if base is None else base.root_id,
             base=base,
             blast_radius=radius,
@@ -188,11 +188,11 @@ class Decisions:
         # A proposal is anybody's to copy and change, so what R12 wants is asked again.
         checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
         why = _override(override)
-        return self._ledger.act(self._presence, lambda act: commit.commit(act, checked, why), durable=True)
+        return self._log.act(self._caller, lambda act: commit.commit(act, checked, why), durable=True)
 
     def check(self, proposal: DecisionProposal) -> None:
         """Refuse now what `commit` would refuse this actor whatever reason is given, before anybody takes pains."""
-        self._ask(commit.check, self._ledger.config.policy, proposal)
+        self._ask(commit.check, self._log.config.policy, proposal)
 
     # Looking up
 
@@ -211,7 +211,7 @@ class Decisions:
 
     def domains(self) -> list[str]:
         """The domains in which something is in force for this seat."""
-        keys = self._presence.visible_keys
+        keys = self._caller.visible_keys
         return self._read(lambda reader: sorted({name for key in keys for name in reader.domains_decided(key)}))
 
     def history(self, decision_id: str) -> list[Decision]:
@@ -232,8 +232,8 @@ class Decisions:
         at = None if around is None else checked_id(around, "a decision's id")
 
         def work(reader: Reader) -> list[Loaded]:
-            root = None if at is None else chain.root_of(reader, self._presence, at)
-            return loading.loaded(reader, self._presence, named, root, limit)
+            root = None if at is None else chain.root_of(reader, self._caller, at)
+            return loading.loaded(reader, self._caller, named, root, limit)
 
         return self._read(work)
 
@@ -242,14 +242,14 @@ class Decisions:
     def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """Say how one decision bears on another (D10)."""
         sides = _sides(source_id, relation, target_id)
-        self._ledger.act(self._presence, lambda act: chain.relate(act, *sides))
+        self._log.act(self._caller, lambda act: chain.relate(act, *sides))
 
     def unrelate(
         self, source_id: str, relation: RelationType | str, target_id: str, *, override: str | None = None
     ) -> None:
         """Say that it no longer does; `override` is why, where that frees a decision from an axis."""
         sides, why = _sides(source_id, relation, target_id), _override(override)
-        self._ledger.act(self._presence, lambda act: chain.unrelate(act, *sides, why))
+        self._log.act(self._caller, lambda act: chain.unrelate(act, *sides, why))
 
     def relations(self, decision_id: str) -> list[Relation]:
         """The relations that begin or end at a decision, by the roots of both sides."""
@@ -262,17 +262,17 @@ class Decisions:
         nodes_max = None if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
 
         def work(reader: Reader) -> Impact:
-            return self._radius(reader, chain.root_of(reader, self._presence, named), depth_max, nodes_max)[0]
+            return self._radius(reader, chain.root_of(reader, self._caller, named), depth_max, nodes_max)[0]
 
         return self._read(work)
 
     def _radius(
         self, reader: Reader, root: str, depth_max: int | None = None, nodes_max: int | None = None
     ) -> tuple[Impact, list[Decision]]:
-        rules = self._ledger.config.decisions
+        rules = self._log.config.decisions
         return chain.blast_radius(
             reader,
-            self._presence,
+            self._caller,
             root,
             depth_max=rules.impact_depth_max if depth_max is None else depth_max,
             nodes_max=rules.impact_nodes_max if nodes_max is None else nodes_max,
@@ -281,22 +281,22 @@ class Decisions:
     def broken_anchors(self, limit: int = 200) -> list[Unit]:
         """Anchors whose target is gone or no longer in force: reported, never fatal, never moved (R12)."""
         checked_count(limit, "limit", _LIMIT_MAX)
-        return self._read(lambda reader: list(islice(loading.broken_anchors(reader, self._presence), limit)))
+        return self._read(lambda reader: list(islice(loading.broken_anchors(reader, self._caller), limit)))
 
     def _ask(self, question: Callable[..., T], *given: object) -> T:
-        return self._read(lambda reader: question(reader, self._presence, *given))
+        return self._read(lambda reader: question(reader, self._caller, *given))
 
     def _read(self, work: Callable[[Reader], T]) -> T:
-        return self._ledger.store.read(work)
+        return self._log.store.read(work)
 
 
-def _page(reader: Reader, presence: Presence, domain: str, limit: int, after: str | None) -> list[Decision]:
-    last = None if after is None else chain.found(reader, presence, after)
+def _page(reader: Reader, caller: Caller, domain: str, limit: int, after: str | None) -> list[Decision]:
+    last = None if after is None else chain.found(reader, caller, after)
     page: list[Decision] = []
     for strength in sorted(Strength, reverse=True):
         if last is None or strength <= last.strength:
             begin = last.id if last is not None and strength == last.strength else ""
-            units = loading.decided(reader, presence, domain, strength, begin)
+            units = loading.decided(reader, caller, domain, strength, begin)
             page += [Decision(unit) for unit in islice(units, limit - len(page))]
     return page
 

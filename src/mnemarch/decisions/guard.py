@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.decisions.loading import GLOBAL, decided
 from mnemarch.errors import NotAllowed
 from mnemarch.model.caller import ActorKind, Level
-from mnemarch.model.decision import Decision, RelationType, Strength, standing_of
+from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.policy.guardian import parting
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Actor, Presence
+    from mnemarch.model.caller import Actor, Caller
     from mnemarch.model.decision import GuardianVerdict
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
@@ -32,20 +32,20 @@ _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _RETURNING = frozenset({EventType.UNIT_APPROVED, EventType.UNIT_REVIVED})
 
 
-def in_force_among(reader: Reader, presence: Presence, roots: Iterable[str]) -> list[Decision]:
+def in_force_among(reader: Reader, caller: Caller, roots: Iterable[str]) -> list[Decision]:
     """Those of these roots that are in force and visible."""
     units = (reader.decision_in_force(root) for root in roots)
-    return [Decision(unit) for unit in units if unit is not None and unit.scope.key in presence.visible_keys]
+    return [Decision(unit) for unit in units if unit is not None and unit.scope.key in caller.visible_keys]
 
 
 def firmest_first(decision: Decision) -> tuple[int, str]:
     return -decision.strength.rank, decision.root_id
 
 
-def binding(reader: Reader, presence: Presence, base: Decision) -> list[Decision]:
+def binding(reader: Reader, caller: Caller, base: Decision) -> list[Decision]:
     """The decisions that constrain this one, the firmest first."""
     sources = [one.source for one in reader.relations_to([base.root_id]) if one.type is RelationType.CONSTRAINS]
-    return sorted((one for one in in_force_among(reader, presence, sources) if binds(one, base)), key=firmest_first)
+    return sorted((one for one in in_force_among(reader, caller, sources) if binds(one, base)), key=firmest_first)
 
 
 def binds(source: Decision, target: Decision) -> bool:
@@ -54,7 +54,7 @@ def binds(source: Decision, target: Decision) -> bool:
 
 
 def opposed(
-    reader: Reader, presence: Presence, text: str, *, domain: str, level: Level, base: Decision | None
+    reader: Reader, caller: Caller, text: str, *, domain: str, level: Level, base: Decision | None
 ) -> list[Decision]:
     """The axes and locks that hold where a proposal would and say the opposite of it (R12); the firmest first.
 
@@ -63,7 +63,7 @@ def opposed(
     """
     root = None if base is None else base.root_id
     ways = ((each, strength) for each in dict.fromkeys((domain, GLOBAL)) for strength in (Strength.AXIS, Strength.LOCK))
-    firm = [Decision(unit) for way in ways for unit in decided(reader, presence, *way)]
+    firm = [Decision(unit) for way in ways for unit in decided(reader, caller, *way)]
     others = (one for one in firm if one.unit.level >= level and one.root_id != root)
     return sorted((one for one in others if _opposes(text, one.text)), key=firmest_first)
 
@@ -91,24 +91,24 @@ def may_answer(policy: Policy, actor: Actor, base: Decision, constraining: Itera
     return is_local(base, constraining) and policy.allows(actor.kind, Deed.WRITE, level)
 
 
-def verdict_on_retiring(reader: Reader, presence: Presence, unit: Unit) -> GuardianVerdict | None:
+def verdict_on_retiring(reader: Reader, caller: Caller, unit: Unit) -> GuardianVerdict | None:
     """What the guardian says to taking a decision out of force; None for a unit that is no decision in force."""
-    if not unit.live or standing_of(unit) is None:
+    if not unit.live or version_key_of(unit) is None:
         return None
     base = Decision(unit)
-    return parting(base, binding(reader, presence, base))
+    return parting(base, binding(reader, caller, base))
 
 
 def require_may_retire(act: Act, unit: Unit) -> None:
     """Refuse to take a decision out of force if only a person may."""
-    verdict = verdict_on_retiring(act.transaction, act.presence, unit)
+    verdict = verdict_on_retiring(act.transaction, act.caller, unit)
     if verdict is None or verdict.type is not Verdict.BLOCK:
         return
     base = Decision(unit)
-    constraining = binding(act.transaction, act.presence, base)
-    if not may_answer(act.config.policy, act.presence.actor, base, constraining, unit.level):
+    constraining = binding(act.transaction, act.caller, base)
+    if not may_answer(act.config.policy, act.caller.actor, base, constraining, unit.level):
         raise NotAllowed(
-            f"{act.presence.actor} may not take decision {unit.id} out of force: the guardian blocks it"
+            f"{act.caller.actor} may not take decision {unit.id} out of force: the guardian blocks it"
             f" (rule {RULE}). {' '.join(verdict.reasons)}",
             rule=RULE,
             hint="A person can reject it.",
@@ -117,15 +117,15 @@ def require_may_retire(act: Act, unit: Unit) -> None:
 
 def require_may_restore(act: Act, unit: Unit) -> None:
     """Refuse to put a protected decision back in force if a person took it out."""
-    if standing_of(unit) is None or act.presence.actor.kind is ActorKind.HUMAN:
+    if version_key_of(unit) is None or act.caller.actor.kind is ActorKind.HUMAN:
         return
     person = _who_took_out(act.transaction, unit)
     if person is None:
         return
     base = Decision(unit)
-    if parting(base, binding(act.transaction, act.presence, base)).type is Verdict.BLOCK:
+    if parting(base, binding(act.transaction, act.caller, base)).type is Verdict.BLOCK:
         raise NotAllowed(
-            f"{act.presence.actor} may not put decision {unit.id} back in force: {person} took it out (rule {RULE}).",
+            f"{act.caller.actor} may not put decision {unit.id} back in force: {person} took it out (rule {RULE}).",
             rule=RULE,
             hint="A person can revive it.",
         )

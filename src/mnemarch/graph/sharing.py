@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from mnemarch.graph.state import Step
     from mnemarch.graph.values import EmbeddingProvider
-    from mnemarch.log.act import Act, Ledger
-    from mnemarch.model.caller import Presence
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.policy.heat import GraphConfig
     from mnemarch.stores.sql.reader import Reader
@@ -189,19 +189,19 @@ class LockedGraph:
 class LogKeeper:
     """Keeps one graph of an actor in the log: that of a session, or its own."""
 
-    def __init__(self, ledger: Ledger, presence: Presence, session: str | None) -> None:
-        self._ledger = ledger
-        self._presence = presence
+    def __init__(self, log: Log, caller: Caller, session: str | None) -> None:
+        self._log = log
+        self._caller = caller
         self._session = session
-        self._subject = presence.graph_subject(session)
+        self._subject = caller.graph_subject(session)
         self._position = 0
         self._since_restated = 0
 
     def now(self) -> int:
-        return stamps.micros(self._ledger.clock())
+        return stamps.micros(self._log.clock())
 
     def catch_up(self, graph: LockedGraph) -> None:
-        self._ledger.store.read(lambda reader: self._read(reader, graph))
+        self._log.store.read(lambda reader: self._read(reader, graph))
 
     def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
         keepers: list[Any] = [graph.keeper for graph in graphs]
@@ -223,7 +223,7 @@ class LogKeeper:
             return outcome
 
         try:
-            return self._ledger.act(self._presence, run)
+            return self._log.act(self._caller, run)
         except BaseException:
             forget_what_was_undone()
             raise
@@ -252,7 +252,7 @@ class LogKeeper:
             last *= 4
 
     def _record(self, act: Act, graph: LockedGraph, name: str) -> None:
-        head = {"agent": str(self._presence.actor), "session": self._session}
+        head = {"agent": str(self._caller.actor), "session": self._session}
         if steps := graph.take_steps():
             self._noted(_append(act, self._subject, head | {"act": name}, steps))
             if self._since_restated >= max(_RESTATED_EVERY, len(graph.engine.state.nodes)):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.config import Config
-    from mnemarch.model.caller import Level, Presence
+    from mnemarch.model.caller import Caller, Level
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Deed
     from mnemarch.ports import Store
@@ -33,11 +33,11 @@ _NO_HASH = b""
 class Act:
     """The open transaction, the caller, the time and the settings; `record` is the only way to write."""
 
-    __slots__ = ("config", "now", "presence", "transaction")
+    __slots__ = ("caller", "config", "now", "transaction")
 
-    def __init__(self, transaction: Transaction, presence: Presence, now: datetime, config: Config) -> None:
+    def __init__(self, transaction: Transaction, caller: Caller, now: datetime, config: Config) -> None:
         self.transaction = transaction
-        self.presence = presence
+        self.caller = caller
         self.now = now
         self.config = config
 
@@ -54,17 +54,17 @@ class Act:
         """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
         found: set[str] = set()
         body = canonical_json(_without_secrets(payload, found))
-        presence = self.presence
-        seq, previous = self.transaction.head(presence.stream)
+        caller = self.caller
+        seq, previous = self.transaction.head(caller.stream)
         salt = os.urandom(16)
         event = Event(
             id=new_id(),
-            stream=presence.stream,
+            stream=caller.stream,
             seq=seq + 1,
             type=type,
-            actor=presence.actor,
-            scope=presence.scope,
-            session=session or presence.session,
+            actor=caller.actor,
+            scope=caller.scope,
+            session=session or caller.session,
             subject=subject,
             key=key,
             occurred_at=occurred_at or self.now,
@@ -99,7 +99,7 @@ class Act:
     def visible_unit(self, unit_id: str) -> Unit:
         """The unit, if this seat may see it. What it may not see does not exist for it."""
         unit = self.transaction.unit(checked_id(unit_id, "a unit's id"))
-        if unit is None or unit.scope.key not in self.presence.visible_keys:
+        if unit is None or unit.scope.key not in self.caller.visible_keys:
             raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
         return unit
 
@@ -146,7 +146,7 @@ class Act:
 
     def require_at(self, deed: Deed, level: Level, what: str) -> None:
         """The same for what is done to no unit."""
-        self.config.policy.require(self.presence.actor, deed, level, what)
+        self.config.policy.require(self.caller.actor, deed, level, what)
 
 
 def _without_secrets(payload: dict[str, Any], found: set[str]) -> Any:
@@ -160,7 +160,7 @@ def receipt_for(event: Event, *, redacted: tuple[str, ...] = (), duplicate: bool
     return Receipt(event_id=event.id, seq=event.seq, hash=event.hash.hex(), duplicate=duplicate, redacted=redacted)
 
 
-class Ledger:
+class Log:
     """The store, the clock and the settings together: where acts begin."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime], config: Config) -> None:
@@ -168,20 +168,20 @@ class Ledger:
         self.clock = clock
         self.config = config
 
-    def act(self, presence: Presence, work: Callable[[Act], T], *, durable: bool = False) -> T:
-        """Run `work` as one act of `presence`. A refusal (NotAllowed) undoes the act and is itself recorded (R4)."""
+    def act(self, caller: Caller, work: Callable[[Act], T], *, durable: bool = False) -> T:
+        """Run `work` as one act of `caller`. A refusal (NotAllowed) undoes the act and is itself recorded (R4)."""
         try:
             return self.store.write(
-                lambda transaction: work(Act(transaction, presence, self.clock(), self.config)), durable=durable
+                lambda transaction: work(Act(transaction, caller, self.clock(), self.config)), durable=durable
             )
         except NotAllowed as refusal:
-            self._record_refusal(presence, refusal)
+            self._record_refusal(caller, refusal)
             raise
 
-    def _record_refusal(self, presence: Presence, refusal: NotAllowed) -> None:
+    def _record_refusal(self, caller: Caller, refusal: NotAllowed) -> None:
         payload = {"rule": refusal.rule, "reason": refusal.message}
         self.store.write(
-            lambda transaction: Act(transaction, presence, self.clock(), self.config).record(
+            lambda transaction: Act(transaction, caller, self.clock(), self.config).record(
                 EventType.ACT_REFUSED, payload
             )
         )

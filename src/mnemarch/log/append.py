@@ -55,7 +55,7 @@ def append(act: Act, entry: Entry) -> Receipt:
         payload["data"] = checked_mapping(entry.data, "data")
     key = entry.key
     if key is not None:
-        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
+        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), checked_key(key))
         if earlier is not None:
             return _again(earlier, payload)
     occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")

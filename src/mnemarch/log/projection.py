@@ -132,7 +132,7 @@ def _relation(payload: dict[str, Any], event_id: str) -> Relation:
 
 def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> None:
     # A recall records what it handed out in a process that starts cold: only a write pays for these.
-    from mnemarch.model.decision import standing_of
+    from mnemarch.model.decision import version_key_of
     from mnemarch.text.canonical import canonical_key
     from mnemarch.text.difference import skeleton
 
@@ -142,7 +142,7 @@ def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> 
         canonical_key=canonical_key(unit.content) if keyed else None,
         skeleton_key=canonical_key(skeleton(unit.content)) if keyed else None,
         searchable_at=searchable_at,
-        standing=standing_of(unit) if unit.kind is Kind.DECISION else None,
+        version_key=version_key_of(unit) if unit.kind is Kind.DECISION else None,
     )
 
 

@@ -124,7 +124,7 @@ def failure(store: Store, subject: str, error: str, approach: str | None) -> Fai
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
     """Record a failure and judge it, in one act: of twenty agents that fail at once each is counted."""
     if key is not None:
-        earlier = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), checked_key(key))
+        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), checked_key(key))
         if earlier is not None:
             return _again(earlier, subject, given)
     before = ledger(act.transaction, subject)
@@ -132,7 +132,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     new = Attempt(
         event_id="",
         at=act.now,
-        actor=str(act.presence.actor),
+        actor=str(act.caller.actor),
         fault=fault.hash,
         summary=fault.core,
         approach=given.approach,
@@ -233,7 +233,7 @@ def mark_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
 
 def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
     """Start anew: a person looked at it."""
-    act.require_at(Deed.UNBLOCK, act.presence.scope.level, f"clear task {task!r}")
+    act.require_at(Deed.UNBLOCK, act.caller.scope.level, f"clear task {task!r}")
     payload = {"task": task, "reason": reason, "unstuck": True}
     event, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
     return event

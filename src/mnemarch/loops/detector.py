@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mnemarch.log.act import Act, Ledger
-    from mnemarch.model.caller import Presence
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict
     from mnemarch.text import fingerprint as fingerprints
@@ -28,16 +28,16 @@ _REASON_BYTES_MAX = 4_096
 class CircularFixDetector:
     """Tells whether a task goes round in circles. Nothing is kept here: every answer is read from the log."""
 
-    def __init__(self, ledger: Ledger, presence: Presence) -> None:
-        self._ledger = ledger
-        self._presence = presence
+    def __init__(self, log: Log, caller: Caller) -> None:
+        self._log = log
+        self._caller = caller
 
     def check(
         self, error: str, *, approach: str | None = None, task_id: str | None = None, key: str | None = None
     ) -> LoopVerdict:
         """Count a failure and say whether to go on (S5)."""
         count = self.counting(error, approach, task_id, key)
-        return self._ledger.act(self._presence, count)
+        return self._log.act(self._caller, count)
 
     def counting(
         self, error: str, approach: str | None, task_id: str | None = None, key: str | None = None
@@ -45,7 +45,7 @@ class CircularFixDetector:
         """The same for an act that is still to begin: what fits into no transaction is done here."""
         subject, _ = self._named(task_id)
         given = attempts.failure(
-            self._ledger.store,
+            self._log.store,
             subject,
             checked_text(error, "The error", _ERROR_BYTES_MAX),
             None if approach is None else self._approach(approach),
@@ -78,13 +78,13 @@ class CircularFixDetector:
         """Call the task stuck: every further attempt is blocked until a person clears it."""
         subject, task = self._named(task_id)
         why = self._reason(reason)
-        return receipt_for(self._ledger.act(self._presence, lambda act: attempts.mark_stuck(act, subject, task, why)))
+        return receipt_for(self._log.act(self._caller, lambda act: attempts.mark_stuck(act, subject, task, why)))
 
     def clear(self, task_id: str | None, reason: str) -> Receipt:
         """Forget the failures of a task and that it was stuck; for a person or an orchestrator."""
         subject, task = self._named(task_id)
         why = self._reason(reason)
-        return receipt_for(self._ledger.act(self._presence, lambda act: attempts.clear_stuck(act, subject, task, why)))
+        return receipt_for(self._log.act(self._caller, lambda act: attempts.clear_stuck(act, subject, task, why)))
 
     @staticmethod
     def hash_error(error: str) -> str:
@@ -94,11 +94,11 @@ class CircularFixDetector:
     def _known(self, task_id: str | None) -> attempts.Ledger:
         """What the task has behind it: read in one go, and compared afterwards, since that takes a while."""
         subject, _ = self._named(task_id)
-        return self._ledger.store.read(lambda reader: attempts.ledger(reader, subject))
+        return self._log.store.read(lambda reader: attempts.ledger(reader, subject))
 
     def _named(self, task_id: str | None) -> tuple[str, str | None]:
         """The ledger that is meant. From inside a task no other can be named: its failures are its own (R3)."""
-        scope = self._presence.scope
+        scope = self._caller.scope
         if task_id is None or task_id == scope.task:
             return attempts.subject_of(scope, scope.task), scope.task
         task = checked_name(task_id, "a task")

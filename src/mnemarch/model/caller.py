@@ -207,7 +207,7 @@ class Stream:
         return self.org if self.project is None else f"{self.org} / {self.project}"
 
 
-class Presence:
+class Caller:
     """An actor in a scope, in a session, at a working tree. Its keys are made once, since every act needs them."""
 
     __slots__ = ("actor", "root", "scope", "scope_key", "session", "stream", "visible_keys")

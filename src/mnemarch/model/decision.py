@@ -169,7 +169,7 @@ class Decision:
 
 
 @value
-class Standing:
+class VersionKey:
     """One version of a decision: the root that all its versions share, its number, its strength."""
 
     root: str
@@ -177,12 +177,12 @@ class Standing:
     strength: int
 
 
-def standing_of(unit: Unit) -> Standing | None:
+def version_key_of(unit: Unit) -> VersionKey | None:
     """Which version of which decision a unit is; None if it is no committed decision."""
     stored = unit.attributes
     if unit.kind is not Kind.DECISION or "root" not in stored:
         return None  # Another kind, only claimed to be a decision, or erased.
-    return Standing(root=stored["root"], number=stored["version"], strength=Strength.parse(stored["strength"]).rank)
+    return VersionKey(root=stored["root"], number=stored["version"], strength=Strength.parse(stored["strength"]).rank)
 
 
 def target_of(anchor: Unit) -> str:
@@ -192,7 +192,7 @@ def target_of(anchor: Unit) -> str:
 
 def is_original(unit: Unit) -> bool:
     """Whether an anchor may lead to it: evidence, or a committed decision (D2, D19)."""
-    return unit.kind is Kind.EVIDENCE or standing_of(unit) is not None
+    return unit.kind is Kind.EVIDENCE or version_key_of(unit) is not None
 
 
 @value

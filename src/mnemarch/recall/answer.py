@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.view import CodeCheck, CodeView
     from mnemarch.config import RecallRules
-    from mnemarch.model.caller import Presence
+    from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
@@ -116,7 +116,7 @@ def withheld_reason(
     return None
 
 
-def replaced_drafts(reader: Reader, caller: Presence, rules: RecallRules, k: int) -> frozenset[str]:
+def replaced_drafts(reader: Reader, caller: Caller, rules: RecallRules, k: int) -> frozenset[str]:
     """The few hypotheses that a commit replaced, at the levels that take any (R2)."""
     scopes = [scope.key for scope in caller.scope.visible if scope.level < Level.PROJECT]
     limit = max(rules.candidates_min, k * rules.candidates_per_item)
@@ -136,7 +136,7 @@ class Recall:
         self,
         store: Store,
         finder: Finder,
-        caller: Presence,
+        caller: Caller,
         query: str,
         k: int,
         *,

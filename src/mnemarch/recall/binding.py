@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.decision import Strength, is_original, standing_of, target_of
+from mnemarch.model.decision import Strength, is_original, target_of, version_key_of
 from mnemarch.model.search import Recalled, Withheld
 from mnemarch.model.unit import Kind, search_kind, search_state
 from mnemarch.model.value import replace
@@ -27,8 +27,8 @@ _SHARED_TIERS = frozenset({TIER_LOCK, TIER_NORMAL})
 
 def weakness(unit: Unit) -> int:
     """How far a decision is below an axis; `_NO_DECISION` if it is none."""
-    standing = standing_of(unit)
-    return _NO_DECISION if standing is None else Strength.AXIS.rank - standing.strength
+    version_key = version_key_of(unit)
+    return _NO_DECISION if version_key is None else Strength.AXIS.rank - version_key.strength
 
 
 # What anchors lead to
@@ -82,7 +82,7 @@ def with_targets(items: Sequence[Recalled], led: Sequence[Recalled]) -> list[Rec
 
 def _is_wide(unit: Unit) -> bool:
     """Whether it is a decision for every domain; those come after the domain's own (R10)."""
-    return unit.domain == "global" and standing_of(unit) is not None
+    return unit.domain == "global" and version_key_of(unit) is not None
 
 
 # What binds

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.log.act import Ledger
+    from mnemarch.log.act import Log
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Searchable, Unit
     from mnemarch.ports import MeaningIndex, SearchIndex
@@ -43,7 +43,7 @@ def _rarity(seen: int, documents: int) -> float:
 class Finder(LiveIndex):
     """Searches one store. Safe to share between threads."""
 
-    def __init__(self, log: Ledger, index: SearchIndex | None, meanings: MeaningIndex | None = None) -> None:
+    def __init__(self, log: Log, index: SearchIndex | None, meanings: MeaningIndex | None = None) -> None:
         super().__init__(log, index)
         self._meanings = meanings
         self._followed = 0
@@ -211,11 +211,11 @@ class Finder(LiveIndex):
 
     def _link_duplicates_of(self, unit: Unit) -> None:
         """Open the links of one unit. A pair is linked once: the links are read again inside the act."""
-        from mnemarch.model.caller import Actor, Presence
+        from mnemarch.model.caller import Actor, Caller
         from mnemarch.units.conflicts import DISPUTED_KINDS, compared, open_links
 
         # What is visible to its author, from where it was claimed.
-        author = Presence(Actor.system("duplicates"), unit.provenance[0].scope)
+        author = Caller(Actor.system("duplicates"), unit.provenance[0].scope)
         rules = self._log.config.gate
         ids = self._duplicate_candidates(unit, author.visible_keys, rules.neighbours_max)
         candidates = self._store.read(lambda reader: reader.units(ids))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from threading import Thread
 
-    from mnemarch.log.act import Ledger
+    from mnemarch.log.act import Log
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Searchable
     from mnemarch.ports import SearchIndex
@@ -135,7 +135,7 @@ class Tail:
 class LiveIndex:
     """Index and tail of one store, kept in step with its log. Safe to share between threads."""
 
-    def __init__(self, log: Ledger, index: SearchIndex | None) -> None:
+    def __init__(self, log: Log, index: SearchIndex | None) -> None:
         self._log = log
         self._store = log.store
         self._rules = log.config.store

@@ -10,7 +10,7 @@ from mnemarch import Actor, Citation, Event, EventType, Kind, Scope, Status, Uni
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
 from mnemarch.model.caller import Stream
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.decision import Relation, RelationType, Standing
+from mnemarch.model.decision import Relation, RelationType, VersionKey
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal, Trust, Use
@@ -97,9 +97,9 @@ def put(transaction: Transaction, unit: Unit, *, key: str | None = None, skeleto
     return unit
 
 
-def put_at(transaction: Transaction, unit: Unit, position: int | None, standing: Standing | None = None) -> None:
+def put_at(transaction: Transaction, unit: Unit, position: int | None, version_key: VersionKey | None = None) -> None:
     """Store a unit as changed at a position; None: search need not see the change."""
-    transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=position, standing=standing)
+    transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=position, version_key=version_key)
 
 
 def put_all(store: Store, units: Iterable[Unit], *, key: str | None = None, skeleton: str | None = None) -> None:
@@ -110,7 +110,7 @@ def put_all(store: Store, units: Iterable[Unit], *, key: str | None = None, skel
 def decide(transaction: Transaction, id: str, root: str = "", number: int = 1, strength: int = 1, **more: Any) -> None:
     """Store one version of a decision."""
     unit = made_unit(id, kind=Kind.DECISION, **more)
-    put_at(transaction, unit, None, Standing(root=root or id, number=number, strength=strength))
+    put_at(transaction, unit, None, VersionKey(root=root or id, number=number, strength=strength))
 
 
 def filled(transaction: Transaction) -> None:

@@ -167,7 +167,7 @@ def with_open_disputes(act: Act, stored: Stored) -> Stored:
     open_links(act, stored.unit)
     links = [link for link in act.transaction.links_of(stored.unit.id) if link.open]
     sides = act.transaction.units({side for link in links for side in (link.source, link.target)})
-    seen = {side for side, unit in sides.items() if unit.live and unit.scope.key in act.presence.visible_keys}
+    seen = {side for side, unit in sides.items() if unit.live and unit.scope.key in act.caller.visible_keys}
     return with_disputes(stored, [link for link in links if {link.source, link.target} <= seen])
 
 
@@ -211,7 +211,7 @@ def open_links(act: Act, unit: Unit, candidates: Iterable[str] = (), *, is_new: 
 def _rivals(act: Act, content: str, candidates: Iterable[str]) -> list[Unit]:
     """Live visible units that are the same but for numbers, names and negations, and those of the candidates."""
     skeleton_key = canonical_key(skeleton(content))
-    topic = act.transaction.units_with_skeleton(act.presence.visible_keys, skeleton_key, _SERIES_MIN + 1)
+    topic = act.transaction.units_with_skeleton(act.caller.visible_keys, skeleton_key, _SERIES_MIN + 1)
     units = {} if _is_series(topic) else {unit.id: unit for unit in topic}
     units |= act.transaction.units(candidates)
     return [unit for unit in units.values() if _is_rival(act, unit)]
@@ -224,13 +224,13 @@ def _is_series(topic: Sequence[Unit]) -> bool:
 
 
 def _is_rival(act: Act, unit: Unit) -> bool:
-    return unit.live and unit.scope.key in act.presence.visible_keys and unit.kind in DISPUTED_KINDS
+    return unit.live and unit.scope.key in act.caller.visible_keys and unit.kind in DISPUTED_KINDS
 
 
 def _successors(act: Act, content: str) -> list[tuple[Unit, Unit]]:
     """What replaced units with this text and says something else now, each with the unit it replaced."""
     successors: dict[str, tuple[Unit, Unit]] = {}
-    for replaced in past_with_same_text(act.transaction, act.presence.visible_keys, content):
+    for replaced in past_with_same_text(act.transaction, act.caller.visible_keys, content):
         last = _last_successor(act, replaced)
         if _is_rival(act, last) and canonical(last.content) != canonical(content):
             successors[last.id] = (last, replaced)

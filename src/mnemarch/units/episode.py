@@ -203,7 +203,7 @@ def keep_episode(
     """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = [_step(event) for event in logged]
-    level = Level.WORKTREE if act.presence.scope.worktree is not None else Level.TASK
+    level = Level.WORKTREE if act.caller.scope.worktree is not None else Level.TASK
     draft = given or analysed(steps, passed, 0)
     account = Account(
         name=_name(act),
@@ -245,7 +245,7 @@ def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> di
     steps = account.steps
     return {
         "task": task or account.name,
-        "task_key": act.presence.scope_key,
+        "task_key": act.caller.scope_key,
         "critique": cut(analysis.critique),
         "reward": analysis.score,
         "success": analysis.success,
@@ -259,7 +259,7 @@ def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> di
 
 def _relate(act: Act, episode: Unit) -> int:
     """Link an episode to similar ones (G11); gives how many of them succeeded."""
-    visible = act.presence.visible_keys
+    visible = act.caller.visible_keys
     episodes = act.transaction.units_in(visible, kind=Kind.EPISODE, limit=_COMPARED_EPISODES_MAX)
     others = [unit for unit in episodes if unit.id != episode.id and unit.live]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
@@ -288,11 +288,11 @@ def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit,
             "episode": episode.id,
         },
     )
-    same = live_with_same_text(act.transaction, act.presence.visible_keys, claim.content)
+    same = live_with_same_text(act.transaction, act.caller.visible_keys, claim.content)
     known = [unit for unit in same if unit.kind is Kind.SKILL]
     if not known:
         return _kept(act, claim).id if refusal_to_repeat(act, claim) is None else None
-    use = act.transaction.use(known[0].id, act.presence.scope_key)
+    use = act.transaction.use(known[0].id, act.caller.scope_key)
     if use is None or not use.credited:
         practise(act, known[0])
     return known[0].id
@@ -318,5 +318,5 @@ def _failed_approaches(staged: Sequence[Event]) -> list[str]:
 
 
 def _name(act: Act) -> str:
-    scope = act.presence.scope
+    scope = act.caller.scope
     return f"Task {scope.task}" if scope.task is not None else f"Worktree {scope.worktree}"

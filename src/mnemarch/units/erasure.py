@@ -87,7 +87,7 @@ class Plan:
             else:
                 self._quoting_units[unit.id] = unit
         if self._quoting_units:
-            raise _still_quoted(self._quoting_units, self._act.presence.visible_keys)
+            raise _still_quoted(self._quoting_units, self._act.caller.visible_keys)
         return self
 
     def _is_made_of_it(self, unit: Unit) -> bool:
@@ -117,7 +117,7 @@ def planned(act: Act, target_id: str, expected_version: int | None, *, quoting: 
 def _entry(act: Act, event_id: str) -> Event:
     """The entry of the log with this id, if this actor may erase it."""
     event = act.transaction.event(event_id)
-    if event is None or event.stream != act.presence.stream or event.scope.key not in act.presence.visible_keys:
+    if event is None or event.stream != act.caller.stream or event.scope.key not in act.caller.visible_keys:
         raise NotFound(
             f"No unit {event_id!r} here, and no entry of the log.",
             hint="Check the id, and that the seat's scope can see it.",
@@ -199,7 +199,7 @@ def _events_about(act: Act, unit: Unit) -> list[Event]:
         added = act.transaction.event(link.id)
         events += [added] if added is not None else []
         events += act.transaction.events_of_subject(link.id)
-    streams = {event.stream for event in events} | {act.presence.stream}
+    streams = {event.stream for event in events} | {act.caller.stream}
     return events + _quoting(act, _spellings(unit, events), streams)
 
 

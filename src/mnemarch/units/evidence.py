@@ -25,7 +25,7 @@ _A_PERSONS = frozenset({Signal.HUMAN_APPROVED, Signal.HUMAN_REJECTED})
 def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | None) -> Unit:
     """Add evidence; a passed test or a person's own word makes a hypothesis verified at once (Rule 2)."""
     unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
-    check_citations(act.transaction, act.presence, [citation])
+    check_citations(act.transaction, act.caller, [citation])
     if citation in unit.citations:
         return raise_by_evidence(act, unit)
     return raise_by_evidence(act, change(act, EventType.UNIT_CITED, unit, {"cite": [citation.to_json()]}))
@@ -51,9 +51,9 @@ def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
 def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None) -> Unit:
     """One signal for or against a unit (G18); a person's signals come only from a person (R2)."""
     unit = act.permitted_unit(unit_id, Deed.VALIDATE, expected_version)
-    if given in _A_PERSONS and act.presence.actor.kind is not ActorKind.HUMAN:
+    if given in _A_PERSONS and act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
-            f"{act.presence.actor} may not give the signal {given}: it is a person's (R2).",
+            f"{act.caller.actor} may not give the signal {given}: it is a person's (R2).",
             rule="R2",
             hint="Let a human approve or reject the unit.",
         )
@@ -63,7 +63,7 @@ def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None
 def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     """Mark a unit as used by the seat's task; each task counts once towards publishing (Rule 3, R2)."""
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
-    task_key = act.presence.task_key
+    task_key = act.caller.task_key
     if task_key is None:
         raise InvalidInput("Use is counted by task, and this seat has none.", hint=Hint("name the task"))
     earlier = act.transaction.use(unit_id, task_key)
@@ -75,7 +75,7 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     """A yes. A human's is evidence and verifies; an orchestrator's is recorded, since only Rule 2 makes verified."""
     unit = act.permitted_unit(unit_id, Deed.APPROVE, expected_version)
-    actor = act.presence.actor
+    actor = act.caller.actor
     changes: dict[str, object] = {}
     if rejection_of(act.transaction, unit) is not None:
         changes = {
@@ -99,6 +99,6 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
         "archive_reason": f"rejected: {reason}",
     }
     payload = {"reason": reason, "set": changes}
-    if act.presence.actor.kind is not ActorKind.HUMAN:
+    if act.caller.actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_REJECTED, unit, payload)
     return signal(act, EventType.UNIT_REJECTED, unit, Signal.HUMAN_REJECTED, payload)

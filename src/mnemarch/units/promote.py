@@ -5,8 +5,8 @@ from __future__ import annotations
 from mnemarch.code import git
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import receipt_for
-from mnemarch.model.caller import ActorKind, Level, Presence, Scope
-from mnemarch.model.decision import standing_of
+from mnemarch.model.caller import ActorKind, Caller, Level, Scope
+from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Adopted, Refused, Stored
 from mnemarch.model.stamps import micros
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.log.act import Act, Ledger
+    from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Level
     from mnemarch.model.unit import Unit
     from mnemarch.policy.promotion import Refusal
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:
     """Move a unit to a wider level, and open the conflicts it has there; a twin at that level absorbs it."""
     unit = act.changeable_unit(unit_id, expected_version)
-    scope = act.presence.scope.at(target)
+    scope = act.caller.scope.at(target)
     twin = twin_of(act.transaction, unit, scope.key)
     refusal = _refusal(act, unit, target, twin)
     if refusal is not None:
@@ -47,9 +47,9 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
 
 def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal | None:
     """Why the unit may not move, or None. What joins its twin brings nothing there that was rejected."""
-    actor = act.presence.actor
+    actor = act.caller.actor
     refusal = refusal_to_promote(unit, target, actor, act.config.policy)
-    if refusal is not None or standing_of(unit) is not None:
+    if refusal is not None or version_key_of(unit) is not None:
         return refusal  # A decision is validated by its commit (R4).
     if act.config.policy.requires_validation(target):
         # What was verified by a test that has failed since is not verified knowledge any more.
@@ -90,14 +90,14 @@ def _reuses(act: Act, unit: Unit, twin: Unit) -> dict[str, Any]:
 _UNITS_MAX = 10_000
 
 
-def adopt(log: Ledger, caller: Presence, codebase: Codebase | None, worktree: str, commit: str | None) -> Adopted:
+def adopt(log: Log, caller: Caller, codebase: Codebase | None, worktree: str, commit: str | None) -> Adopted:
     """Promote what the worktree verified to project level, once its branch is merged.
 
     `commit` is the merged commit, for a worktree whose folder is gone.
     """
     _check_merged(caller.root, codebase, worktree, commit)
     scope = Scope(org=caller.scope.org, project=caller.scope.project, worktree=worktree)
-    there = Presence(caller.actor, scope, caller.session, caller.root)
+    there = Caller(caller.actor, scope, caller.session, caller.root)
     newest_first = log.store.read(lambda reader: reader.units_in([scope.key], live=True, limit=_UNITS_MAX))
     answers = [
         log.act(there, lambda act, unit=unit: promote(act, unit.id, Level.PROJECT, None), durable=True)  # type: ignore[misc]

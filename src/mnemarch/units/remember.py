@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
-    from mnemarch.log.act import Act, Ledger
-    from mnemarch.model.caller import Presence
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Refused, Stored
@@ -55,7 +55,7 @@ def remember(act: Act, claim: Claim) -> Stored | Refused:
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
-    check_citations(act.transaction, act.presence, claim.citations)
+    check_citations(act.transaction, act.caller, claim.citations)
     assert isinstance(claim.level, Level)
     status = warranted(claim.citations, passed_tests(act, claim.citations))
     known = _same(act, claim)
@@ -76,7 +76,7 @@ def remember(act: Act, claim: Claim) -> Stored | Refused:
 def _refusal(act: Act, claim: Claim, status: Status, known: Unit | None) -> Refusal | None:
     """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
     assert isinstance(claim.level, Level)
-    actor = act.presence.actor
+    actor = act.caller.actor
     if known is None and actor.kind is not ActorKind.HUMAN:
         refusal = refusal_to_repeat(act, claim)
         if refusal is not None:
@@ -96,14 +96,14 @@ def _taken_back(act: Act, claim: Claim) -> Unit | None:
 def _wide(act: Act, claim: Claim) -> list[str]:
     """The scopes in sight that reach at least as far as the claim."""
     assert isinstance(claim.level, Level)
-    return [scope.key for scope in act.presence.scope.visible if scope.level >= claim.level]
+    return [scope.key for scope in act.caller.scope.visible if scope.level >= claim.level]
 
 
 def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
     """What this idempotency key already stands for."""
     if claim.key is None:
         return None
-    event = act.transaction.event_for_key(act.presence.scope_key, str(act.presence.actor), claim.key)
+    event = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), claim.key)
     if event is None:
         return None
     receipt = receipt_for(event, duplicate=True)
@@ -140,11 +140,11 @@ def _same(act: Act, claim: Claim) -> Unit | None:
     """
     assert isinstance(claim.kind, Kind)
     wide = _wide(act, claim)
-    for unit in live_with_same_text(act.transaction, act.presence.visible_keys, claim.content):
+    for unit in live_with_same_text(act.transaction, act.caller.visible_keys, claim.content):
         is_it = is_same(unit, claim.kind, claim.domain, claim.content, claim.attributes)
         if (is_it and unit.scope.key in wide) or _is_echo(act, claim, unit):
             return unit
-    once = past_with_same_text(act.transaction, act.presence.visible_keys, claim.content)
+    once = past_with_same_text(act.transaction, act.caller.visible_keys, claim.content)
     return next((unit for unit in once if unit.status is Status.DEPRECATED and _is_echo(act, claim, unit)), None)
 
 
@@ -158,7 +158,7 @@ def _is_echo(act: Act, claim: Claim, unit: Unit) -> bool:
 
 def _was_handed(act: Act, unit: Unit) -> bool:
     """Whether recall handed the unit to this seat's scope before."""
-    use = act.transaction.use(unit.id, act.presence.scope_key)
+    use = act.transaction.use(unit.id, act.caller.scope_key)
     return use is not None and use.handed
 
 
@@ -166,8 +166,8 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Sto
     """Another voice for a known fact; an echo of what recall handed out is only a mention (R6)."""
     cited = [citation.to_json() for citation in claim.citations]
     echo = not cited and _was_handed(act, unit)
-    presence = act.presence
-    voice = (presence.actor, presence.scope, claim.session or presence.session)
+    caller = act.caller
+    voice = (caller.actor, caller.scope, claim.session or caller.session)
     heard = any(source.voice == voice for source in unit.provenance)
     type = EventType.UNIT_MENTIONED if echo or (heard and not cited) else EventType.UNIT_MERGED
     event, found = act.record(
@@ -199,7 +199,7 @@ def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[st
     unit = {
         "kind": str(claim.kind),
         "content": claim.content,
-        "scope": act.presence.scope.at(claim.level).segments,
+        "scope": act.caller.scope.at(claim.level).segments,
         "domain": claim.domain,
         "status": str(status),
         "trust": trust_to_json(Trust(confidence=confidence, since=act.now, decay_policy=decay)),
@@ -236,7 +236,7 @@ def _seen(claim: Claim) -> list[Citation]:
 class Intake:
     """Takes the claims of one caller. `codebase` is the caller's working tree, if there is one."""
 
-    def __init__(self, log: Ledger, caller: Presence, codebase: Codebase | None) -> None:
+    def __init__(self, log: Log, caller: Caller, codebase: Codebase | None) -> None:
         self._log = log
         self._caller = caller
         self._codebase = codebase

@@ -83,7 +83,7 @@ def _says_it(unit: Unit, said: Claim | Unit) -> bool:
 
 def refusal_to_repeat(act: Act, said: Claim | Unit, unit_id: str | None = None) -> Refusal | None:
     """Why this may not be trusted, or None: the same was rejected, and no person has spoken for `unit_id` since."""
-    for unit, rejection in rejected_alike(act.transaction, act.presence.visible_keys, said):
+    for unit, rejection in rejected_alike(act.transaction, act.caller.visible_keys, said):
         if unit_id is None or not _is_vouched_for(act.transaction, unit_id, rejection):
             why = (rejection.payload or {}).get("reason", "the reason was erased")
             return Refusal(

@@ -1,4 +1,4 @@
-"""How a unit's standing rises and falls: the one place where evidence and use become status and trust (S10, R2, R7)."""
+"""How the status of a unit rises and falls: the one place where evidence and use become status and trust (R2, R7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Presence
+    from mnemarch.model.caller import Caller
     from mnemarch.model.citation import Citation
     from mnemarch.model.unit import Unit, Use
     from mnemarch.stores.sql.reader import Reader
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 def passed_tests(act: Act, citations: Iterable[Citation]) -> set[str]:
     """Those of the cited tests that a verification of this project last recorded as passed."""
     names = {item.ref for item in citations if item.kind is CitationKind.TEST}
-    return {name for name in names if act.transaction.test_passed(act.presence.stream, name)}
+    return {name for name in names if act.transaction.test_passed(act.caller.stream, name)}
 
 
-def check_citations(reader: Reader, presence: Presence, citations: Iterable[Citation]) -> None:
+def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation]) -> None:
     """Refuse evidence that isn't there, and a person's word given by another (R2). Code is checked before the act."""
     for citation in citations:
         if citation.kind is CitationKind.LOG:
             event = reader.event(citation.ref)
-            if event is None or event.stream != presence.stream:
+            if event is None or event.stream != caller.stream:
                 raise InvalidInput(
                     f"No event {citation.ref!r} in this project's log.", hint="Cite a receipt's event_id."
                 )
         elif citation.kind is CitationKind.HUMAN:
-            actor = presence.actor
+            actor = caller.actor
             if actor.kind != "human" or actor.id != citation.ref:
                 raise InvalidInput(
                     f"{actor} can't vouch in the name of human {citation.ref!r} (R2).",

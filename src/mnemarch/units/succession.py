@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.model.caller import Actor, Presence, checked_id
+from mnemarch.model.caller import Actor, Caller, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Pruned
 from mnemarch.model.stamps import micros
@@ -17,7 +17,7 @@ from mnemarch.units.status import change, raise_by_evidence, signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.log.act import Act, Ledger
+    from mnemarch.log.act import Act, Log
     from mnemarch.model.outcome import Dispute
     from mnemarch.model.unit import Link, Unit
 
@@ -110,7 +110,7 @@ def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
 def _link_in_sight(act: Act, dispute_id: str) -> Link:
     link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
     sides = act.transaction.units((link.source, link.target)) if link is not None else {}
-    if link is None or any(side.scope.key not in act.presence.visible_keys for side in sides.values()):
+    if link is None or any(side.scope.key not in act.caller.visible_keys for side in sides.values()):
         raise NotFound(f"No conflict {dispute_id!r} here.", hint=Hint("list the conflicts"))
     return link
 
@@ -141,13 +141,13 @@ def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, d
     return change(act, EventType.UNIT_ARCHIVED, unit, {"reason": reason, "set": changes})
 
 
-def pruned(log: Ledger, *, dry_run: bool) -> Pruned:
+def pruned(log: Log, *, dry_run: bool) -> Pruned:
     """Archive old units of little worth (G24), each in an act of its own; a dry run only says which."""
     found = log.store.read(lambda reader: list(reader.units_of_kinds([Kind(name) for name in sorted(PRUNED_KINDS)])))
     old, kept = prunable(found, log.clock(), log.config.retention)
     reason = "retention: old and of little worth (G24)"
     for unit in () if dry_run else old:
-        caller = Presence(Actor.system("retention"), unit.scope)
+        caller = Caller(Actor.system("retention"), unit.scope)
         log.act(caller, lambda act, unit=unit: archive(act, unit.id, reason, None, Deed.PRUNE))  # type: ignore[misc]
     return Pruned(units=tuple(unit.id for unit in old), kept=kept, dry_run=dry_run)
 

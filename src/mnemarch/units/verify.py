@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import Act, receipt_for
-from mnemarch.model.caller import Level, Presence
+from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Promotion, Refused
@@ -40,13 +40,13 @@ def verify(
     analysis: Analysis | Mapping[str, Any] | None,
 ) -> Promotion:
     """Run the gate over everything the seat's task staged."""
-    if act.presence.scope.level > Level.WORKTREE:
+    if act.caller.scope.level > Level.WORKTREE:
         raise InvalidInput(
             "Verify judges what a task staged, and this seat has no task.",
             hint=Hint("name the task"),
         )
     given = None if analysis is None else analysis_from(analysis, passed)
-    staged = list(act.transaction.events_of_scope(act.presence.scope_key, _STAGED))
+    staged = list(act.transaction.events_of_scope(act.caller.scope_key, _STAGED))
     payload = {"passed": passed, "tests": list(tests), "commit": commit}
     event, _ = act.record(EventType.TASK_VERIFIED, payload)
     _settle_reliance(act, passed)
@@ -66,11 +66,11 @@ def _settle_reliance(act: Act, passed: bool) -> None:
 
     A worktree's own verification is no task, so it adds no reuse.
     """
-    for use in act.transaction.uses_of_task(act.presence.scope_key):
+    for use in act.transaction.uses_of_task(act.caller.scope_key):
         unit = act.transaction.unit(use.unit_id)
         if unit is None or not unit.live:
             continue
-        if passed and not use.credited and act.presence.task_key is not None:
+        if passed and not use.credited and act.caller.task_key is not None:
             credit(act, unit, use, Signal.REPEATED_SUCCESS)
         elif not passed and not use.blamed:
             blame(act, unit, use)
@@ -122,7 +122,7 @@ def _candidates(act: Act, staged: Sequence[Event], tests: Sequence[str]) -> list
     own = {event.subject for event in staged if event.type is EventType.UNIT_REMEMBERED and event.subject}
     candidates = act.transaction.units(sorted(own))
     for name in tests:
-        waiting = act.transaction.units_citing(act.presence.visible_keys, CitationKind.TEST, name)
+        waiting = act.transaction.units_citing(act.caller.visible_keys, CitationKind.TEST, name)
         candidates |= {unit.id: unit for unit in waiting}
     judged = (unit for unit in candidates.values() if unit.live and unit.kind is not Kind.EPISODE)
     return sorted(judged, key=lambda unit: unit.id)
@@ -143,7 +143,7 @@ def _waiting_claims(act: Act, staged: Sequence[Event]) -> list[tuple[Claim, Act]
             if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
                 continue
             claim = replace(Claim.from_json(payload["claim"]), key=key)
-            author = Presence(event.actor, event.scope, event.session, act.presence.root)
+            author = Caller(event.actor, event.scope, event.session, act.caller.root)
             if warranted(claim.citations, passed_tests(act, claim.citations)) is Status.VERIFIED:
                 waiting.append((claim, Act(act.transaction, author, act.now, act.config)))
     return waiting

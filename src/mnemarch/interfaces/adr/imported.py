@@ -11,7 +11,7 @@ from mnemarch.interfaces.adr.record import is_name_of_record, read_record
 from mnemarch.interfaces.adr.writing import FORMS, new_record
 from mnemarch.model.caller import Level
 from mnemarch.model.closed import Names
-from mnemarch.model.decision import Decision, RelationType, standing_of
+from mnemarch.model.decision import Decision, RelationType, version_key_of
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -95,7 +95,7 @@ class ImportedRecords:
         self.evidence = {unit.id for unit in live}
         self.read = {file.id: file for unit in live if (file := _file_in(unit)) is not None}
         ordered = sorted(decisions, key=lambda unit: unit.id)
-        self.decisions = {unit.id: Decision(unit) for unit in ordered if standing_of(unit) is not None}
+        self.decisions = {unit.id: Decision(unit) for unit in ordered if version_key_of(unit) is not None}
         self.files: dict[str, Known] = {}
         self.file_of: dict[str, Known] = {}
         self.made_from: dict[str, RecordFile] = {}

@@ -45,7 +45,7 @@ def _adopt(verb: Verb, call: Call) -> Answer:
     """What was merged of a worktree that git does not know has to be said."""
     from mnemarch.code.codebase import Codebase
 
-    name, root = call.options.worktree or call.seat.scope.worktree, call.seat.presence.root
+    name, root = call.options.worktree or call.seat.scope.worktree, call.seat.caller.root
     known = sorted(Codebase(root).worktrees()) if root is not None and call.options.commit is None else []
     if name is not None and known and name not in known:
         raise NotFound(

@@ -42,7 +42,7 @@ _QUESTION = Parameter("text", TEXT, "a question; - reads standard input")
 
 def _session(call: Call) -> str | None:
     """The session meant, if any: the seat's, unless the agent's own graph is asked for."""
-    return None if getattr(call.options, "agent", False) else call.seat.presence.session
+    return None if getattr(call.options, "agent", False) else call.seat.caller.session
 
 
 def _named_session(call: Call) -> str:

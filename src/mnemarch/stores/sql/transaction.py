@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.model import decision as decisions
     from mnemarch.model import unit as units
     from mnemarch.model.caller import Stream
-    from mnemarch.model.decision import Relation, Standing
+    from mnemarch.model.decision import Relation, VersionKey
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Link, Unit, Use
     from mnemarch.stores.sql.queries import Queries
@@ -121,11 +121,11 @@ class Transaction(Reader):
         canonical_key: str | None,
         skeleton_key: str | None,
         searchable_at: int | None,
-        standing: Standing | None = None,
+        version_key: VersionKey | None = None,
     ) -> None:
         """Insert or replace; `searchable_at` is the position of the change, or None if search need not see it.
 
-        With a `standing` it is a version of a decision: the store itself refuses a second live one of the same root,
+        With a `version_key` it is a version of a decision: the store itself refuses a second live one of the same root,
         and a second one of the same number.
         """
         try:
@@ -142,17 +142,17 @@ class Transaction(Reader):
                 skeleton_key=skeleton_key,
                 searchable_at=searchable_at,
                 body=canonical_json(units.unit_to_json(unit)),
-                root=standing and standing.root,
-                place=standing and standing.number,
-                strength=standing and standing.strength,
+                root=version_key and version_key.root,
+                place=version_key and version_key.number,
+                strength=version_key and version_key.strength,
                 valid_to_commit=unit.valid_to_commit,
                 target=decisions.target_of(unit) if unit.kind == "anchor" else None,
                 session=unit.session_key,
             )
         except self._integrity_error:
-            assert standing is not None
+            assert version_key is not None
             raise Conflict(
-                f"Decision {standing.root} has a version {standing.number}, or another one in force, already.",
+                f"Decision {version_key.root} has a version {version_key.number}, or another one in force, already.",
                 hint="Read the version in force and decide anew.",
             ) from None
         self._written[unit.id] = unit
