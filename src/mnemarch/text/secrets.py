@@ -40,8 +40,9 @@ _SIGNS = Patterns("secrets", "signs")
 # From, to, kind.
 Span = tuple[int, int, str]
 
-# A text that comes in is scanned, and the event that carries it is scanned again: the second scan finds it here.
-_clean_texts: dict[str, None] = BoundedCache(64)
+# A text that comes in is scanned, and the event that carries it is scanned again: the second scan finds it here. The
+# names of fields and kinds are in every event.
+_clean_texts: dict[str, None] = BoundedCache(256)
 
 
 def redacted(text: str) -> tuple[str, tuple[str, ...]]:
@@ -125,12 +126,15 @@ def _is_named_secret(name: str, content: str) -> bool:
 
 
 def _has_secret(text: str) -> bool:
-    return len(text) >= SECRET_CHARS_MIN and bool(_spans(text))
+    if len(text) < SECRET_CHARS_MIN or text in _clean_texts:
+        return False
+    if _spans(text):
+        return True
+    _clean_texts[text] = None
+    return False
 
 
 def _spans(text: str) -> list[Span]:
-    if text in _clean_texts:
-        return []
     spans = list(_known_shapes(text))
     if "-----BEGIN " in text:
         spans += _private_keys(text)

@@ -187,13 +187,18 @@ def link_units(act: Act, source: str, target: str, type: LinkType, weight: float
     return Link.from_json(link | {"id": event.id})
 
 
-def open_links(act: Act, unit: Unit, candidates: Iterable[str] = (), *, is_new: bool = False) -> list[Link]:
-    """Link a unit with the visible ones that it repeats or contradicts, among `candidates` and its own topic."""
+def open_links(
+    act: Act, unit: Unit, candidates: Iterable[str] = (), *, is_new: bool = False, is_new_text: bool = False
+) -> list[Link]:
+    """Link a unit with the visible ones that it repeats or contradicts, among `candidates` and its own topic.
+
+    A new unit has no links yet, and a new text no units that it was replaced by.
+    """
     if unit.kind not in DISPUTED_KINDS:
         return []
     links = [] if is_new else act.transaction.links_of(unit.id)
     linked = {side for link in links for side in (link.source, link.target)} | {unit.id}
-    successors = _successors(act, unit.content)
+    successors = [] if is_new_text else _successors(act, unit.content)
     rivals = {rival.id: rival for rival in _rivals(act, unit.content, candidates)}
     rivals |= {after.id: after for after, _ in successors}
     unlinked = [rival for rival in rivals.values() if rival.id not in linked]

@@ -14,6 +14,7 @@ from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write, warranted
+from mnemarch.text.canonical import canonical_key
 from mnemarch.text.prompt import has_fence, ids_in, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, with_disputes
@@ -58,8 +59,10 @@ def remember(act: Act, claim: Claim) -> Stored | Refused:
     check_citations(act.transaction, act.caller, claim.citations)
     assert isinstance(claim.level, Level)
     status = warranted(claim.citations, passed_tests(act, claim.citations))
-    known = _same(act, claim)
-    refusal = _refusal(act, claim, status, known)
+    # Nearly every text is new: then nothing can be the same, rejected or replaced.
+    is_new = not act.transaction.units_with_text(act.caller.visible_keys, canonical_key(claim.content))
+    known = None if is_new else _same(act, claim)
+    refusal = _refusal(act, claim, status, known, is_new=is_new)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
         event, found = act.record(
@@ -67,17 +70,17 @@ def remember(act: Act, claim: Claim) -> Stored | Refused:
         )
         receipt = receipt_for(event, redacted=tuple(sorted({*secrets, *found})))
         return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt)
-    known = known or _taken_back(act, claim)
+    known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
         return _joined(act, claim, known, secrets)
-    return _born(act, claim, status, secrets)
+    return _born(act, claim, status, secrets, is_new=is_new)
 
 
-def _refusal(act: Act, claim: Claim, status: Status, known: Unit | None) -> Refusal | None:
+def _refusal(act: Act, claim: Claim, status: Status, known: Unit | None, *, is_new: bool) -> Refusal | None:
     """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
     assert isinstance(claim.level, Level)
     actor = act.caller.actor
-    if known is None and actor.kind is not ActorKind.HUMAN:
+    if not is_new and known is None and actor.kind is not ActorKind.HUMAN:
         refusal = refusal_to_repeat(act, claim)
         if refusal is not None:
             return refusal
@@ -182,11 +185,11 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Sto
     return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
 
 
-def _born(act: Act, claim: Claim, status: Status, secrets: tuple[str, ...]) -> Stored:
+def _born(act: Act, claim: Claim, status: Status, secrets: tuple[str, ...], *, is_new: bool) -> Stored:
     event, found = record_unit(act, claim, status)
     unit = act.known_unit(event.subject)
     stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
-    return with_disputes(stored, open_links(act, unit, is_new=True))
+    return with_disputes(stored, open_links(act, unit, is_new=True, is_new_text=is_new))
 
 
 def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[str, ...]]:
