@@ -15,7 +15,6 @@ from mnemarch.model.unit import (
     REPLACED_STATE,
     TRUSTED_STATE,
     Kind,
-    LinkType,
     Status,
     search_kinds,
 )
@@ -344,7 +343,7 @@ class Recall:
     def _answered(self, reader: Reader, items: list[Recalled], withheld: dict[str, str], past: Sequence[str]) -> Found:
         items = self._with_anchored(reader, items, withheld)[: self._k]
         ids = [item.unit.id for item in items]
-        contested = self._contested(reader, ids)
+        contested = reader.contested(ids, self._visible)
         self._explain_past(reader, [unit_id for unit_id in past if unit_id not in ids], withheld)
         found = Found(
             items=tuple(replace(item, label=label(item.unit, item.unit.id in contested)) for item in items),
@@ -382,15 +381,3 @@ class Recall:
                 reason = withheld_reason(unit, self._now, self._as_of)
                 if reason is not None:
                     withheld[unit_id] = reason
-
-    def _contested(self, reader: Reader, unit_ids: Sequence[str]) -> set[str]:
-        """Those of these units that a live and visible unit contradicts, while nobody has decided."""
-        opponents: dict[str, set[str]] = {}
-        for unit_id in unit_ids:
-            for link in reader.links_of(unit_id):
-                if link.open and link.type is LinkType.CONTRADICTS:
-                    other = link.target if link.source == unit_id else link.source
-                    opponents.setdefault(other, set()).add(unit_id)
-        others = reader.units(opponents) if opponents else {}
-        live = {id for id, unit in others.items() if unit.live and unit.scope.key in self._visible}
-        return {unit_id for other, contested in opponents.items() if other in live for unit_id in contested}

@@ -21,6 +21,9 @@ class LinkContract:
         assert store.links_of("b") == [links[0]]
         assert store.open_links([HERE.key], LinkType.CONTRADICTS) == [links[0]]
         assert store.open_links([HERE.key], LinkType.DUPLICATES) == [links[1]]
+        assert store.contested(["a", "b", "c"], [HERE.key]) == {"a", "b"}
+        assert store.contested(["b", "c"], [HERE.key]) == {"b"}
+        assert store.contested(["a", "b"], [WIDE.key]) == store.contested([], [HERE.key]) == set()
         resolved = replace(links[0], open=False, winner="a")
         store.put_link(resolved)
         assert store.link("l-2") == resolved

@@ -160,6 +160,13 @@ JOIN units a ON a.id = l.source AND a.live AND a.scope_key IN (:scope_keys)
 JOIN units b ON b.id = l.target AND b.live AND b.scope_key IN (:scope_keys)
 WHERE l.open AND l.type = :type ORDER BY l.id;
 
+-- contested: Of some units, those that a live and visible unit contradicts while nobody has decided.
+SELECT l.source FROM links l JOIN units o ON o.id = l.target
+WHERE l.source IN (:unit_ids) AND l.type = 'contradicts' AND l.open AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys)
+UNION
+SELECT l.target FROM links l JOIN units o ON o.id = l.source
+WHERE l.target IN (:unit_ids) AND l.type = 'contradicts' AND l.open AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys);
+
 -- in_force: The version of a decision that is in force.
 SELECT id, body FROM units WHERE root = :root AND live;
 

@@ -173,6 +173,11 @@ class Reader:
         """The undecided links whose sides are both live and in these scopes."""
         return [link_of(row) for row in self.query("open_links", scope_keys=scope_keys, type=type)]
 
+    def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
+        """Those of these units that a live unit of these scopes contradicts, while nobody has decided."""
+        rows = self._in_parts("contested", "unit_ids", unit_ids, scope_keys=scope_keys)
+        return {unit_id for (unit_id,) in rows}
+
     def test_passed(self, stream: Stream, name: str) -> bool:
         row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
         return bool(row and row[0])
