@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
 
-.PHONY: help setup demo test check bench bench-retrieval bench-loops bench-staleness bench-decisions bench-graph clean
+.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-staleness bench-decisions bench-graph clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -25,6 +25,9 @@ demo: $(READY)  ## Five agents, five processes, one memory
 	@$(BIN)/mnemarch demo
 
 test: check  ## Every check and every test
+	$(BIN)/pytest -n $(WORKERS)
+
+coverage: $(READY)  ## Every test, and the lines that none of them runs
 	$(BIN)/coverage erase
 	COVERAGE_PROCESS_START=pyproject.toml $(BIN)/coverage run -m pytest -n $(WORKERS)
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report
