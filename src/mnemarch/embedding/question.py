@@ -115,7 +115,7 @@ class QuestionEmbedder:
             raise InvalidInput(
                 f"Features {state['featuresVersion']!r} over tokens {state['tokensVersion']!r} can't be made here: "
                 f"this version has {FEATURES_VERSION} and {TOKENS_VERSION}.",
-                hint="Embed their texts again with this version (Snapshot.reembedded).",
+                hint="Embed their texts again with this version.",
             )
         hashing = NgramHashEmbedder()
         hashing.import_state(state)
