@@ -371,16 +371,17 @@ def test_the_protocol_is_spoken(endpoint, asking):
     assert endpoint.keys[-1] is None
 
 
-def test_texts_go_in_batches_and_come_back_in_order(endpoint, asking):
-    asking = EndpointEmbedder(endpoint.url, "folded", dim=64, batch_max=3)
+def test_texts_go_in_batches_and_come_back_in_order(endpoint, monkeypatch):
+    monkeypatch.setattr("mnemarch.embedding.endpoint._BATCH_MAX", 3)
+    asking = EndpointEmbedder(endpoint.url, "folded", dim=64)
     texts = [f"text {n}" for n in range(8)]
     assert np.allclose(asking.embed(texts), FoldedEmbedder().embed(texts), atol=1e-6)
     assert [len(asked["input"]) for asked in endpoint.asked] == [3, 3, 2]
 
 
 def test_long_texts_are_cut_before_they_are_sent(endpoint):
-    EndpointEmbedder(endpoint.url, "folded", dim=64, text_chars_max=10).embed(["가" * 100])
-    assert endpoint.asked[0]["input"] == ["가" * 10]
+    EndpointEmbedder(endpoint.url, "folded", dim=64).embed(["가" * 9_000])
+    assert endpoint.asked[0]["input"] == ["가" * 8_000]
 
 
 def test_a_busy_server_is_asked_again_with_growing_patience(endpoint, asking, naps):

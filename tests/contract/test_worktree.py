@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch import Citation, InvalidInput
+from mnemarch.code import worktree
 from mnemarch.code.citing import checked_in_tree
 from mnemarch.code.sources import FILE_BYTES_MAX, MISSING, UNKNOWN, Folder, Source, Trouble
 from mnemarch.code.symbols import symbols_of
@@ -25,15 +26,12 @@ from mnemarch.model.value import replace
 AUTH = "export class Auth {\n  login(user: string, password: string) { return 1; }\n}\nexport function start() { }\n"
 
 
-class Parser:
-    """Counts what it parses."""
-
-    def __init__(self):
-        self.parsed = []
-
-    def __call__(self, path, text):
-        self.parsed.append(path)
-        return symbols_of(path, text)
+@pytest.fixture
+def parsed(monkeypatch):
+    """The paths that were parsed."""
+    paths = []
+    monkeypatch.setattr(worktree, "symbols_of", lambda path, text: paths.append(path) or symbols_of(path, text))
+    return paths
 
 
 class Texts:
@@ -251,19 +249,18 @@ def test_what_may_not_be_read_is_not_taken_for_missing():
     assert done.stdout.split() == [UNKNOWN, "True"] * 2
 
 
-def test_a_file_is_parsed_once_and_again_when_it_changes(root):
-    parser = Parser()
-    tree = WorkTree(str(root), parse=parser)
+def test_a_file_is_parsed_once_and_again_when_it_changes(root, parsed):
+    tree = WorkTree(str(root))
     (root / "a.ts").write_text(AUTH)
     for _ in range(5):
         assert "Auth.login" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts"]
+    assert parsed == ["a.ts"]
     (root / "a.ts").write_text(AUTH.replace("login", "enter"))  # as long, and perhaps in the same tick of the clock
     assert "Auth.enter" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts", "a.ts"]
+    assert parsed == ["a.ts", "a.ts"]
     os.utime(root / "a.ts", (1, 1))
     assert "Auth.enter" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts", "a.ts"]
+    assert parsed == ["a.ts", "a.ts"]
     (root / "a.ts").unlink()
     assert tree.symbols("a.ts").state == MISSING
 
@@ -289,19 +286,20 @@ def test_what_has_not_changed_is_not_even_read():
     assert texts.reads == ["a.ts", "b.py"]
 
 
-def test_many_threads_parse_once():
-    parser = Parser()
-    tree = WorkTree(Texts(a_ts=AUTH), parse=parser)
+def test_many_threads_parse_once(parsed):
+    tree = WorkTree(Texts(a_ts=AUTH))
     tree.read("a.ts")
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: tree.symbols("a.ts"), range(64)))
-    assert len(parser.parsed) == 1
+    assert len(parsed) == 1
     assert all(item is found[0] for item in found)
 
 
-def test_only_so_many_files_and_characters_are_kept():
+def test_only_so_many_files_and_characters_are_kept(monkeypatch):
+    monkeypatch.setattr(worktree, "_FILES_MAX", 3)
+    monkeypatch.setattr(worktree, "_CHARS_MAX", 400)
     texts = Texts(**{f"f{number}_py": f"x{number} = 1\n" for number in range(6)}, big_py="y = 1\n" * 100)
-    tree = WorkTree(texts, files_max=3, chars_max=400)
+    tree = WorkTree(texts)
     for number in (0, 1, 2, 0, 3, 0):
         tree.read(f"f{number}.py")
     assert texts.reads == ["f0.py", "f1.py", "f2.py", "f3.py"]  # f1, used longest ago, made room
@@ -315,13 +313,12 @@ def test_only_so_many_files_and_characters_are_kept():
     assert texts.reads[6:] == ["f1.py", "big.py"]
 
 
-def test_there_is_no_end_to_what_may_be_asked_of_one_file():
-    parser = Parser()
-    tree = WorkTree(Texts(a_ts=AUTH), parse=parser)
+def test_there_is_no_end_to_what_may_be_asked_of_one_file(parsed):
+    tree = WorkTree(Texts(a_ts=AUTH))
     for number in range(500):
         assert tree.holds_lines("a.ts", 1, 1, f"{number:064}") is None
         assert "start" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts"]
+    assert parsed == ["a.ts"]
     assert len(tree._files["a.ts"].answers) <= 64
 
 
@@ -422,13 +419,13 @@ def test_a_symbol_holds_while_its_signature_does():
     assert now(citation) == Check("gone", "a.ts is not there")
 
 
-def test_an_unchanged_file_is_not_parsed_for_its_symbols():
+def test_an_unchanged_file_is_not_parsed_for_its_symbols(parsed):
     citation = cited(Citation.symbol("a.ts", "login"), a_ts=AUTH)
-    parser = Parser()
-    assert checked(WorkTree(Texts(a_ts=AUTH), parse=parser), citation) == Check("holds")
-    assert parser.parsed == []
-    assert checked(WorkTree(Texts(a_ts=AUTH + "\n"), parse=parser), citation) == Check("holds")
-    assert parser.parsed == ["a.ts"]
+    parsed.clear()
+    assert checked(WorkTree(Texts(a_ts=AUTH)), citation) == Check("holds")
+    assert parsed == []
+    assert checked(WorkTree(Texts(a_ts=AUTH + "\n")), citation) == Check("holds")
+    assert parsed == ["a.ts"]
 
 
 def test_an_old_citation_without_a_signature_holds_while_the_name_is_defined():

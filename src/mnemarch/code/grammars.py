@@ -190,7 +190,7 @@ GRAMMARS = {
     "ruby": Grammar(naming.in_ruby, _RUBY, _RUBY_RULES),
     "kotlin": Grammar(naming.in_kotlin, _KOTLIN),
     "csharp": Grammar(naming.in_csharp, _CSHARP),
-    "php": Grammar(naming.in_php, _PHP),
+    "php": Grammar(naming.by_field, _PHP),
     "swift": Grammar(naming.in_swift, _SWIFT),
     "scala": Grammar(naming.in_scala, _SCALA),
 }

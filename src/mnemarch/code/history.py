@@ -8,14 +8,14 @@ import time
 
 from mnemarch.code.git import full_hash, is_hash, output
 from mnemarch.code.git import head as checked_out
-from mnemarch.code.repository import repository_around, text_of
+from mnemarch.code.home import repository_around, text_of
 from mnemarch.code.sources import trouble_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from mnemarch.code.repository import Repository
+    from mnemarch.code.home import Repository
 
 _ANSWERS_MAX = 65_536
 _RENAME_WAIT_S_MAX = 3.0

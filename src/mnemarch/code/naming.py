@@ -43,7 +43,7 @@ def is_around(node: SgNode) -> bool:
     return shape is None or shape.field("name") is None
 
 
-def _by_field(node: SgNode) -> Iterator[Named]:
+def by_field(node: SgNode) -> Iterator[Named]:
     """Definitions whose names are in the field `name`, or are the first identifier."""
     names = [item for item in node.field_children("name") if item.is_named()] or [
         item for item in node.children() if item.kind() in _NAMES
@@ -68,7 +68,7 @@ def in_python(node: SgNode) -> Iterator[Named]:
             if "." not in name:
                 yield name, None, [node]
     elif kind in {"function_definition", "class_definition"}:
-        yield from _by_field(node)
+        yield from by_field(node)
     elif kind == "assignment" and (
         around is None or around.kind() != "assignment"
     ):  # `a = b = 1` is told by the outer one.
@@ -116,7 +116,7 @@ def in_javascript(node: SgNode) -> Iterator[Named]:
     elif kind == "module" and child_of(node, "string") is not None:
         return
     elif kind != "class" or around is None or around.kind() not in _NAMING:
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def _variable(node: SgNode, name: SgNode | None, content: SgNode | None) -> Iterator[Named]:
@@ -157,7 +157,7 @@ def in_go(node: SgNode) -> Iterator[Named]:
 
 def in_rust(node: SgNode) -> Iterator[Named]:
     if node.kind() != "impl_item":
-        yield from _by_field(node)
+        yield from by_field(node)
         return
     owner = node.field("type")
     name = owner if owner is None or not owner.children() else owner.find(kind="type_identifier")
@@ -172,7 +172,7 @@ def in_java(node: SgNode) -> Iterator[Named]:
         if name is not None and kind is not None:
             yield name.text(), _if_upper(name.text()), [kind, name]
     if not declarators:
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_csharp(node: SgNode) -> Iterator[Named]:
@@ -187,7 +187,7 @@ def in_csharp(node: SgNode) -> Iterator[Named]:
         sign = node.field("operator")
         yield f"operator{sign.text() if sign is not None else ''}", None, [node]
     else:
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_c(node: SgNode) -> Iterator[Named]:
@@ -203,7 +203,7 @@ def in_c(node: SgNode) -> Iterator[Named]:
         return
     declarators = node.field_children("declarator")
     if not declarators:
-        yield from _by_field(node)
+        yield from by_field(node)
         return
     children = node.children()
     before += children[: children.index(declarators[0])]
@@ -241,7 +241,7 @@ def in_ruby(node: SgNode) -> Iterator[Named]:
         if owner is not None and name is not None:
             yield name.text() if owner.kind() == "self" else f"{owner.text()}.{name.text()}", None, [node]
     elif kind != "singleton_class":
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_kotlin(node: SgNode) -> Iterator[Named]:
@@ -256,9 +256,9 @@ def in_kotlin(node: SgNode) -> Iterator[Named]:
                 yield name.text(), _if_upper(name.text()), [item]
     elif kind == "class_declaration":
         word = child_of(node, "interface") or child_of(node, "enum")
-        yield from ((name, word.kind() if word is not None else None, nodes) for name, _, nodes in _by_field(node))
+        yield from ((name, word.kind() if word is not None else None, nodes) for name, _, nodes in by_field(node))
     elif kind != "companion_object" and (kind != "class_parameter" or child_of(node, "binding_pattern_kind")):
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_swift(node: SgNode) -> Iterator[Named]:
@@ -273,29 +273,19 @@ def in_swift(node: SgNode) -> Iterator[Named]:
             yield name, _if_upper(name), [node if len(names) == 1 else item]
     elif what is not None:
         as_type = {"extension": OUTER, "actor": "class", "protocol": "interface"}.get(what.text(), what.text())
-        yield from ((name, as_type, nodes) for name, _, nodes in _by_field(node))
+        yield from ((name, as_type, nodes) for name, _, nodes in by_field(node))
     else:
         # A result's type is in a field of the same name.
-        yield from list(_by_field(node))[:1]
+        yield from list(by_field(node))[:1]
 
 
 def in_scala(node: SgNode) -> Iterator[Named]:
     pattern = node.field("pattern")
     if pattern is None:
-        yield from _by_field(node)
+        yield from by_field(node)
         return
     for name in [pattern] if pattern.kind() == "identifier" else pattern.children():
         if name.kind() == "identifier":
             # A constant's name starts with a capital here.
             header = node if name == pattern else name
             yield name.text(), "constant" if name.text()[:1].isupper() else None, [header]
-
-
-def in_php(node: SgNode) -> Iterator[Named]:
-    if node.kind() == "const_element":
-        name = child_of(node, "name")
-        if name is not None:
-            yield name.text(), None, [name]
-        return
-    for text, _, nodes in _by_field(node):
-        yield text.removeprefix("$"), None, nodes

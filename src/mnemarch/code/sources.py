@@ -8,7 +8,7 @@ import stat
 import time
 
 from mnemarch.code.git import is_hash, output
-from mnemarch.code.repository import repository_around
+from mnemarch.code.home import repository_around
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -105,41 +105,27 @@ class Folder:
             return Trouble(MISSING, f"{path} is a folder, not a file")
         if not target.startswith(inside):
             return Trouble(UNKNOWN, f"{path} leads outside of the working tree")
-        with _Opened(root, target[len(inside) :].split("/")) as opened:
-            kind = opened.kind
-            if stat.S_ISDIR(kind):
-                return Trouble(MISSING, f"{path} is a folder, not a file")
-            if not stat.S_ISREG(kind):
-                return Trouble(UNKNOWN, f"{path} is no plain file")
-            return _text(path, opened.descriptor)
+        return _read_inside(path, root, target[len(inside) :].split("/"))
 
 
-class _Opened:
+def _read_inside(path: str, root: str, steps: list[str]) -> Source | Trouble:
     """A file opened step by step: a link that appears on the way, after the path was resolved, is not followed."""
-
-    def __init__(self, root: str, steps: list[str]) -> None:
-        self.descriptor = os.open(root, _STEP)
-        try:
-            for step in steps[:-1]:
-                self._go(os.open(step, _STEP, dir_fd=self.descriptor))
-            # Merely opening a device can have an effect, so look first; what is read is looked at again.
-            self.kind = os.stat(steps[-1], dir_fd=self.descriptor, follow_symlinks=False).st_mode
-            if stat.S_ISREG(self.kind):
-                self._go(os.open(steps[-1], _OPEN, dir_fd=self.descriptor))
-                self.kind = os.fstat(self.descriptor).st_mode
-        except BaseException:
-            os.close(self.descriptor)
-            raise
-
-    def _go(self, descriptor: int) -> None:
-        os.close(self.descriptor)
-        self.descriptor = descriptor
-
-    def __enter__(self) -> _Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.descriptor)
+    opened = [os.open(root, _STEP)]
+    try:
+        for step in steps[:-1]:
+            opened.append(os.open(step, _STEP, dir_fd=opened[-1]))
+        # Merely opening a device can have an effect, so look first; what is read is looked at again.
+        mode = os.stat(steps[-1], dir_fd=opened[-1], follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            return Trouble(MISSING, f"{path} is a folder, not a file")
+        if stat.S_ISREG(mode):
+            opened.append(os.open(steps[-1], _OPEN, dir_fd=opened[-1]))
+            if stat.S_ISREG(os.fstat(opened[-1]).st_mode):
+                return _text(path, opened[-1])
+        return Trouble(UNKNOWN, f"{path} is no plain file")
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 class CommitFiles:

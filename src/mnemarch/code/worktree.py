@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 else:
     hashlib = Lazy("hashlib")
 
-FILES_MAX = 256
-CHARS_MAX = 33_554_432
+_FILES_MAX = 256
+_CHARS_MAX = 33_554_432
 # Lines that are no longer in their place are searched for by hashing every stretch of the file that is as long.
 _SEARCH_BYTES_MAX = 16_777_216
 # What one stretch costs, however short it is.
@@ -46,17 +46,8 @@ class Check:
 class WorkTree:
     """Files with what they define, each read and parsed again only when it changed; for any number of threads."""
 
-    def __init__(
-        self,
-        root: str | Sources,
-        *,
-        files_max: int = FILES_MAX,
-        chars_max: int = CHARS_MAX,
-        parse: Callable[[str, str], Symbols | None] = symbols_of,
-    ) -> None:
+    def __init__(self, root: str | Sources) -> None:
         self._sources: Sources = Folder(root) if isinstance(root, str) else root
-        self._files_max, self._chars_max = files_max, chars_max
-        self._parse = parse
         self._lock = allocate_lock()
         self._files: dict[str, _File] = {}
         self._chars = 0
@@ -76,7 +67,7 @@ class WorkTree:
 
     def symbols(self, path: str) -> Symbols | Trouble:
         """What the file defines; UNKNOWN if there is no grammar for it."""
-        symbols = self._answer(path, "symbols", lambda text: self._parse(path, text))
+        symbols = self._answer(path, "symbols", lambda text: symbols_of(path, text))
         return Trouble(UNKNOWN, f"{path} can't be parsed") if symbols is None else symbols
 
     def content_hash(self, path: str) -> str | Trouble:
@@ -124,7 +115,7 @@ class WorkTree:
             self._drop(path)
             self._files[path] = known
             self._chars += len(source.text)
-            while len(self._files) > self._files_max or (self._chars > self._chars_max and len(self._files) > 1):
+            while len(self._files) > _FILES_MAX or (self._chars > _CHARS_MAX and len(self._files) > 1):
                 self._drop(next(iter(self._files)))
         return known
 
