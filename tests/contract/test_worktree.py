@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from mnemarch import Citation, InvalidInput
 from mnemarch.code import worktree
 from mnemarch.code.citing import checked_in_tree
-from mnemarch.code.sources import FILE_BYTES_MAX, MISSING, UNKNOWN, Folder, Source, Trouble
+from mnemarch.code.sources import FILE_BYTES_MAX, GONE, UNKNOWN, Check, Folder, Source
 from mnemarch.code.symbols import symbols_of
-from mnemarch.code.worktree import Check, WorkTree, checked, content_hash, lines_hash, lines_of
+from mnemarch.code.worktree import WorkTree, checked, content_hash, lines_hash, lines_of
 from mnemarch.model.value import replace
 
 AUTH = "export class Auth {\n  login(user: string, password: string) { return 1; }\n}\nexport function start() { }\n"
@@ -50,7 +50,7 @@ class Texts:
     def read(self, path):
         self.reads.append(path)
         text = self.texts.get(path)
-        return Trouble(MISSING, f"{path} is not there") if text is None else Source(path, text, text)
+        return Check(GONE, f"{path} is not there") if text is None else Source(path, text, text)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def root(tmp_path):
 
 
 def state_of(answer):
-    return answer.state if isinstance(answer, Trouble) else answer.text
+    return answer.state if isinstance(answer, Check) else answer.text
 
 
 def linked_to(target):
@@ -102,13 +102,13 @@ def a_loop(root):
 
 
 ODD_FILES = {
-    "absent": (lambda root: None, "x.py", MISSING),
-    "folder": (lambda root: (root / "x.py").mkdir(), "x.py", MISSING),
-    "the root": (lambda root: None, ".", MISSING),
-    "under a file": (written(b"1"), "x.py/y.py", MISSING),
-    "dangling link": (linked_to("gone.py"), "x.py", MISSING),
-    "long name": (lambda root: None, "x" * 5_000, MISSING),
-    "long path": (lambda root: None, "x/" * 5_000, MISSING),
+    "absent": (lambda root: None, "x.py", GONE),
+    "folder": (lambda root: (root / "x.py").mkdir(), "x.py", GONE),
+    "the root": (lambda root: None, ".", GONE),
+    "under a file": (written(b"1"), "x.py/y.py", GONE),
+    "dangling link": (linked_to("gone.py"), "x.py", GONE),
+    "long name": (lambda root: None, "x" * 5_000, GONE),
+    "long path": (lambda root: None, "x/" * 5_000, GONE),
     "link outside": (linked_to("../secret.py"), "x.py", UNKNOWN),
     "absolute link": (linked_to("/etc/passwd"), "x.py", UNKNOWN),
     "dangling link outside": (linked_to("../gone.py"), "x.py", UNKNOWN),
@@ -148,10 +148,10 @@ def test_only_plain_texts_inside_of_the_tree_are_read(root, case):
     make(root)
     for answer in (Folder(str(root)).read(path), WorkTree(str(root)).read(path)):
         assert state_of(answer) == expected
-        if isinstance(answer, Trouble):
+        if isinstance(answer, Check):
             assert answer.reason
     tree = WorkTree(str(root))
-    state = {MISSING: "gone", UNKNOWN: "unknown"}.get(expected, "holds")
+    state = {GONE: "gone", UNKNOWN: "unknown"}.get(expected, "holds")
     if path.strip():
         found = checked(tree, Citation.file(path))
         assert found.state == state
@@ -159,9 +159,7 @@ def test_only_plain_texts_inside_of_the_tree_are_read(root, case):
         assert checked(tree, Citation.symbol(path, "nothing")).state == {"holds": "gone"}.get(state, state)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case, (_, _, expected) in ODD_FILES.items() if expected in {MISSING, UNKNOWN}]
-)
+@pytest.mark.parametrize("case", [case for case, (_, _, expected) in ODD_FILES.items() if expected in {GONE, UNKNOWN}])
 def test_what_can_t_be_read_can_t_be_cited(root, case):
     make, path, _ = ODD_FILES[case]
     make(root)
@@ -176,7 +174,7 @@ def test_what_is_no_plain_file_is_not_even_opened(root, monkeypatch, make):
     make(root)
     opened, really = [], os.open
     monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), really(path, *rest, **more))[1])
-    assert isinstance(Folder(str(root)).read("x.py"), Trouble)
+    assert isinstance(Folder(str(root)).read("x.py"), Check)
     assert [path for path in opened if path != str(root)] == []
 
 
@@ -202,7 +200,7 @@ def test_a_link_that_appears_after_the_look_is_not_followed(root, monkeypatch):
         return answer
 
     monkeypatch.setattr(os.path, "realpath", swapped)
-    assert isinstance(Folder(str(root)).read("sub/secret.py"), Trouble)
+    assert isinstance(Folder(str(root)).read("sub/secret.py"), Check)
 
 
 def test_a_tree_that_is_gone_contradicts_nothing(root):
@@ -262,7 +260,7 @@ def test_a_file_is_parsed_once_and_again_when_it_changes(root, parsed):
     assert "Auth.enter" in tree.symbols("a.ts")
     assert parsed == ["a.ts", "a.ts"]
     (root / "a.ts").unlink()
-    assert tree.symbols("a.ts").state == MISSING
+    assert tree.symbols("a.ts").state == GONE
 
 
 def test_what_was_replaced_with_its_old_times_is_noticed(root):

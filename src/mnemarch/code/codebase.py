@@ -11,8 +11,8 @@ from functools import cache, cached_property
 
 from mnemarch.code import git
 from mnemarch.code.home import is_bare, repository_around, worktrees_of
-from mnemarch.code.sources import CommitFiles
-from mnemarch.code.worktree import Check, WorkTree, checked
+from mnemarch.code.sources import GONE, HOLDS, UNKNOWN, Check, CommitFiles
+from mnemarch.code.worktree import WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE
@@ -251,10 +251,10 @@ class CodeView:
         is_confirmed = True
         for citation in _checkable(unit):
             check = self._followed(citation, moves)
-            is_confirmed = is_confirmed and check.state == "holds"
+            is_confirmed = is_confirmed and check.state == HOLDS
             if check.reason:
                 notes.append(_one_line(f"{check.reason}."))
-            if check.state == "gone":
+            if check.state == GONE:
                 missing[citation] = check.reason
                 if self._other_branches is None:
                     break
@@ -272,7 +272,7 @@ class CodeView:
     def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
         """What became of cited code, also under a new name if git knows one."""
         check = checked(self._tree, citation)
-        if check.state != "gone" or self._tree.has(citation.ref):
+        if check.state != GONE or self._tree.has(citation.ref):
             return check
         was = citation.get("was")
         if was is not None and self._tree.has(was):
@@ -289,9 +289,9 @@ class CodeView:
         try:
             renamed = replace(citation, ref=path)
         except InvalidInput:
-            return Check("unknown", f"{citation.ref} is now {path!a}, which can't be cited")
+            return Check(UNKNOWN, f"{citation.ref} is now {path!a}, which can't be cited")
         again = checked(self._tree, renamed)
-        if again.state == "gone":
+        if again.state == GONE:
             return replace(again, reason=f"{citation.ref} is now {path}: {again.reason}")
         moves[citation.ref] = path
         return again
@@ -352,7 +352,7 @@ class OtherBranches:
         known = self._holding.get((citation, content))
         if known is None:
             tree = WorkTree(CommitFiles(self._codebase.root, commit))
-            known = self._holding[citation, content] = checked(tree, citation).state != "gone"
+            known = self._holding[citation, content] = checked(tree, citation).state != GONE
         return known
 
 

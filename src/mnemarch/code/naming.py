@@ -1,10 +1,20 @@
-"""The names that a node of ast-grep's tree defines, by the habits of each language."""
+"""What the nodes of ast-grep's trees define in each language, and under which names.
+
+`grammars.json` has the node kinds of each language by what they define, and rules where the kind alone can't tell.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+from functools import cache
+
+from mnemarch.model.value import value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     from ast_grep_py import SgNode
 
@@ -289,3 +299,43 @@ def in_scala(node: SgNode) -> Iterator[Named]:
             # A constant's name starts with a capital here.
             header = node if name == pattern else name
             yield name.text(), "constant" if name.text()[:1].isupper() else None, [header]
+
+
+_NAMED = {
+    "python": in_python,
+    "javascript": in_javascript,
+    "typescript": in_javascript,
+    "go": in_go,
+    "rust": in_rust,
+    "java": in_java,
+    "c": in_c,
+    "cpp": in_c,
+    "ruby": in_ruby,
+    "kotlin": in_kotlin,
+    "csharp": in_csharp,
+    "swift": in_swift,
+    "scala": in_scala,
+}
+
+
+@value
+class Grammar:
+    """The definitions of one language: what each node kind defines, what to look for, and the names of a node."""
+
+    kinds: dict[str, str]
+    wanted: list[Any]
+    named: Callable[[SgNode], Iterator[Named]]
+    variables_hold_functions: bool
+
+
+@cache
+def grammar_of(language: str) -> Grammar:
+    """The grammar of a language. `wanted` has errors of syntax among it: one walk through the tree finds all."""
+    language = "typescript" if language == "tsx" else language
+    with open(os.path.join(os.path.dirname(__file__), "grammars.json"), encoding="utf-8") as file:
+        row = json.load(file)[language]
+    kinds = {kind: meaning for meaning, names in row["kinds"].items() for kind in names.split()}
+    rules = row.get("rules", [])
+    unruled = {"ERROR", *kinds}.difference(rule["kind"] for rule in rules)
+    wanted = [*({"kind": kind} for kind in sorted(unruled)), *rules]
+    return Grammar(kinds, wanted, _NAMED.get(language, by_field), row.get("variables_hold_functions", False))

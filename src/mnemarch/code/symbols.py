@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from ast_grep_py import SgNode
 
-    from mnemarch.code import grammars, naming, signatures
+    from mnemarch.code import naming, signatures
 else:
-    grammars = Lazy("mnemarch.code.grammars")
     naming = Lazy("mnemarch.code.naming")
     signatures = Lazy("mnemarch.code.signatures")
 
@@ -97,9 +96,9 @@ def symbols_of(path: str, text: str) -> Symbols | None:
         return None
     from ast_grep_py import SgRoot
 
-    grammar = grammars.GRAMMARS[language]
+    grammar = naming.grammar_of(language)
     try:
-        nodes = SgRoot(text.removeprefix("\ufeff"), language).root().find_all(any=grammar.wanted())
+        nodes = SgRoot(text.removeprefix("\ufeff"), language).root().find_all(any=grammar.wanted)
         defining = [(node, kind) for node in nodes if (kind := grammar.kinds.get(node.kind())) is not None]
         # The others are errors: what was defined there isn't known.
         return Symbols(_defined(language, defining, len(text)), broken=len(defining) < len(nodes))
@@ -159,7 +158,7 @@ def _merged(known: Symbol, other: Symbol) -> Symbol:
 
 def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> Iterator[Symbol]:
     """The definitions, which come in order, each named after those around it."""
-    grammar = grammars.GRAMMARS[language]
+    grammar = naming.grammar_of(language)
     # Where each definition around ends, the name that it gives, and what it is.
     around: list[tuple[int, str, str]] = [(length + 1, "", "")]
     for node, node_kind in defining:
