@@ -308,35 +308,27 @@ class OtherBranches:
         self._codebase = codebase
         self._commit = commit
         self._is_default = is_default
-        self._tips: Sequence[str] | None = None
-        self._brought: dict[Citation, bool] = {}
+        # Whether a branch brings it: it has it, and where it left the commit's history nobody had it yet.
+        self.bring = cache(self._is_brought)
         # By the file's content: most branches have the same.
         self._holding: dict[tuple[Citation, str], bool] = {}
 
     def have(self, citation: Citation) -> bool:
         """Whether code that is missing at the commit is on another branch, and so is not gone."""
-        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._branches())))
-
-    def bring(self, citation: Citation) -> bool:
-        """Whether a branch brings it: it has it, and where it left the commit's history nobody had it yet."""
-        known = self._brought.get(citation)
-        if known is None:
-            known = self._brought[citation] = self._is_brought(citation)
-        return known
+        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._tips)))
 
     def _is_brought(self, citation: Citation) -> bool:
         until = time.monotonic() + _SWEEP_PATIENCE_S
-        for tip in self._having(citation, self._branches()):
+        for tip in self._having(citation, self._tips):
             fork = self._codebase.history.fork(self._commit, tip)
             # In doubt it is: nothing is archived because git knew no answer, or none in time.
             if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
                 return True
         return False
 
-    def _branches(self) -> Sequence[str]:
-        if self._tips is None:
-            self._tips = git.branch_tips(self._codebase.root)
-        return self._tips
+    @cached_property
+    def _tips(self) -> list[str]:
+        return git.branch_tips(self._codebase.root)
 
     def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
         """Those of the commits that have it, by any name that its file has or had."""

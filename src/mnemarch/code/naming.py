@@ -1,6 +1,7 @@
 """What the nodes of ast-grep's trees define in each language, and under which names.
 
-`grammars.json` has the node kinds of each language by what they define, and rules where the kind alone can't tell.
+`grammars.json` has the node kinds of each language by what they define, and rules where the kind alone can't tell;
+`signatures` has the nodes that are a body, or that say nothing about a call.
 """
 
 from __future__ import annotations
@@ -329,11 +330,16 @@ class Grammar:
 
 
 @cache
+def table() -> dict[str, Any]:
+    with open(os.path.join(os.path.dirname(__file__), "grammars.json"), encoding="utf-8") as file:
+        return json.load(file)  # type: ignore[no-any-return]
+
+
+@cache
 def grammar_of(language: str) -> Grammar:
     """The grammar of a language. `wanted` has errors of syntax among it: one walk through the tree finds all."""
     language = "typescript" if language == "tsx" else language
-    with open(os.path.join(os.path.dirname(__file__), "grammars.json"), encoding="utf-8") as file:
-        row = json.load(file)[language]
+    row = table()[language]
     kinds = {kind: meaning for meaning, names in row["kinds"].items() for kind in names.split()}
     rules = row.get("rules", [])
     unruled = {"ERROR", *kinds}.difference(rule["kind"] for rule in rules)

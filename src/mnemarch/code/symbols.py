@@ -122,17 +122,8 @@ def find(symbols: Mapping[str, Symbol], name: str) -> list[Symbol]:
     return matching or ([exact] if exact is not None else [])
 
 
-def agrees(signature: str, symbol: Symbol) -> bool:
-    """Whether one of the symbol's signatures is one of these; a signature that can't be read contradicts none."""
-    return _has_common_line(signature, symbol.signature)
-
-
-def has_value(value: str, symbol: Symbol) -> bool:
-    """The same of what a constant or another variable is given."""
-    return _has_common_line(value, symbol.value)
-
-
-def _has_common_line(cited: str, current: str) -> bool:
+def agrees(cited: str, current: str) -> bool:
+    """Whether two signatures or values have an alternative in common; one that can't be read contradicts none."""
     return not cited or not current or not set(cited.split("\n")).isdisjoint(current.split("\n"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 
 from mnemarch.code.sources import GONE, HOLDS, UNKNOWN, Check, Folder, Source
-from mnemarch.code.symbols import agrees, find, has_value, plain_name, symbols_of
+from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import CitationKind
 
@@ -203,8 +203,8 @@ def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:
         return symbols
     named = find(symbols, name)
     signature, value = citation.get("signature") or "", citation.get("value") or ""
-    same = [symbol for symbol in named if agrees(signature, symbol)]
-    if any(has_value(value, symbol) for symbol in same):
+    same = [symbol for symbol in named if agrees(signature, symbol.signature)]
+    if any(agrees(value, symbol.value) for symbol in same):
         return Check(HOLDS)
     if same:
         return Check(GONE, f"{path}: {name} = {_alternatives([value])} is now {_alternatives(s.value for s in same)}")
