@@ -53,16 +53,20 @@ class Repository:
 
 def repository_around(start: str) -> Repository | None:
     """The repository that a folder is in: the nearest upward, as git finds it."""
-    folder = os.path.realpath(start)
-    while True:
+    for folder in _upward(start):
         repository = repository_at(folder)
-        if repository is not None:
-            return repository
-        parent = os.path.dirname(folder)
         # Git stops at a .git file that leads nowhere, too.
-        if parent == folder or os.path.isfile(os.path.join(folder, ".git")):
-            return None
-        folder = parent
+        if repository is not None or os.path.isfile(os.path.join(folder, ".git")):
+            return repository
+    return None
+
+
+def _upward(start: str) -> Iterator[str]:
+    """The folder and those around it, the outermost last."""
+    folder, parent = os.path.realpath(start), ""
+    while folder != parent:
+        yield folder
+        parent, folder = folder, os.path.dirname(folder)
 
 
 def repository_at(folder: str) -> Repository | None:
@@ -222,20 +226,18 @@ def home_of(start: str) -> Home:
 
     Only files are read, whoever owns them and whatever GIT_DIR says: no process is started.
     """
-    start = folder = os.path.realpath(start)
-    while True:
+    root = os.path.realpath(start)
+    for folder in _upward(start):
         repository = repository_at(folder)
         if repository is not None:
             return _in_repository(repository)
-        parent = os.path.dirname(folder)
         # A .git file that leads nowhere: a repository once was here.
-        is_own_home = os.path.isfile(os.path.join(folder, ".git")) or any(
+        if os.path.isfile(os.path.join(folder, ".git")) or any(
             os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS
-        )
-        if is_own_home or parent == folder:
-            root = folder if is_own_home else start
-            return Home(folder=root, root=root, project=_base_name(root), worktree=None)
-        folder = parent
+        ):
+            root = folder
+            break
+    return Home(folder=root, root=root, project=_base_name(root), worktree=None)
 
 
 def worktrees_of(repository: Repository) -> dict[str, str]:
