@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.embedding import NgramHashEmbedder, QuestionEmbedder, cosine, question
-from mnemarch.embedding import sparse as ngram
 from mnemarch.errors import InvalidInput
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.canonical import canonical
@@ -187,7 +186,7 @@ def test_the_state_survives_json():
     other = QuestionEmbedder()
     other.import_state(json.loads(json.dumps(state)))
     assert other.export_state() == state
-    assert other.id == embedder.id == question.id_of(state)
+    assert other.id == embedder.id
     assert (other.ngram_range, other.dim, other.seed) == ((2, 6), 512, 99)
     assert [other.embed(text) for text in TEXTS] == [embedder.embed(text) for text in TEXTS]
 
@@ -240,7 +239,7 @@ def test_bad_settings_are_refused():
 def test_r18_the_id_tells_settings_apart_and_is_never_that_of_the_plain_one(dim, seed, ngram_range):
     embedder, usual = QuestionEmbedder(dim, seed, ngram_range), QuestionEmbedder()
     assert (embedder.id == usual.id) == (embedder.export_state() == usual.export_state())
-    assert embedder.id != NgramHashEmbedder(ngram_range, dim, seed).id == ngram.id_of(embedder.export_state())
+    assert embedder.id != NgramHashEmbedder(ngram_range, dim, seed).id
 
 
 def test_r18_its_vectors_are_not_compared_with_those_of_the_plain_one():

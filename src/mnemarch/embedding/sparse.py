@@ -97,7 +97,7 @@ class NgramHashEmbedder:
         self.ngram_range: tuple[int, int] = sizes
         self.dim: int = dim
         self.seed: int = seed
-        self._id = id_of(self.export_state())
+        self._id = f"ngram-hash/{sizes[0]}-{sizes[1]}/{dim}/{seed}/{HASH_ALGO}/{NORM_VERSION}"
 
     @property
     def id(self) -> str:
@@ -125,7 +125,12 @@ class NgramHashEmbedder:
 
     def import_state(self, state: Mapping[str, Any]) -> None:
         """Become the embedder that `state` describes, unless this version can't reproduce it."""
-        id_of(state)
+        missing = [name for name in _STATE if name not in state]
+        if missing:
+            raise InvalidInput(
+                f"The state of an n-gram embedder lacks {', '.join(missing)}.",
+                hint=f"Give what export_state gave: {', '.join(_STATE)}.",
+            )
         if state["hashAlgo"] != HASH_ALGO or state["normVersion"] != NORM_VERSION:
             raise InvalidInput(
                 f"Vectors by {state['hashAlgo']!r} over normal form {state['normVersion']!r} can't be made here: "
@@ -133,16 +138,3 @@ class NgramHashEmbedder:
                 hint="Embed their texts again with this version.",
             )
         self._become(state["ngramRange"], state["dim"], state["seed"])
-
-
-def id_of(state: Mapping[str, Any]) -> str:
-    """The id of the embedder that an exported state describes, also if this version can't reproduce it."""
-    missing = [name for name in _STATE if name not in state]
-    if missing:
-        raise InvalidInput(
-            f"The state of an n-gram embedder lacks {', '.join(missing)}.",
-            hint=f"Give what export_state gave: {', '.join(_STATE)}.",
-        )
-    sizes = state["ngramRange"]
-    shown = "-".join(map(str, sizes)) if isinstance(sizes, list | tuple) else str(sizes)
-    return "/".join(["ngram-hash", shown, *(str(state[name]) for name in _STATE[1:])])
