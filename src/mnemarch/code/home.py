@@ -249,15 +249,13 @@ def worktrees_of(repository: Repository) -> dict[str, str]:
         if marker:
             # Where worktree.useRelativePaths is set, it is relative to the file that holds it.
             folders.append(os.path.join(place, os.path.dirname(marker)))
-    # In the place of a worktree that is gone, there may be another repository by now.
-    ours = [folder for folder in folders if os.path.isdir(folder) and _is_of(folder, repository)]
-    homes = [home_of(folder) for folder in ours]
-    return {home.worktree: home.root for home in homes if home.worktree is not None}
-
-
-def _is_of(folder: str, repository: Repository) -> bool:
-    around = repository_around(folder)
-    return around is not None and around.common == repository.common
+    worktrees: dict[str, str] = {}
+    for folder in filter(os.path.isdir, folders):
+        around, home = repository_around(folder), home_of(folder)
+        # In the place of a worktree that is gone, there may be another repository by now.
+        if around is not None and around.common == repository.common and home.worktree is not None:
+            worktrees[home.worktree] = home.root
+    return worktrees
 
 
 def _in_repository(repository: Repository) -> Home:
