@@ -29,12 +29,6 @@ _DEPTH_MAX = 64
 _ELIDED = "…"
 # Between the parts of a signature: here a type begins, or ends.
 _BEFORE_TYPE, _AFTER_TYPE = "\x01", "\x02"
-
-
-def _words(*lines: str) -> frozenset[str]:
-    return frozenset(word for line in lines for word in line.split())
-
-
 _PARTS = {part: frozenset(" ".join(lines).split()) for part, lines in table()["signatures"].items()}
 _BODIES = _PARTS["bodies"]
 # Says nothing about a call: who may see it, what decorates it, with what a base class is called.
@@ -362,7 +356,4 @@ _PYTHON = {
     "class_definition": _python_class,
     "type_alias_statement": _python_type,
 }
-_PYTHON_VALUES = _words(
-    "integer float string concatenated_string true false none ellipsis unary_operator not_operator binary_operator",
-    "tuple expression_list parenthesized_expression",
-)
+_PYTHON_VALUES = _PARTS["python_values"]
