@@ -8,7 +8,7 @@ from typing import Any
 from bench.retrieval.measures import auc
 from bench.retrieval.sets import Pairs
 from bench.retrieval.variants import SEMANTIC, semantic
-from mnemarch.embedding import BagOfWordsEmbedder, Frequencies, NgramHashEmbedder, SentenceEncoder, cosine
+from mnemarch.embedding import BagOfWordsEmbedder, NgramHashEmbedder, SentenceEncoder, cosine
 
 WORDS = "bag-of-words"
 
@@ -18,12 +18,10 @@ def aucs(given: Pairs) -> dict[str, float | None]:
 
     Learnt is how rare each word is, from the set's own texts; never which of them belong together.
     """
-    plain, learnt = NgramHashEmbedder(), BagOfWordsEmbedder()
-    texts = [text for pair in given.pairs for text in pair]
-    learnt.learn(texts)
+    learnt = BagOfWordsEmbedder()
+    learnt.learn([text for pair in given.pairs for text in pair])
     embedders: dict[str, Callable[[str], Mapping[Any, float]]] = {
-        "ngram-hash": plain.embed,
-        "ngram-hash, learnt": plain.with_frequencies(Frequencies.of(map(plain.embed, texts))).embed,
+        "ngram-hash": NgramHashEmbedder().embed,
         f"{WORDS}, nothing learnt": BagOfWordsEmbedder().embed,
         WORDS: learnt.embed,
     }

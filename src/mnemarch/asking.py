@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.code.view import CodeView
+    from mnemarch.code.codebase import CodeView
     from mnemarch.engine import Engine
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded

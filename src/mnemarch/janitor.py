@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from threading import Thread
 
-    from mnemarch.code.codebase import Codebase
-    from mnemarch.code.view import CodeCheck, CodeView
+    from mnemarch.code.codebase import Codebase, CodeCheck, CodeView
     from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Scope
     from mnemarch.model.unit import Unit
@@ -59,7 +58,7 @@ class Views:
             view = self.of(unit)
             if view is not None:
                 by_view.setdefault(view, []).append(unit)
-        from mnemarch.code.view import CodeCheck
+        from mnemarch.code.codebase import CodeCheck
 
         checks: dict[str, CodeCheck] = {}
         for view, judged in by_view.items():

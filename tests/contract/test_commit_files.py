@@ -8,7 +8,7 @@ import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
 from mnemarch.code import sources
-from mnemarch.code.sources import MISSING, UNKNOWN, CommitFiles, Source, Trouble
+from mnemarch.code.sources import GONE, UNKNOWN, Check, CommitFiles, Source
 from mnemarch.code.worktree import WorkTree
 
 __all__ = ["processes"]
@@ -23,8 +23,8 @@ def at(folder, name: str = "HEAD") -> CommitFiles:
     return CommitFiles(str(folder), git(folder, "rev-parse", name))
 
 
-def state(answer: Source | Trouble) -> str:
-    return answer.state if isinstance(answer, Trouble) else answer.text
+def state(answer: Source | Check) -> str:
+    return answer.state if isinstance(answer, Check) else answer.text
 
 
 def test_a_file_is_read_as_it_was_at_the_commit(shop):
@@ -47,7 +47,7 @@ def test_what_was_loaded_once_is_not_asked_again(shop, processes):
 def test_it_serves_as_a_work_tree(shop):
     commit(shop, "code", a__py="def total(prices): ...\n")
     assert "total" in WorkTree(at(shop)).symbols("a.py")
-    assert WorkTree(at(shop, "HEAD~1")).symbols("a.py").state == MISSING
+    assert WorkTree(at(shop, "HEAD~1")).symbols("a.py").state == GONE
 
 
 def test_files_in_folders_are_found(shop):
@@ -55,13 +55,13 @@ def test_files_in_folders_are_found(shop):
     tree = at(shop)
     assert state(tree.read("a/b/c/d.py")) == "x = 1\n"
     assert state(tree.read("./a//b.py")) == "y = 2\n"
-    assert [state(tree.read(path)) for path in ("a/b", "a", ".", "a/b.py/c", "a/x/y", "B.py")] == [MISSING] * 6
+    assert [state(tree.read(path)) for path in ("a/b", "a", ".", "a/b.py/c", "a/x/y", "B.py")] == [GONE] * 6
 
 
 def test_paths_are_relative_to_the_folder_that_was_given(shop):
     commit(shop, "deep", **{"part/src/a.py": "x\n", "a.py": "y\n"})
     assert state(at(shop / "part").read("src/a.py")) == "x\n"
-    assert state(at(shop / "part").read("a.py")) == MISSING
+    assert state(at(shop / "part").read("a.py")) == GONE
 
 
 @pytest.mark.parametrize("path", ["../shop/readme.md", "/etc/passwd", "a/../../x", "", "a\0b", "\ud800"])
@@ -131,7 +131,7 @@ def test_many_files_are_read_at_once_unless_they_are_large(shop, monkeypatch, pr
     processes.clear()
     tree.load([*texts, "nowhere"])
     assert {path: state(tree.read(path)) for path in texts} == texts
-    assert state(tree.read("nowhere")) == MISSING
+    assert state(tree.read("nowhere")) == GONE
     assert len(processes) == count
 
 
@@ -167,7 +167,7 @@ def test_a_linked_worktree_and_a_bare_repository_have_trees(shop, tmp_path):
     commit(login, "there", there="x")
     bare = clone(login, tmp_path / "bare.git", "--bare")
     assert state(at(login).read("there")) == "x"
-    assert state(at(shop).read("there")) == MISSING
+    assert state(at(shop).read("there")) == GONE
     assert state(at(bare, "login").read("there")) == "x"
 
 
@@ -175,7 +175,7 @@ def test_what_a_partial_clone_lacks_is_unknown_and_not_fetched(shop, tmp_path):
     git(shop, "config", "uploadpack.allowFilter", "true")
     partial = clone(f"file://{shop}", tmp_path / "partial", "--filter=blob:none", "--no-checkout")
     assert state(at(partial).read("readme.md")) == UNKNOWN
-    assert state(at(partial).read("nowhere")) == MISSING
+    assert state(at(partial).read("nowhere")) == GONE
 
 
 def test_hashes_of_the_longer_kind_are_read(tmp_path):
@@ -187,7 +187,7 @@ def test_hashes_of_the_longer_kind_are_read(tmp_path):
 def test_an_empty_file_and_an_empty_commit_are_no_trouble(tmp_path):
     shop = made(tmp_path / "shop")
     commit(shop, "nothing")
-    assert state(at(shop).read("a")) == MISSING
+    assert state(at(shop).read("a")) == GONE
     commit(shop, "empty", a="")
     assert state(at(shop).read("a")) == ""
 

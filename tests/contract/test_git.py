@@ -8,7 +8,7 @@ import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
 from mnemarch.code import git as asked
-from mnemarch.code.repository import entries, repository_around, settings_of
+from mnemarch.code.home import entries, repository_around, settings_of
 
 __all__ = ["processes"]
 

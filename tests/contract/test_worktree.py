@@ -16,24 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch import Citation, InvalidInput
+from mnemarch.code import worktree
 from mnemarch.code.citing import checked_in_tree
-from mnemarch.code.sources import FILE_BYTES_MAX, MISSING, UNKNOWN, Folder, Source, Trouble
+from mnemarch.code.sources import FILE_BYTES_MAX, GONE, UNKNOWN, Check, Folder, Source
 from mnemarch.code.symbols import symbols_of
-from mnemarch.code.worktree import Check, WorkTree, checked, content_hash, lines_hash, lines_of
+from mnemarch.code.worktree import WorkTree, checked, content_hash, lines_hash, lines_of
 from mnemarch.model.value import replace
 
 AUTH = "export class Auth {\n  login(user: string, password: string) { return 1; }\n}\nexport function start() { }\n"
 
 
-class Parser:
-    """Counts what it parses."""
-
-    def __init__(self):
-        self.parsed = []
-
-    def __call__(self, path, text):
-        self.parsed.append(path)
-        return symbols_of(path, text)
+@pytest.fixture
+def parsed(monkeypatch):
+    """The paths that were parsed."""
+    paths = []
+    monkeypatch.setattr(worktree, "symbols_of", lambda path, text: paths.append(path) or symbols_of(path, text))
+    return paths
 
 
 class Texts:
@@ -52,7 +50,7 @@ class Texts:
     def read(self, path):
         self.reads.append(path)
         text = self.texts.get(path)
-        return Trouble(MISSING, f"{path} is not there") if text is None else Source(path, text, text)
+        return Check(GONE, f"{path} is not there") if text is None else Source(path, text, text)
 
 
 @pytest.fixture
@@ -66,7 +64,7 @@ def root(tmp_path):
 
 
 def state_of(answer):
-    return answer.state if isinstance(answer, Trouble) else answer.text
+    return answer.state if isinstance(answer, Check) else answer.text
 
 
 def linked_to(target):
@@ -104,13 +102,13 @@ def a_loop(root):
 
 
 ODD_FILES = {
-    "absent": (lambda root: None, "x.py", MISSING),
-    "folder": (lambda root: (root / "x.py").mkdir(), "x.py", MISSING),
-    "the root": (lambda root: None, ".", MISSING),
-    "under a file": (written(b"1"), "x.py/y.py", MISSING),
-    "dangling link": (linked_to("gone.py"), "x.py", MISSING),
-    "long name": (lambda root: None, "x" * 5_000, MISSING),
-    "long path": (lambda root: None, "x/" * 5_000, MISSING),
+    "absent": (lambda root: None, "x.py", GONE),
+    "folder": (lambda root: (root / "x.py").mkdir(), "x.py", GONE),
+    "the root": (lambda root: None, ".", GONE),
+    "under a file": (written(b"1"), "x.py/y.py", GONE),
+    "dangling link": (linked_to("gone.py"), "x.py", GONE),
+    "long name": (lambda root: None, "x" * 5_000, GONE),
+    "long path": (lambda root: None, "x/" * 5_000, GONE),
     "link outside": (linked_to("../secret.py"), "x.py", UNKNOWN),
     "absolute link": (linked_to("/etc/passwd"), "x.py", UNKNOWN),
     "dangling link outside": (linked_to("../gone.py"), "x.py", UNKNOWN),
@@ -150,10 +148,10 @@ def test_only_plain_texts_inside_of_the_tree_are_read(root, case):
     make(root)
     for answer in (Folder(str(root)).read(path), WorkTree(str(root)).read(path)):
         assert state_of(answer) == expected
-        if isinstance(answer, Trouble):
+        if isinstance(answer, Check):
             assert answer.reason
     tree = WorkTree(str(root))
-    state = {MISSING: "gone", UNKNOWN: "unknown"}.get(expected, "holds")
+    state = {GONE: "gone", UNKNOWN: "unknown"}.get(expected, "holds")
     if path.strip():
         found = checked(tree, Citation.file(path))
         assert found.state == state
@@ -161,9 +159,7 @@ def test_only_plain_texts_inside_of_the_tree_are_read(root, case):
         assert checked(tree, Citation.symbol(path, "nothing")).state == {"holds": "gone"}.get(state, state)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case, (_, _, expected) in ODD_FILES.items() if expected in {MISSING, UNKNOWN}]
-)
+@pytest.mark.parametrize("case", [case for case, (_, _, expected) in ODD_FILES.items() if expected in {GONE, UNKNOWN}])
 def test_what_can_t_be_read_can_t_be_cited(root, case):
     make, path, _ = ODD_FILES[case]
     make(root)
@@ -178,7 +174,7 @@ def test_what_is_no_plain_file_is_not_even_opened(root, monkeypatch, make):
     make(root)
     opened, really = [], os.open
     monkeypatch.setattr(os, "open", lambda path, *rest, **more: (opened.append(path), really(path, *rest, **more))[1])
-    assert isinstance(Folder(str(root)).read("x.py"), Trouble)
+    assert isinstance(Folder(str(root)).read("x.py"), Check)
     assert [path for path in opened if path != str(root)] == []
 
 
@@ -204,7 +200,7 @@ def test_a_link_that_appears_after_the_look_is_not_followed(root, monkeypatch):
         return answer
 
     monkeypatch.setattr(os.path, "realpath", swapped)
-    assert isinstance(Folder(str(root)).read("sub/secret.py"), Trouble)
+    assert isinstance(Folder(str(root)).read("sub/secret.py"), Check)
 
 
 def test_a_tree_that_is_gone_contradicts_nothing(root):
@@ -251,21 +247,20 @@ def test_what_may_not_be_read_is_not_taken_for_missing():
     assert done.stdout.split() == [UNKNOWN, "True"] * 2
 
 
-def test_a_file_is_parsed_once_and_again_when_it_changes(root):
-    parser = Parser()
-    tree = WorkTree(str(root), parse=parser)
+def test_a_file_is_parsed_once_and_again_when_it_changes(root, parsed):
+    tree = WorkTree(str(root))
     (root / "a.ts").write_text(AUTH)
     for _ in range(5):
         assert "Auth.login" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts"]
+    assert parsed == ["a.ts"]
     (root / "a.ts").write_text(AUTH.replace("login", "enter"))  # as long, and perhaps in the same tick of the clock
     assert "Auth.enter" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts", "a.ts"]
+    assert parsed == ["a.ts", "a.ts"]
     os.utime(root / "a.ts", (1, 1))
     assert "Auth.enter" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts", "a.ts"]
+    assert parsed == ["a.ts", "a.ts"]
     (root / "a.ts").unlink()
-    assert tree.symbols("a.ts").state == MISSING
+    assert tree.symbols("a.ts").state == GONE
 
 
 def test_what_was_replaced_with_its_old_times_is_noticed(root):
@@ -289,19 +284,20 @@ def test_what_has_not_changed_is_not_even_read():
     assert texts.reads == ["a.ts", "b.py"]
 
 
-def test_many_threads_parse_once():
-    parser = Parser()
-    tree = WorkTree(Texts(a_ts=AUTH), parse=parser)
+def test_many_threads_parse_once(parsed):
+    tree = WorkTree(Texts(a_ts=AUTH))
     tree.read("a.ts")
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: tree.symbols("a.ts"), range(64)))
-    assert len(parser.parsed) == 1
+    assert len(parsed) == 1
     assert all(item is found[0] for item in found)
 
 
-def test_only_so_many_files_and_characters_are_kept():
+def test_only_so_many_files_and_characters_are_kept(monkeypatch):
+    monkeypatch.setattr(worktree, "_FILES_MAX", 3)
+    monkeypatch.setattr(worktree, "_CHARS_MAX", 400)
     texts = Texts(**{f"f{number}_py": f"x{number} = 1\n" for number in range(6)}, big_py="y = 1\n" * 100)
-    tree = WorkTree(texts, files_max=3, chars_max=400)
+    tree = WorkTree(texts)
     for number in (0, 1, 2, 0, 3, 0):
         tree.read(f"f{number}.py")
     assert texts.reads == ["f0.py", "f1.py", "f2.py", "f3.py"]  # f1, used longest ago, made room
@@ -315,13 +311,12 @@ def test_only_so_many_files_and_characters_are_kept():
     assert texts.reads[6:] == ["f1.py", "big.py"]
 
 
-def test_there_is_no_end_to_what_may_be_asked_of_one_file():
-    parser = Parser()
-    tree = WorkTree(Texts(a_ts=AUTH), parse=parser)
+def test_there_is_no_end_to_what_may_be_asked_of_one_file(parsed):
+    tree = WorkTree(Texts(a_ts=AUTH))
     for number in range(500):
         assert tree.holds_lines("a.ts", 1, 1, f"{number:064}") is None
         assert "start" in tree.symbols("a.ts")
-    assert parser.parsed == ["a.ts"]
+    assert parsed == ["a.ts"]
     assert len(tree._files["a.ts"].answers) <= 64
 
 
@@ -422,13 +417,13 @@ def test_a_symbol_holds_while_its_signature_does():
     assert now(citation) == Check("gone", "a.ts is not there")
 
 
-def test_an_unchanged_file_is_not_parsed_for_its_symbols():
+def test_an_unchanged_file_is_not_parsed_for_its_symbols(parsed):
     citation = cited(Citation.symbol("a.ts", "login"), a_ts=AUTH)
-    parser = Parser()
-    assert checked(WorkTree(Texts(a_ts=AUTH), parse=parser), citation) == Check("holds")
-    assert parser.parsed == []
-    assert checked(WorkTree(Texts(a_ts=AUTH + "\n"), parse=parser), citation) == Check("holds")
-    assert parser.parsed == ["a.ts"]
+    parsed.clear()
+    assert checked(WorkTree(Texts(a_ts=AUTH)), citation) == Check("holds")
+    assert parsed == []
+    assert checked(WorkTree(Texts(a_ts=AUTH + "\n")), citation) == Check("holds")
+    assert parsed == ["a.ts"]
 
 
 def test_an_old_citation_without_a_signature_holds_while_the_name_is_defined():

@@ -24,6 +24,7 @@ from code_session import (
 import mnemarch
 from mnemarch import Actor, Citation, InvalidInput, Scope, StoreUnavailable, janitor
 from mnemarch.code.codebase import Codebase
+from mnemarch.code.symbols import symbols_of
 
 
 @pytest.fixture
@@ -262,8 +263,9 @@ def test_no_recall_fails_because_no_thread_is_to_be_had(memory, repo, monkeypatc
 def test_a_file_is_parsed_once_however_often_it_is_cited(memory, repo, monkeypatch):
     commit(repo, "many", src__many_py="".join(f"def f{n}():\n    pass\n\n\n" for n in range(20)))
     parsed = []
-    tree = memory._engine.codebase(str(repo)).tree
-    monkeypatch.setattr(tree, "_parse", lambda *given, parse=tree._parse: parsed.append(given[0]) or parse(*given))
+    monkeypatch.setattr(
+        "mnemarch.code.worktree.symbols_of", lambda path, text: parsed.append(path) or symbols_of(path, text)
+    )
     unit = known(memory, repo, "There are many", *(Citation.symbol("src/many.py", f"f{n}") for n in range(20)))
     assert len(unit.citations) == 21
     assert parsed == ["src/many.py"]
@@ -279,7 +281,7 @@ def test_git_is_not_asked_again_for_what_took_it_too_long(repo, monkeypatch):
 
     monkeypatch.setattr("mnemarch.code.history._followed", slow)
     for patience_s in (0.01, 0.01, 0.005, 0.03, 0.01):
-        assert code.renamed("src/gone.py", None, patience_s) is None
+        assert code.history.renamed("src/gone.py", str(code.head()), wait_s_max=patience_s) is None
     assert waits == [0.01, 0.03], "only who has more patience asks again"
 
 

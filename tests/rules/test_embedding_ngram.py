@@ -8,14 +8,14 @@ import os
 import pickle
 import subprocess
 import sys
-from math import log, sqrt
+from math import sqrt
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mnemarch.embedding
-from mnemarch.embedding import Frequencies, NgramHashEmbedder, SparseVector, cosine, cosine_sparse
+from mnemarch.embedding import NgramHashEmbedder, SparseVector, cosine, cosine_sparse
 from mnemarch.errors import InvalidInput
 from mnemarch.text.canonical import ngrams
 
@@ -184,40 +184,6 @@ def test_a_vector_is_a_mapping_that_keeps_its_maker_when_it_is_sent_around():
     assert vector == dict(vector)
     sent = pickle.loads(pickle.dumps(vector))
     assert (sent, sent.embedder_id) == (vector, embedder.id)
-
-
-def test_rare_places_weigh_more_once_frequencies_are_known_and_plain_vectors_stay():
-    embedder = NgramHashEmbedder()
-    texts = ["the pool is empty", "the pool is full", "the pool is closed", "the retry is late"]
-    before = [embedder.embed(text) for text in texts]
-    weighted = embedder.with_frequencies(Frequencies.of(before))
-    assert [embedder.embed(text) for text in texts] == before
-    assert weighted.id != embedder.id
-    pool, retry = weighted.embed("the pool"), weighted.embed("the retry")
-    assert cosine(pool, retry) < cosine(embedder.embed("the pool"), embedder.embed("the retry"))
-    assert cosine(pool, pool) == pytest.approx(1.0)
-    with pytest.raises(InvalidInput):
-        cosine(pool, before[0])
-
-
-def test_without_frequencies_weighting_changes_nothing_but_the_maker():
-    embedder = NgramHashEmbedder()
-    weighted = embedder.with_frequencies(Frequencies())
-    assert weighted.embed("a text") == pytest.approx(embedder.embed("a text"))
-
-
-def test_rarity_is_the_logarithm_it_should_be():
-    frequencies = Frequencies.of([["a", "a", "b"], ["a"], ["c"]])
-    assert frequencies.documents == 3
-    assert frequencies.counts == {"a": 2, "b": 1, "c": 1}
-    assert frequencies.rarity("a") == pytest.approx(log(4 / 2.5))
-    assert frequencies.rarity("unknown") == pytest.approx(log(4 / 0.5))
-
-
-@pytest.mark.parametrize("counts", [{"a": 3}, {"a": -1}, {"a": 1.0}, {"a": True}])
-def test_frequencies_that_can_not_be_are_refused(counts):
-    with pytest.raises(InvalidInput):
-        Frequencies(documents=2, counts=counts)
 
 
 def test_the_public_names_are_there():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemarch.code.symbols import SOURCE_CHARS_MAX, Symbol, Symbols, agrees, find, language_of, symbols_of
+from mnemarch.code.symbols import SOURCE_CHARS_MAX, Symbols, agrees, find, language_of, symbols_of
 
 PYTHON = '''
 import os
@@ -822,7 +822,7 @@ def test_what_changes_a_call_changes_the_signature(path: str, old: str, new: str
     before, after = of(path, text)[name], of(path, text.replace(old, new))[name]
     assert set(before.signature.split("\n")) != set(after.signature.split("\n"))
     if "\n" not in before.signature:
-        assert not agrees(before.signature, after)
+        assert not agrees(before.signature, after.signature)
 
 
 @pytest.mark.parametrize("path", SOURCES)
@@ -1011,12 +1011,18 @@ def test_what_is_only_imported_yields_to_what_is_defined() -> None:
     assert [symbol.kind for symbol in find(of("a.py", "from x import login"), "login")] == ["import"]
 
 
-def test_one_of_several_signatures_is_enough() -> None:
-    symbol = Symbol("f", "function", "f(a)\nf(b)", 1, 1)
-    assert agrees("f(b)\nf(c)", symbol)
-    assert not agrees("f(c)", symbol)
-    assert agrees("", symbol)
-    assert agrees("f(c)", Symbol("f", "function", "", 1, 1))
+@pytest.mark.parametrize(
+    ("cited", "current", "same"),
+    [
+        ("f(b)\nf(c)", "f(a)\nf(b)", True),
+        ("f(c)", "f(a)\nf(b)", False),
+        ("", "f(a)\nf(b)", True),
+        ("f(c)", "", True),
+        ("3", "…", False),
+    ],
+)
+def test_one_of_several_signatures_or_values_is_enough(cited: str, current: str, same: bool) -> None:
+    assert agrees(cited, current) is same
 
 
 @given(st.text(max_size=40) | st.sampled_from(sorted(AUTH)))

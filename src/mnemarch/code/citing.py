@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from mnemarch.code.git import folder_name, full_hash
-from mnemarch.code.sources import Trouble
-from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, find, language_of
+from mnemarch.code.sources import Check
+from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, find
 from mnemarch.code.worktree import WorkTree, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.lazy import Lazy
@@ -88,8 +88,8 @@ def _complete_file(citation: Citation, tree: WorkTree) -> Citation:
 def _complete_symbol(citation: Citation, tree: WorkTree) -> Citation:
     path, name = citation.ref, citation.get("name") or ""
     sha256 = _citable(tree.content_hash(path))
-    symbols = tree.symbols(path) if language_of(path) is not None else None
-    if symbols is None or isinstance(symbols, Trouble):
+    symbols = tree.symbols(path)
+    if isinstance(symbols, Check):
         if tree.mentions(path, name) is not True:
             raise InvalidInput(f"No {name!r} in {path!r}.", hint="Cite a name that the file has.")
         return _with_detail(citation, sha256=sha256)
@@ -133,8 +133,8 @@ def _with_detail(citation: Citation, **details: str) -> Citation:
     return replace(citation, detail=tuple(sorted(detail.items())))
 
 
-def _citable(answer: T | Trouble) -> T:
-    if isinstance(answer, Trouble):
+def _citable(answer: T | Check) -> T:
+    if isinstance(answer, Check):
         raise InvalidInput(
             f"Not citable: {answer.reason}.", hint="Cite a text file of the working tree by its path from the root."
         )
@@ -180,8 +180,7 @@ def _inside(code: Codebase, path: str) -> str | None:
 
 def _definition_around(code: Codebase, path: str, lines: tuple[int, int] | None) -> str | None:
     """The innermost definition around some lines: their numbers change with every edit, its name does not."""
-    symbols = code.tree.symbols(path) if lines is not None else None
-    if lines is None or symbols is None or isinstance(symbols, Trouble):
+    if lines is None or isinstance(symbols := code.tree.symbols(path), Check):
         return None
     around = [symbol for symbol in symbols.values() if symbol.first <= lines[0] and lines[1] <= symbol.last]
     return min(around, key=lambda symbol: symbol.last - symbol.first).name if around else None

@@ -1,32 +1,42 @@
-"""One working tree and its repository, as a process that lives for a while sees them."""
+"""One working tree and its repository, and whether units hold there (S11-S13, R8, R11).
+
+A check looks at nothing but what the units cite, and never fails a recall: what can't be told passes, with a note.
+"""
 
 from __future__ import annotations
 
 import os
-from functools import cache
+import time
+from functools import cache, cached_property
 
 from mnemarch.code import git
-from mnemarch.code.repository import is_bare, repository_around
-from mnemarch.code.sources import CommitFiles
-from mnemarch.code.view import CodeView
-from mnemarch.code.worktree import WorkTree
+from mnemarch.code.home import is_bare, repository_around, worktrees_of
+from mnemarch.code.sources import GONE, HOLDS, UNKNOWN, Check, CommitFiles
+from mnemarch.code.worktree import WorkTree, checked
+from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE
+from mnemarch.model.unit import Kind
+from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
     from mnemarch.code import history as histories
     from mnemarch.code.history import History
+    from mnemarch.model.citation import Citation
     from mnemarch.model.unit import Unit
 else:
     histories = Lazy("mnemarch.code.history")
-
 
 _COMMITS_MAX = 4
 _ENDINGS_MAX = 4_096
 # How long git may look for the new name of a file: while somebody waits for an answer, and while nobody does.
 _RECALL_PATIENCE_S = 0.25
 _SWEEP_PATIENCE_S = 10.0
+_HASH_CHARS = 12
+_NOTE_CHARS_MAX = 700
 
 
 class Codebase:
@@ -35,24 +45,15 @@ class Codebase:
     def __init__(self, root: str) -> None:
         self.root = root
         self.tree = WorkTree(root)
-        self._history: History | None = None
         self._commits: dict[str, WorkTree] = {}
         self._endings: dict[str, str | None] = {}
-        self._has_files: bool | None = None
 
-    @property
+    @cached_property
     def history(self) -> History:
-        if self._history is None:
-            self._history = histories.History(self.root)
-        return self._history
+        return histories.History(self.root)
 
     def head(self) -> str | None:
         return git.head(self.root)
-
-    def renamed(self, path: str, commit: str | None, wait_s_max: float) -> str | None:
-        """Where a file that is gone went, up to that commit or to what is checked out."""
-        head = commit or self.head()
-        return None if head is None else self.history.renamed(path, head, wait_s_max=wait_s_max)
 
     def ending_with(self, path: str) -> str | None:
         """The one file that git knows whose path ends so; None if there is none, or several."""
@@ -71,13 +72,13 @@ class Codebase:
 
     def view(self, project: str | None, *, by_commit: bool) -> CodeView:
         """The code in the working tree; of a bare repository, at its HEAD."""
-        head = None if self._is_checked_out() else self.head()
+        head = self.head() if self._is_bare else None
         tree = self.tree if head is None else self._tree_at(head)
-        return CodeView(self, tree, head, project, by_commit=by_commit, patience_s=_RECALL_PATIENCE_S)
+        return CodeView(self, tree, head, project, by_commit=by_commit)
 
     def view_at(self, project: str | None, commit: str) -> CodeView:
         """The code at a commit."""
-        return CodeView(self, self._tree_at(commit), commit, project, by_commit=True, patience_s=_RECALL_PATIENCE_S)
+        return CodeView(self, self._tree_at(commit), commit, project)
 
     def committed_view(self, project: str | None, worktree: str | None, *, own: bool) -> CodeView | None:
         """The committed code of a worktree, or of the default branch for what belongs to none; None if unknown.
@@ -99,10 +100,8 @@ class Codebase:
             self._tree_at(commit),
             commit,
             project,
-            by_commit=True,
-            patience_s=_SWEEP_PATIENCE_S,
-            is_default=worktree is None,
             files=cache(lambda: self._files_in(root or self._folder_of(branch), project)),
+            other_branches=OtherBranches(self, commit, is_default=worktree is None),
         )
 
     def is_root_of(self, unit: Unit) -> bool:
@@ -124,8 +123,6 @@ class Codebase:
 
     def worktrees(self) -> dict[str, str]:
         """The folders of the repository's worktrees by the names that scopes give them."""
-        from mnemarch.code.home import worktrees_of
-
         repository = repository_around(self.root)
         return {} if repository is None else worktrees_of(repository)
 
@@ -136,13 +133,6 @@ class Codebase:
                 self._commits = {}
             tree = self._commits[commit] = WorkTree(CommitFiles(self.root, commit))
         return tree
-
-    def _is_checked_out(self) -> bool:
-        """Whether there are files to look at; a bare repository has none."""
-        if self._has_files is None:
-            repository = repository_around(self.root)
-            self._has_files = repository is None or not is_bare(repository)
-        return self._has_files
 
     def _folder_of(self, branch: str | None) -> str | None:
         """Where a branch is checked out."""
@@ -155,4 +145,223 @@ class Codebase:
         if folder is None or repository is None:
             return None
         there = self if folder == self.root else Codebase(os.path.join(folder, repository.prefix(self.root)))
-        return there.view(project, by_commit=False) if there._is_checked_out() else None
+        return None if there._is_bare else there.view(project, by_commit=False)
+
+    @cached_property
+    def _is_bare(self) -> bool:
+        """Whether there are no files to look at."""
+        repository = repository_around(self.root)
+        return repository is not None and is_bare(repository)
+
+
+@value
+class CodeCheck:
+    """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
+
+    `is_confirmed`: all that it cites was found. What can't be told is neither stale nor confirmed. `missing` is the
+    first citation that failed, or all of them where stale means gone from every branch.
+    """
+
+    reason: str | None = None
+    is_stale: bool = False
+    is_confirmed: bool = False
+    replaced_elsewhere: bool = False
+    notes: tuple[str, ...] = ()
+    moves: tuple[tuple[str, str], ...] = ()
+    missing: tuple[Citation, ...] = ()
+
+
+class CodeView:
+    """The code as one reader sees it: a working tree or the files of a commit, and the history up to it."""
+
+    def __init__(
+        self,
+        codebase: Codebase,
+        tree: WorkTree,
+        commit: str | None,
+        project: str | None,
+        *,
+        by_commit: bool = True,
+        files: Callable[[], CodeView | None] | None = None,
+        other_branches: OtherBranches | None = None,
+    ) -> None:
+        """A recall's view, or with `files` and `other_branches` a sweep's.
+
+        In a sweep only what is gone is stale: not what lies in `files` and is not committed yet, nor what another
+        branch has.
+        """
+        self._codebase = codebase
+        self._tree = tree
+        self._project = project
+        self._by_commit = by_commit
+        self._files = files
+        self._other_branches = other_branches
+        # For each rename in a sweep, for all renames together in a recall.
+        self._patience_s = _RECALL_PATIENCE_S if other_branches is None else _SWEEP_PATIENCE_S
+        # None for what lies in a working tree.
+        self.commit = commit
+
+    def checks(self, units: Iterable[Unit]) -> dict[str, CodeCheck]:
+        """What the code says of each unit it says anything about."""
+        about = {unit.id: unit for unit in units if self._is_about(unit)}
+        contained = self._contained(about.values())
+        self._tree.load({citation.ref for unit in about.values() for citation in _checkable(unit)})
+        checks = {unit_id: self._check(unit, contained) for unit_id, unit in about.items()}
+        stale = [about[unit_id] for unit_id, check in checks.items() if check.is_stale]
+        files = self._files() if stale and self._files is not None else None
+        if files is not None:
+            # What is not committed yet is not gone.
+            checks |= {unit_id: here for unit_id, here in files.checks(stale).items() if not here.is_stale}
+        if self._other_branches is not None:
+            for unit in stale:
+                missing = checks[unit.id].missing
+                if missing and all(map(self._other_branches.have, missing)):
+                    checks[unit.id] = replace(checks[unit.id], is_stale=False)
+        return checks
+
+    def _is_about(self, unit: Unit) -> bool:
+        """Whether this code can contradict the unit: what an org knows may come from another project."""
+        return unit.is_bound_to_code and (not unit.provenance or unit.provenance[0].scope.project == self._project)
+
+    def _contained(self, units: Iterable[Unit]) -> Mapping[str, bool | None]:
+        """Of every commit that bounds one of these units, whether this reader's code has it: asked of git at once."""
+        if not self._by_commit:
+            return {}
+        commits = {commit for unit in units for commit in (unit.valid_from_commit, unit.valid_to_commit) if commit}
+        head = (self.commit or self._codebase.head()) if commits else None
+        return {} if head is None else self._codebase.history.contains(head, sorted(commits))
+
+    def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
+        begin, end = unit.valid_from_commit, unit.valid_to_commit
+        notes = [
+            f"Commit {commit[:_HASH_CHARS]} is on no branch of this repository (any more), so its time decides."
+            for commit in (begin, end)
+            if commit and commit in contained and contained[commit] is None
+        ]
+        if begin and contained.get(begin) is False:
+            return CodeCheck(
+                f"out of validity: holds from commit {begin[:_HASH_CHARS]} on, which is not in this branch"
+            )
+        replaced_elsewhere = bool(end) and contained.get(end or "") is False
+        if replaced_elsewhere:
+            shown = str(end)[:_HASH_CHARS]
+            notes.append(f"Replaced by {unit.superseded_by} in commit {shown}, which is not in this branch.")
+        moves: dict[str, str] = {}
+        missing: dict[Citation, str] = {}
+        is_confirmed = True
+        for citation in _checkable(unit):
+            check = self._followed(citation, moves)
+            is_confirmed = is_confirmed and check.state == HOLDS
+            if check.reason:
+                notes.append(_one_line(f"{check.reason}."))
+            if check.state == GONE:
+                missing[citation] = check.reason
+                if self._other_branches is None:
+                    break
+        if missing:
+            reason = next(iter(missing.values()))
+            return CodeCheck(_one_line(f"stale: {reason}"), is_stale=True, missing=tuple(missing))
+        notes += [_one_line(f"{old} is now {new}.") for old, new in moves.items()]
+        return CodeCheck(
+            is_confirmed=is_confirmed,
+            notes=tuple(notes),
+            replaced_elsewhere=replaced_elsewhere,
+            moves=tuple(moves.items()),
+        )
+
+    def _followed(self, citation: Citation, moves: dict[str, str]) -> Check:
+        """What became of cited code, also under a new name if git knows one."""
+        check = checked(self._tree, citation)
+        if check.state != GONE or self._tree.has(citation.ref):
+            return check
+        was = citation.get("was")
+        if was is not None and self._tree.has(was):
+            return checked(self._tree, replace(citation, ref=was))  # This branch has not seen it move.
+        if self._other_branches is not None and self._other_branches.bring(citation):
+            return check  # What never was here was not renamed here, and git would look through all commits for it.
+        asked_at = time.monotonic()
+        head = self.commit or self._codebase.head()
+        path = head and self._codebase.history.renamed(citation.ref, head, wait_s_max=self._patience_s)
+        if self._other_branches is None:
+            self._patience_s = max(0.0, self._patience_s - (time.monotonic() - asked_at))
+        if path is None:
+            return check
+        try:
+            renamed = replace(citation, ref=path)
+        except InvalidInput:
+            return Check(UNKNOWN, f"{citation.ref} is now {path!a}, which can't be cited")
+        again = checked(self._tree, renamed)
+        if again.state == GONE:
+            return replace(again, reason=f"{citation.ref} is now {path}: {again.reason}")
+        moves[citation.ref] = path
+        return again
+
+
+class OtherBranches:
+    """The local branches beside the commit at which units are judged, as one sweep sees them.
+
+    A worktree goes from branch to branch, so it is enough that one of them has the code. For the project its default
+    branch decides (`is_default`): what that deleted is gone, unless a branch brings it once it is merged.
+    """
+
+    def __init__(self, codebase: Codebase, commit: str, *, is_default: bool) -> None:
+        self._codebase = codebase
+        self._commit = commit
+        self._is_default = is_default
+        # Whether a branch brings it: it has it, and where it left the commit's history nobody had it yet.
+        self.bring = cache(self._is_brought)
+        # By the file's content: most branches have the same.
+        self._holding: dict[tuple[Citation, str], bool] = {}
+
+    def have(self, citation: Citation) -> bool:
+        """Whether code that is missing at the commit is on another branch, and so is not gone."""
+        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._tips)))
+
+    def _is_brought(self, citation: Citation) -> bool:
+        until = time.monotonic() + _SWEEP_PATIENCE_S
+        for tip in self._having(citation, self._tips):
+            fork = self._codebase.history.fork(self._commit, tip)
+            # In doubt it is: nothing is archived because git knew no answer, or none in time.
+            if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
+                return True
+        return False
+
+    @cached_property
+    def _tips(self) -> list[str]:
+        return git.branch_tips(self._codebase.root)
+
+    def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
+        """Those of the commits that have it, by any name that its file has or had."""
+        was = citation.get("was")
+        having: dict[str, None] = {}
+        for named in (citation, replace(citation, ref=was)) if was is not None else (citation,):
+            for commit, content in self._codebase.history.contents(named.ref, commits).items():
+                if self._holds(named, commit, content):
+                    having[commit] = None
+        return list(having)
+
+    def _holds(self, citation: Citation, commit: str, content: str) -> bool:
+        known = self._holding.get((citation, content))
+        if known is None:
+            tree = WorkTree(CommitFiles(self._codebase.root, commit))
+            known = self._holding[citation, content] = checked(tree, citation).state != GONE
+        return known
+
+
+def _checkable(unit: Unit) -> list[Citation]:
+    """The citations of code that decide about a unit.
+
+    A policy holds whatever becomes of the files that its text only mentions (D15).
+    """
+    is_policy = unit.kind is Kind.POLICY
+    return [
+        citation
+        for citation in unit.citations
+        if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
+    ]
+
+
+def _one_line(text: str) -> str:
+    """A note about files on one line: whoever can add a file to the repository chooses its name."""
+    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return line if len(line) <= _NOTE_CHARS_MAX else line[: _NOTE_CHARS_MAX - 1] + "…"

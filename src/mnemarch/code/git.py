@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code.repository import repository_around, settings_of
+from mnemarch.code.home import repository_around, settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mnemarch.code.repository import Repository
+    from mnemarch.code.home import Repository
 
 BRANCHES = "refs/heads/"
 _WAIT_S_MAX = 20.0

@@ -8,14 +8,14 @@ import time
 
 from mnemarch.code.git import full_hash, is_hash, output
 from mnemarch.code.git import head as checked_out
-from mnemarch.code.repository import repository_around, text_of
+from mnemarch.code.home import repository_around, text_of
 from mnemarch.code.sources import trouble_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from mnemarch.code.repository import Repository
+    from mnemarch.code.home import Repository
 
 _ANSWERS_MAX = 65_536
 _RENAME_WAIT_S_MAX = 3.0
@@ -31,9 +31,8 @@ class History:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        # What is true of a commit stays true. Other answers are kept until the repository changes.
-        self._true: set[tuple[str, str]] = set()
-        self._other: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
+        # The state of the repository, and the answers by head and commit, which hold until it changes.
+        self._known: tuple[object, dict[tuple[str, str], bool | None]] = (None, {})
         # With how many seconds were given for the answer.
         self._moves: dict[object, tuple[str | None, float]] = {}
 
@@ -75,21 +74,16 @@ class History:
         ask: Callable[[list[str]], dict[str, bool | None]],
     ) -> dict[str, bool | None]:
         """Cached answers about commits, and those that `ask` gives for the rest."""
-        answers: dict[str, bool | None] = {commit: True for commit in commits if (head, commit) in self._true}
-        rest = [commit for commit in commits if commit not in answers]
-        if not rest:
-            return answers
         state = _state_of(repository)
-        if self._other[0] != state or len(self._other[1]) > _ANSWERS_MAX:
-            self._other = (state, {})
-        other = self._other[1]
-        unknown = [commit for commit in rest if (head, commit) not in other]
-        asked = ask(unknown) if unknown else {}
-        if len(self._true) > _ANSWERS_MAX:
-            self._true.clear()
-        self._true.update((head, commit) for commit, answer in asked.items() if answer)
-        other.update(((head, commit), answer) for commit, answer in asked.items() if not answer)
-        return answers | {commit: asked.get(commit, other.get((head, commit))) for commit in rest}
+        known = self._known[1] if self._known[0] == state else {}
+        answers = {commit: known[head, commit] for commit in commits if (head, commit) in known}
+        unknown = [commit for commit in commits if commit not in answers]
+        if unknown:
+            asked = ask(unknown)
+            before = known if len(known) <= _ANSWERS_MAX else {}
+            self._known = (state, before | {(head, commit): answer for commit, answer in asked.items()})
+            answers |= {commit: asked.get(commit) for commit in unknown}
+        return answers
 
     def renamed(self, path: str, head: str, *, wait_s_max: float = _RENAME_WAIT_S_MAX) -> str | None:
         """Where a file that is gone went by `head`, or by what is staged on top of it; None if git doesn't know.

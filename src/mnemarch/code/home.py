@@ -1,17 +1,19 @@
-"""Which memory a folder belongs to: the nearest repository, its project and its worktree (R3)."""
+"""Where a folder belongs: its repository, read from git's own files without starting git, and its memory (R3)."""
 
 from __future__ import annotations
 
 import os
 
-from mnemarch.code.repository import main_folder, repository_around, repository_at, settings_of, text_of
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mnemarch.code.repository import Repository, Settings
+    from collections.abc import Iterator
 
 FOLDER = ".mnemarch"
+_FILE_BYTES_MAX = 16 << 20
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_ESCAPED = {"n": "\n", "t": "\t", "b": "\b"}
 _SIGNS = (FOLDER, "mnemarch.toml")
 _MAIN = "main"
 # The same servers under the names they answer to where only port 443 is open.
@@ -23,6 +25,190 @@ _ALIASES = {
 }
 # There `Acme/Shop` and `acme/shop` are one repository.
 _CASELESS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "codeberg.org"})
+
+
+@value
+class Repository:
+    """One working tree (`top`), its own git directory, and the one that all worktrees share."""
+
+    top: str
+    own: str
+    common: str
+
+    @property
+    def linked(self) -> str | None:
+        """Git's name of a linked worktree, which stays when its folder is moved; None for the main one."""
+        return None if self.own == self.common else os.path.basename(self.own)
+
+    def linked_names(self) -> list[str]:
+        """Git's names of all linked worktrees."""
+        linked = os.path.join(self.common, "worktrees")
+        return os.listdir(linked) if os.path.isdir(linked) else []
+
+    def prefix(self, root: str) -> str:
+        """What git puts before a path that is relative to `root`: empty at the top, else `folder/`."""
+        inner = os.path.relpath(os.path.realpath(root), self.top)
+        return "" if inner == "." or self.top == self.common else f"{inner}/"
+
+
+def repository_around(start: str) -> Repository | None:
+    """The repository that a folder is in: the nearest upward, as git finds it."""
+    for folder in _upward(start):
+        repository = repository_at(folder)
+        # Git stops at a .git file that leads nowhere, too.
+        if repository is not None or os.path.isfile(os.path.join(folder, ".git")):
+            return repository
+    return None
+
+
+def _upward(start: str) -> Iterator[str]:
+    """The folder and those around it, the outermost last."""
+    folder, parent = os.path.realpath(start), ""
+    while folder != parent:
+        yield folder
+        parent, folder = folder, os.path.dirname(folder)
+
+
+def repository_at(folder: str) -> Repository | None:
+    """The repository whose top is this very folder: it has a .git, or is a git directory itself."""
+    marker = os.path.join(folder, ".git")
+    if os.path.isdir(marker):
+        own = os.path.realpath(marker)
+    elif os.path.isfile(marker):
+        link = text_of(marker) or ""
+        if not link.startswith("gitdir:"):
+            return None
+        own = os.path.realpath(os.path.join(folder, link.removeprefix("gitdir:").lstrip(" ").rstrip("\r\n")))
+    else:
+        own = folder
+    # In a folder that is no git directory, this first look is the last.
+    if not os.path.lexists(os.path.join(own, "HEAD")):
+        return None
+    link = (text_of(os.path.join(own, "commondir")) or "").rstrip("\r\n")
+    common = os.path.realpath(os.path.join(own, link)) if link else own
+    if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
+        return None
+    return Repository(top=folder, own=own, common=common)
+
+
+@value
+class Settings:
+    """The part of a repository's configuration that Mnemarch needs. Includes and `insteadOf` are not followed."""
+
+    bare: bool
+    worktree: str | None
+    remotes: tuple[tuple[str, str], ...]
+
+    @property
+    def remote(self) -> tuple[str, str] | None:
+        """Name and address of the remote that stands for the repository: origin, else the only one."""
+        origin = next((remote for remote in self.remotes if remote[0] == "origin"), None)
+        return origin or (self.remotes[0] if len(self.remotes) == 1 else None)
+
+
+def settings_of(repository: Repository) -> Settings:
+    """The settings that all worktrees share, and those of the main worktree."""
+    core: dict[tuple[str, str], str | None] = {}
+    remotes: dict[str, str] = {}
+    for name in ("config", "config.worktree"):
+        if name == "config.worktree" and not _is_true(core.get(("extensions", "worktreeconfig"), "no")):
+            break
+        for section, subsection, key, content in entries(text_of(os.path.join(repository.common, name)) or ""):
+            if section == "remote" and key == "url" and content:
+                remotes.setdefault(subsection, content)
+            core[section, key] = content
+    return Settings(
+        bare=_is_true(core.get(("core", "bare"), "no")),
+        worktree=core.get(("core", "worktree")),
+        remotes=tuple(remotes.items()),
+    )
+
+
+def main_folder(repository: Repository, settings: Settings) -> str:
+    """The folder of the main working tree; a bare repository's is its own, or the one that holds it as its .git.
+
+    It follows from what all worktrees share, so all of them get the same answer.
+    """
+    common = repository.common
+    parent = os.path.dirname(common)
+    if os.path.basename(common) == ".git":
+        return parent
+    if settings.worktree:
+        apart = os.path.realpath(os.path.join(common, settings.worktree))
+        if os.path.isdir(apart):
+            return apart
+    beside = repository_at(parent)
+    return parent if beside is not None and beside.own == common else common
+
+
+def is_bare(repository: Repository) -> bool:
+    """Whether there are no files to look at."""
+    return repository.top == repository.common or (repository.linked is None and settings_of(repository).bare)
+
+
+def entries(text: str) -> Iterator[tuple[str, str, str, str | None]]:
+    """Section, subsection, key and value of each setting in a git configuration; a key without = has no value."""
+    section = subsection = ""
+    lines = iter(text.removeprefix("\ufeff").split("\n"))
+    for line in lines:
+        line = line.strip()
+        if line.startswith("["):
+            section, subsection, line = _header(line)
+        if not line or line[0] in "#;":
+            continue
+        # An odd number of backslashes at the end: the value goes on in the next line.
+        while (len(line) - len(line.rstrip("\\"))) % 2:
+            line = line[:-1] + next(lines, "").rstrip()
+        key, equals, content = line.partition("=")
+        yield section, subsection, key.strip().lower(), _unquoted(content) if equals else None
+
+
+def _header(line: str) -> tuple[str, str, str]:
+    """The names in `[section "sub"]`, and what follows on the line."""
+    name, quoted, rest = line[1:].partition('"')
+    if not quoted or "]" in name:
+        name, _, rest = line[1:].partition("]")
+        name, _, subsection = name.strip().lower().partition(".")
+        return name, subsection, rest.strip()
+    subsection = ""
+    characters = iter(rest)
+    for character in characters:
+        if character == '"':
+            break
+        subsection += next(characters, "") if character == "\\" else character
+    return name.strip().lower(), subsection, "".join(characters).strip().removeprefix("]").strip()
+
+
+def _unquoted(text: str) -> str:
+    """A value without its quotes, escapes and comment."""
+    content, quoted, solid = "", False, 0
+    characters = iter(text.strip())
+    for character in characters:
+        if character == '"':
+            quoted = not quoted
+        elif character == "\\":
+            escaped = next(characters, "")
+            content += _ESCAPED.get(escaped, escaped)
+        elif character in "#;" and not quoted:
+            break
+        else:
+            content += character
+        # Outside of quotes, spaces may turn out to lead up to a comment.
+        solid = len(content) if quoted or not character.isspace() else solid
+    return content[:solid]
+
+
+def _is_true(content: str | None) -> bool:
+    return content is None or content.lower() in _TRUE
+
+
+def text_of(path: str) -> str | None:
+    """The text of one of git's small files, None if it isn't there; bytes that are no UTF-8 survive as in paths."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(_FILE_BYTES_MAX).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):
+        return None
 
 
 @value
@@ -40,20 +226,18 @@ def home_of(start: str) -> Home:
 
     Only files are read, whoever owns them and whatever GIT_DIR says: no process is started.
     """
-    start = folder = os.path.realpath(start)
-    while True:
+    root = os.path.realpath(start)
+    for folder in _upward(start):
         repository = repository_at(folder)
         if repository is not None:
             return _in_repository(repository)
-        parent = os.path.dirname(folder)
         # A .git file that leads nowhere: a repository once was here.
-        is_own_home = os.path.isfile(os.path.join(folder, ".git")) or any(
+        if os.path.isfile(os.path.join(folder, ".git")) or any(
             os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS
-        )
-        if is_own_home or parent == folder:
-            root = folder if is_own_home else start
-            return Home(folder=root, root=root, project=_base_name(root), worktree=None)
-        folder = parent
+        ):
+            root = folder
+            break
+    return Home(folder=root, root=root, project=_base_name(root), worktree=None)
 
 
 def worktrees_of(repository: Repository) -> dict[str, str]:
@@ -65,15 +249,13 @@ def worktrees_of(repository: Repository) -> dict[str, str]:
         if marker:
             # Where worktree.useRelativePaths is set, it is relative to the file that holds it.
             folders.append(os.path.join(place, os.path.dirname(marker)))
-    # In the place of a worktree that is gone, there may be another repository by now.
-    ours = [folder for folder in folders if os.path.isdir(folder) and _is_of(folder, repository)]
-    homes = [home_of(folder) for folder in ours]
-    return {home.worktree: home.root for home in homes if home.worktree is not None}
-
-
-def _is_of(folder: str, repository: Repository) -> bool:
-    around = repository_around(folder)
-    return around is not None and around.common == repository.common
+    worktrees: dict[str, str] = {}
+    for folder in filter(os.path.isdir, folders):
+        around, home = repository_around(folder), home_of(folder)
+        # In the place of a worktree that is gone, there may be another repository by now.
+        if around is not None and around.common == repository.common and home.worktree is not None:
+            worktrees[home.worktree] = home.root
+    return worktrees
 
 
 def _in_repository(repository: Repository) -> Home:
@@ -211,11 +393,8 @@ def _joined(host: str, path: str) -> str | None:
 
 def _decoded(text: str) -> str:
     """Without the %20s of a url."""
-    first, *rest = text.encode("utf-8", "surrogateescape").split(b"%")
-    parts = [first]
-    for part in rest:
-        try:
-            parts += [bytes.fromhex(part[:2].decode("ascii")), part[2:]] if len(part) > 1 else [b"%", part]
-        except ValueError:
-            parts += [b"%", part]
-    return b"".join(parts).decode("utf-8", "surrogateescape")
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote_to_bytes  # milliseconds to load
+
+    return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")

@@ -1,10 +1,21 @@
-"""The names that a node of ast-grep's tree defines, by the habits of each language."""
+"""What the nodes of ast-grep's trees define in each language, and under which names.
+
+`grammars.json` has the node kinds of each language by what they define, and rules where the kind alone can't tell;
+`signatures` has the nodes that are a body, or that say nothing about a call.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+from functools import cache
+
+from mnemarch.model.value import value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     from ast_grep_py import SgNode
 
@@ -43,7 +54,7 @@ def is_around(node: SgNode) -> bool:
     return shape is None or shape.field("name") is None
 
 
-def _by_field(node: SgNode) -> Iterator[Named]:
+def by_field(node: SgNode) -> Iterator[Named]:
     """Definitions whose names are in the field `name`, or are the first identifier."""
     names = [item for item in node.field_children("name") if item.is_named()] or [
         item for item in node.children() if item.kind() in _NAMES
@@ -68,7 +79,7 @@ def in_python(node: SgNode) -> Iterator[Named]:
             if "." not in name:
                 yield name, None, [node]
     elif kind in {"function_definition", "class_definition"}:
-        yield from _by_field(node)
+        yield from by_field(node)
     elif kind == "assignment" and (
         around is None or around.kind() != "assignment"
     ):  # `a = b = 1` is told by the outer one.
@@ -116,7 +127,7 @@ def in_javascript(node: SgNode) -> Iterator[Named]:
     elif kind == "module" and child_of(node, "string") is not None:
         return
     elif kind != "class" or around is None or around.kind() not in _NAMING:
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def _variable(node: SgNode, name: SgNode | None, content: SgNode | None) -> Iterator[Named]:
@@ -157,7 +168,7 @@ def in_go(node: SgNode) -> Iterator[Named]:
 
 def in_rust(node: SgNode) -> Iterator[Named]:
     if node.kind() != "impl_item":
-        yield from _by_field(node)
+        yield from by_field(node)
         return
     owner = node.field("type")
     name = owner if owner is None or not owner.children() else owner.find(kind="type_identifier")
@@ -172,7 +183,7 @@ def in_java(node: SgNode) -> Iterator[Named]:
         if name is not None and kind is not None:
             yield name.text(), _if_upper(name.text()), [kind, name]
     if not declarators:
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_csharp(node: SgNode) -> Iterator[Named]:
@@ -187,7 +198,7 @@ def in_csharp(node: SgNode) -> Iterator[Named]:
         sign = node.field("operator")
         yield f"operator{sign.text() if sign is not None else ''}", None, [node]
     else:
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_c(node: SgNode) -> Iterator[Named]:
@@ -203,7 +214,7 @@ def in_c(node: SgNode) -> Iterator[Named]:
         return
     declarators = node.field_children("declarator")
     if not declarators:
-        yield from _by_field(node)
+        yield from by_field(node)
         return
     children = node.children()
     before += children[: children.index(declarators[0])]
@@ -241,7 +252,7 @@ def in_ruby(node: SgNode) -> Iterator[Named]:
         if owner is not None and name is not None:
             yield name.text() if owner.kind() == "self" else f"{owner.text()}.{name.text()}", None, [node]
     elif kind != "singleton_class":
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_kotlin(node: SgNode) -> Iterator[Named]:
@@ -256,9 +267,9 @@ def in_kotlin(node: SgNode) -> Iterator[Named]:
                 yield name.text(), _if_upper(name.text()), [item]
     elif kind == "class_declaration":
         word = child_of(node, "interface") or child_of(node, "enum")
-        yield from ((name, word.kind() if word is not None else None, nodes) for name, _, nodes in _by_field(node))
+        yield from ((name, word.kind() if word is not None else None, nodes) for name, _, nodes in by_field(node))
     elif kind != "companion_object" and (kind != "class_parameter" or child_of(node, "binding_pattern_kind")):
-        yield from _by_field(node)
+        yield from by_field(node)
 
 
 def in_swift(node: SgNode) -> Iterator[Named]:
@@ -273,16 +284,16 @@ def in_swift(node: SgNode) -> Iterator[Named]:
             yield name, _if_upper(name), [node if len(names) == 1 else item]
     elif what is not None:
         as_type = {"extension": OUTER, "actor": "class", "protocol": "interface"}.get(what.text(), what.text())
-        yield from ((name, as_type, nodes) for name, _, nodes in _by_field(node))
+        yield from ((name, as_type, nodes) for name, _, nodes in by_field(node))
     else:
         # A result's type is in a field of the same name.
-        yield from list(_by_field(node))[:1]
+        yield from list(by_field(node))[:1]
 
 
 def in_scala(node: SgNode) -> Iterator[Named]:
     pattern = node.field("pattern")
     if pattern is None:
-        yield from _by_field(node)
+        yield from by_field(node)
         return
     for name in [pattern] if pattern.kind() == "identifier" else pattern.children():
         if name.kind() == "identifier":
@@ -291,11 +302,46 @@ def in_scala(node: SgNode) -> Iterator[Named]:
             yield name.text(), "constant" if name.text()[:1].isupper() else None, [header]
 
 
-def in_php(node: SgNode) -> Iterator[Named]:
-    if node.kind() == "const_element":
-        name = child_of(node, "name")
-        if name is not None:
-            yield name.text(), None, [name]
-        return
-    for text, _, nodes in _by_field(node):
-        yield text.removeprefix("$"), None, nodes
+_NAMED = {
+    "python": in_python,
+    "javascript": in_javascript,
+    "typescript": in_javascript,
+    "go": in_go,
+    "rust": in_rust,
+    "java": in_java,
+    "c": in_c,
+    "cpp": in_c,
+    "ruby": in_ruby,
+    "kotlin": in_kotlin,
+    "csharp": in_csharp,
+    "swift": in_swift,
+    "scala": in_scala,
+}
+
+
+@value
+class Grammar:
+    """The definitions of one language: what each node kind defines, what to look for, and the names of a node."""
+
+    kinds: dict[str, str]
+    wanted: list[Any]
+    named: Callable[[SgNode], Iterator[Named]]
+    variables_hold_functions: bool
+
+
+@cache
+def table() -> dict[str, Any]:
+    with open(os.path.join(os.path.dirname(__file__), "grammars.json"), encoding="utf-8") as file:
+        return json.load(file)  # type: ignore[no-any-return]
+
+
+@cache
+def grammar_of(language: str) -> Grammar:
+    """The grammar of a language. `wanted` has errors of syntax among it: one walk through the tree finds all."""
+    language = "typescript" if language == "tsx" else language
+    row = table()[language]
+    kinds = {kind: meaning for meaning, names in row["kinds"].items() for kind in names.split()}
+    rules = row.get("rules", [])
+    unruled = {"ERROR", *kinds}.difference(rule["kind"] for rule in rules)
+    wanted = [*({"kind": kind} for kind in sorted(unruled)), *rules]
+    return Grammar(kinds, wanted, _NAMED.get(language, by_field), row.get("variables_hold_functions", False))

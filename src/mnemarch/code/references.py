@@ -8,6 +8,7 @@ from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
     from typing import Any
 
@@ -126,10 +127,7 @@ def paths_in_data(data: Any) -> list[str]:
 
 
 def _names_a_path(key: object) -> bool:
-    if not isinstance(key, str):
-        return False
-    plain = key.lower().replace("_", "").replace("-", "")
-    return plain in _PATH_KEYS
+    return str(key).lower().replace("_", "").replace("-", "") in _PATH_KEYS
 
 
 _PATH_KEYS = _words(
@@ -162,13 +160,13 @@ def _in_token(text: str, token: str, start: int) -> Iterator[Reference]:
         name, lines = _after(behind)
     elif rest.endswith(":in") and (raised := pattern(_RAISED).match(behind)) is not None:
         name = _plain(raised[1])
+    before = text[max(start + begin - _NEAR_CHARS, 0) : start + begin]
     if name is None and (lines is not None or not is_said):
-        name = _called_before(text[max(start + begin - _NEAR_CHARS, 0) : start + begin])
+        name = _called_before(before)
     if name is not None or lines is not None or is_said:
         yield Reference(path, name, lines)
         return
-    around = _names_before(text[max(start + begin - _NEAR_CHARS, 0) : start + begin])
-    around = around or _names_after(rest + behind)
+    around = _names(pattern(_SPANS_BEFORE).search(before)) or _names(pattern(_SPANS_AFTER).match(rest + behind))
     yield from [Reference(path, item) for item in around if language_of(item) is None] or [Reference(path)]
 
 
@@ -256,18 +254,9 @@ def _called_before(text: str) -> str | None:
     return _plain(".".join(parts[-2:]) if text.endswith(f"{called[1]}(") else ".".join(parts))
 
 
-def _names_before(text: str) -> list[str]:
-    match = pattern(_SPANS_BEFORE).search(text) if "`" in text else None
-    return _names(match[1]) if match is not None else []
-
-
-def _names_after(text: str) -> list[str]:
-    match = pattern(_SPANS_AFTER).match(text) if "`" in text else None
-    return _names(match[1]) if match is not None else []
-
-
-def _names(spans: str) -> list[str]:
-    names = [_plain(span) for span in pattern("`([^`]*)`").findall(spans)]
+def _names(spans: re.Match[str] | None) -> list[str]:
+    """The names in a row of code spans."""
+    names = [_plain(span) for span in pattern("`([^`]*)`").findall(spans[1])] if spans is not None else []
     return [name for name in names if name is not None]
 
 

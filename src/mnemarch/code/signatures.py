@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 from functools import lru_cache
 
-from mnemarch.code.naming import child_of, named_in, python_targets
+from mnemarch.code.naming import child_of, named_in, python_targets, table
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX
 from mnemarch.lazy import Lazy
 from mnemarch.text.cache import pattern
@@ -29,33 +29,10 @@ _DEPTH_MAX = 64
 _ELIDED = "…"
 # Between the parts of a signature: here a type begins, or ends.
 _BEFORE_TYPE, _AFTER_TYPE = "\x01", "\x02"
-
-
-def _words(*lines: str) -> frozenset[str]:
-    return frozenset(word for line in lines for word in line.split())
-
-
-_BODIES = _words(
-    "block statement_block compound_statement class_body declaration_list field_declaration_list function_body",
-    "constructor_body enum_body interface_body enum_variant_list enumerator_list enum_class_body body_statement",
-    "template_body with_template_body protocol_body computed_property accessor_list arrow_expression_clause",
-    "enum_member_declaration_list enum_declaration_list annotation_type_body try_statement preproc_arg token_tree",
-    "macro_rule protocol_property_requirements",
-)
+_PARTS = {part: frozenset(" ".join(lines).split()) for part, lines in table()["signatures"].items()}
+_BODIES = _PARTS["bodies"]
 # Says nothing about a call: who may see it, what decorates it, with what a base class is called.
-_SILENT = _words(
-    "decorator marker_annotation annotation attribute_item attribute_list attribute attribute_declaration",
-    "attribute_specifier visibility_modifier accessibility_modifier access_specifier access_modifier",
-    "inheritance_modifier member_modifier virtual_specifier override_modifier",
-    "field_initializer_list constructor_initializer constructor_delegation_call value_arguments arguments",
-    "argument_list raw_string_literal binding_pattern_kind value_binding_pattern var_modifier final_modifier",
-    "abstract_modifier readonly_modifier #define ;",
-)
-_SILENT_WORDS = _words(
-    "function def fn func fun export default declare public private protected internal fileprivate open final override",
-    "virtual inline extern abstract sealed readonly let var val explicit friend synchronized typedef end implicit lazy",
-    "macro_rules! case",
-)
+_SILENT, _SILENT_WORDS = _PARTS["silent"], _PARTS["silent_words"]
 _UNNAMED = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
 _QUOTES = "'\"`"
 _SPACE_AROUND = frozenset({"->", "=>", "=", "|", "{", "}", "<:", ">:"})
@@ -379,7 +356,4 @@ _PYTHON = {
     "class_definition": _python_class,
     "type_alias_statement": _python_type,
 }
-_PYTHON_VALUES = _words(
-    "integer float string concatenated_string true false none ellipsis unary_operator not_operator binary_operator",
-    "tuple expression_list parenthesized_expression",
-)
+_PYTHON_VALUES = _PARTS["python_values"]

@@ -8,7 +8,7 @@ import stat
 import time
 
 from mnemarch.code.git import is_hash, output
-from mnemarch.code.repository import repository_around
+from mnemarch.code.home import repository_around
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     class Sources(Protocol):
         """Where sources are read from: a folder, or a commit."""
 
-        def read(self, path: str) -> Source | Trouble: ...
+        def read(self, path: str) -> Source | Check: ...
 
         def stamp(self, path: str) -> Hashable | None:
             """What changes when the file does, at the cost of a look; None if it can't be told without reading."""
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 FILE_BYTES_MAX = 8_388_608
-MISSING, UNKNOWN = "missing", "unknown"
+HOLDS, GONE, UNKNOWN = "holds", "gone", "unknown"
 
 # Two changes within a tick of the file system's clock leave one time behind: 10 ms on Linux, 2 s where times are whole.
 _TICK_NS, _COARSE_TICK_NS = 50_000_000, 2_100_000_000
@@ -52,11 +52,12 @@ class Source:
 
 
 @value
-class Trouble:
-    """Why there is no text: the file is MISSING, or it is UNKNOWN what it holds; `reason` says so in words."""
+class Check:
+    """Whether something stands in a tree: it HOLDS, is GONE, or that is UNKNOWN; why; and where it is if it moved."""
 
     state: str
-    reason: str
+    reason: str = ""
+    moved_to: str | None = None
 
 
 class Folder:
@@ -80,66 +81,52 @@ class Folder:
     def load(self, paths: Collection[str]) -> None:
         """Nothing to do: files are read fast one by one."""
 
-    def read(self, path: str) -> Source | Trouble:
+    def read(self, path: str) -> Source | Check:
         trouble = trouble_with(path)
         if trouble is not None:
             return trouble
         try:
             return self._read(path)
         except (FileNotFoundError, NotADirectoryError):
-            return Trouble(MISSING, f"{path} is not there")
+            return Check(GONE, f"{path} is not there")
         except PermissionError:
-            return Trouble(UNKNOWN, f"{path} may not be read by this user")
+            return Check(UNKNOWN, f"{path} may not be read by this user")
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-                return Trouble(MISSING, f"{path[:80]}… is not there: no file can have so long a name")
-            return Trouble(UNKNOWN, f"{path} can't be read: {getattr(error, 'strerror', None) or error}")
+                return Check(GONE, f"{path[:80]}… is not there: no file can have so long a name")
+            return Check(UNKNOWN, f"{path} can't be read: {getattr(error, 'strerror', None) or error}")
 
-    def _read(self, path: str) -> Source | Trouble:
+    def _read(self, path: str) -> Source | Check:
         root = os.path.realpath(self.root)
         if not os.path.isdir(root):
-            return Trouble(UNKNOWN, f"the working tree {self.root} is not there")
+            return Check(UNKNOWN, f"the working tree {self.root} is not there")
         inside = root.rstrip("/") + "/"
         target = os.path.realpath(inside + path)
         if target == root:
-            return Trouble(MISSING, f"{path} is a folder, not a file")
+            return Check(GONE, f"{path} is a folder, not a file")
         if not target.startswith(inside):
-            return Trouble(UNKNOWN, f"{path} leads outside of the working tree")
-        with _Opened(root, target[len(inside) :].split("/")) as opened:
-            kind = opened.kind
-            if stat.S_ISDIR(kind):
-                return Trouble(MISSING, f"{path} is a folder, not a file")
-            if not stat.S_ISREG(kind):
-                return Trouble(UNKNOWN, f"{path} is no plain file")
-            return _text(path, opened.descriptor)
+            return Check(UNKNOWN, f"{path} leads outside of the working tree")
+        return _read_inside(path, root, target[len(inside) :].split("/"))
 
 
-class _Opened:
+def _read_inside(path: str, root: str, steps: list[str]) -> Source | Check:
     """A file opened step by step: a link that appears on the way, after the path was resolved, is not followed."""
-
-    def __init__(self, root: str, steps: list[str]) -> None:
-        self.descriptor = os.open(root, _STEP)
-        try:
-            for step in steps[:-1]:
-                self._go(os.open(step, _STEP, dir_fd=self.descriptor))
-            # Merely opening a device can have an effect, so look first; what is read is looked at again.
-            self.kind = os.stat(steps[-1], dir_fd=self.descriptor, follow_symlinks=False).st_mode
-            if stat.S_ISREG(self.kind):
-                self._go(os.open(steps[-1], _OPEN, dir_fd=self.descriptor))
-                self.kind = os.fstat(self.descriptor).st_mode
-        except BaseException:
-            os.close(self.descriptor)
-            raise
-
-    def _go(self, descriptor: int) -> None:
-        os.close(self.descriptor)
-        self.descriptor = descriptor
-
-    def __enter__(self) -> _Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.descriptor)
+    opened = [os.open(root, _STEP)]
+    try:
+        for step in steps[:-1]:
+            opened.append(os.open(step, _STEP, dir_fd=opened[-1]))
+        # Merely opening a device can have an effect, so look first; what is read is looked at again.
+        mode = os.stat(steps[-1], dir_fd=opened[-1], follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            return Check(GONE, f"{path} is a folder, not a file")
+        if stat.S_ISREG(mode):
+            opened.append(os.open(steps[-1], _OPEN, dir_fd=opened[-1]))
+            if stat.S_ISREG(os.fstat(opened[-1]).st_mode):
+                return _text(path, opened[-1])
+        return Check(UNKNOWN, f"{path} is no plain file")
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
 
 
 class CommitFiles:
@@ -150,7 +137,7 @@ class CommitFiles:
         self._prefix = self._repository.prefix(root) if self._repository is not None else ""
         self._commit = commit
         self._at = f"at commit {commit[:12]}"
-        self._loaded: dict[str, Source | Trouble] = {}
+        self._loaded: dict[str, Source | Check] = {}
 
     def stamp(self, path: str) -> Hashable | None:  # noqa: ARG002 - the same for all
         """The commit: what it has never changes."""
@@ -167,16 +154,16 @@ class CommitFiles:
             known = {path: answer for path, answer in answers.items() if getattr(answer, "state", "") != UNKNOWN}
             self._loaded = self._loaded | known
 
-    def read(self, path: str) -> Source | Trouble:
+    def read(self, path: str) -> Source | Check:
         return self._loaded.get(path) or self._read([path])[path]
 
-    def _read(self, paths: Sequence[str]) -> dict[str, Source | Trouble]:
+    def _read(self, paths: Sequence[str]) -> dict[str, Source | Check]:
         names = {path: os.path.normpath(self._prefix + path) for path in paths if trouble_with(path) is None}
         entries = self._entries(names.values())
         blobs = {path: trouble_with(path) or self._blob(path, names[path], entries) for path in paths}
-        contents = self._contents(dict(blob for blob in blobs.values() if not isinstance(blob, Trouble)))
+        contents = self._contents(dict(blob for blob in blobs.values() if not isinstance(blob, Check)))
         return {
-            path: blob if isinstance(blob, Trouble) else self._source(path, contents.get(blob[0]))
+            path: blob if isinstance(blob, Check) else self._source(path, contents.get(blob[0]))
             for path, blob in blobs.items()
         }
 
@@ -192,20 +179,20 @@ class CommitFiles:
         rows = (os.fsdecode(row).partition("\t") for row in listed.split(b"\0") if row)
         return {name: about.split() for about, _, name in rows}
 
-    def _blob(self, path: str, name: str, entries: Mapping[str, list[str]] | None) -> tuple[str, int] | Trouble:
+    def _blob(self, path: str, name: str, entries: Mapping[str, list[str]] | None) -> tuple[str, int] | Check:
         """Hash and size of a plain file."""
         if entries is None:
-            return Trouble(UNKNOWN, f"git can't tell what is in the folder of {path} {self._at}")
+            return Check(UNKNOWN, f"git can't tell what is in the folder of {path} {self._at}")
         for place in (*_folders(name), name):
             if place in entries and entries[place][0] in _LINK_MODES:
-                return Trouble(UNKNOWN, f"{path} is a symbolic link or submodule, or inside of one, {self._at}")
+                return Check(UNKNOWN, f"{path} is a symbolic link or submodule, or inside of one, {self._at}")
         if name not in entries:
-            return Trouble(MISSING, f"{path} is not there {self._at}")
+            return Check(GONE, f"{path} is not there {self._at}")
         mode, _, blob, size = entries[name]
         if mode == _FOLDER_MODE:
-            return Trouble(MISSING, f"{path} is a folder, not a file, {self._at}")
+            return Check(GONE, f"{path} is a folder, not a file, {self._at}")
         if not size.isdigit() or int(size) > FILE_BYTES_MAX:
-            return Trouble(UNKNOWN, f"{path} is over {FILE_BYTES_MAX >> 20} MiB, or git does not have it here")
+            return Check(UNKNOWN, f"{path} is over {FILE_BYTES_MAX >> 20} MiB, or git does not have it here")
         return blob, int(size)
 
     def _contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
@@ -225,11 +212,11 @@ class CommitFiles:
                 place = end + 1
         return contents
 
-    def _source(self, path: str, content: bytes | None) -> Source | Trouble:
+    def _source(self, path: str, content: bytes | None) -> Source | Check:
         if content is None:
-            return Trouble(UNKNOWN, f"git does not have {path} here")
+            return Check(UNKNOWN, f"git does not have {path} here")
         if content.startswith(_LFS):
-            return Trouble(UNKNOWN, f"{path} is kept outside of git, by git-lfs")
+            return Check(UNKNOWN, f"{path} is kept outside of git, by git-lfs")
         return _decoded(path, content, self._commit)
 
 
@@ -238,12 +225,12 @@ def _folders(name: str) -> list[str]:
     return [name[:at] for at, character in enumerate(name) if character == "/"]
 
 
-def trouble_with(path: str) -> Trouble | None:
+def trouble_with(path: str) -> Check | None:
     """What is wrong with a path before anything is looked at."""
     if "\0" in path or not path or not _is_encodable(path):
-        return Trouble(UNKNOWN, f"{path!r} is no path")
+        return Check(UNKNOWN, f"{path!r} is no path")
     if path[0] == "/" or (".." in path and ".." in path.split("/")):
-        return Trouble(UNKNOWN, f"{path} is outside of the working tree, or leads through its outside")
+        return Check(UNKNOWN, f"{path} is outside of the working tree, or leads through its outside")
     return None
 
 
@@ -254,7 +241,7 @@ def _is_encodable(path: str) -> bool:
         return False
 
 
-def _text(path: str, descriptor: int) -> Source | Trouble:
+def _text(path: str, descriptor: int) -> Source | Check:
     # The content may be newer than this look at the file, never older: then the stamp no longer fits, and it is
     # read again.
     looked_at = os.fstat(descriptor)
@@ -263,7 +250,7 @@ def _text(path: str, descriptor: int) -> Source | Trouble:
         pieces.append(piece)
         size += len(piece)
     if size > FILE_BYTES_MAX:
-        return Trouble(UNKNOWN, f"{path} is over {FILE_BYTES_MAX >> 20} MiB")
+        return Check(UNKNOWN, f"{path} is over {FILE_BYTES_MAX >> 20} MiB")
     content = b"".join(pieces)
     changed_ns = max(looked_at.st_mtime_ns, looked_at.st_ctime_ns)
     tick_ns = _TICK_NS if looked_at.st_ctime_ns % 1_000_000 else _COARSE_TICK_NS
@@ -271,13 +258,13 @@ def _text(path: str, descriptor: int) -> Source | Trouble:
     return _decoded(path, content, _stamped(looked_at) if is_settled else None)
 
 
-def _decoded(path: str, content: bytes, stamp: Hashable | None) -> Source | Trouble:
+def _decoded(path: str, content: bytes, stamp: Hashable | None) -> Source | Check:
     if b"\0" in content:
-        return Trouble(UNKNOWN, f"{path} is a binary file")
+        return Check(UNKNOWN, f"{path} is a binary file")
     try:
         return Source(path, content.decode(), stamp)
     except UnicodeDecodeError:
-        return Trouble(UNKNOWN, f"{path} is not a UTF-8 text")
+        return Check(UNKNOWN, f"{path} is not a UTF-8 text")
 
 
 def _stamped(look: os.stat_result) -> Hashable:

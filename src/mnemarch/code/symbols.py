@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from ast_grep_py import SgNode
 
-    from mnemarch.code import grammars, naming, signatures
+    from mnemarch.code import naming, signatures
 else:
-    grammars = Lazy("mnemarch.code.grammars")
     naming = Lazy("mnemarch.code.naming")
     signatures = Lazy("mnemarch.code.signatures")
 
@@ -97,9 +96,9 @@ def symbols_of(path: str, text: str) -> Symbols | None:
         return None
     from ast_grep_py import SgRoot
 
-    grammar = grammars.GRAMMARS[language]
+    grammar = naming.grammar_of(language)
     try:
-        nodes = SgRoot(text.removeprefix("\ufeff"), language).root().find_all(any=grammar.wanted())
+        nodes = SgRoot(text.removeprefix("\ufeff"), language).root().find_all(any=grammar.wanted)
         defining = [(node, kind) for node in nodes if (kind := grammar.kinds.get(node.kind())) is not None]
         # The others are errors: what was defined there isn't known.
         return Symbols(_defined(language, defining, len(text)), broken=len(defining) < len(nodes))
@@ -123,17 +122,8 @@ def find(symbols: Mapping[str, Symbol], name: str) -> list[Symbol]:
     return matching or ([exact] if exact is not None else [])
 
 
-def agrees(signature: str, symbol: Symbol) -> bool:
-    """Whether one of the symbol's signatures is one of these; a signature that can't be read contradicts none."""
-    return _has_common_line(signature, symbol.signature)
-
-
-def has_value(value: str, symbol: Symbol) -> bool:
-    """The same of what a constant or another variable is given."""
-    return _has_common_line(value, symbol.value)
-
-
-def _has_common_line(cited: str, current: str) -> bool:
+def agrees(cited: str, current: str) -> bool:
+    """Whether two signatures or values have an alternative in common; one that can't be read contradicts none."""
     return not cited or not current or not set(cited.split("\n")).isdisjoint(current.split("\n"))
 
 
@@ -159,7 +149,7 @@ def _merged(known: Symbol, other: Symbol) -> Symbol:
 
 def _defined(language: str, defining: list[tuple[SgNode, str]], length: int) -> Iterator[Symbol]:
     """The definitions, which come in order, each named after those around it."""
-    grammar = grammars.GRAMMARS[language]
+    grammar = naming.grammar_of(language)
     # Where each definition around ends, the name that it gives, and what it is.
     around: list[tuple[int, str, str]] = [(length + 1, "", "")]
     for node, node_kind in defining:

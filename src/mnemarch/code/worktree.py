@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 
-from mnemarch.code.sources import MISSING, UNKNOWN, Folder, Source, Trouble
-from mnemarch.code.symbols import agrees, find, has_value, language_of, plain_name, symbols_of
+from mnemarch.code.sources import GONE, HOLDS, UNKNOWN, Check, Folder, Source
+from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 else:
     hashlib = Lazy("hashlib")
 
-FILES_MAX = 256
-CHARS_MAX = 33_554_432
+_FILES_MAX = 256
+_CHARS_MAX = 33_554_432
 # Lines that are no longer in their place are searched for by hashing every stretch of the file that is as long.
 _SEARCH_BYTES_MAX = 16_777_216
 # What one stretch costs, however short it is.
@@ -34,29 +33,11 @@ _ANSWERS_MAX = 64
 _REASON_CHARS_MAX = 300
 
 
-@value
-class Check:
-    """`holds`, `gone`, or `unknown` if the tree can't tell; why; and where it is now if it moved."""
-
-    state: str
-    reason: str = ""
-    moved_to: str | None = None
-
-
 class WorkTree:
     """Files with what they define, each read and parsed again only when it changed; for any number of threads."""
 
-    def __init__(
-        self,
-        root: str | Sources,
-        *,
-        files_max: int = FILES_MAX,
-        chars_max: int = CHARS_MAX,
-        parse: Callable[[str, str], Symbols | None] = symbols_of,
-    ) -> None:
+    def __init__(self, root: str | Sources) -> None:
         self._sources: Sources = Folder(root) if isinstance(root, str) else root
-        self._files_max, self._chars_max = files_max, chars_max
-        self._parse = parse
         self._lock = allocate_lock()
         self._files: dict[str, _File] = {}
         self._chars = 0
@@ -68,33 +49,33 @@ class WorkTree:
     def has(self, path: str) -> bool:
         """Whether there is such a file; also if it can't be read."""
         file = self._current(path)
-        return not isinstance(file, Trouble) or file.state != MISSING
+        return not isinstance(file, Check) or file.state != GONE
 
-    def read(self, path: str) -> Source | Trouble:
+    def read(self, path: str) -> Source | Check:
         file = self._current(path)
-        return file if isinstance(file, Trouble) else file.source
+        return file if isinstance(file, Check) else file.source
 
-    def symbols(self, path: str) -> Symbols | Trouble:
+    def symbols(self, path: str) -> Symbols | Check:
         """What the file defines; UNKNOWN if there is no grammar for it."""
-        symbols = self._answer(path, "symbols", lambda text: self._parse(path, text))
-        return Trouble(UNKNOWN, f"{path} can't be parsed") if symbols is None else symbols
+        symbols = self._answer(path, "symbols", lambda text: symbols_of(path, text))
+        return Check(UNKNOWN, f"{path} can't be parsed") if symbols is None else symbols
 
-    def content_hash(self, path: str) -> str | Trouble:
+    def content_hash(self, path: str) -> str | Check:
         return self._answer(path, "hash", content_hash)
 
-    def holds_lines(self, path: str, first: int, last: int, sha256: str) -> tuple[int, int] | Trouble | None:
+    def holds_lines(self, path: str, first: int, last: int, sha256: str) -> tuple[int, int] | Check | None:
         """Where the lines with this hash stand now: in their old place, else nearest to it; None if nowhere."""
         question = ("lines", first, last, sha256)
         return self._answer(path, question, lambda text: _whereabouts(path, text, first, last, sha256))
 
-    def mentions(self, path: str, name: str) -> bool | Trouble:
+    def mentions(self, path: str, name: str) -> bool | Check:
         """Whether the file has the name as a whole word."""
         return self._answer(path, ("word", name), lambda text: _has_word(text, name))
 
-    def _answer(self, path: str, question: object, find_out: Callable[[str], T]) -> T | Trouble:
+    def _answer(self, path: str, question: object, find_out: Callable[[str], T]) -> T | Check:
         """A cached answer about a file's text, or a new one."""
         file = self._current(path)
-        if isinstance(file, Trouble):
+        if isinstance(file, Check):
             return file
         with file.lock:
             if question not in file.answers:
@@ -105,7 +86,7 @@ class WorkTree:
             answer: T = file.answers[question]  # type: ignore[assignment]
             return answer
 
-    def _current(self, path: str) -> _File | Trouble:
+    def _current(self, path: str) -> _File | Check:
         with self._lock:
             known = self._files.pop(path, None)
             if known is not None:
@@ -114,7 +95,7 @@ class WorkTree:
             return known
         source = self._sources.read(path)
         with self._lock:
-            if isinstance(source, Trouble):
+            if isinstance(source, Check):
                 self._drop(path)
                 return source
             if known is not None and known.source.text == source.text:
@@ -124,7 +105,7 @@ class WorkTree:
             self._drop(path)
             self._files[path] = known
             self._chars += len(source.text)
-            while len(self._files) > self._files_max or (self._chars > self._chars_max and len(self._files) > 1):
+            while len(self._files) > _FILES_MAX or (self._chars > _CHARS_MAX and len(self._files) > 1):
                 self._drop(next(iter(self._files)))
         return known
 
@@ -150,7 +131,7 @@ def checked(tree: WorkTree, citation: Citation) -> Check:
     if citation.kind is CitationKind.SYMBOL:
         return _checked_symbol(tree, citation)
     if citation.kind is not CitationKind.FILE:
-        return Check("unknown", f"a {citation.kind} citation is not checked in a working tree")
+        return Check(UNKNOWN, f"a {citation.kind} citation is not checked in a working tree")
     return _checked_file(tree, citation) if citation.get("lines") is None else _checked_lines(tree, citation)
 
 
@@ -181,66 +162,62 @@ def span_of(citation: Citation) -> tuple[int, int] | None:
 
 def _checked_file(tree: WorkTree, citation: Citation) -> Check:
     digest = tree.content_hash(citation.ref)
-    if isinstance(digest, Trouble):
-        return _troubled(digest)
+    if isinstance(digest, Check):
+        return digest
     has_changed = citation.get("sha256") not in {None, digest}
-    return Check("holds", f"{citation.ref} has changed since it was cited" if has_changed else "")
+    return Check(HOLDS, f"{citation.ref} has changed since it was cited" if has_changed else "")
 
 
 def _checked_lines(tree: WorkTree, citation: Citation) -> Check:
     path, sha256, span = citation.ref, citation.get("sha256"), span_of(citation)
     if span is None:
-        return Check("unknown", f"{path}: {citation.get('lines')!r} names no lines")
+        return Check(UNKNOWN, f"{path}: {citation.get('lines')!r} names no lines")
     if sha256 is None:
         source = tree.read(path)
-        if isinstance(source, Trouble):
-            return _troubled(source)
+        if isinstance(source, Check):
+            return source
         count = len(lines_of(source.text))
-        return Check("holds") if span[1] <= count else Check("gone", f"{path} has only {count} lines now")
+        return Check(HOLDS) if span[1] <= count else Check(GONE, f"{path} has only {count} lines now")
     where = tree.holds_lines(path, *span, sha256)
-    if isinstance(where, Trouble):
-        return _troubled(where)
+    if isinstance(where, Check):
+        return where
     if where is None:
-        return Check("gone", f"{path}: lines {span[0]}-{span[1]} have changed")
+        return Check(GONE, f"{path}: lines {span[0]}-{span[1]} have changed")
     if where == span:
-        return Check("holds")
+        return Check(HOLDS)
     moved_to = f"{path}#L{where[0]}-L{where[1]}"
-    return Check("holds", f"{path}: lines {span[0]}-{span[1]} are now {where[0]}-{where[1]}", moved_to)
+    return Check(HOLDS, f"{path}: lines {span[0]}-{span[1]} are now {where[0]}-{where[1]}", moved_to)
 
 
 def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:
     path, name, sha256 = citation.ref, citation.get("name") or "", citation.get("sha256")
     if sha256 is not None and tree.content_hash(path) == sha256:
-        return Check("holds")  # nothing in the file has changed, so there is no need to parse it
-    symbols = tree.symbols(path) if language_of(path) is not None else None
-    if symbols is None or (isinstance(symbols, Trouble) and symbols.state == UNKNOWN):
+        return Check(HOLDS)  # nothing in the file has changed, so there is no need to parse it
+    symbols = tree.symbols(path)
+    if isinstance(symbols, Check) and symbols.state == UNKNOWN:
         has_word = tree.mentions(path, name)
-        if isinstance(has_word, Trouble):
-            return _troubled(has_word)
-        return Check("holds") if has_word else Check("gone", f"{path} no longer has {name}")
-    if isinstance(symbols, Trouble):
-        return _troubled(symbols)
+        if isinstance(has_word, Check):
+            return has_word
+        return Check(HOLDS) if has_word else Check(GONE, f"{path} no longer has {name}")
+    if isinstance(symbols, Check):
+        return symbols
     named = find(symbols, name)
     signature, value = citation.get("signature") or "", citation.get("value") or ""
-    same = [symbol for symbol in named if agrees(signature, symbol)]
-    if any(has_value(value, symbol) for symbol in same):
-        return Check("holds")
+    same = [symbol for symbol in named if agrees(signature, symbol.signature)]
+    if any(agrees(value, symbol.value) for symbol in same):
+        return Check(HOLDS)
     if same:
-        return Check("gone", f"{path}: {name} = {_alternatives([value])} is now {_alternatives(s.value for s in same)}")
+        return Check(GONE, f"{path}: {name} = {_alternatives([value])} is now {_alternatives(s.value for s in same)}")
     if named:
         now = _alternatives(symbol.signature for symbol in named)
-        return Check("gone", f"{path}: {_alternatives([signature])} is now {now}")
+        return Check(GONE, f"{path}: {_alternatives([signature])} is now {now}")
     if symbols.broken and tree.mentions(path, plain_name(name)) is True:
-        return Check("unknown", f"{path} has errors of syntax, and {name} may be among them")
-    return Check("gone", f"{path} no longer defines {name}")
+        return Check(UNKNOWN, f"{path} has errors of syntax, and {name} may be among them")
+    return Check(GONE, f"{path} no longer defines {name}")
 
 
 def _alternatives(texts: Iterator[str] | list[str]) -> str:
     return " or ".join(text.replace("\n", " or ") for text in texts)[:_REASON_CHARS_MAX]
-
-
-def _troubled(trouble: Trouble) -> Check:
-    return Check("gone" if trouble.state == MISSING else "unknown", trouble.reason)
 
 
 def _has_word(text: str, name: str) -> bool:
@@ -253,7 +230,7 @@ def _has_word(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
-def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tuple[int, int] | Trouble | None:
+def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tuple[int, int] | Check | None:
     lines = [line.encode(errors="surrogatepass") for line in lines_of(text)]
     length = last - first + 1
     hashed = 0
@@ -263,7 +240,7 @@ def _whereabouts(path: str, text: str, first: int, last: int, sha256: str) -> tu
             return (start + 1, start + length)
         hashed += len(stretch) + _STRETCH_BYTES
         if hashed > _SEARCH_BYTES_MAX:
-            return Trouble(UNKNOWN, f"{path} is too large to look for lines {first}-{last} in all of it")
+            return Check(UNKNOWN, f"{path} is too large to look for lines {first}-{last} in all of it")
     return None
 
 

@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from mnemarch.embedding.dense_search import DenseSearch as DenseSearch
     from mnemarch.embedding.endpoint import EndpointEmbedder as EndpointEmbedder
     from mnemarch.embedding.question import QuestionEmbedder as QuestionEmbedder
-    from mnemarch.embedding.sparse import Frequencies as Frequencies
     from mnemarch.embedding.sparse import NgramHashEmbedder as NgramHashEmbedder
-    from mnemarch.embedding.sparse import Snapshot as Snapshot
     from mnemarch.embedding.sparse import SparseVector as SparseVector
     from mnemarch.embedding.sparse import cosine as cosine
     from mnemarch.embedding.sparse import cosine_sparse as cosine_sparse
     from mnemarch.embedding.vectors import VectorIndex as VectorIndex
     from mnemarch.embedding.words import BagOfWordsEmbedder as BagOfWordsEmbedder
 
-_SPARSE = ("Frequencies", "NgramHashEmbedder", "Snapshot", "SparseVector", "cosine", "cosine_sparse")
+_SPARSE = ("NgramHashEmbedder", "SparseVector", "cosine", "cosine_sparse")
 _HOME_OF = {
     **dict.fromkeys(_SPARSE, "mnemarch.embedding.sparse"),
     **dict.fromkeys(("DenseEmbedder", "OnnxEmbedder", "SentenceEncoder"), "mnemarch.embedding.dense"),

@@ -325,12 +325,12 @@ class _Run:
 
     def _lacking(self, unit: Searchable) -> str:
         """What neither the index nor the waiting changes have of the unit."""
-        waiting = self._changes.vectors.get(unit.id)
-        if waiting is not None:
-            return "labels" if waiting[0].content == unit.content else "vector"
-        if unit.id in self._changes.removed:
-            return "vector"
-        return self._index.lacks(unit) or ("labels" if unit.id in self._changes.labels else "")
+        if unit.id not in self._changes:
+            return self._index.lacks(unit)
+        waiting, vector = self._changes[unit.id]
+        if vector is None:
+            return "vector" if waiting is None else self._index.lacks(unit) or "labels"
+        return "labels" if waiting is not None and waiting.content == unit.content else "vector"
 
     def embed(self) -> None:
         """Embed everything taken so far, and save it if that is enough."""
@@ -342,18 +342,18 @@ class _Run:
             self._batch = {}
         self._reached, self._embedded_at = self._last, self._looked_at
         self._note(looked_at=self._looked_at, embedded=self._embedded, position=self._reached)
-        if len(self._changes.vectors) >= max(_SAVED_MIN, min(_SAVED_MAX, len(self._index) // _SAVED_SHARE)):
+        if len(self._changes) >= max(_SAVED_MIN, min(_SAVED_MAX, len(self._index) // _SAVED_SHARE)):
             self.save()
 
     def save(self) -> None:
         """Save what is embedded so far."""
-        if len(self._changes) or self._reached != self._saved:
+        if self._changes or self._reached != self._saved:
             self._write(self._reached, complete=self._complete, settled=False)
 
     def finish(self, head: int) -> bool:
         """Save that everything is embedded; False if the files were lost meanwhile."""
         upto = max(head, self._last)
-        if len(self._changes) or upto != self._saved or not self._complete:
+        if self._changes or upto != self._saved or not self._complete:
             self._write(upto, complete=True, settled=True)
         return not self.is_lost
 

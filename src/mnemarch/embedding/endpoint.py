@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # A later attempt may succeed after these; after any other refusal it would not.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FIRST_WAIT_S, _WAIT_S_MAX = 0.5, 30.0
-_ANSWER_BYTES_MAX = 64 << 20
+_BATCH_MAX, _ATTEMPTS_MAX, _TEXT_CHARS_MAX = 64, 4, 8_000
 _DETAIL_CHARS_MAX = 300
 _HINTS = {
     401: "Check the API key.",
@@ -42,16 +42,12 @@ class EndpointEmbedder:
         dim: int | None = None,
         timeout_s: float = 30.0,
         *,
-        batch_max: int = 64,
-        attempts_max: int = 4,
-        text_chars_max: int = 8_000,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._url = _url(base_url)
-        if not model or timeout_s <= 0 or batch_max < 1 or attempts_max < 1 or (dim is not None and dim < 1):
+        if not model or timeout_s <= 0 or (dim is not None and dim < 1):
             raise InvalidInput(
-                f"Model {model!r}, dim {dim!r}, timeout_s {timeout_s!r}, batch_max {batch_max!r} and "
-                f"attempts_max {attempts_max!r} make no embedder.",
+                f"Model {model!r}, dim {dim!r} and timeout_s {timeout_s!r} make no embedder.",
                 hint="Name the model; the numbers must be above 0.",
             )
         if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
@@ -60,9 +56,6 @@ class EndpointEmbedder:
         self._api_key = api_key
         self._dim = dim
         self._timeout_s = timeout_s
-        self._batch_max = batch_max
-        self._attempts_max = attempts_max
-        self._text_chars_max = text_chars_max
         self._sleep = sleep
 
     @property
@@ -81,24 +74,24 @@ class EndpointEmbedder:
         return vectors_of(texts, self._in_batches, self.dim, f"{self._model} at {self._url}")
 
     def _in_batches(self, texts: list[str]) -> list[list[float]]:
-        sent = [sound(text, self._text_chars_max) for text in texts]
-        starts = range(0, len(sent), self._batch_max)
-        return [row for start in starts for row in self._answered(sent[start : start + self._batch_max])]
+        sent = [sound(text, _TEXT_CHARS_MAX) for text in texts]
+        starts = range(0, len(sent), _BATCH_MAX)
+        return [row for start in starts for row in self._answered(sent[start : start + _BATCH_MAX])]
 
     def _answered(self, texts: list[str]) -> list[list[float]]:
         body = json.dumps({"model": self._model, "input": texts, "encoding_format": "float"}).encode()
         trouble = ""
-        for attempt in range(self._attempts_max):
+        for attempt in range(_ATTEMPTS_MAX):
             try:
                 return self._rows(self._posted(body), len(texts))
             except _AnotherTimeError as passing:
                 trouble = passing.args[0]
-                if attempt + 1 < self._attempts_max:
+                if attempt + 1 < _ATTEMPTS_MAX:
                     wait_s = min(_WAIT_S_MAX, max(passing.wait_s, _FIRST_WAIT_S * 2**attempt))
                     # Random extra time: callers that were refused together must not come back together.
                     self._sleep(wait_s * (1 + random() / 4))  # noqa: S311
         raise StoreUnavailable(
-            f"{self._url} did not embed {len(texts)} texts in {self._attempts_max} attempts: {trouble}.",
+            f"{self._url} did not embed {len(texts)} texts in {_ATTEMPTS_MAX} attempts: {trouble}.",
             hint="Check that it runs and can be reached; what is not embedded now is embedded when it answers again.",
         )
 
@@ -191,14 +184,8 @@ def _opener() -> OpenerDirector:
 def _read(response: Any, give_up_at: float) -> bytes:
     """The whole answer within the time limit; that of the socket starts again with each byte."""
     chunks: list[bytes] = []
-    size = 0
     while chunk := response.read1(1 << 16):
         chunks.append(chunk)
-        size += len(chunk)
-        if size > _ANSWER_BYTES_MAX:
-            raise InvalidInput(
-                f"The endpoint's answer has more than {_ANSWER_BYTES_MAX >> 20} MB.", hint="Use a smaller batch_max."
-            )
         if time.monotonic() > give_up_at:
             raise _AnotherTimeError("the answer took too long")
     if response.length:

@@ -17,7 +17,6 @@ from math import fsum, sqrt
 from xxhash import xxh3_128_intdigest
 
 from mnemarch.embedding.sparse import DEFAULT_SEED, NgramHashEmbedder, unit_vector
-from mnemarch.embedding.sparse import id_of as ngram_id
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import cached
@@ -47,7 +46,6 @@ _OF_ENDING, _OF_STOP_WORD = 0.3, 1.4
 
 # What an ending may follow: the syllable 까 is one only in forms such as 할까.
 _BEFORE_ENDINGS = ("", "하", "한", "할", "합")
-_STATE = ("featuresVersion", "tokensVersion")
 # A feature has so many bits of a hash: numbers of this size are multiplied in one step. Odd factors keep apart numbers
 # that differ in the lowest bits.
 _BITS = 30
@@ -70,7 +68,7 @@ class QuestionEmbedder:
     def _become(self, hashing: NgramHashEmbedder) -> None:
         self._hashing = hashing
         self.ngram_range, self.dim, self.seed = hashing.ngram_range, hashing.dim, hashing.seed
-        self._id = id_of(self.export_state())
+        self._id = f"question/{FEATURES_VERSION}/{TOKENS_VERSION}/{hashing.id}"
 
     @property
     def id(self) -> str:
@@ -110,12 +108,12 @@ class QuestionEmbedder:
 
     def import_state(self, state: Mapping[str, Any]) -> None:
         """Become the embedder that `state` describes, unless this version can't reproduce it."""
-        id_of(state)
-        if (state["featuresVersion"], state["tokensVersion"]) != (FEATURES_VERSION, TOKENS_VERSION):
+        versions = state.get("featuresVersion"), state.get("tokensVersion")
+        if versions != (FEATURES_VERSION, TOKENS_VERSION):
             raise InvalidInput(
-                f"Features {state['featuresVersion']!r} over tokens {state['tokensVersion']!r} can't be made here: "
+                f"featuresVersion {versions[0]!r} with tokensVersion {versions[1]!r} can't be made here: "
                 f"this version has {FEATURES_VERSION} and {TOKENS_VERSION}.",
-                hint="Embed their texts again with this version (Snapshot.reembedded).",
+                hint="Embed their texts again with this version.",
             )
         hashing = NgramHashEmbedder()
         hashing.import_state(state)
@@ -175,16 +173,6 @@ def _read(piece: str, seed: int, low: int, high: int) -> _Word:
 def _number(text: str, seed: int) -> int:
     digest: int = xxh3_128_intdigest(text.encode("utf-8", "surrogatepass"), seed)
     return digest >> (128 - _BITS)
-
-
-def id_of(state: Mapping[str, Any]) -> str:
-    """The id of the embedder that an exported state describes, also if this version can't reproduce it."""
-    missing = [name for name in _STATE if name not in state]
-    if missing:
-        raise InvalidInput(
-            f"The state of a question embedder lacks {', '.join(missing)}.", hint="Give what export_state gave."
-        )
-    return "/".join(["question", *(str(state[name]) for name in _STATE), ngram_id(state)])
 
 
 def _is_ending(syllable: str) -> bool:

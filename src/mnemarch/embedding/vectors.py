@@ -30,40 +30,24 @@ _READ_ATTEMPTS = 5
 _PROOFS_MAX = 3
 
 
-class Changes:
-    """What a save has to do; the last change of a unit counts."""
+class Changes(dict[str, "tuple[Searchable | None, Any]"]):
+    """What a save has to do, by unit id: (unit, vector) to store, (unit, None) to relabel, (None, None) to remove.
 
-    def __init__(self) -> None:
-        self.vectors: dict[str, tuple[Searchable, Any]] = {}
-        self.labels: dict[str, Searchable] = {}
-        self.removed: dict[str, None] = {}
+    The last change of a unit counts.
+    """
 
     def put(self, unit: Searchable, vector: Any) -> None:
         """Store the unit's vector and labels. A vector of zeros is none."""
-        if not vector.any():
-            self.remove(unit.id)
-            return
-        self._forget(unit.id)
-        self.vectors[unit.id] = unit, vector
+        self[unit.id] = (unit, vector) if vector.any() else (None, None)
 
     def relabel(self, unit: Searchable) -> None:
         """Change only the unit's labels: its scope, state, kind or domain. A removed unit has none."""
-        if unit.id in self.vectors:
-            self.vectors[unit.id] = unit, self.vectors[unit.id][1]
-        elif unit.id not in self.removed:
-            self.labels[unit.id] = unit
+        waiting, vector = self.get(unit.id, (unit, None))
+        if waiting is not None:
+            self[unit.id] = unit, vector
 
-    def remove(self, unit_id: str) -> None:
-        self._forget(unit_id)
-        self.removed[unit_id] = None
-
-    def _forget(self, unit_id: str) -> None:
-        self.vectors.pop(unit_id, None)
-        self.labels.pop(unit_id, None)
-        self.removed.pop(unit_id, None)
-
-    def __len__(self) -> int:
-        return len(self.vectors) + len(self.labels) + len(self.removed)
+    def remove(self, *unit_ids: str) -> None:
+        self.update(dict.fromkeys(unit_ids, (None, None)))
 
 
 class VectorIndex:
@@ -200,8 +184,7 @@ class VectorIndex:
             if view.generation.position < after:
                 return False
             struck = view.generation.struck
-            for unit_id in struck:
-                changes.remove(unit_id)
+            changes.remove(*struck)
             written = replace(self._written(view, changes), position=position, event=self._event_at(position))
             self._name(replace(written, complete=complete, struck=() if settled else struck))
         return True
@@ -209,11 +192,10 @@ class VectorIndex:
     def erase(self, unit_ids: Iterable[str]) -> None:
         """Remove all traces of these units from the files (R16)."""
         changes = Changes()
-        for unit_id in unit_ids:
-            changes.remove(unit_id)
+        changes.remove(*unit_ids)
         with self._writing():
             written = self._written(self._current(), changes)
-            self._name(replace(written, struck=tuple(dict.fromkeys((*written.struck, *changes.removed)))))
+            self._name(replace(written, struck=tuple(dict.fromkeys((*written.struck, *changes)))))
 
     def close(self) -> None:
         """Let the files go; the next call opens them again."""
@@ -234,12 +216,13 @@ class VectorIndex:
     def _written(self, view: VectorView, changes: Changes) -> Generation:
         """The next generation, with its files written but not yet named. An unchanged file is kept."""
         put = _storable(view, changes)
-        gone = view.rows_of((*changes.removed, *put))
-        moved = view.rows_of(changes.labels)
+        labels = {unit.id: unit for unit, vector in changes.values() if unit is not None and vector is None}
+        gone = view.rows_of((*put, *(unit_id for unit_id, (unit, _) in changes.items() if unit is None)))
+        moved = view.rows_of(labels)
         after = replace(view.generation, number=view.generation.number + 1)
         if not (put or len(gone) or len(moved)):
             return after
-        relabelled = [changes.labels[unit_id] for unit_id in view.ids_of(moved)]
+        relabelled = [labels[unit_id] for unit_id in view.ids_of(moved)]
         rows = view.rows_with([unit for unit, _ in put.values()] + relabelled, np.concatenate([gone, moved]))
         if not len(rows):
             return replace(after, count=0, dim=0, vectors="", rows="", sums={})
@@ -291,6 +274,7 @@ class VectorIndex:
 
 def _storable(view: VectorView, changes: Changes) -> dict[str, tuple[Searchable, Any]]:
     """The vectors that can be stored. A unit whose key another one has gets none, and is still found by words."""
-    taken = view.taken(changes.vectors)
-    by_key = dict(zip(keys_of(changes.vectors).tolist(), changes.vectors, strict=True))
-    return {unit_id: changes.vectors[unit_id] for unit_id in by_key.values() if unit_id not in taken}
+    put = {unit.id: (unit, vector) for unit, vector in changes.values() if unit is not None and vector is not None}
+    taken = view.taken(put)
+    by_key = dict(zip(keys_of(put).tolist(), put, strict=True))
+    return {unit_id: put[unit_id] for unit_id in by_key.values() if unit_id not in taken}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from math import log
 from unicodedata import normalize
 
-from mnemarch.embedding.sparse import Frequencies, unit_vector
+from xxhash import xxh3_64_hexdigest
+
+from mnemarch.embedding.sparse import unit_vector
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import cached
@@ -29,12 +32,15 @@ _STATE = ("featuresVersion", "tokensVersion", "documents", "frequencies")
 class BagOfWordsEmbedder:
     """Sparse vectors `{feature: weight}`, weighted by rarity once frequencies were learnt."""
 
-    def __init__(self, frequencies: Frequencies | None = None) -> None:
-        self._become(frequencies or Frequencies())
+    def __init__(self) -> None:
+        self._become(0, {})
 
-    def _become(self, frequencies: Frequencies) -> None:
-        self.frequencies = frequencies
-        self._id = _id(FEATURES_VERSION, TOKENS_VERSION, frequencies)
+    def _become(self, documents: int, counts: Mapping[str, int]) -> None:
+        # In how many of `documents` texts each feature occurs. The fewer, the more it tells.
+        self.documents, self.counts = documents, counts
+        lines = sorted(f"{feature}\t{count}" for feature, count in counts.items() if count)
+        digest = xxh3_64_hexdigest("\n".join((str(documents), *lines)).encode("utf-8", "surrogatepass"))
+        self._id = f"bag-of-words/{FEATURES_VERSION}/{TOKENS_VERSION}/{documents}/{digest}"
 
     @property
     def id(self) -> str:
@@ -44,35 +50,48 @@ class BagOfWordsEmbedder:
     def embed(self, text: str) -> SparseVector[str]:
         """The unit vector of `text`; empty for a text without telling words."""
         features = features_of(text)
-        if self.frequencies.documents:
-            rarity = self.frequencies.rarity
-            features = {feature: weight * rarity(feature) for feature, weight in features.items()}
+        if self.documents:
+            features = {feature: weight * self._rarity(feature) for feature, weight in features.items()}
         return unit_vector(features, self._id)
 
     def learn(self, texts: Iterable[str]) -> None:
         """Count the features of more texts. Vectors made before can't be compared with later ones."""
-        self._become(self.frequencies.and_of(map(features_of, texts)))
+        documents, counts = self.documents, dict(self.counts)
+        for text in texts:
+            documents += 1
+            for feature in features_of(text):
+                counts[feature] = counts.get(feature, 0) + 1
+        self._become(documents, counts)
+
+    def _rarity(self, feature: str) -> float:
+        """ln((N + 1) / (df + 0.5)): always above 0."""
+        return log((self.documents + 1) / (self.counts.get(feature, 0) + 0.5))
 
     def export_state(self) -> dict[str, Any]:
         """All that is needed to make the same vectors elsewhere."""
         return {
             "featuresVersion": FEATURES_VERSION,
             "tokensVersion": TOKENS_VERSION,
-            "documents": self.frequencies.documents,
-            "frequencies": dict(sorted(self.frequencies.counts.items())),
+            "documents": self.documents,
+            "frequencies": dict(sorted(self.counts.items())),
         }
 
     def import_state(self, state: Mapping[str, Any]) -> None:
         """Become the embedder that `state` describes, unless this version can't reproduce it."""
-        frequencies = _frequencies(state)
-        versions = state["featuresVersion"], state["tokensVersion"]
+        documents, counts = state.get("documents"), state.get("frequencies")
+        numbers = [documents, *(counts.values() if isinstance(counts, dict) else [None])]
+        if type(documents) is not int or not all(type(count) is int and 0 <= count <= documents for count in numbers):
+            raise InvalidInput(
+                "This is no state of a bag of words.", hint=f"Give what export_state gave: {', '.join(_STATE)}."
+            )
+        versions = state.get("featuresVersion"), state.get("tokensVersion")
         if versions != (FEATURES_VERSION, TOKENS_VERSION):
             raise InvalidInput(
                 f"Features {versions[0]!r} over tokens {versions[1]!r} can't be made here: this version has "
                 f"{FEATURES_VERSION} and {TOKENS_VERSION}.",
                 hint="Learn and embed the texts again with this version.",
             )
-        self._become(frequencies)
+        self._become(documents, dict(state["frequencies"]))
 
 
 def features_of(text: str) -> dict[str, float]:
@@ -83,24 +102,6 @@ def features_of(text: str) -> dict[str, float]:
     for word in text.split():
         features.update(_features_of_word(word))
     return features
-
-
-def id_of(state: Mapping[str, Any]) -> str:
-    """The id of the embedder that an exported state describes, also if this version can't reproduce it."""
-    return _id(state.get("featuresVersion"), state.get("tokensVersion"), _frequencies(state))
-
-
-def _id(features_version: object, tokens_version: object, frequencies: Frequencies) -> str:
-    return f"bag-of-words/{features_version}/{tokens_version}/{frequencies.documents}/{frequencies.digest()}"
-
-
-def _frequencies(state: Mapping[str, Any]) -> Frequencies:
-    counts = state.get("frequencies")
-    if not isinstance(counts, dict) or any(name not in state for name in _STATE):
-        raise InvalidInput(
-            "This is no state of a bag of words.", hint=f"Give what export_state gave: {', '.join(_STATE)}."
-        )
-    return Frequencies(documents=state["documents"], counts=counts)
 
 
 @cached(16_384)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.code.view import CodeCheck, CodeView
+    from mnemarch.code.codebase import CodeCheck, CodeView
     from mnemarch.config import RecallRules
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
