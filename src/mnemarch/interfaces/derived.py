@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command
-from mnemarch.verbs.types import PROGRESS, SEAT
+from mnemarch.verbs.types import PROGRESS, SEAT, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def exit_code_of(result: Any) -> int:
 
 def command_for(verb: Verb) -> Command:
     """The command of a verb."""
-    takes = tuple(parameter for parameter in verb.parameters if parameter.offered and parameter.type.read is not None)
+    takes = tuple(parameter for parameter in verb.takes if parameter.offered and parameter.type.read is not None)
 
     def run(call: Call) -> Answer:
         if verb.name not in _SPECIAL:
@@ -79,18 +79,16 @@ def command_for(verb: Verb) -> Command:
         from mnemarch.interfaces.commands.by_hand import MORE_OPTIONS
 
         takes += MORE_OPTIONS.get(verb.name, ())
-    return Command(verb.says, verb.examples, run, takes, begins_memory=verb.name in _BEGIN_MEMORY)
+    return Command(*help_of(verb.name), run, takes, begins_memory=verb.name in _BEGIN_MEMORY)
 
 
 def performed(verb: Verb, call: Call) -> Any:
     """The verb, done with what was typed."""
     owner, _, name = verb.name.partition(".")
-    given = {
-        parameter.name: call.given[parameter.name] for parameter in verb.parameters if parameter.name in call.given
-    }
-    given |= {parameter.name: call.seat for parameter in verb.parameters if parameter.type is SEAT}
+    given = {parameter.name: call.given[parameter.name] for parameter in verb.takes if parameter.name in call.given}
+    given |= {parameter.name: call.seat for parameter in verb.takes if parameter.type is SEAT}
     target = call.memory if owner == "memory" else call.seat if owner == "seat" else getattr(call.seat, owner)
-    if all(parameter.type is not PROGRESS for parameter in verb.parameters):
+    if all(parameter.type is not PROGRESS for parameter in verb.takes):
         return getattr(target, name)(**given)
     from mnemarch.interfaces.show import Counter
 

@@ -13,7 +13,7 @@ from mnemarch.interfaces.derived import answered, exit_code_of, performed, text_
 from mnemarch.interfaces.empty_scope_hint import empty_scope_hint
 from mnemarch.interfaces.json_form import to_json
 from mnemarch.interfaces.place import at_terminal
-from mnemarch.verbs.types import FLAG, WORDS, Parameter
+from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -284,15 +284,6 @@ def _levels(levels: list[str]) -> str:
 
 
 COMMANDS = {
-    "init": Command(
-        "Make the memory of this repository and say what was found. An existing one stays.",
-        ("mnemarch init", "mnemarch init --store /srv/team-memory"),
-        _init,
-        begins_memory=True,
-    ),
-    "policy": Command(
-        "Show who may do what at which level. mnemarch.toml can tighten it.",
-        ("mnemarch policy", "mnemarch policy --json"),
-        _policy,
-    ),
+    "init": Command(*help_of("init"), _init, begins_memory=True),
+    "policy": Command(*help_of("policy"), _policy),
 }
