@@ -6,14 +6,13 @@ A value that is stored is also a `Record`: its JSON form follows from its fields
 from __future__ import annotations
 
 import sys
-from operator import attrgetter
 
 from mnemarch.model.closed import Names
 from mnemarch.model.stamps import instant, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Self, TypeVar, dataclass_transform
 
     T = TypeVar("T")
@@ -161,11 +160,11 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The stored form: JSON types only, no derived fields."""
-        codec = _codec(type(self))
-        record = dict(zip(codec.keys, codec.contents(self), strict=True))
-        for key, write in codec.writers:
-            if (content := record[key]) is not None:
-                record[key] = write(content)
+        cls = type(self)
+        write = _writers.get(cls)
+        if write is None:
+            write = _writers[cls] = _writer(cls)
+        record = write(self)
         for key in self.json_optional:
             if record[key] is None:
                 del record[key]
@@ -174,12 +173,15 @@ class Record:
     @classmethod
     def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Some fields of a value, read back from their stored form."""
-        codec, fields = _codec(cls), dict(record)
-        for key, read in codec.readers:
-            if (content := fields.get(key)) is not None:
+        forms = _readers.get(cls)
+        if forms is None:
+            forms = _readers[cls] = _reading(cls)
+        fields = dict(record)
+        for name, key, read in forms:
+            content = fields.get(key)
+            if content is not None and read is not None:
                 fields[key] = read(content)
-        for key, name in codec.renamed:
-            if key in fields:
+            if key != name and key in fields:
                 fields[name] = fields.pop(key)
         return fields
 
@@ -188,30 +190,34 @@ class Record:
         return cls(**cls.fields_from_json(record))
 
 
-class _Codec:
-    """How the fields of one class are stored; what needs no conversion is in neither `writers` nor `readers`."""
-
-    def __init__(self, cls: Any) -> None:
-        stored = {name: name for name in cls.__match_args__} | dict(cls.json_names)
-        fields = {name: key for name, key in stored.items() if key is not None}
-        namespace = sys.modules[cls.__module__].__dict__
-        forms = {key: _form_of(cls.__annotations__[name], namespace) for name, key in fields.items()}
-        self.keys = tuple(fields.values())
-        self.renamed = [(key, name) for name, key in fields.items() if key != name]
-        self.contents = attrgetter(*fields)
-        self.writers = [(key, write) for key, (write, _) in forms.items() if write is not None]
-        self.readers = [(key, read) for key, (_, read) in forms.items() if read is not None]
+# By class, made when they are first needed.
+_writers: dict[type, Callable[[Any], dict[str, Any]]] = {}
+_readers: dict[type, list[tuple[str, str, Any]]] = {}
 
 
-_codecs: dict[Any, _Codec] = {}
+def _stored_fields(cls: Any) -> Iterator[tuple[str, str, Any, Any]]:
+    """Each stored field: its name, its stored name, and how its content is written and read."""
+    namespace, stored = sys.modules[cls.__module__].__dict__, dict(cls.json_names)
+    for name in cls.__match_args__:
+        key = stored.get(name, name)
+        if key is not None:
+            yield name, key, *_form_of(cls.__annotations__[name], namespace)
 
 
-def _codec(cls: Any) -> _Codec:
-    """The codec of a class, made when it is first needed."""
-    known = _codecs.get(cls)
-    if known is None:
-        known = _codecs[cls] = _Codec(cls)
-    return known
+def _reading(cls: Any) -> list[tuple[str, str, Any]]:
+    """Name, stored name and reader of each field that is not the same in both forms."""
+    return [(name, key, read) for name, key, _, read in _stored_fields(cls) if name != key or read is not None]
+
+
+def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
+    """A function from a value to its record; compiled, since every act on the log writes some."""
+    writers, items = {}, []
+    for name, key, write, _ in _stored_fields(cls):
+        writers[f"write_{name}"] = write
+        written = f"None if self.{name} is None else write_{name}(self.{name})"
+        items.append(f"{key!r}: {f'self.{name}' if write is None else written}")
+    made: Callable[[Any], dict[str, Any]] = eval(f"lambda self: {{{', '.join(items)}}}", writers)  # noqa: S307
+    return made
 
 
 def _form_of(annotation: str, namespace: Mapping[str, Any]) -> Form:
