@@ -118,10 +118,9 @@ def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
     """Where nothing was found, say whether there is no memory, or one of other projects only."""
     if result.items or result.withheld:
         return result
-    from mnemarch.interfaces.empty_scope_hint import empty_scope_hint
     from mnemarch.model.value import replace
 
-    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else empty_scope_hint(call))))
+    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
 
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:

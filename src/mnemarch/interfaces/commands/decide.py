@@ -7,8 +7,7 @@ import sys
 from mnemarch.errors import Conflict, InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import decision_text
 from mnemarch.interfaces.arguments import text_given
-from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command
-from mnemarch.interfaces.place import at_terminal
+from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
 from mnemarch.interfaces.show import Counter, table
 from mnemarch.verbs import OVERRIDE, version_of
 from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, WORDS, Parameter, help_of
