@@ -15,16 +15,8 @@ if TYPE_CHECKING:
 
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {
-    *(
-        "seat.log",
-        "seat.log_many",
-        "seat.remember",
-        "seat.remember_many",
-        "seat.verify",
-        "seat.fail",
-        "seat.mark_stuck",
-    ),
-    *("seat.clear_stuck", "decisions.add_evidence", "memory.import_"),
+    *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
+    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "memory.import_"),
 }
 # What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}

@@ -24,16 +24,15 @@ else:
         return lambda decorator: decorator
 
 
-_MISSING: Any = object()
 # A class with this many values is worth compiling an initialiser for.
 _OFTEN = 32
 
 
 def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """An `__init__` that needs no compiling. A class that is used often gets a faster one."""
-    slots = [(name, cls.__dict__[name].__set__, defaults.get(name, _MISSING)) for name in fields]
+    """An `__init__` that needs no compiling. A class that is used often, or wrongly, gets a compiled one."""
+    slots = [(name, cls.__dict__[name].__set__) for name in fields]
     # A default mapping is copied: two values must not share what somebody could change.
-    fresh = [slot for slot in slots if isinstance(slot[2], dict)]
+    shared = [name for name, default in defaults.items() if isinstance(default, dict)]
     known = frozenset(fields)
     check = cls.__dict__.get("__check__")
     made = 0
@@ -41,22 +40,17 @@ def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) ->
     def initialise(self: Any, *positional: Any, **named: Any) -> None:
         nonlocal made
         made += 1
-        if made == _OFTEN:
+        arguments = dict(zip(fields, positional, strict=False)) | named if positional else named
+        contents = defaults | arguments
+        if made == _OFTEN or contents.keys() != known or len(arguments) != len(positional) + len(named):
             cls.__init__ = _compiled_initialiser(cls, fields, defaults)
-        if positional:
-            named = _named(cls, fields, positional, named)
-        look = named.get
-        for name, put, default in slots:
-            content = look(name, default)
-            if content is _MISSING:
-                raise TypeError(f"{cls.__name__} needs {name!r}")
-            put(self, content)
-        for name, put, default in fresh:
-            if name not in named:
-                put(self, dict(default))
-        if not named.keys() <= known:
-            unknown = ", ".join(repr(name) for name in named if name not in known)
-            raise TypeError(f"{cls.__name__} has no {unknown}; it has {', '.join(fields)}")
+            cls.__init__(self, *positional, **named)
+            return
+        for name in shared:
+            if name not in arguments:
+                contents[name] = dict(defaults[name])
+        for name, put in slots:
+            put(self, contents[name])
         if check is not None:
             check(self)
 
@@ -77,16 +71,6 @@ def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str,
         lines.append("  self.__check__()")
     exec("\n".join(lines), names)  # noqa: S102 - made of the class's own field names
     return names["__init__"]
-
-
-def _named(cls: type, fields: tuple[str, ...], positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """All arguments by name."""
-    if len(positional) > len(fields):
-        raise TypeError(f"{cls.__name__} takes {len(fields)} values, {len(positional)} were given")
-    first = dict(zip(fields, positional, strict=False))
-    if twice := first.keys() & named.keys():
-        raise TypeError(f"{cls.__name__} got {', '.join(map(repr, twice))} twice")
-    return first | named
 
 
 def _refuse(self: Any, name: str, *_: object) -> None:
@@ -110,13 +94,9 @@ def _shown(self: Any) -> str:
     )
 
 
-def _state(self: Any) -> dict[str, Any]:
-    return {name: getattr(self, name) for name in type(self).__match_args__}
-
-
-def _restore(self: Any, state: dict[str, Any]) -> None:
-    for name, content in state.items():
-        object.__setattr__(self, name, content)
+def _reduced(self: Any) -> tuple[type, tuple[Any, ...]]:
+    """How it is copied and pickled."""
+    return type(self), tuple(getattr(self, name) for name in type(self).__match_args__)
 
 
 @dataclass_transform(frozen_default=True)
@@ -130,8 +110,7 @@ def value(cls: type[T]) -> type[T]:
         "__match_args__": fields,
         "__setattr__": _refuse,
         "__delattr__": _refuse,
-        "__getstate__": _state,
-        "__setstate__": _restore,
+        "__reduce__": _reduced,
     }
     for name, method in (("__eq__", _equal), ("__hash__", _hashed), ("__repr__", _shown)):
         body.setdefault(name, method)

@@ -143,15 +143,12 @@ _text, _flag = _of_type(str, "text"), _of_type(bool, "true or false")
 
 def _number(item: Any, what: str) -> int:
     try:
-        return int(item) if isinstance(item, str) else _whole(item)
+        number = int(item) if isinstance(item, str) else item
     except ValueError:
-        raise InvalidInput(f"{what} must be a whole number, not {item!r}.", hint="Write 8, say.") from None
-
-
-def _whole(item: Any) -> int:
-    if type(item) is not int:
-        raise ValueError
-    return item
+        number = None
+    if type(number) is not int:
+        raise InvalidInput(f"{what} must be a whole number, not {item!r}.", hint="Write 8, say.")
+    return number
 
 
 def _share(item: Any, what: str) -> float:

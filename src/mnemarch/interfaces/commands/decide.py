@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mnemarch.errors import Conflict, InvalidInput, MnemarchError, NotFound
+from mnemarch.errors import Conflict, InvalidInput, MnemarchError
 from mnemarch.interfaces import decision_text
 from mnemarch.interfaces.arguments import text_given
 from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
@@ -170,31 +170,28 @@ def _proposal(
         revises=options.revises,
     )
     if proposal.base is not None:
-        _refuse_stale(desk, options, proposal.base)
+        _refuse_stale(options, proposal.base)
     return proposal
 
 
-def _refuse_stale(desk: Decisions, options: Any, base: Decision) -> None:
-    """Who names a version decides against that one: if another is in force by now, somebody was faster (R5)."""
-    expected = options.expected_version
-    if (base.id == options.revises) if expected is None else (expected == base.version):
+def _refuse_stale(options: Any, base: Decision) -> None:
+    """Who names a version decides against that one: if another is in force by now, somebody was faster (R5).
+
+    To `propose` the id of the first version names the whole decision. Here it is the version that somebody saw.
+    """
+    seen = options.expected_version
+    if seen is None:
+        seen = base.version if base.id == options.revises else 1
+    if seen == base.version:
         return
-    seen = expected if expected is not None else _version_of(desk, options.revises)
     raise Conflict(
-        f"Decision {base.root_id} is at version {base.version}"
-        f"{f', not {seen}' if seen is not None else ''}: {base.id} is in force, by {base.unit.author}.",
+        f"Decision {base.root_id} is at version {base.version}, not {seen}: {base.id} is in force,"
+        f" by {base.unit.author}.",
         hint=f"Read it (mnemarch decisions show {base.id}), decide anew, and give --revises {base.id}.",
         expected_version=seen,
         actual_version=base.version,
         current=base.unit,
     )
-
-
-def _version_of(desk: Decisions, decision_id: str) -> int | None:
-    try:
-        return desk.get(decision_id).version
-    except NotFound:
-        return None  # It was erased, or is of another worktree; its root still names what is in force.
 
 
 def _import(call: Call) -> Answer:
