@@ -54,6 +54,10 @@ def test_a_row_is_complete(verb):
         assert all(parameter.says for parameter in verb.takes if parameter.type.read is not None)
 
 
+def test_every_help_text_is_of_a_verb_or_of_a_command():
+    assert set(types.help_texts()) <= {verb.name for verb in VERBS} | set(grammar.command_names())
+
+
 @pytest.mark.parametrize("type", [each for each in TYPES if each.read], ids=lambda type: type.name)
 def test_what_a_type_can_not_read_is_refused_with_a_hint(type):
     assert type.schema()["type"] in {"string", "integer", "number", "boolean", "object"}
