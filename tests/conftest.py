@@ -127,3 +127,8 @@ def orchestrator(seats):
 @pytest.fixture
 def human(seats):
     return seats.human()
+
+
+@pytest.fixture
+def lead(seats):
+    return seats.orchestrator()

@@ -1,8 +1,9 @@
-"""Modules that are imported on first use: a process that only logs must not pay for what recall needs."""
+"""Modules and texts that are loaded on first use: a process that only logs must not pay for what recall needs."""
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -48,3 +49,12 @@ class Lazy:
         content = getattr(loaded(self._name), name)
         self.__dict__[name] = content
         return content
+
+
+def paragraphs_beside(module_path: str, name: str) -> dict[str, list[str]]:
+    """The paragraphs of a text file next to a module, each as lines, by its first line."""
+    texts: dict[str, list[str]] = {}
+    with open(os.path.join(os.path.dirname(module_path), name), encoding="utf-8") as file:
+        for paragraph in file.read().strip().split("\n\n"):
+            title, *texts[title] = paragraph.splitlines()
+    return texts

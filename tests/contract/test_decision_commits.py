@@ -13,11 +13,6 @@ from mnemarch.model.value import replace
 WHY = Reason("consistency", "so that all do the same")
 
 
-@pytest.fixture
-def lead(seats):
-    return seats.orchestrator()
-
-
 def decided(seat, text, **fields):
     desk = seat.decisions
     given = [desk.add_evidence(f"seen: {text}").id]
@@ -286,11 +281,3 @@ def test_a_snapshot_is_kept_when_it_is_committed_and_not_before(seats, lead, mem
     with pytest.raises(NotAllowed):
         desk.commit(kept_by_nobody)
     assert lead.recall("nobody keeps this").items == ()
-
-
-def test_an_override_is_part_of_what_was_decided(seats, lead):
-    axis = decided(lead, "The log is the truth", strength="axis")
-    person = seats.human().decisions
-    assert person.in_force(axis.id).override is None
-    made = person.commit(revision(seats.human(), axis), override="the board decided")
-    assert made.override == "the board decided"

@@ -10,11 +10,6 @@ WHY = Reason("risk", "more hammers the bank")
 LOCK = "Retries are capped at three"
 
 
-@pytest.fixture
-def lead(seats):
-    return seats.orchestrator()
-
-
 def proposed(seat, text, **fields):
     return seat.decisions.propose(text, reason=WHY, snapshots=["seen"], **fields)
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mnemarch import Citation, NotAllowed, NotFound
-from mnemarch.code.codebase import CodeCheck
+from mnemarch import NotAllowed, NotFound
+from mnemarch.code.view import CodeCheck
 from mnemarch.janitor import Janitor
 from mnemarch.model.decision import Reason
 
 WHY = Reason("consistency", "so that all do the same")
-
-
-@pytest.fixture
-def lead(seats):
-    return seats.orchestrator()
 
 
 def decided(seat, text, **fields):
@@ -174,14 +169,6 @@ def test_a_dropped_relation_stays_dropped_when_the_words_of_its_drop_are_erased(
     assert not any("harbour" in (event.body or "") for event in events)
 
 
-def test_d8_an_old_version_of_an_axis_is_not_in_force(seats, lead):
-    axis = decided(lead, "No server", strength="axis")
-    desk = seats.human().decisions
-    desk.commit(desk.propose("One server", reason=WHY, snapshots=["x"], revises=axis.id), override="the board")
-    lead.erase(axis.id, "private")
-    assert lead.decisions.in_force(axis.id).text == "One server"
-
-
 class Gone:
     """The code after everything was deleted."""
 
@@ -266,9 +253,3 @@ def test_the_guardian_says_where_a_lock_would_hold_no_longer(lead):
     assert not any("no longer" in reason for reason in reasons())
     assert "It would hold in domain ui alone, and no longer in global." in reasons(domain="ui")
     assert "It would hold at worktree scope alone, and no longer in the whole project." in reasons(level="worktree")
-
-
-def test_a_cited_file_makes_no_difference_to_who_may_reject(seats, lead):
-    axis = decided(lead, "No server", strength="axis")
-    lead.cite(axis.id, Citation.test("t::x"))
-    refused(lambda: lead.reject(axis.id, "meh"))

@@ -340,15 +340,6 @@ def settled():
     return world, decide
 
 
-def test_d15_a_policy_that_was_also_found_stays_first():
-    world, decide = settled()
-    vouched = [Citation.human("human-1")]
-    principle = world.seat("human", HOME).remember("Never lose data", kind="policy", level="org", citations=vouched)
-    decide("The log keeps all data", strength="axis")
-    items = world.lead.context("who keeps the data, never to lose it?").items
-    assert (items[0].tier, items[0].unit.id) == (1, principle.unit.id)
-
-
 @pytest.mark.parametrize("query", ["the data", ""])
 def test_d15_recall_loading_and_context_put_a_policy_first(query):
     world, decide = settled()

@@ -314,18 +314,6 @@ def test_d14_what_leads_in_is_seen_at_its_end_and_not_followed(memory, seats):
     assert rows.total() == alone[1].total() + 1
 
 
-def test_d14_what_impact_reads_grows_with_what_it_reaches(memory, seats):
-    seat = seats.orchestrator()
-    read = {}
-    for size in (10, 20, 40):
-        put_graph(memory, seat.scope, ring(f"ring{size}", size))
-        reached, rows = rows_read(memory, seat, f"ring{size}-0000")
-        assert reached == size - 1
-        read[size] = rows.total()
-    assert read[20] - read[10] == 3 * 10
-    assert read[40] - read[20] == 3 * 20
-
-
 def test_d14_sqlite_itself_does_no_more_work_in_a_larger_graph(disk, seat):
     put_graph(disk, seat.scope, ring("near", 30))
     alone = steps(disk._engine.store, lambda: seat.decisions.impact("near-0000"))
@@ -426,19 +414,6 @@ def test_every_broken_anchor_is_found_however_many_hold(seats):
     assert [one.id for one in lead.decisions.broken_anchors()] == broken[::-1]
     assert [one.id for one in lead.decisions.broken_anchors(limit=1)] == broken[-1:]
     assert lead.decisions.broken_anchors(limit=0) == []
-
-
-def test_structure_is_what_is_related_either_way_the_firmest_first(seats):
-    lead = seats.orchestrator()
-    hub, needs, binds, far = (
-        decided(lead, text, strength=strength)
-        for text, strength in (("hub", "normal"), ("needs", "normal"), ("binds", "axis"), ("far", "axis"))
-    )
-    lead.decisions.relate(needs.id, "DEPENDS_ON", hub.id)
-    lead.decisions.relate(binds.id, "CONSTRAINS", hub.id)
-    lead.decisions.relate(far.id, "CONSTRAINS", binds.id)
-    around = [one.unit.id for one in lead.decisions.load(around=hub.id) if one.tier == 2]
-    assert around == [binds.id, needs.id]
 
 
 @pytest.mark.parametrize("wrong", [5, "", " ", ["x"], {}, "\ud800"])

@@ -14,11 +14,6 @@ from mnemarch.model.decision import Reason
 WHY = Reason("consistency", "so that all do the same")
 
 
-@pytest.fixture
-def lead(seats):
-    return seats.orchestrator()
-
-
 def evidence(seat, text="The benchmark says 3 ms"):
     return seat.decisions.add_evidence(text, tags=["bench"]).id
 

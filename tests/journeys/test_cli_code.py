@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from cli_session import TEST, Cli
+from cli_session import TEST
 from code_session import git
 
 POOL = "TimeoutError: QueuePool limit of size 5 reached, timeout 30.00"
-
-
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys) -> Cli:
-    return Cli(tmp_path, monkeypatch, capsys)
 
 
 def test_the_third_failure_is_blocked_with_an_instruction(cli):

@@ -9,18 +9,12 @@ import subprocess
 import sys
 
 import pytest
-from cli_session import Cli
 
 from mnemarch.interfaces import grammar
 
 SUMMARIES = {name: says for names in grammar.sections().values() for name, says in names.items()}
 # Also those of two words, and those that an option chooses.
 COMMANDS = sorted(grammar.command_names())
-
-
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys) -> Cli:
-    return Cli(tmp_path, monkeypatch, capsys)
 
 
 def git(folder, *argv: str) -> None:
@@ -176,11 +170,6 @@ def test_an_option_wins_over_the_environment_and_an_empty_variable_is_unset(cli)
 
 def test_an_empty_option_is_wrong_use(cli):
     assert cli("log", "thought", "x", "--task", "").exit_code == 2
-
-
-def test_the_level_of_a_claim_is_the_deepest_of_the_seat_unless_named(cli):
-    assert cli.ok("remember", "deep")["unit"]["level"] == "task"
-    assert cli.ok("remember", "wide", "--level", "worktree")["unit"]["level"] == "worktree"
 
 
 def test_off_a_terminal_nobody_is_taken_for_a_human(cli):

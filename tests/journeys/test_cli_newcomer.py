@@ -28,11 +28,6 @@ PERSON = ("--actor", "human:ada")
 
 
 @pytest.fixture
-def cli(tmp_path, monkeypatch, capsys) -> Cli:
-    return Cli(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def bare(cli) -> Cli:
     """In a git repository of its own, as a person finds it: nothing is set."""
     for name in WHERE:
@@ -321,30 +316,10 @@ def test_a_worktree_that_is_not_there_is_called_so(cli):
     assert "There are: main." in run.err
 
 
-def test_a_wrong_field_in_a_batch_is_named_in_words(cli):
-    run = cli("log", "--batch", stdin=b'{"kind": "thought", "text": "x", "colour": 1}')
-    assert run.exit_code == 2
-    assert "Line 1: no log entry: it has colour." in run.err
-
-
 @pytest.mark.parametrize("kind", ["runbook", "entrypoint", "wiring", "config", "invariant", "gotcha"])
 def test_the_kinds_of_anchors_are_in_the_help_and_the_reference(cli, kind):
     assert kind in cli("decisions", "anchor", "--help").out
     assert f"`{kind}`" in (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
-
-
-def test_a_form_that_is_none_is_answered_with_those_of_the_help(cli):
-    decided(cli, "Use SQLite")
-    run = cli("decisions", "export", "adr", "--form", "foo")
-    assert (run.exit_code, "hint: Use nygard or madr." in run.err) == (2, True)
-
-
-def test_what_the_help_says_of_fail_is_so(cli):
-    said = [cli.ok("fail", error)["type"] for error in ("A is gone", "A is gone", "B broke", "A is gone")[:3]]
-    assert said == ["ALLOW", "ALLOW", "ALLOW"]
-    assert cli("fail", "A is gone", "--json").json["type"] == "BLOCK"
-    other = ("--task", "T-2")
-    assert [cli.ok("fail", error, *other)["type"] for error in ("A is gone", "B broke", "A is gone")][2] == "WARN"
 
 
 # What was silent

@@ -1,11 +1,12 @@
-"""Who may do what, from the command line: every row of G23 and R4, written out here and not read from the code."""
+"""Who may do what, from the command line: the table of G23 and R4 is written out here and not read from the code.
+
+Every cell of it is tried through the verbs in `contract/test_verbs.py`.
+"""
 
 from __future__ import annotations
 
 import pytest
-from cli_session import TEST, Cli
 
-ACTORS = ("agent", "orchestrator", "human", "system")
 LEVELS = ("task", "worktree", "project", "org")
 
 # G23
@@ -41,101 +42,29 @@ LIFECYCLE = {
 }
 
 
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys) -> Cli:
-    return Cli(tmp_path, monkeypatch, capsys)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("actor", ACTORS)
-def test_proven_content_is_written_only_by_those_whom_g23_lists(cli, actor, level):
-    cli.ok("verify", "--passed", "--test", TEST, "--actor", "agent:coder-1")
-    run = cli(
-        *("remember", "Checkout retries three times.", "--level", level, "--cite", f"test:{TEST}"),
-        *("--actor", f"{actor}:a", "--json"),
-    )
-    if actor in WRITERS[level]:
-        assert run.exit_code == 0
-        assert (run.json["unit"]["level"], run.json["unit"]["status"]) == (level, "verified")
-    else:
-        assert run.exit_code == 1
-        assert run.json["rule"] == "G23"
-        assert run.json["receipt"]["event_id"], "a refused claim stays in the log"
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("actor", ACTORS)
-def test_unproven_content_reaches_only_the_levels_without_validation(cli, actor, level):
+@pytest.mark.parametrize(
+    ("actor", "level", "rule"), [("agent", "project", "G23"), ("orchestrator", "project", "G23.validation")]
+)
+def test_a_refused_claim_names_its_rule_and_stays_in_the_log(cli, actor, level, rule):
     run = cli("remember", "Checkout retries.", "--level", level, "--actor", f"{actor}:a", "--json")
-    allowed = actor in WRITERS[level]
-    assert run.exit_code == (0 if allowed and level not in VALIDATED else 1)
-    if run.exit_code:
-        assert run.json["rule"] == ("G23.validation" if allowed else "G23")
-    else:
-        assert run.json["unit"]["status"] == "hypothesis"
+    assert (run.exit_code, run.json["rule"]) == (1, rule)
+    assert run.json["receipt"]["event_id"]
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("actor", ACTORS)
-def test_a_unit_is_promoted_only_upward_and_by_those_who_may_write_there(cli, actor, level):
-    unit = cli.unit_at("task")
-    run = cli("promote", unit, "--to", level, "--actor", f"{actor}:a", "--json")
-    if level == "task":
-        assert (run.exit_code, run.json["rule"]) == (1, "G6")
-    elif actor not in WRITERS[level]:
-        assert (run.exit_code, run.json["rule"]) == (1, "G23")
-    elif level == "org":
-        assert (run.exit_code, run.json["rule"]) == (1, "S10.3")
-    else:
-        assert (run.exit_code, run.json["unit"]["level"]) == (0, level)
+@pytest.mark.parametrize(("level", "rule"), [("task", "G6"), ("project", "G23"), ("worktree", None)])
+def test_a_promotion_that_is_refused_names_its_rule(cli, level, rule):
+    run = cli("promote", cli.unit_at("task"), "--to", level, "--json")
+    assert (run.exit_code, run.json.get("rule")) == (1 if rule else 0, rule)
 
 
-@pytest.mark.parametrize("actor", ACTORS)
-def test_published_knowledge_reaches_the_org_through_a_human_or_the_system(cli, actor):
+@pytest.mark.parametrize("act", ["archive", "reject", "erase"])
+def test_an_act_that_is_refused_changes_nothing(cli, act):
     unit = cli.unit_at("worktree")
-    for task in ("T-2", "T-3", "T-4"):
-        cli.ok("use", unit, "--task", task)
-    assert cli.ok("get", unit)["status"] == "published"
-    run = cli("promote", unit, "--to", "org", "--actor", f"{actor}:a", "--json")
-    assert run.exit_code == (0 if actor in WRITERS["org"] else 1)
-
-
-def prepared(cli: Cli, act: str, level: str) -> tuple[str, list[str]]:
-    """A unit at this level, and the command line of the act on it."""
-    unit = cli.unit_at(level)
-    if act == "cite":
-        return unit, [act, unit, "test:tests/test_other.py::test_more"]
-    if act == "validate":
-        return unit, [act, unit, "pr_merged"]
-    if act == "supersede":
-        return unit, [act, cli.unit_at(level, "Payments are idempotent by order id."), unit, "--reason", "newer"]
-    if act == "resolve":
-        rival = cli.unit_at(level, "Checkout retries four times.")
-        with cli.seat("human:h") as seat:
-            (dispute,) = seat.conflicts()
-        return unit, [act, dispute.id, "--winner", rival, "--reason", "measured"]
-    if act == "revive":
-        with cli.seat("system:janitor") as seat:
-            seat.archive(unit, "gone")
-    reason = [] if act in {"use", "approve"} else ["--reason", "because"]
-    return unit, [act, unit, *reason, *(["--yes"] if act == "erase" else [])]
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("actor", ACTORS)
-@pytest.mark.parametrize("act", LIFECYCLE)
-def test_each_act_in_the_life_of_a_unit_is_for_those_whom_r4_lists(cli, act, actor, level):
-    unit, argv = prepared(cli, act, level)
-    with cli.seat() as seat:
-        before = seat.get(unit)
-    run = cli(*argv, "--actor", f"{actor}:a", "--json")
-    if actor in LIFECYCLE[act][level]:
-        assert run.exit_code == 0, run
-    else:
-        assert run.exit_code == 1
-        assert (run.json["error"]["type"], run.json["error"]["rule"]) == ("NotAllowed", "R4")
-        with cli.seat() as seat:
-            assert seat.get(unit) == before
+    before = cli.ok("get", unit)
+    run = cli(act, unit, "--reason", "because", *(["--yes"] if act == "erase" else []), "--json")
+    assert run.exit_code == 1
+    assert (run.json["error"]["type"], run.json["error"]["rule"]) == ("NotAllowed", "R4")
+    assert cli.ok("get", unit) == before
 
 
 def test_the_policy_command_shows_exactly_this_table(cli):

@@ -16,11 +16,6 @@ from mnemarch.memory import Memory
 NO_UNIT = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
 
 
-@pytest.fixture
-def cli(tmp_path, monkeypatch, capsys) -> Cli:
-    return Cli(tmp_path, monkeypatch, capsys)
-
-
 @pytest.mark.parametrize(
     "argv",
     [
@@ -304,11 +299,3 @@ def test_long_work_shows_its_progress_only_at_a_terminal(cli, terminal):
     assert process.returncode == 0
     assert b"remembering: 3 claims" in os.read(person, 10_000)
     assert cli("remember", "--batch", stdin=claims).err == ""
-
-
-def test_a_table_at_a_terminal_keeps_its_ids_whole(cli, terminal):
-    person, program = terminal
-    unit = cli.unit_at("worktree")
-    process = cli.process("units", stdin=program, stdout=program)
-    assert process.wait() == 0
-    assert unit.encode() in os.read(person, 100_000)

@@ -10,7 +10,7 @@ from mnemarch import InvalidInput, Memory, Seat
 from mnemarch.decisions import Decisions
 from mnemarch.interfaces import cli, grammar
 from mnemarch.verbs import SECTIONS, VERBS, types
-from mnemarch.verbs.types import REQUIRED, Parameter, Type, Verb, read, schema_of
+from mnemarch.verbs.types import REQUIRED, Parameter, Type, Verb, help_of, read, schema_of
 
 OWNERS = {"memory": Memory, "seat": Seat, "decisions": Decisions}
 # It does nothing but give the place to act from.
@@ -37,10 +37,8 @@ def test_every_public_verb_has_one_row_and_no_row_is_of_anything_else():
 def test_a_row_has_the_signature_of_its_verb(verb):
     signature = inspect.signature(functions()[verb.name])
     real = [parameter for parameter in signature.parameters.values() if parameter.name != "self"]
-    star = verb.takes.index("*") if "*" in verb.takes else len(verb.takes)
-    assert [parameter.name for parameter in verb.parameters] == [parameter.name for parameter in real]
-    for position, (row, parameter) in enumerate(zip(verb.parameters, real, strict=True)):
-        assert (parameter.kind is parameter.KEYWORD_ONLY) == (position >= star), row.name
+    assert [parameter.name for parameter in verb.takes] == [parameter.name for parameter in real]
+    for row, parameter in zip(verb.takes, real, strict=True):
         default = REQUIRED if parameter.default is parameter.empty else parameter.default
         assert row.default == (str(default) if row.type is types.LEVEL and default is not None else default), row.name
     assert signature.return_annotation == verb.gives
@@ -49,11 +47,15 @@ def test_a_row_has_the_signature_of_its_verb(verb):
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_a_row_is_complete(verb):
     assert verb.profile in {"read", "work", "admin", ""}
-    assert verb.says.endswith(".")
-    schema = schema_of(verb)
+    assert help_of(verb.name)[0].endswith(".")
+    schema = schema_of(verb.takes)
     assert set(schema["required"]) <= schema["properties"].keys()
     if verb.command is not None:
-        assert all(parameter.says for parameter in verb.parameters if parameter.type.read is not None)
+        assert all(parameter.says for parameter in verb.takes if parameter.type.read is not None)
+
+
+def test_every_help_text_is_of_a_verb_or_of_a_command():
+    assert set(types.help_texts()) <= {verb.name for verb in VERBS} | set(grammar.command_names())
 
 
 @pytest.mark.parametrize("type", [each for each in TYPES if each.read], ids=lambda type: type.name)
@@ -101,11 +103,11 @@ def test_a_verb_that_is_added_to_the_table_is_on_the_command_line(monkeypatch, c
 
     takes = (
         Parameter("text", types.WORDS, "what to shout"),
-        "*",
         Parameter("times", types.NUMBER, "how often", 1),
         Parameter("progress", types.PROGRESS, default=None),
     )
-    toy = Verb("seat.shout", takes, "dict[str, Any]", says="Shout a text. Loudly.")
+    toy = Verb("seat.shout", "work", "dict[str, Any]", takes)
+    monkeypatch.setitem(types.help_texts(), "seat.shout", ["Shout a text. Loudly."])
     section = next(iter(SECTIONS))
     monkeypatch.setattr(Seat, "shout", shout, raising=False)
     monkeypatch.setitem(SECTIONS, section, (*SECTIONS[section], toy))

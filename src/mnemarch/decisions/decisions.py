@@ -7,6 +7,7 @@ from itertools import islice
 from mnemarch.decisions import chain, commit, guard, loading
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.closed import member_of
 from mnemarch.model.decision import (
     AnchorKind,
     Decision,
@@ -64,12 +65,7 @@ class Decisions:
         self, hint: str, target_id: str, kind: str, *, domain: str = "global", level: Level | str | None = None
     ) -> Unit:
         """Leave a hint that leads to one version of a decision, or to an evidence (D19)."""
-        try:
-            named = AnchorKind(kind)
-        except ValueError:
-            raise InvalidInput(
-                f"{kind!r} is no kind of anchor.", hint=f"Use one of: {', '.join(AnchorKind)}."
-            ) from None
+        named = member_of(AnchorKind, kind, "kind of anchor")
         target = self._read(lambda reader: reader.unit(checked_id(target_id, "a target's id")))
         if target is None or target.scope.key not in self._caller.visible_keys or not is_original(target):
             raise InvalidInput(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.place import at_terminal
+from mnemarch.interfaces.command import at_terminal
 from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, REQUIRED, TEXT, read, read_one
 
 TYPE_CHECKING = False

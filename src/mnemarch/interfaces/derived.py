@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command
-from mnemarch.verbs.types import PROGRESS, SEAT
+from mnemarch.verbs.types import PROGRESS, SEAT, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,16 +15,8 @@ if TYPE_CHECKING:
 
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {
-    *(
-        "seat.log",
-        "seat.log_many",
-        "seat.remember",
-        "seat.remember_many",
-        "seat.verify",
-        "seat.fail",
-        "seat.mark_stuck",
-    ),
-    *("seat.clear_stuck", "decisions.add_evidence", "memory.import_"),
+    *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
+    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "memory.import_"),
 }
 # What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
@@ -66,7 +58,7 @@ def exit_code_of(result: Any) -> int:
 
 def command_for(verb: Verb) -> Command:
     """The command of a verb."""
-    takes = tuple(parameter for parameter in verb.parameters if parameter.offered and parameter.type.read is not None)
+    takes = tuple(parameter for parameter in verb.takes if parameter.offered and parameter.type.read is not None)
 
     def run(call: Call) -> Answer:
         if verb.name not in _SPECIAL:
@@ -79,18 +71,16 @@ def command_for(verb: Verb) -> Command:
         from mnemarch.interfaces.commands.by_hand import MORE_OPTIONS
 
         takes += MORE_OPTIONS.get(verb.name, ())
-    return Command(verb.says, verb.examples, run, takes, begins_memory=verb.name in _BEGIN_MEMORY)
+    return Command(*help_of(verb.name), run, takes, begins_memory=verb.name in _BEGIN_MEMORY)
 
 
 def performed(verb: Verb, call: Call) -> Any:
     """The verb, done with what was typed."""
     owner, _, name = verb.name.partition(".")
-    given = {
-        parameter.name: call.given[parameter.name] for parameter in verb.parameters if parameter.name in call.given
-    }
-    given |= {parameter.name: call.seat for parameter in verb.parameters if parameter.type is SEAT}
+    given = {parameter.name: call.given[parameter.name] for parameter in verb.takes if parameter.name in call.given}
+    given |= {parameter.name: call.seat for parameter in verb.takes if parameter.type is SEAT}
     target = call.memory if owner == "memory" else call.seat if owner == "seat" else getattr(call.seat, owner)
-    if all(parameter.type is not PROGRESS for parameter in verb.parameters):
+    if all(parameter.type is not PROGRESS for parameter in verb.takes):
         return getattr(target, name)(**given)
     from mnemarch.interfaces.show import Counter
 
@@ -120,10 +110,9 @@ def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
     """Where nothing was found, say whether there is no memory, or one of other projects only."""
     if result.items or result.withheld:
         return result
-    from mnemarch.interfaces.empty_scope_hint import empty_scope_hint
     from mnemarch.model.value import replace
 
-    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else empty_scope_hint(call))))
+    return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
 
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:

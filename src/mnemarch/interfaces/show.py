@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
-from mnemarch.interfaces.place import at_terminal
+from mnemarch.interfaces.command import at_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -76,17 +76,11 @@ else:
         def __reduce_ex__(self, _protocol):
             return type(self), (self.value,)
 
-    class Names(str, _Member, metaclass=_Closed):
+    class Names(_Member, str, metaclass=_Closed):
         """Members are their texts."""
 
-        __repr__ = _Member.__repr__
-        __reduce_ex__ = _Member.__reduce_ex__
-
-    class Ranks(int, _Member, metaclass=_Closed):
+    class Ranks(_Member, int, metaclass=_Closed):
         """Members are their numbers, and compare as such."""
-
-        __repr__ = _Member.__repr__
-        __reduce_ex__ = _Member.__reduce_ex__
 
     def assert_never(member):
         raise AssertionError(f"{member!r} is handled nowhere")

@@ -25,11 +25,7 @@ class Strength(Names):
 
     @classmethod
     def parse(cls, name: str) -> Strength:
-        unchecked: Any = name
-        try:
-            return cls(unchecked.lower())
-        except (AttributeError, ValueError):
-            raise InvalidInput(f"{name!r} is no strength.", hint="Use one of: axis, lock, normal.") from None
+        return member_of(cls, str(name).lower(), "strength")
 
     @property
     def rank(self) -> int:
@@ -81,11 +77,7 @@ class RelationType(Names):
 
     @classmethod
     def parse(cls, name: str) -> RelationType:
-        unchecked: Any = name
-        try:
-            return cls(unchecked.upper().replace("-", "_"))
-        except (AttributeError, ValueError):
-            raise InvalidInput(f"{name!r} is no relation.", hint=f"Use one of: {', '.join(cls)}.") from None
+        return member_of(cls, str(name).upper().replace("-", "_"), "relation")
 
 
 class AnchorKind(Names):

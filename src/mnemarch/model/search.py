@@ -92,19 +92,9 @@ class Sketch:
     @classmethod
     def from_line(cls, line: str) -> Sketch:
         made = cls.__new__(cls)
-        (
-            made.id,
-            made.scope_key,
-            made.state,
-            made.kind,
-            made.session,
-            made.speaker,
-            turn,
-            occurred_at,
-            importance,
-            length,
-            made.words,
-        ) = line.split(_BETWEEN)
+        parts = line.split(_BETWEEN)
+        made.id, made.scope_key, made.state, made.kind, made.session, made.speaker = parts[:6]
+        turn, occurred_at, importance, length, made.words = parts[6:]
         made.place = f"{turn}@{made.session}"
         made.turn = int(turn)
         made.occurred_at = int(occurred_at)

@@ -6,14 +6,13 @@ A value that is stored is also a `Record`: its JSON form follows from its fields
 from __future__ import annotations
 
 import sys
-from operator import attrgetter
 
 from mnemarch.model.closed import Names
 from mnemarch.model.stamps import instant, micros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Self, TypeVar, dataclass_transform
 
     T = TypeVar("T")
@@ -25,16 +24,15 @@ else:
         return lambda decorator: decorator
 
 
-_MISSING: Any = object()
 # A class with this many values is worth compiling an initialiser for.
 _OFTEN = 32
 
 
 def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
-    """An `__init__` that needs no compiling. A class that is used often gets a faster one."""
-    slots = [(name, cls.__dict__[name].__set__, defaults.get(name, _MISSING)) for name in fields]
+    """An `__init__` that needs no compiling. A class that is used often, or wrongly, gets a compiled one."""
+    slots = [(name, cls.__dict__[name].__set__) for name in fields]
     # A default mapping is copied: two values must not share what somebody could change.
-    fresh = [slot for slot in slots if isinstance(slot[2], dict)]
+    shared = [name for name, default in defaults.items() if isinstance(default, dict)]
     known = frozenset(fields)
     check = cls.__dict__.get("__check__")
     made = 0
@@ -42,22 +40,17 @@ def _initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str, Any]) ->
     def initialise(self: Any, *positional: Any, **named: Any) -> None:
         nonlocal made
         made += 1
-        if made == _OFTEN:
+        arguments = dict(zip(fields, positional, strict=False)) | named if positional else named
+        contents = defaults | arguments
+        if made == _OFTEN or contents.keys() != known or len(arguments) != len(positional) + len(named):
             cls.__init__ = _compiled_initialiser(cls, fields, defaults)
-        if positional:
-            named = _named(cls, fields, positional, named)
-        look = named.get
-        for name, put, default in slots:
-            content = look(name, default)
-            if content is _MISSING:
-                raise TypeError(f"{cls.__name__} needs {name!r}")
-            put(self, content)
-        for name, put, default in fresh:
-            if name not in named:
-                put(self, dict(default))
-        if not named.keys() <= known:
-            unknown = ", ".join(repr(name) for name in named if name not in known)
-            raise TypeError(f"{cls.__name__} has no {unknown}; it has {', '.join(fields)}")
+            cls.__init__(self, *positional, **named)
+            return
+        for name in shared:
+            if name not in arguments:
+                contents[name] = dict(defaults[name])
+        for name, put in slots:
+            put(self, contents[name])
         if check is not None:
             check(self)
 
@@ -78,16 +71,6 @@ def _compiled_initialiser(cls: Any, fields: tuple[str, ...], defaults: dict[str,
         lines.append("  self.__check__()")
     exec("\n".join(lines), names)  # noqa: S102 - made of the class's own field names
     return names["__init__"]
-
-
-def _named(cls: type, fields: tuple[str, ...], positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """All arguments by name."""
-    if len(positional) > len(fields):
-        raise TypeError(f"{cls.__name__} takes {len(fields)} values, {len(positional)} were given")
-    first = dict(zip(fields, positional, strict=False))
-    if twice := first.keys() & named.keys():
-        raise TypeError(f"{cls.__name__} got {', '.join(map(repr, twice))} twice")
-    return first | named
 
 
 def _refuse(self: Any, name: str, *_: object) -> None:
@@ -111,13 +94,9 @@ def _shown(self: Any) -> str:
     )
 
 
-def _state(self: Any) -> dict[str, Any]:
-    return {name: getattr(self, name) for name in type(self).__match_args__}
-
-
-def _restore(self: Any, state: dict[str, Any]) -> None:
-    for name, content in state.items():
-        object.__setattr__(self, name, content)
+def _reduced(self: Any) -> tuple[type, tuple[Any, ...]]:
+    """How it is copied and pickled."""
+    return type(self), tuple(getattr(self, name) for name in type(self).__match_args__)
 
 
 @dataclass_transform(frozen_default=True)
@@ -131,8 +110,7 @@ def value(cls: type[T]) -> type[T]:
         "__match_args__": fields,
         "__setattr__": _refuse,
         "__delattr__": _refuse,
-        "__getstate__": _state,
-        "__setstate__": _restore,
+        "__reduce__": _reduced,
     }
     for name, method in (("__eq__", _equal), ("__hash__", _hashed), ("__repr__", _shown)):
         body.setdefault(name, method)
@@ -161,11 +139,11 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The stored form: JSON types only, no derived fields."""
-        codec = _codec(type(self))
-        record = dict(zip(codec.keys, codec.contents(self), strict=True))
-        for key, write in codec.writers:
-            if (content := record[key]) is not None:
-                record[key] = write(content)
+        cls = type(self)
+        write = _writers.get(cls)
+        if write is None:
+            write = _writers[cls] = _writer(cls)
+        record = write(self)
         for key in self.json_optional:
             if record[key] is None:
                 del record[key]
@@ -174,12 +152,15 @@ class Record:
     @classmethod
     def fields_from_json(cls, record: Mapping[str, Any]) -> dict[str, Any]:
         """Some fields of a value, read back from their stored form."""
-        codec, fields = _codec(cls), dict(record)
-        for key, read in codec.readers:
-            if (content := fields.get(key)) is not None:
+        forms = _readers.get(cls)
+        if forms is None:
+            forms = _readers[cls] = _reading(cls)
+        fields = dict(record)
+        for name, key, read in forms:
+            content = fields.get(key)
+            if content is not None and read is not None:
                 fields[key] = read(content)
-        for key, name in codec.renamed:
-            if key in fields:
+            if key != name and key in fields:
                 fields[name] = fields.pop(key)
         return fields
 
@@ -188,30 +169,34 @@ class Record:
         return cls(**cls.fields_from_json(record))
 
 
-class _Codec:
-    """How the fields of one class are stored; what needs no conversion is in neither `writers` nor `readers`."""
-
-    def __init__(self, cls: Any) -> None:
-        stored = {name: name for name in cls.__match_args__} | dict(cls.json_names)
-        fields = {name: key for name, key in stored.items() if key is not None}
-        namespace = sys.modules[cls.__module__].__dict__
-        forms = {key: _form_of(cls.__annotations__[name], namespace) for name, key in fields.items()}
-        self.keys = tuple(fields.values())
-        self.renamed = [(key, name) for name, key in fields.items() if key != name]
-        self.contents = attrgetter(*fields)
-        self.writers = [(key, write) for key, (write, _) in forms.items() if write is not None]
-        self.readers = [(key, read) for key, (_, read) in forms.items() if read is not None]
+# By class, made when they are first needed.
+_writers: dict[type, Callable[[Any], dict[str, Any]]] = {}
+_readers: dict[type, list[tuple[str, str, Any]]] = {}
 
 
-_codecs: dict[Any, _Codec] = {}
+def _stored_fields(cls: Any) -> Iterator[tuple[str, str, Any, Any]]:
+    """Each stored field: its name, its stored name, and how its content is written and read."""
+    namespace, stored = sys.modules[cls.__module__].__dict__, dict(cls.json_names)
+    for name in cls.__match_args__:
+        key = stored.get(name, name)
+        if key is not None:
+            yield name, key, *_form_of(cls.__annotations__[name], namespace)
 
 
-def _codec(cls: Any) -> _Codec:
-    """The codec of a class, made when it is first needed."""
-    known = _codecs.get(cls)
-    if known is None:
-        known = _codecs[cls] = _Codec(cls)
-    return known
+def _reading(cls: Any) -> list[tuple[str, str, Any]]:
+    """Name, stored name and reader of each field that is not the same in both forms."""
+    return [(name, key, read) for name, key, _, read in _stored_fields(cls) if name != key or read is not None]
+
+
+def _writer(cls: Any) -> Callable[[Any], dict[str, Any]]:
+    """A function from a value to its record; compiled, since every act on the log writes some."""
+    writers, items = {}, []
+    for name, key, write, _ in _stored_fields(cls):
+        writers[f"write_{name}"] = write
+        written = f"None if self.{name} is None else write_{name}(self.{name})"
+        items.append(f"{key!r}: {f'self.{name}' if write is None else written}")
+    made: Callable[[Any], dict[str, Any]] = eval(f"lambda self: {{{', '.join(items)}}}", writers)  # noqa: S307
+    return made
 
 
 def _form_of(annotation: str, namespace: Mapping[str, Any]) -> Form:

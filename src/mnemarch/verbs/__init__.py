@@ -1,19 +1,271 @@
-"""Verbs. Takes: nothing. Gives: the verbs of a memory, a seat and its decisions, one row each. Never: does one."""
+"""Verbs. Takes: nothing. Gives: the verbs of a memory, a seat and its decisions, one row each. Never: does one.
+
+Their help texts and examples are in `help.txt`.
+"""
 
 from __future__ import annotations
 
-from mnemarch.verbs.decisions import DECISIONS
-from mnemarch.verbs.path import GATE, LOOPS, RECALL, STAGE
-from mnemarch.verbs.units import KNOWLEDGE, OPERATE
+from mnemarch.verbs import types as of
+from mnemarch.verbs.types import Parameter, Verb, record_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mnemarch.model.unit import Claim
+
+_CITATIONS = "commit:HASH, log:ID, human:NAME, test:NAME, file:PATH[#L1-L9] or symbol:PATH::NAME"
+_LEVELS = "task, worktree, project or org"
+_SIGNALS = "tests_passed, pr_merged, repeated_success, tests_failed, pr_reverted, contradicted; human_... from a human"
+_KINDS = "fact (default), preference, profile, semantic, skill, ..."
+_STATUSES = "hypothesis, verified, published, deprecated or archived"
+
+_UNIT = Parameter("unit_id", of.ID, "the whole id of the unit", metavar="UNIT")
+_REASON = Parameter("reason", of.WORDS, "why; it is kept in the log", flag="--reason", metavar="WHY")
+_WHY = Parameter("reason", of.WORDS, "why", metavar="REASON")
+_KEY = Parameter("key", of.WORDS, "idempotency key: the same key again gives the first answer", None, metavar="KEY")
+_SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
+_PROGRESS = Parameter("progress", of.PROGRESS, default=None)
+_COMMIT = Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH")
+_APPROACH = Parameter("approach", of.WORDS, "of a failure: what was tried before it", None)
+_QUERY = Parameter("query", of.WORDS, "a question or some words, in English or Korean", metavar="QUERY")
+_FILE = Parameter("path", of.PATH, "the file")
+
+
+def version_of(what: str) -> Parameter:
+    says = f"the version of {what} that you saw; a conflict if it moved on"
+    return Parameter("expected_version", of.NUMBER, says, None)
+
+
+def _at_most(default: int) -> Parameter:
+    return Parameter("limit", of.NUMBER, f"how many at most (default: {default})", default)
+
+
+_VERSION = version_of("the unit")
+_ENTRY = (
+    Parameter("kind", of.WORDS, "thought, tool_output, error, decision, ...", metavar="KIND"),
+    Parameter("text", of.TEXT, "what to log; - or nothing reads standard input", piped=True),
+    Parameter("data", of.OBJECT, "an object that goes with it", None),
+    _KEY,
+    Parameter("occurred_at", of.INSTANT, "when it happened, if not now", None),
+    _SESSION,
+)
+_CLAIM = (
+    Parameter("content", of.TEXT, "what to remember; - or nothing reads standard input", piped=True),
+    Parameter("kind", of.KIND, _KINDS, "fact"),
+    Parameter("level", of.LEVEL, f"{_LEVELS} (default: the narrowest of the seat)", None),
+    Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME"),
+    Parameter("citations", of.CITATION, f"{_CITATIONS}; repeatable", (), "--cite", many=True),
+    Parameter("importance", of.SHARE, "0 to 1 (default: 0.5)", 0.5),
+    Parameter("occurred_at", of.INSTANT, "since when it is true, if not now", None),
+    _SESSION,
+    _KEY,
+    Parameter("attributes", of.OBJECT, "more about it, by name", None, offered=False),
+)
+
+
+def _claim(**fields: Any) -> Claim:
+    from mnemarch.model.unit import Claim
+
+    return Claim(**fields)
+
+
+_ENTRY_RECORD = record_type("log entry", _ENTRY, '{"kind": "thought", "text": "..."}')
+_FADING = Parameter("decay_policy", of.WORDS, "how its confidence fades", None)
+_CLAIM_RECORD = record_type("claim", (*_CLAIM, _FADING), '{"content": "...", "kind": "fact"}', _claim)
+_ENTRY_LINES = "on standard input, one a line: {kind, text, data?, key?, occurred_at?}"
+_CLAIM_LINES = "on standard input, one a line: {content, kind?, level?, citations?, ...}"
+_VERIFICATION = (
+    Parameter("passed", of.FLAG, "whether the verification passed", flag="--passed|--failed"),
+    Parameter("tests", of.WORDS, "a test that ran; repeatable", (), "--test", many=True, metavar="NAME"),
+    _COMMIT,
+    Parameter("analysis", of.OBJECT, "your own: critique, score, key_decisions, ...", None),
+    Parameter("error", of.OUTPUT, "of a failure: the error; - reads standard input", None),
+    _APPROACH,
+)
+_LISTED = (
+    Parameter("kind", of.KIND, "fact, preference, episode, skill, ...", None),
+    Parameter("status", of.STATUS, _STATUSES, None),
+    Parameter("level", of.LEVEL, _LEVELS, None),
+    Parameter("domain", of.WORDS, "what they are about", None, metavar="NAME"),
+    _at_most(50),
+    Parameter("after", of.ID, "the last id of the page before", None, metavar="UNIT"),
+)
+_RESOLUTION = (
+    Parameter("conflict_id", of.ID, "the whole id of the conflict or the proposal"),
+    Parameter("winner", of.ID, "the unit that stands", None, metavar="UNIT"),
+    Parameter("both", of.FLAG, "both hold: neither excludes the other", False),
+    _REASON,
+    version_of("the unit that loses"),
+)
+_SUCCESSION = (
+    Parameter("new_id", of.ID, "the whole id of the unit that takes the place", metavar="NEW"),
+    Parameter("old_id", of.ID, "the whole id of the unit that is replaced", metavar="OLD"),
+    _REASON,
+    version_of("the old unit"),
+)
+_ABOUT = (
+    Parameter("kinds", of.KIND, "only this kind; repeatable", None, "--kind", many=True),
+    Parameter("domain", of.WORDS, "only this domain, and global", None, metavar="NAME"),
+    Parameter("phase", of.WORDS, "the stage of the work; it filters nothing", None, offered=False),
+    Parameter("at_commit", of.WORDS, "what holds at that commit, not at the one checked out", None, metavar="HASH"),
+    Parameter("as_of", of.INSTANT, "what was true at that moment", None),
+)
+
+_DECISION = Parameter("decision_id", of.ID, "of any version of the decision")
+_DOMAIN = Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME")
+_LEVEL = Parameter("level", of.LEVEL, f"{_LEVELS} (default: as narrow as may be)", None)
+OVERRIDE = Parameter("override", of.WORDS, "why, although the guardian blocks it", None, metavar="WHY")
+_PROPOSAL = Parameter("proposal", of.PYTHON, "what `propose` gave")
+_RELATED = (
+    Parameter("source_id", of.ID, "the decision"),
+    Parameter("relation", of.RELATION, "DEPENDS_ON, CONSTRAINS, VALIDATES, SUPERSEDES or REFINES"),
+    Parameter("target_id", of.ID, "the other decision"),
+)
+_LOADING = (
+    Parameter("domain", of.WORDS, "what the work is about", None, metavar="NAME"),
+    Parameter("phase", of.WORDS, "the stage of the work; it changes nothing (D17: phases filter no memory)", None),
+    Parameter("around", of.ID, "the decision that is being worked on", None),
+    _at_most(200),
+)
+_EVIDENCE = (
+    Parameter("content", of.TEXT, "word for word; - reads standard input"),
+    Parameter("tags", of.WORDS, "a tag; repeatable", (), "--tag", many=True),
+    _LEVEL,
+)
+_ANCHOR = (
+    Parameter("hint", of.WORDS, "what somebody would look for", metavar="HINT"),
+    Parameter("target_id", of.ID, "the decision or evidence it leads to", metavar="TARGET"),
+    Parameter("kind", of.ANCHOR_KIND, "runbook, entrypoint, wiring, config, invariant or gotcha"),
+    _DOMAIN,
+    _LEVEL,
+)
+_REACH = (
+    _DECISION,
+    Parameter("depth", of.NUMBER, "so many steps at most", None),
+    Parameter("nodes", of.NUMBER, "so many decisions at most", None),
+)
+_PROPOSED = (
+    Parameter("text", of.TEXT, "what is decided"),
+    Parameter("reason", of.OBJECT, "why: {type, summary, tradeoff?}", None),
+    Parameter("evidence", of.ID, "what it rests on", (), many=True),
+    Parameter("snapshots", of.WORDS, "new evidence, word for word", (), many=True),
+    Parameter("strength", of.STRENGTH, "axis, lock or normal", None),
+    Parameter("domain", of.WORDS, "what it is about", None),
+    Parameter("level", of.LEVEL, _LEVELS, None),
+    Parameter("revises", of.ID, "the version that this is to follow", None),
+    _KEY,
+)
+
+_STAGE = (
+    Verb("seat.log", "work", "Receipt", _ENTRY),
+    Verb(
+        "seat.log_many",
+        "work",
+        "list[Receipt]",
+        (Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True),),
+        "log --batch",
+    ),
+    Verb("seat.remember", "work", "Stored | Refused", _CLAIM),
+    Verb(
+        "seat.remember_many",
+        "work",
+        "list[Stored | Refused]",
+        (Parameter("claims", _CLAIM_RECORD, _CLAIM_LINES, many=True, piped=True), _PROGRESS),
+        "remember --batch",
+    ),
+)
+_TRIED = Parameter("approach", of.TEXT, "what you are about to try; - reads standard input")
+_ERROR = Parameter("error", of.OUTPUT, "the error; - or nothing reads standard input", piped=True)
+_BEFORE = Parameter("approach", of.WORDS, "what was tried before it", None)
+_LOOPS = (
+    Verb("seat.validate_approach", "read", "ApproachValidation", (_TRIED,), "approach"),
+    Verb("seat.fail", "work", "LoopVerdict", (_ERROR, _BEFORE, _KEY)),
+    Verb("seat.failed_approaches", "read", "list[FailedApproach]", (), "attempts"),
+    Verb("seat.mark_stuck", "work", "Receipt", (_WHY,), "stuck"),
+    Verb("seat.clear_stuck", "work", "Receipt", (_WHY,), "stuck --clear"),
+)
+_TO = Parameter("to", of.LEVEL, "worktree, project (default) or org", "project")
+_WORKTREE = Parameter("worktree", of.WORDS, "whose units (default: the seat's own)", None, "", metavar="WORKTREE")
+_GATE = (
+    Verb("seat.verify", "work", "Promotion", _VERIFICATION),
+    Verb("seat.promote", "work", "Stored | Refused", (_UNIT, _TO, _VERSION)),
+    Verb("seat.adopt", "work", "Adopted", (_WORKTREE, _COMMIT)),
+)
+_QUOTING = Parameter("quoting", of.FLAG, "and units that say it in statements of their own", False)
+_KNOWLEDGE = (
+    Verb("seat.get", "read", "Unit", (_UNIT,)),
+    Verb("seat.units", "read", "list[Unit]", _LISTED),
+    Verb("seat.explain", "read", "Explanation", (_UNIT,)),
+    Verb("seat.history", "read", "list[Event]", (_UNIT,)),
+    Verb("seat.conflicts", "read", "list[Dispute]"),
+    Verb("seat.proposals", "read", "list[Dispute]"),
+    Verb("seat.resolve", "work", "Dispute", _RESOLUTION),
+    Verb("seat.cite", "work", "Unit", (_UNIT, Parameter("citation", of.CITATION, _CITATIONS), _VERSION)),
+    Verb("seat.use", "work", "Unit", (_UNIT, _VERSION)),
+    Verb("seat.validate", "work", "float", (_UNIT, Parameter("signal", of.SIGNAL, _SIGNALS), _VERSION)),
+    Verb("seat.approve", "work", "Unit", (_UNIT, _VERSION)),
+    Verb("seat.reject", "work", "Unit", (_UNIT, _REASON, _VERSION)),
+    Verb("seat.supersede", "work", "Unit", _SUCCESSION),
+    Verb("seat.archive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
+    Verb("seat.revive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
+    Verb("seat.erase", "admin", "Erased", (_UNIT, _REASON, _QUOTING, _VERSION)),
+)
+_AFTER = Parameter("after", of.ID, "the last id of the page before", None)
+_DECISIONS = (
+    Verb("decisions.active", "read", "list[Decision]", (_DOMAIN, _at_most(50), _AFTER), "decisions list"),
+    Verb("decisions.get", "read", "Decision", (_DECISION,), "decisions show"),
+    Verb("decisions.history", "read", "list[Decision]", (_DECISION,), "decisions history"),
+    Verb("decisions.load", "read", "list[Loaded]", _LOADING, "decisions load"),
+    Verb("decisions.relate", "work", "None", _RELATED, "decisions relate"),
+    Verb("decisions.unrelate", "work", "None", (*_RELATED, OVERRIDE), "decisions relate --drop"),
+    Verb("decisions.relations", "read", "list[Relation]", (_DECISION,), "decisions relations"),
+    Verb("decisions.add_evidence", "work", "Unit", _EVIDENCE, "decisions evidence"),
+    Verb("decisions.add_anchor", "work", "Unit", _ANCHOR, "decisions anchor"),
+    Verb("decisions.broken_anchors", "read", "list[Unit]", (_at_most(200),), "decisions broken"),
+    Verb("decisions.impact", "read", "Impact", _REACH, "impact"),
+    Verb("decisions.propose", "work", "DecisionProposal", _PROPOSED, None),
+    Verb("decisions.check", "", "None", (_PROPOSAL,), None),
+    Verb("decisions.commit", "work", "Decision", (_PROPOSAL, OVERRIDE), None),
+    Verb("decisions.domains", "read", "list[str]", (), None),
+    Verb("decisions.in_force", "read", "Decision", (_DECISION,), None),
+)
+_COUNT = Parameter("count", of.PYTHON, "counts the tokens of a text", None)
+_TOKENS = Parameter("tokens", of.NUMBER, "the budget (default: 2000)", 2_000)
+_RECALL = (
+    Verb(
+        "seat.recall",
+        "read",
+        "Found",
+        (_QUERY, Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k"), *_ABOUT),
+    ),
+    Verb("seat.context", "read", "Pack", (_QUERY, _TOKENS, _COUNT, *_ABOUT)),
+)
+_DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")
+_TARGET = Parameter("path", of.PATH, "the file; - writes to standard output", metavar="FILE|-")
+_OPERATE = (
+    Verb("memory.doctor", "admin", "list[Finding]"),
+    Verb("memory.stats", "read", "Stats"),
+    Verb("memory.audit", "read", "LogCheck", (_PROGRESS,)),
+    Verb("memory.rebuild", "admin", "Rebuild", (_PROGRESS,)),
+    Verb("memory.reindex", "admin", "int", (_PROGRESS,)),
+    Verb("memory.janitor", "admin", "Swept", (Parameter("seat", of.SEAT, "whose project"), _PROGRESS)),
+    Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
+    Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
+    Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import"),
+    Verb("memory.backup", "admin", "None", (_FILE,)),
+    Verb("memory.now", "read", "datetime", (), None),
+    Verb("memory.close", "", "None", (), None),
+)
 
 # In the order of the data's path.
 SECTIONS = {
-    "stage: append freely": STAGE,
-    "loops: whether a task goes round in circles": LOOPS,
-    "gate: verification is what raises": GATE,
-    "knowledge: the life of a unit": KNOWLEDGE,
-    "decisions: versioned, ranked, with their blast radius": DECISIONS,
-    "recall": RECALL,
-    "operate": OPERATE,
+    "stage: append freely": _STAGE,
+    "loops: whether a task goes round in circles": _LOOPS,
+    "gate: verification is what raises": _GATE,
+    "knowledge: the life of a unit": _KNOWLEDGE,
+    "decisions: versioned, ranked, with their blast radius": _DECISIONS,
+    "recall": _RECALL,
+    "operate": _OPERATE,
 }
 VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)

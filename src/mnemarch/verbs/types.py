@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 from mnemarch.errors import InvalidInput
+from mnemarch.lazy import paragraphs_beside
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
     from typing import Any
 
@@ -31,7 +32,6 @@ class Type:
 
 
 EXAMPLE_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
-OTHER_ID = "01a1e10a-75aa-7bd1-9bc9-05568e3089dc"
 
 
 class _Required:
@@ -68,23 +68,33 @@ class Parameter:
 class Verb:
     """One verb. `name` begins with what it is on: memory, seat or decisions.
 
-    `takes` are its parameters; those after a "*" go by keyword only. `gives` is its return annotation. `profile` says
-    in whose tool list it is: read, work or admin; an empty one keeps it in Python. The first sentence of `says` sums
-    it up. `command` is its name on the command line if that is another: "stuck --clear" is chosen by that option,
+    `profile` says in whose tool list it is: read, work or admin; an empty one keeps it in Python. `gives` is its return
+    annotation. `command` is its name on the command line if that is another: "stuck --clear" is chosen by that option,
     "decisions show" by its second word; None keeps it off the command line.
     """
 
     name: str
-    takes: tuple[Parameter | str, ...] = ()
-    gives: str = "None"
-    profile: str = "work"
-    says: str = ""
-    examples: tuple[str, ...] = ()
+    profile: str
+    gives: str
+    takes: tuple[Parameter, ...] = ()
     command: str | None = ""
 
-    @property
-    def parameters(self) -> list[Parameter]:
-        return [parameter for parameter in self.takes if isinstance(parameter, Parameter)]
+
+def help_of(name: str) -> tuple[str, tuple[str, ...]]:
+    """What a verb or a command does, in sentences of which the first sums it up; and examples of its command."""
+    lines = help_texts()[name]
+    says = " ".join(line for line in lines if line[:2] != "$ ")
+    return says, tuple(line[2:] for line in lines if line[:2] == "$ ")
+
+
+def help_texts() -> dict[str, list[str]]:
+    """The lines about each verb and command in `help.txt`."""
+    if not _texts:
+        _texts.update(paragraphs_beside(__file__, "help.txt"))
+    return _texts
+
+
+_texts: dict[str, list[str]] = {}
 
 
 def read(parameter: Parameter, item: Any, what: str) -> Any:
@@ -102,9 +112,9 @@ def read_one(parameter: Parameter, item: Any, what: str) -> Any:
     return parameter.type.read(item, what)
 
 
-def schema_of(verb: Verb) -> dict[str, Any]:
-    """The JSON schema of what a verb takes, as far as it can be given as JSON."""
-    offered = [parameter for parameter in verb.parameters if parameter.type.read is not None]
+def schema_of(takes: Iterable[Parameter]) -> dict[str, Any]:
+    """The JSON schema of parameters, as far as they can be given as JSON."""
+    offered = [parameter for parameter in takes if parameter.type.read is not None]
     return {
         "type": "object",
         "properties": {parameter.name: _property(parameter) for parameter in offered},
@@ -133,15 +143,12 @@ _text, _flag = _of_type(str, "text"), _of_type(bool, "true or false")
 
 def _number(item: Any, what: str) -> int:
     try:
-        return int(item) if isinstance(item, str) else _whole(item)
+        number = int(item) if isinstance(item, str) else item
     except ValueError:
-        raise InvalidInput(f"{what} must be a whole number, not {item!r}.", hint="Write 8, say.") from None
-
-
-def _whole(item: Any) -> int:
-    if type(item) is not int:
-        raise ValueError
-    return item
+        number = None
+    if type(number) is not int:
+        raise InvalidInput(f"{what} must be a whole number, not {item!r}.", hint="Write 8, say.")
+    return number
 
 
 def _share(item: Any, what: str) -> float:
@@ -235,10 +242,9 @@ PROGRESS = Type("progress")
 PYTHON = Type("python")
 
 
-def record_type(name: str, takes: tuple[Parameter | str, ...], example: str, made: Callable[..., Any] = dict) -> Type:
+def record_type(name: str, takes: tuple[Parameter, ...], example: str, made: Callable[..., Any] = dict) -> Type:
     """A JSON object with these fields, made into what the verb takes."""
-    of_record = Verb(name, takes)
-    known = {field.name: field for field in of_record.parameters}
+    known = {field.name: field for field in takes}
 
     def read_record(item: Any, what: str) -> Any:
         record: Mapping[str, Any] = json_object(item, what)
@@ -253,4 +259,4 @@ def record_type(name: str, takes: tuple[Parameter | str, ...], example: str, mad
             raise InvalidInput(f"{what}: no {name}: it needs {', '.join(missing)}.", hint=f"{example}, say.")
         return made(**content)
 
-    return Type(name, read_record, lambda: schema_of(of_record), "JSON lines")
+    return Type(name, read_record, lambda: schema_of(takes), "JSON lines")

@@ -8,12 +8,10 @@ import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import REFUSED, Answer, Command
+from mnemarch.interfaces.command import REFUSED, Answer, Command, at_terminal
 from mnemarch.interfaces.derived import answered, exit_code_of, performed, text_of
-from mnemarch.interfaces.empty_scope_hint import empty_scope_hint
 from mnemarch.interfaces.json_form import to_json
-from mnemarch.interfaces.place import at_terminal
-from mnemarch.verbs.types import FLAG, WORDS, Parameter
+from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +90,7 @@ def _doctor(verb: Verb, call: Call) -> Answer:
     try:
         findings = performed(verb, call)
         # A scope without units is no fault of the memory, so it fails nothing.
-        findings += [Finding(ok=True, what=note) for note in empty_scope_hint(call)]
+        findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
     except NotFound:
         raise
     except MnemarchError as error:
@@ -189,7 +187,7 @@ def _init(call: Call) -> Answer:
     known = os.path.exists(os.path.join(place, "memory.db"))
     seat = call.seat
     events = call.memory.stats().events
-    notes = empty_scope_hint(call)
+    notes = call.empty_scope_hint()
     made = {
         "memory": place,
         "new": not known,
@@ -284,15 +282,6 @@ def _levels(levels: list[str]) -> str:
 
 
 COMMANDS = {
-    "init": Command(
-        "Make the memory of this repository and say what was found. An existing one stays.",
-        ("mnemarch init", "mnemarch init --store /srv/team-memory"),
-        _init,
-        begins_memory=True,
-    ),
-    "policy": Command(
-        "Show who may do what at which level. mnemarch.toml can tighten it.",
-        ("mnemarch policy", "mnemarch policy --json"),
-        _policy,
-    ),
+    "init": Command(*help_of("init"), _init, begins_memory=True),
+    "policy": Command(*help_of("policy"), _policy),
 }

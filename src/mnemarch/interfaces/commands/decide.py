@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from mnemarch.errors import Conflict, InvalidInput, MnemarchError, NotFound
+from mnemarch.errors import Conflict, InvalidInput, MnemarchError
 from mnemarch.interfaces import decision_text
 from mnemarch.interfaces.arguments import text_given
-from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command
-from mnemarch.interfaces.place import at_terminal
+from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
 from mnemarch.interfaces.show import Counter, table
-from mnemarch.verbs.path import version_of
-from mnemarch.verbs.types import EXAMPLE_ID, FLAG, ID, LEVEL, PATH, STRENGTH, WORDS, Parameter
+from mnemarch.verbs import OVERRIDE, version_of
+from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,31 +170,28 @@ def _proposal(
         revises=options.revises,
     )
     if proposal.base is not None:
-        _refuse_stale(desk, options, proposal.base)
+        _refuse_stale(options, proposal.base)
     return proposal
 
 
-def _refuse_stale(desk: Decisions, options: Any, base: Decision) -> None:
-    """Who names a version decides against that one: if another is in force by now, somebody was faster (R5)."""
-    expected = options.expected_version
-    if (base.id == options.revises) if expected is None else (expected == base.version):
+def _refuse_stale(options: Any, base: Decision) -> None:
+    """Who names a version decides against that one: if another is in force by now, somebody was faster (R5).
+
+    To `propose` the id of the first version names the whole decision. Here it is the version that somebody saw.
+    """
+    seen = options.expected_version
+    if seen is None:
+        seen = base.version if base.id == options.revises else 1
+    if seen == base.version:
         return
-    seen = expected if expected is not None else _version_of(desk, options.revises)
     raise Conflict(
-        f"Decision {base.root_id} is at version {base.version}"
-        f"{f', not {seen}' if seen is not None else ''}: {base.id} is in force, by {base.unit.author}.",
+        f"Decision {base.root_id} is at version {base.version}, not {seen}: {base.id} is in force,"
+        f" by {base.unit.author}.",
         hint=f"Read it (mnemarch decisions show {base.id}), decide anew, and give --revises {base.id}.",
         expected_version=seen,
         actual_version=base.version,
         current=base.unit,
     )
-
-
-def _version_of(desk: Decisions, decision_id: str) -> int | None:
-    try:
-        return desk.get(decision_id).version
-    except NotFound:
-        return None  # It was erased, or is of another worktree; its root still names what is in force.
 
 
 def _import(call: Call) -> Answer:
@@ -221,33 +217,9 @@ def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
 
 
 _FOLDER = Parameter("folder", PATH, "of Markdown files", metavar="FOLDER")
+_FORM = Parameter("form", WORDS, "nygard or madr (default: as imported, else nygard)", "", metavar="FORM")
 COMMANDS = {
-    "decide": Command(
-        "Make a decision, or the next version of one. Say what, why, and what it rests on; on a terminal it asks for"
-        " what is missing, and shows what it would reach before it commits. Agents propose (--dry-run); an orchestrator"
-        " or a person commits. What the guardian blocks takes --override and a person, or below project scope whoever"
-        " may write there. If another version than the one that --revises names is in force by now, it is a conflict"
-        " (exit code 1).",
-        (
-            'mnemarch decide "Retry thrice" --type risk --reason "too slow" --snapshot "incident 7" --actor human:ada',
-            f'mnemarch decide "Retry 5 times" --revises {EXAMPLE_ID} --type ux --reason "new bank" --snapshot "a mail"',
-            "mnemarch decide",
-        ),
-        _decide,
-        _DECIDE,
-        begins_memory=True,
-    ),
-    "decisions import": Command(
-        "Import Markdown decision records from a folder. They have the forms of Nygard or MADR.",
-        ("mnemarch decisions import docs/adr --actor orchestrator:lead",),
-        _import,
-        (_FOLDER, Parameter("override", WORDS, "why, although the guardian blocks it", None, metavar="WHY")),
-        begins_memory=True,
-    ),
-    "decisions export": Command(
-        "Write the decisions in force as Markdown decision records.",
-        ("mnemarch decisions export docs/adr --form madr",),
-        _export,
-        (_FOLDER, Parameter("form", WORDS, "nygard or madr (default: as imported, else nygard)", "", metavar="FORM")),
-    ),
+    "decide": Command(*help_of("decide"), _decide, _DECIDE, begins_memory=True),
+    "decisions import": Command(*help_of("decisions import"), _import, (_FOLDER, OVERRIDE), begins_memory=True),
+    "decisions export": Command(*help_of("decisions export"), _export, (_FOLDER, _FORM)),
 }
