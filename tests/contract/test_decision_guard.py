@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemarch import NotAllowed, NotFound
-from mnemarch.code.view import CodeCheck
+from mnemarch.code.codebase import CodeCheck
 from mnemarch.janitor import Janitor
 from mnemarch.model.decision import Reason
 
