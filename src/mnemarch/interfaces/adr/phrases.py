@@ -47,6 +47,8 @@ _BARE_NUMBER = re.compile(r"[ \t]{0,3}[:：]?[ \t]{0,3}#?([0-9]{1,6})(?![0-9A-Za
 _DATE = re.compile(r"[0-9]{4}(?:[-./][0-9]{1,2}[-./][0-9]{1,2}(?![0-9])|년 ?[0-9]{1,2}월 ?[0-9]{1,2}일)")
 _WORD = re.compile(r"[^\W_]+")
 _NOT_TICKED = re.compile(r"\[ \].*|\[[xX]\]|☐\s*\w*")
+# Relations that are said of a record and mean nothing for it now.
+_NO_LINK = frozenset({"", "other", "later"})
 _AROUND_A_LINE = " \t*+->_#"
 
 
@@ -63,7 +65,6 @@ class Line:
     """A line of text outside code and comments. In `text` each Markdown link is one mark, whose target is listed."""
 
     at: int
-    role: str
     text: str
     targets: tuple[str, ...]
 
@@ -84,7 +85,7 @@ def role_of(heading: str) -> str:
     return _ROLES.get(name) or _ROLES.get(outer.strip()) or _ROLES.get(inner.rstrip(") "), "")
 
 
-def line_of(at: int, written: str, role: str) -> Line:
+def line_of(at: int, written: str) -> Line:
     """A line without emphasis, comments and what is struck out."""
     tokens: list[Token] = []
     MARKDOWN.inline.parse(written[:_LINE_CHARS_MAX], MARKDOWN, {}, tokens)
@@ -97,7 +98,7 @@ def line_of(at: int, written: str, role: str) -> Line:
         depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
         if not depth and not struck and token.type in {"text", "code_inline", "text_special"}:
             text += token.content
-    return Line(at=at, role=role, text=_NOT_TICKED.sub(" ", text), targets=tuple(targets))
+    return Line(at=at, text=_NOT_TICKED.sub(" ", text), targets=tuple(targets))
 
 
 def _statuses() -> dict[str, str]:
@@ -166,10 +167,6 @@ def is_only_status(line: Line) -> bool:
     return " ".join(_WORD.findall(line.text.casefold())) in _STATUSES
 
 
-def is_relation(text: str) -> bool:
-    return _RELATION.fullmatch(text) is not None
-
-
 def begins_with_relation(text: str) -> bool:
     return _RELATION.match(text.lstrip(_AROUND_A_LINE)) is not None
 
@@ -190,7 +187,7 @@ def links_in(line: Line) -> Iterator[Link]:
         if ". " in text[since:start]:
             relation = ""  # What one sentence says of a record, the next does not say of another.
         since = end
-        if relation and relation != "other" and target and "://" not in target:
+        if relation not in _NO_LINK and target and "://" not in target:
             yield Link(relation=relation, target=target)
 
 
