@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from shutil import which
 
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command
 from mnemarch.verbs.types import FLAG, NUMBER, PATH, Parameter
@@ -31,7 +32,9 @@ def _demo(call: Call) -> Answer:
 
 
 def _next_steps(ended: Ended) -> str:
-    mnemarch = _as_typed()
+    # `make demo` runs in an environment that the shell does not know.
+    beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
+    mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
     if ended.folder is None:
         steps: tuple[str, ...] = (
             f"{mnemarch} demo --keep shop-demo   # look around in it",
@@ -46,17 +49,6 @@ def _next_steps(ended: Ended) -> str:
             f'{mnemarch} recall "what happens when a payment times out?" {there}',
         )
     return "\n".join(["try next", *(f"  {step}" for step in steps)])
-
-
-def _as_typed() -> str:
-    """How to call this from where one is: `make demo` runs it from an environment that the shell does not know."""
-    from shutil import which
-
-    beside = os.path.join(os.path.dirname(sys.executable), "mnemarch")
-    if which("mnemarch") or not os.path.exists(beside):
-        return "mnemarch"
-    below = os.path.relpath(beside)
-    return shlex.quote(beside if below.startswith("..") else below)
 
 
 COMMANDS = {
