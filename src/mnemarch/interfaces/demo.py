@@ -272,12 +272,7 @@ class _Story:
         parts, read = {}, {"do": "read", "unit": self._witness.ids["shared"]}
         for number, text in enumerate(_SHOP["revisions"], start=1):
             claim = _claim("revision", text, _RETRY_TEST, level="project")
-            parts[f"lead-{number}"] = [
-                {"do": "read", "unit": self._witness.ids["shared"]},
-                claim,
-                _WAIT,
-                {"do": "supersede"},
-            ]
+            parts[f"lead-{number}"] = [read, claim, _WAIT, {"do": "supersede"}]
         with self._crew(parts) as crew:
             crew.listen()
             crew.go()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from shutil import which
 
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command
 from mnemarch.verbs.types import FLAG, NUMBER, PATH, Parameter
@@ -32,6 +31,8 @@ def _demo(call: Call) -> Answer:
 
 
 def _next_steps(ended: Ended) -> str:
+    from shutil import which
+
     # `make demo` runs in an environment that the shell does not know.
     beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
     mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
