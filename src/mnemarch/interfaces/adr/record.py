@@ -245,20 +245,16 @@ def _numbered(heading: str) -> tuple[int | None, str]:
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[list[Entry], int]:
-    """Every simple entry of the front matter, and the line after it."""
+    """Every entry `key: value` of the front matter, and the line after it."""
     front = _FRONT_MATTER.match("\n".join(lines)) if lines[0].startswith("---") else None
     if front is None:
         return [], 0
-    entries: list[Entry] = []
-    key = ""
+    entries = []
     for at, line in enumerate(front[1].split("\n")[:-1], start=1):
-        if line[:1] not in {"", " ", "\t", "#", "-"}:
-            key, _, written = line.partition(":")
-            listed = re.fullmatch(r"\s*\[(.*)\]\s*", written)
-            entries += [(at, key.strip(), _scalar(each)) for each in (listed[1].split(",") if listed else [written])]
-        elif line.strip().startswith("- ") and key:
-            entries.append((at, key.strip(), _scalar(line.strip()[2:])))
-    return [entry for entry in entries if entry[2]], front[0].rstrip("\n").count("\n") + 1
+        key, _, written = line.partition(":")
+        if line[:1] not in {"", " ", "\t", "#", "-"} and (scalar := _scalar(written)):
+            entries.append((at, key.strip(), scalar))
+    return entries, front[0].rstrip("\n").count("\n") + 1
 
 
 def _scalar(written: str) -> str:
