@@ -158,9 +158,9 @@ class ImportedRecords:
         if (decision.text, decision.reason) == (record.text, record.reason):
             return True
         reason = decision.reason
-        said = (decision.text, reason.summary, reason.tradeoff or "")
+        decided = (decision.text, reason.summary, reason.tradeoff or "")
         written = (record.text, record.context, record.consequences)
-        return [_unquoted(text) for text in said] == [_unquoted(text) for text in written]
+        return [_unquoted(text) for text in decided] == [_unquoted(text) for text in written]
 
 
 def _unquoted(text: str) -> str:

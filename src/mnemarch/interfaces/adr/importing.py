@@ -97,10 +97,10 @@ class _Import:
         self._known = self._imported.matched(files)
         self._ids = {name: one.decision.id for name, one in self._known.items() if one.decision is not None}
         owned = set(self._ids.values())
-        self._held = {
+        self._current = {
             name: one for name, known in self._known.items() if (one := self._imported.in_force(known, owned))
         }
-        self._in_force = {name: one.id for name, one in self._held.items()}
+        self._in_force = {name: one.id for name, one in self._current.items()}
         self.places = places({name: file.record for name, file in files.items()})
         self._notes: dict[str, list[str]] = {name: [] for name in self.places}
         # What needs no reading: its decision tells what the file said, or it was not taken over.
@@ -147,23 +147,23 @@ class _Import:
     def _choice(self, name: str, place: Place) -> tuple[str, bool, str | None]:
         """What to say of a file, whether its record is to be decided, and the record that it is the next version of."""
         record, known = self._files[name].record, self._known.get(name)
-        told = f"{place.why}: {place.force}"
+        standing = f"{place.why}: {place.force}"
         if place.force is Force.NEVER:
-            return f"{told}, kept as evidence", False, None
+            return f"{standing}, kept as evidence", False, None
         if known is None or known.decision is None:
             if record.level:
                 self._settled.add(name)
                 return f"holds in a {record.level} that is not seen from here: not decided", False, None
             base = next((older for older in place.older if older in self._in_force), None)
             note = "decided" if base is None else f"the next version of {base}"
-            return note if place.force is Force.HOLDS else told, True, base
+            return note if place.force is Force.HOLDS else standing, True, base
         if place.force is Force.ENDED:
-            return told, False, None
-        held = self._held.get(name)
-        if not self._is_changed(name) or (held is not None and self._imported.says(held, record)):
-            is_same = held is not None and held.id == known.decision.id
+            return standing, False, None
+        current = self._current.get(name)
+        if not self._is_changed(name) or (current is not None and self._imported.says(current, record)):
+            is_same = current is not None and current.id == known.decision.id
             return "unchanged" if is_same else "unchanged, and decided otherwise since", False, None
-        return ("decided anew", True, None) if held is None else ("revised", True, name)
+        return ("decided anew", True, None) if current is None else ("revised", True, name)
 
     def _is_changed(self, name: str) -> bool:
         """Whether a record decides something else than when it was taken over last, or says that it came in or out of
@@ -177,11 +177,13 @@ class _Import:
 
     def end(self, name: str) -> None:
         """Take a record out of force that the folder says is not; a next version did so by itself."""
-        place, held, decided = self.places[name], self._held.get(name), self._ids.get(name)
+        place, current, decided = self.places[name], self._current.get(name), self._ids.get(name)
         if place.force is Force.HOLDS or name not in self._in_force or self._undone.intersection(place.newer):
             return
-        is_superseded_since = held is not None and any(held.id < self._ids.get(newer, "") for newer in place.newer)
-        if held is not None and held.id != decided and not self._is_changed(name) and not is_superseded_since:
+        is_superseded_since = current is not None and any(
+            current.id < self._ids.get(newer, "") for newer in place.newer
+        )
+        if current is not None and current.id != decided and not self._is_changed(name) and not is_superseded_since:
             return  # It was decided here since, and the folder says nothing new.
         try:
             self._seat.reject(self._in_force.pop(name), place.why)

@@ -106,12 +106,16 @@ def _statuses() -> dict[str, str]:
     known = {word: status for status, words in _WORDS["statuses"].items() for word in (status, *words)}
     around = _WORDS["around"]
     nouns = [(word, status) for word, status in known.items() if not word.isascii()]
-    said = {noun + ending: status for noun, status in nouns if " " not in noun for ending in around["korean_endings"]}
+    inflected = {
+        noun + ending: status for noun, status in nouns if " " not in noun for ending in around["korean_endings"]
+    }
     to_come = [(f"{before} {word}", known[word]) for word in known if word.isascii() for before in around["to_come"]]
     to_come += [
         (noun + gap + end, status) for noun, status in nouns for end in around["korean_to_come"] for gap in ("", " ")
     ]
-    return {words: "to be deprecated" if status in ENDED else "pending" for words, status in to_come} | said | known
+    return (
+        {words: "to be deprecated" if status in ENDED else "pending" for words, status in to_come} | inflected | known
+    )
 
 
 _STATUSES = _statuses()
@@ -122,9 +126,9 @@ def status_in(lines: Sequence[Line]) -> str:
 
     An unknown status is given in its own words; such a record is not in force.
     """
-    told = [status for line in lines if (status := status_of(line))]
-    if told:
-        return "superseded" if "superseded" in told else told[-1]
+    statuses = [status for line in lines if (status := status_of(line))]
+    if statuses:
+        return "superseded" if "superseded" in statuses else statuses[-1]
     for line in lines:
         words = _WORD.findall(line.text.casefold())
         is_about_others = "|" in line.text or _RELATION.search(line.text) or any(True for _ in links_in(line))
@@ -144,14 +148,14 @@ def status_of(line: Line) -> str:
     words = [(word[0].casefold(), word.end()) for word in _WORD.finditer(text)]
     while words and (words[0][0] in _WORDS["around"]["before"] or words[0][0].isdigit()) and not _status_at(words)[0]:
         words.pop(0)
-    told = ""
-    while (found := _status_at(words))[0]:
-        told, length = found
+    status = ""
+    while (phrase := _status_at(words))[0]:
+        status, length = phrase
         rest = text[words[length - 1][1] :].lstrip()
         words = words[length:]
         if words and rest[0].isalpha() and words[0][0] not in _WORDS["around"]["after"] and not _status_at(words)[0]:
             return ""
-    return told
+    return status
 
 
 def _status_at(words: Sequence[tuple[str, int]]) -> tuple[str, int]:

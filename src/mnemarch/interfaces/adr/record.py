@@ -128,8 +128,8 @@ class Record:
     def reason(self) -> Reason:
         """Why (in `Chosen option: "X", because Y.` it is Y), and what it costs, as far as a reason has room."""
         because = _BECAUSE.search(self.decision)
-        said = (because[1] if because else "", self.context, self.title, "imported")
-        summary = next(filter(None, (" ".join(text.split()) for text in said)))
+        reasons = (because[1] if because else "", self.context, self.title, "imported")
+        summary = next(filter(None, (" ".join(text.split()) for text in reasons)))
         return Reason("other", cut(summary), cut(self.consequences) or None)
 
 
@@ -167,23 +167,27 @@ def read_record(text: str, name: str = "") -> Record:
 
 
 def _standing(
-    told: Mapping[str, Sequence[Line]], front: Sequence[Entry], title_at: int
+    lines: Mapping[str, Sequence[Line]], front: Sequence[Entry], title_at: int
 ) -> tuple[str, int, str, tuple[Link, ...]]:
     """The status (from its section, else the front matter, else the head), where it is told, and the links."""
-    heads = [line for line in told["head"] if role_of(line.text.replace("：", ":").partition(":")[0]) == "status"]
+    heads = [line for line in lines["head"] if role_of(line.text.replace("：", ":").partition(":")[0]) == "status"]
     fronts = [line_of(at, value) for at, key, value in front if role_of(key) == "status"]
-    places = {"section": told["status"], "front": fronts, "head": heads[:1], "title": []}
-    status_in = next((place for place, lines in places.items() if lines), "title")
-    said = places[status_in]
-    status = phrases.status_in(said)
-    links = [link for line in said for link in phrases.links_in(line)]
+    places = {"section": lines["status"], "front": fronts, "head": heads[:1], "title": []}
+    status_in = next((place for place in places if places[place]), "title")
+    status_lines = places[status_in]
+    status = phrases.status_in(status_lines)
+    links = [link for line in status_lines for link in phrases.links_in(line)]
     related = [line_of(at, f"{key} {value}") for at, key, value in front]
-    related += [*told["head"], *told["more"]]
-    for line in [*(one for one in related if phrases.begins_with_relation(one.text)), *told["links"]]:
+    related += [*lines["head"], *lines["more"]]
+    for line in [*(one for one in related if phrases.begins_with_relation(one.text)), *lines["links"]]:
         links += phrases.links_in(line)
-    if not said and any(link.relation == "superseded_by" for link in links):
+    if not status_lines and any(link.relation == "superseded_by" for link in links):
         status = "superseded"
-    tells = [line.at for line in said if phrases.status_of(line) == status] or [line.at for line in said] or [title_at]
+    tells = (
+        [line.at for line in status_lines if phrases.status_of(line) == status]
+        or [line.at for line in status_lines]
+        or [title_at]
+    )
     return status, tells[-1], status_in, tuple(dict.fromkeys(links))
 
 
@@ -322,12 +326,12 @@ def _texts(sections: Iterable[Section], lines: Sequence[str]) -> dict[str, str]:
 
 def _lines_by_role(tokens: Sequence[Token], sections: Sequence[Section], head_end: int) -> dict[str, list[Line]]:
     """The lines of the head and of the sections that may tell a status or links."""
-    told: dict[str, list[Line]] = {"head": [], "status": [], "links": [], "more": []}
+    by_role: dict[str, list[Line]] = {"head": [], "status": [], "links": [], "more": []}
     for before, token in pairwise(tokens):
         if token.type != "inline" or token.map is None or before.type == "heading_open":
             continue
         for at, written in enumerate(token.content.split("\n"), start=token.map[0]):
             role = next((one.role for one in sections if one.start <= at < one.end), "")
-            if at < head_end or role in told:
-                told["head" if at < head_end else role].append(line_of(at, written))
-    return told
+            if at < head_end or role in by_role:
+                by_role["head" if at < head_end else role].append(line_of(at, written))
+    return by_role
