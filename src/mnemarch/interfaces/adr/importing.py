@@ -180,11 +180,9 @@ class _Import:
         place, current, decided = self.places[name], self._current.get(name), self._ids.get(name)
         if place.force is Force.HOLDS or name not in self._in_force or self._undone.intersection(place.newer):
             return
-        is_superseded_since = current is not None and any(
-            current.id < self._ids.get(newer, "") for newer in place.newer
-        )
-        if current is not None and current.id != decided and not self._is_changed(name) and not is_superseded_since:
-            return  # It was decided here since, and the folder says nothing new.
+        if current is not None and current.id != decided and not self._is_changed(name):
+            self._notes[name].append("what was decided here since still holds")
+            return
         try:
             self._seat.reject(self._in_force.pop(name), place.why)
         except (Conflict, InvalidInput, NotAllowed, NotFound) as error:

@@ -106,16 +106,13 @@ def _statuses() -> dict[str, str]:
     known = {word: status for status, words in _WORDS["statuses"].items() for word in (status, *words)}
     around = _WORDS["around"]
     nouns = [(word, status) for word, status in known.items() if not word.isascii()]
-    inflected = {
-        noun + ending: status for noun, status in nouns if " " not in noun for ending in around["korean_endings"]
-    }
+    single = [(noun, status) for noun, status in nouns if " " not in noun]
+    said = {noun + ending: status for noun, status in single for ending in around["korean_endings"]}
     to_come = [(f"{before} {word}", known[word]) for word in known if word.isascii() for before in around["to_come"]]
     to_come += [
         (noun + gap + end, status) for noun, status in nouns for end in around["korean_to_come"] for gap in ("", " ")
     ]
-    return (
-        {words: "to be deprecated" if status in ENDED else "pending" for words, status in to_come} | inflected | known
-    )
+    return {words: "to be deprecated" if status in ENDED else "pending" for words, status in to_come} | said | known
 
 
 _STATUSES = _statuses()

@@ -183,12 +183,9 @@ def _standing(
         links += phrases.links_in(line)
     if not status_lines and any(link.relation == "superseded_by" for link in links):
         status = "superseded"
-    tells = (
-        [line.at for line in status_lines if phrases.status_of(line) == status]
-        or [line.at for line in status_lines]
-        or [title_at]
-    )
-    return status, tells[-1], status_in, tuple(dict.fromkeys(links))
+    tells = [line.at for line in status_lines if phrases.status_of(line) == status]
+    status_at = (tells or [line.at for line in status_lines] or [title_at])[-1]
+    return status, status_at, status_in, tuple(dict.fromkeys(links))
 
 
 def record_in(text: str, name: str) -> Record | None:
