@@ -334,6 +334,15 @@ def test_a_file_that_says_nothing_new_changes_nothing_that_was_decided_since(sea
     assert titles(seat) == ["a1", "b1"]
 
 
+def test_what_was_decided_here_since_stays_when_another_record_supersedes_its_file(seat, tmp_path):
+    known = import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=nygard(2, "bb")))
+    decided(seat, "other words", revises=known[0].decision_id)
+    superseding = nygard(2, "bb", "Accepted\n\nSupersedes [1. aa](0001-a.md)")
+    outcomes = import_folder(seat, put(tmp_path / "adr", n1_a=nygard(1, "aa"), n2_b=superseding))
+    assert titles(seat) == ["bb", "other words"]
+    assert "still holds" in outcomes[0].note
+
+
 def test_an_exported_file_that_was_edited_is_the_next_version(seat, tmp_path):
     root = decided(seat, "Use SQLite").id
     (name,) = export_folder(seat, str(tmp_path / "out"))
