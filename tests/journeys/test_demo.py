@@ -105,19 +105,18 @@ def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
     with mnemarch.open(folder) as memory:
         judge = memory.seat(Actor.human("ada"), Scope(project="shop", worktree="feat-checkout"))
         proven = next(unit for unit in judge.units() if unit.status == "verified")
+        never = {"revisions": ["never said", proven.content], "too_wide": "never refused"}
         false = Witness(
-            receipts=[{"event_id": "never written", "hash": "00", "duplicate": False}],
+            shop=never | {"shared": proven.content, "personal_name": proven.content},
             agents=AGENTS + 1,
-            shared=proven.content,
-            revisions=["never said", proven.content],
-            won=2,
-            lost=0,
-            refused="never refused",
-            unproven_id=proven.id,
             secret=proven.content,
-            erased=proven.content,
+            receipts=[{"event_id": "never written", "hash": "00", "duplicate": False}],
+            ids={"unproven": proven.id},
+            won=["one", "two"],
         )
-        proofs = proofs_of(memory, judge, false, str(tmp_path / "log.jsonl"), str(folder / ".mnemarch"))
+        (tmp_path / ".mnemarch").mkdir()
+        (tmp_path / ".mnemarch" / "leaked").write_text(proven.content, encoding="utf-8")
+        proofs = proofs_of(memory, judge, false, str(tmp_path))
     assert [proof.claim for proof in proofs if proof.ok] == [
         "one order, no gap, no double",
         "the log was not tampered with",

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import mnemarch
 from mnemarch import Actor, Reason, Scope
-from mnemarch.interfaces.adr.imported import Force, bonds, places
-from mnemarch.interfaces.adr.record import read_record, record_in, titled
-from mnemarch.interfaces.adr.writing import FORMS, file_name, new_record, restated
+from mnemarch.interfaces.adr.exporting import file_name, new_record, with_status
+from mnemarch.interfaces.adr.imported import places
+from mnemarch.interfaces.adr.record import Force, is_as_exported, read_record, record_in, titled
 
 NYGARD = """\
 # 12. Keep the event log in SQLite
@@ -186,7 +186,7 @@ OURS = """\
 """
 
 
-def with_status(status):
+def record_with(status):
     return read_record(f"# 1. T\n\n## Status\n\n{status}\n\n## Decision\n\nD\n")
 
 
@@ -201,7 +201,7 @@ def links_of(record):
     ("text", "number", "title", "status", "decision", "summary", "cost", "links"),
     [
         (NYGARD, 12, "Keep the event log in SQLite", "accepted", "We will write", "Files were torn", "* One writer",
-         [("supersedes", "0003-keep-the-event-log-in-files.md"), ("amended_by", "0015-two-readers.md")]),
+         [("supersedes", "0003-keep-the-event-log-in-files.md"), ("refined_by", "0015-two-readers.md")]),
         (MADR_4, 42, "Search with tantivy", "accepted", "Chosen option:", "it opens fast and ranks well",
          "* Good, because a cold query", [("refines", "./0004-no-daemon.md")]),
         (MADR_2, 42, "Use UUIDv7 as ids", "superseded", "Chosen option:", "it sorts", "### Positive Consequences",
@@ -282,32 +282,30 @@ STATUSES = {
     ("written", "status"), [(one, status) for status, written in STATUSES.items() for one in written.split(" ¦ ")]
 )
 def test_a_status_is_known_however_it_is_dressed(written, status):
-    assert with_status(written).status == status
+    assert record_with(written).status == status
 
 
 @pytest.mark.parametrize(
     ("written", "links"),
     [
         ("Superseded by ADR-0013", [("superseded_by", "13")]),
-        ("Superseded by 13", [("superseded_by", "13")]),
         ("Superseded by #13", [("superseded_by", "13")]),
         ("Superseded by [ADR-13](../adr/0013-new.md)", [("superseded_by", "../adr/0013-new.md")]),
         ("superseded by 0013-new.md", [("superseded_by", "0013-new.md")]),
         ("Replaces [a](a.md), [b](b.md) and ADR 5",
          [("supersedes", end) for end in ("a.md", "b.md", "5")]),
-        ("Accepted. Supersedes ADR-3, amended by ADR-9", [("supersedes", "3"), ("amended_by", "9")]),
+        ("Accepted. Supersedes ADR-3, amended by ADR-9", [("supersedes", "3"), ("refined_by", "9")]),
         ("Depends on [4](0004-x.md)", [("depends_on", "0004-x.md")]),
-        ("Partly superseded by [4](0004-x.md)", [("partially_superseded_by", "0004-x.md")]),
-        ("Superseded (partly) by [4](0004-x.md)", [("partially_superseded_by", "0004-x.md")]),
-        ("Superseded in part by ADR-4", [("partially_superseded_by", "4")]),
-        ("To be superseded by ADR-4", [("to_be_superseded_by", "4")]),
-        ("ADR-4로 대체 예정", [("to_be_superseded_by", "4")]),
-        ("[4](0004-x.md)에 의해 일부 대체됨", [("partially_superseded_by", "0004-x.md")]),
-        ("ADR-4를 일부 대체함", [("partially_supersedes", "4")]),
+        ("Partly superseded by [4](0004-x.md)", [("refined_by", "0004-x.md")]),
+        ("Superseded (partly) by [4](0004-x.md)", [("refined_by", "0004-x.md")]),
+        ("Superseded in part by ADR-4", [("refined_by", "4")]),
+        ("To be superseded by ADR-4", []),
+        ("ADR-4로 대체 예정", []),
+        ("[4](0004-x.md)에 의해 일부 대체됨", [("refined_by", "0004-x.md")]),
+        ("ADR-4를 일부 대체함", [("refines", "4")]),
         ("Driven by [4](0004-x.md)", []),
         ("Accepted in [PR 12](https://git.example/pr/12)", []),
         ("Superseded on 2024-01-31", []),
-        ("Accepted 2024-01-31", []),
         ("Supersedes [캐시](<0003 캐시.md>)", [("supersedes", "0003 캐시.md")]),
         ("Supersedes [c](0003-%EC%BA%90.md)", [("supersedes", "0003-캐.md")]),
         ("ADR-0013으로 대체됨", [("superseded_by", "13")]),
@@ -317,13 +315,12 @@ def test_a_status_is_known_however_it_is_dressed(written, status):
     ],
 )  # fmt: skip
 def test_links_are_read_with_their_relation(written, links):
-    assert links_of(with_status(written)) == links
+    assert links_of(record_with(written)) == links
 
 
-@pytest.mark.parametrize("listed", ["\n  - 3\n  - ADR-4", " [3, ADR-4]"])
-def test_links_stand_in_front_matter_and_head_too(listed):
-    front = f"---\nsupersedes:{listed}\ndepends-on: 0005-x.md\n---\n"
-    links = [("supersedes", "3"), ("supersedes", "4"), ("depends_on", "0005-x.md"), ("amends", "6")]
+def test_links_stand_in_front_matter_and_head_too():
+    front = "---\nsupersedes: ADR-4\ndepends-on: 0005-x.md\n---\n"
+    links = [("supersedes", "4"), ("depends_on", "0005-x.md"), ("refines", "6")]
     assert links_of(read_record(f"{front}# T\n\n- Amends: ADR-6\n\n## Decision\n\nD\n")) == links
 
 
@@ -339,15 +336,12 @@ def test_a_notice_below_the_title_supersedes_a_record_without_status():
     [
         ("# 12. Use SQLite", 12, "Use SQLite"),
         ("# 0012 - Use SQLite", 12, "Use SQLite"),
-        ("# 0008 — Use SQLite", 8, "Use SQLite"),
         ("# ADR-0012: Use SQLite", 12, "Use SQLite"),
-        ("# ADR 12 Use SQLite", 12, "Use SQLite"),
         ("# [ADR-012] Use SQLite", 12, "Use SQLite"),
         ("# ADR: Use SQLite", None, "Use SQLite"),
         ("# 제목: 캐시", None, "캐시"),
         ("# 12-factor apps", None, "12-factor apps"),
         ("# 3 tiers are enough", None, "3 tiers are enough"),
-        ("# 2.0 at last", None, "2.0 at last"),
         ("# Use C# ##", None, "Use C#"),
         ("# 5. Status", 5, "Status"),
         ("12. Use SQLite\n==============", 12, "Use SQLite"),
@@ -433,8 +427,6 @@ def test_names_inside_an_option_are_no_sections_of_the_record():
         ("# 9. The parts\n\nNo sections at all.\n", "0010-other.md", False),
         (NYGARD, "README.md", False),
         (NYGARD, "docs/adr/readme.ko.md", False),
-        (NYGARD, "index.md", False),
-        (NYGARD, "template.md", False),
         (NYGARD, "adr-template-bare-minimal.md", False),
         (NYGARD, "0000-adr-template.md", False),
         (NYGARD, "ADR_TEMPLATE.md", False),
@@ -473,54 +465,38 @@ ENDINGS = {"lf": ("\n", ""), "crlf": ("\r\n", ""), "bom": ("\n", "\ufeff")}
 endings = pytest.mark.parametrize(("ending", "mark"), ENDINGS.values(), ids=ENDINGS)
 
 
-@heads
-@endings
-@pytest.mark.parametrize("status", ["Accepted", "승인됨"])
-def test_a_link_more_leaves_every_line_as_it_was(head, ending, mark, status):
-    text = mark + head.format(status=status).replace("\n", ending)
-    new = restated(text, "accepted", [("depends_on", "[2. 둘](0002-b.md)"), ("supersedes", "[4. d](0004-d.md)")])
-    added = [("depends_on", "0002-b.md"), ("supersedes", "0004-d.md")]
-    assert set(links_of(read_record(new))) == {*links_of(read_record(text)), *added}
-    assert (new.count("\r"), new.startswith("\ufeff")) == (new.count("\n") if "\r" in ending else 0, bool(mark))
-    left = iter(new.splitlines())
-    assert all(line in left for line in text.splitlines()), "in the same order, with lines between them"
-    assert len(new.splitlines()) <= len(text.splitlines()) + 4
+LINK = "[2. 둘](0002-b.md)"
 
 
 @heads
 @endings
-def test_another_status_changes_the_line_that_tells_it(head, ending, mark):
-    text = mark + head.format(status="Accepted").replace("\n", ending)
-    new = restated(text, "superseded", [("superseded_by", "[2. b](0002-b.md)")])
-    assert read_record(new).status == "superseded"
-    told = [line for line in new.splitlines() if line not in text.splitlines()]
-    assert len(told) == 1
-    assert "uperseded by" in told[0]
-    assert len(new.splitlines()) == len(text.splitlines())
-    assert read_record(restated(text, "deprecated", [])).status == "deprecated"
+@pytest.mark.parametrize(("old", "new"), [("Accepted", "uperseded by [2. 둘]"), ("승인됨", "에 의해 대체됨")])
+def test_another_status_changes_the_line_that_tells_it_in_its_language(head, ending, mark, old, new):
+    text = mark + head.format(status=old).replace("\n", ending)
+    ended = with_status(text, "superseded", LINK)
+    assert (read_record(ended).status, ("superseded_by", "0002-b.md") in links_of(read_record(ended))) == (
+        "superseded",
+        True,
+    )
+    before, after = text.split(ending), ended.split(ending)
+    (told,) = (line for line in after if line not in before)
+    assert new in told or (old == "승인됨" and head == HEADS["other"])
+    assert len(before) == len(after), "every other line stays"
+    assert read_record(with_status(text, "deprecated")).status == "deprecated"
+    assert read_record(with_status(ended, "accepted")).status == "accepted"
 
 
-@pytest.mark.parametrize("head", [HEADS["korean"], HEADS["front"], HEADS["section"]])
-def test_a_status_told_in_korean_is_told_in_korean_again(head):
-    text = head.format(status="승인됨")
-    assert "[2. 둘](0002-b.md)에 의해 대체됨" in restated(text, "superseded", [("superseded_by", "[2. 둘](0002-b.md)")])
-    assert "폐기됨" in restated(text, "deprecated", [])
-
-
-def test_a_status_is_put_where_none_was_told():
-    text = "# 1. T\n\n**Context.** C\n\n**Decision.** D"
-    assert restated(text, "deprecated", []) == text.replace("# 1. T", "# 1. T\n\nStatus: Deprecated")
-
-
-def test_a_dated_status_stays_as_history():
-    text = HEADS["section"].format(status="Accepted (2024-01-31)")
-    assert "Accepted (2024-01-31)\n\nDeprecated\n" in restated(text, "deprecated", [])
-
-
-def test_endings_that_differ_from_line_to_line_stay():
-    text = "# 1. T\r\n\n## Status\r\n\nAccepted\r\n\n## Context\n\nC\r\r\n## Decision\n\nD"
-    new = restated(text, "accepted", [("depends_on", "[2](0002-b.md)")])
-    assert new.replace("\r\nDepends on [2](0002-b.md)\r\n", "") == text
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("# 1. T\n\n**Context.** C\n\n**Decision.** D", "# 1. T\n\nStatus: Deprecated\n\n**Context.** C"),
+        (HEADS["section"].format(status="Accepted (2024-01-31)"), "\nAccepted (2024-01-31)\n\nDeprecated\n\n## Con"),
+        ("# 1. T\r\n\n## Status\n\nAccepted\r\r\n## Decision\n\nD", "## Status\n\nDeprecated\r\r\n## Decision\n\nD"),
+    ],
+    ids=["none was told", "a dated one stays as history", "endings that differ"],
+)
+def test_a_status_is_put_in_or_added_and_nothing_else_changes(text, new):
+    assert new in with_status(text, "deprecated")
 
 
 MARKS = ["\n## Status\n", "\n## Decision\n", "accepted", "\n", "\r\n", "---\n", "status: x\n", "* Status: accepted\n"]
@@ -531,14 +507,12 @@ anything = st.text() | st.lists(st.sampled_from(MARKS)).map("".join)
 @given(anything, st.sampled_from(["accepted", "superseded", "deprecated"]))
 @pytest.mark.long
 @settings(max_examples=300)
-def test_any_text_is_read_and_is_restated_or_left_alone(text, status):
+def test_any_text_is_read_and_gets_its_status_or_is_left_alone(text, status):
     record_in(text, "0001-x.md")
-    mention = ("superseded_by" if status == "superseded" else "amends", "[2. b](0002-b.md)")
-    new = restated(text, status, [mention])
+    new = with_status(text, status, LINK if status == "superseded" else "")
     if new is not None:
         back = read_record(new)
         assert (back.status, back.content) == (status, read_record(text).content)
-        assert (mention[0], "0002-b.md") in links_of(back)
 
 
 @pytest.mark.long
@@ -549,7 +523,7 @@ def test_any_text_is_read_and_is_restated_or_left_alone(text, status):
 def test_a_long_text_is_read_like_a_short_one(start, piece):
     """The work grows with the length: were it with its square, this would take hours."""
     text = start + piece * (60_000 // len(piece))
-    assert len(read_record(text).lines) == text.count("\n") + 1
+    assert len(read_record(text).body) <= 2 * len(text)
 
 
 @pytest.fixture(scope="module")
@@ -561,7 +535,7 @@ def decide():
         )
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["nygard", "madr"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -576,12 +550,15 @@ def decide():
 )
 def test_a_decision_is_read_back_from_its_record(decide, text, form):
     decision = decide(text, summary="bank", tradeoff="slow")
-    record = read_record(new_record(decision, 7, form, "accepted", [("depends_on", "[2. b](0002-b.md)")]), "0007-x.md")
+    written = new_record(decision, 7, form, "accepted", [("depends_on", "[2. b](0002-b.md)")])
+    assert is_as_exported(written)
+    assert not is_as_exported(written.replace("slow", "fast"))
+    record = read_record(written, "0007-x.md")
     assert (record.text, record.reason.summary, record.reason.tradeoff) == (decision.text, "bank", "slow")
     assert (record.status, record.mark, links_of(record)) == ("accepted", decision.id, [("depends_on", "0002-b.md")])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["nygard", "madr"])
 @pytest.mark.parametrize("text", ["T\n\n## Status\n\nRejected", "T\n\n```\nopen", "T\n\n<!-- open", "T\n\nx\n---"])
 def test_a_text_that_would_break_the_outline_is_quoted(decide, text, form):
     decision = decide(text, summary=text, tradeoff=text)
@@ -617,25 +594,20 @@ def placed(*records):
 def test_a_record_comes_after_what_it_supersedes_and_else_by_number():
     order = placed(record(4), record(3, superseded_by=[5]), record(1, supersedes=[3]), record(5), record(2))
     assert list(order) == ["2.md", "3.md", "4.md", "1.md", "5.md"]
+    assert [order[name].older for name in ("1.md", "5.md")] == [("3.md",)] * 2
+    assert order["3.md"].newer == ("1.md", "5.md")
 
 
-def test_one_of_several_predecessors_is_the_base_and_each_is_so_once():
-    found = placed(record(1), record(2), record(3, supersedes=[1, 2]), record(4, supersedes=[1]))
-    assert (found["3.md"].base, found["4.md"].base) == ("1.md", None)
-    assert [found[f"{number}.md"].force for number in (1, 2, 3, 4)] == [Force.ENDED] * 2 + [Force.HOLDS] * 2
-
-
-def test_in_a_circle_nothing_is_in_force_and_what_follows_it_is():
-    found = placed(
+def test_a_circle_is_refused_with_all_that_supersedes_it():
+    order = placed(
         record(1, "superseded", superseded_by=[2]),
-        record(2, "superseded", superseded_by=[3]),
-        record(3, supersedes=[2], superseded_by=[1]),
-        record(4, supersedes=[3]),
+        record(2, supersedes=[1], superseded_by=[1]),
+        record(3, supersedes=[2]),
+        record(4, superseded_by=[1]),
         record(5, superseded_by=[5]),
     )
-    assert [found[f"{number}.md"].force for number in (1, 2, 3)] == [Force.NEVER] * 3
-    assert (found["4.md"].force, found["4.md"].base) == (Force.HOLDS, None)
-    assert found["5.md"].force is Force.ENDED
+    assert [order[f"{number}.md"].force for number in (1, 2, 3)] == [Force.NEVER] * 3
+    assert [order[f"{number}.md"].force for number in (4, 5)] == [Force.ENDED] * 2
 
 
 @pytest.mark.parametrize(
@@ -667,21 +639,18 @@ def test_a_status_tells_whether_a_record_is_in_force_and_ends_others(force, stat
 @settings(max_examples=200)
 def test_any_folder_has_one_order(graph):
     records = [record(number, one, supersedes=old, superseded_by=new) for number, (one, old, new) in enumerate(graph)]
-    found = placed(*records)
-    assert list(found.items()) == list(placed(*reversed(records)).items())
-    seen = []
-    for name, place in found.items():
-        assert place.base is None or place.base in seen
+    order = placed(*records)
+    assert list(order.items()) == list(placed(*reversed(records)).items())
+    assert len(order) == len(records)
+    seen = set()
+    for name, place in order.items():
+        assert seen.issuperset(place.older)
         assert place.force is not Force.HOLDS or not place.newer
-        seen.append(name)
-    bases = [place.base for place in found.values() if place.base is not None]
-    assert len(bases) == len(set(bases))
-    assert len(seen) == len(records)
-    assert all(bond.source != bond.target for bond in bonds({f"{number}.md": one for number, one in records}))
+        seen.add(name)
 
 
 def test_a_long_chain_is_ordered_like_a_short_one():
     """Were the work to grow with the square of the length, this would take an hour."""
     length = 5_000
-    found = placed(*(record(number, superseded_by=[number + 1]) for number in range(length)))
-    assert [place.base for place in found.values()] == [None, *(f"{number}.md" for number in range(length - 1))]
+    order = placed(*(record(number, superseded_by=[number + 1]) for number in range(length)))
+    assert [place.older for place in order.values()] == [(), *((f"{number}.md",) for number in range(length - 1))]

@@ -54,21 +54,11 @@ _LOG_WIDTH = 400
 _WAIT: dict[str, Any] = {}
 
 
-@value
-class Ended:
-    """How the demo ended."""
+def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) -> tuple[list[Proof], str]:
+    """Run the whole story; gives the proofs, and the id of a unit to look at.
 
-    proofs: list[Proof]
-    folder: str | None
-    unit_id: str
-
-    @property
-    def ok(self) -> bool:
-        return all(proof.ok for proof in self.proofs)
-
-
-def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) -> Ended:
-    """Run the whole story. With `aside` it is told on stderr, for stdout belongs to the answer."""
+    With `aside` the story is told on stderr, for stdout belongs to the answer.
+    """
     if not _AGENTS_MIN <= agents <= _AGENTS_MAX:
         raise InvalidInput(f"{agents} agents are too few or too many.", hint=f"From {_AGENTS_MIN} to {_AGENTS_MAX}.")
     if events < 2:
@@ -80,28 +70,27 @@ def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) 
         started = time.monotonic()
         shop = _made_shop(folder)
         with open_memory(folder) as memory:
-            story = _Story(memory, shop, sys.stderr if aside else sys.stdout, fast=fast)
-            story.write_at_once(agents, events, 0.0 if fast else _PAUSE_S_MAX)
+            story = _Story(memory, shop, agents, sys.stderr if aside else sys.stdout, fast=fast)
+            story.write_at_once(events, 0.0 if fast else _PAUSE_S_MAX)
             story.promote()
             story.revise_at_once()
             story.settle()
             story.recall()
             story.erase()
-            return Ended(proofs=story.prove(started), folder=folder if keep else None, unit_id=story.won_id)
+            return story.prove(started)
 
 
 @value
 class _Shop:
-    """Where the agents work. Without the git program the worktrees are plain copies, and there is no commit."""
+    """Where the agents work: a folder, the worktree they share, and the one that a newcomer reads from."""
 
     folder: str
-    desk: str
-    other_desk: str
+    desks: list[str]
     commit: str | None
 
 
 def _made_shop(folder: str) -> _Shop:
-    """Write the shop, commit it, and add the worktree the agents share and the one a newcomer reads from."""
+    """Write the shop and commit it. Without the git program the worktrees are copies, and there is no commit."""
     desks = [os.path.join(folder, ".worktrees", name) for name in _SHOP["worktrees"]]
     _write_files(folder)
     who = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"]
@@ -110,7 +99,7 @@ def _made_shop(folder: str) -> _Shop:
     in_git = all(git(folder, step) is not None for step in steps)
     for desk in desks if not in_git else ():
         _write_files(desk)
-    return _Shop(folder=folder, desk=desks[0], other_desk=desks[1], commit=head(folder) if in_git else None)
+    return _Shop(folder=folder, desks=desks, commit=head(folder) if in_git else None)
 
 
 def _write_files(folder: str) -> None:
@@ -158,21 +147,18 @@ def _claim(what: str, text: str, *citations: str, level: str = "worktree") -> di
 class _Story:
     """The acts, in order. Each does something to the memory and tells what the memory answered."""
 
-    def __init__(self, memory: Memory, shop: _Shop, stream: Any, *, fast: bool) -> None:
+    def __init__(self, memory: Memory, shop: _Shop, agents: int, stream: Any, *, fast: bool) -> None:
         self._memory = memory
         self._shop = shop
         self._data_folder = os.path.join(shop.folder, ".mnemarch")
         self._console = Console(file=stream, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)
         self._beat_s = _BEAT_S if stream.isatty() and not fast else 0.0
-        self._secret = "AKIA" + base64.b32encode(os.urandom(10)).decode()
+        secret = "AKIA" + base64.b32encode(os.urandom(10)).decode()
+        self._witness = Witness(shop=_SHOP, agents=agents, secret=secret)
         self._ada = self._seat(Actor.human("ada"))
-        self._receipts: list[dict[str, Any]] = []
-        self._ids: dict[str, str] = {}
-        self._agents = self._won = self._lost = 0
-        self.won_id = ""
 
     def _seat(self, actor: Actor) -> Seat:
-        return self._memory.seat(actor, Scope(project=_PROJECT, worktree=_WORKTREE), root=self._shop.desk)
+        return self._memory.seat(actor, Scope(project=_PROJECT, worktree=_WORKTREE), root=self._shop.desks[0])
 
     def _act(self, number: int, title: str) -> None:
         """A new part of the story, after a moment to read the last."""
@@ -196,15 +182,17 @@ class _Story:
             kind, _, number = name.partition("-")
             scope = {"project": _PROJECT, "worktree": _WORKTREE} | ({"task": f"T-{number}"} if kind == "coder" else {})
             actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
-            where = {"store": shop.folder, "root": shop.desk, "commit": shop.commit, "scope": scope}
+            where = {"store": shop.folder, "root": shop.desks[0], "commit": shop.commit, "scope": scope}
             scripts[name] = where | {"actor": actor, "pause_s_max": pause_s_max, "steps": steps}
         return Crew(scripts)
 
-    def write_at_once(self, agents: int, events: int, pause_s_max: float) -> None:
-        self._agents = agents
+    def write_at_once(self, events: int, pause_s_max: float) -> None:
+        agents = self._witness.agents
         title = Text(f"\n{agents} agents, {agents} processes, one memory", "bold")
         self._console.print(title, Text(self._data_folder, "dim"), sep="\n")
-        parts = {f"coder-{number}": part for number, part in enumerate(_parts(agents, events, self._secret), start=1)}
+        parts = {
+            f"coder-{number}": part for number, part in enumerate(_parts(agents, events, self._witness.secret), start=1)
+        }
         with self._crew(parts, pause_s_max) as crew:
             crew.listen()
             self._act(1, "Staging: everybody writes at once")
@@ -219,7 +207,7 @@ class _Story:
             self._act(3, "Gate: each task runs its tests and reports")
             for name, reports in crew.reports.items():
                 self._tell_verification(name, reports[-1])
-                self._receipts += crew.receipts(name)
+                self._witness.receipts += crew.receipts(name)
 
     @contextmanager
     def _watched(self, crew: Crew, events: int) -> Iterator[None]:
@@ -237,7 +225,7 @@ class _Story:
         unit = self._ada.get(min(shared))
         self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
         for name, one in said:
-            self._ids[one["what"]] = (one.get("answer", {}).get("unit") or {}).get("id", "")
+            self._witness.ids[one["what"]] = (one.get("answer", {}).get("unit") or {}).get("id", "")
             if one["what"] in _SHOP["told"]:
                 what, then = (form.format_map(one) for form in _SHOP["told"][one["what"]])
                 self._tell(name, what, then, "yellow")
@@ -259,7 +247,7 @@ class _Story:
         self._act(4, "Published: an orchestrator lifts what was verified to the whole project")
         lead = self._seat(Actor.orchestrator("lead"))
         verified = lead.units(kind=Kind.FACT, status=Status.VERIFIED, level=Level.WORKTREE, limit=1_000)
-        for unit_id in [*(unit.id for unit in reversed(verified)), self._ids["unproven"]]:
+        for unit_id in [*(unit.id for unit in reversed(verified)), self._witness.ids["unproven"]]:
             content = f'"{short(lead.get(unit_id).content, 70)}"'
             outcome = lead.promote(unit_id, Level.PROJECT)
             if isinstance(outcome, Refused):
@@ -270,22 +258,22 @@ class _Story:
 
     def revise_at_once(self) -> None:
         self._act(5, "No last writer wins: two processes revise one unit from the same version")
-        parts = {}
+        parts, read = {}, {"do": "read", "unit": self._witness.ids["shared"]}
         for number, text in enumerate(_SHOP["revisions"], start=1):
             claim = _claim("revision", text, _RETRY_TEST, level="project")
-            parts[f"lead-{number}"] = [{"do": "read", "unit": self._ids["shared"]}, claim, _WAIT, {"do": "supersede"}]
+            parts[f"lead-{number}"] = [read, claim, _WAIT, {"do": "supersede"}]
         with self._crew(parts) as crew:
             crew.listen()
             crew.go()
             crew.listen(to_end=True)
         for name, reports in crew.reports.items():
-            self._receipts += crew.receipts(name)
+            self._witness.receipts += crew.receipts(name)
             text, seen, actual, new = reports[1]["text"], *map(reports[-1].get, ("seen", "actual", "new"))
             if actual is None:
-                self._won, self.won_id = self._won + 1, str(new)
+                self._witness.won.append(str(new))
                 self._tell(name, f'"{text}"', f"superseded version {seen}")
             else:
-                self._lost += 1
+                self._witness.lost += 1
                 then = f"Conflict: saw version {seen}, it is at {actual} now; the text is kept as {new}"
                 self._tell(name, f'"{text}"', then, "yellow")
 
@@ -314,7 +302,7 @@ class _Story:
             self._tell("coder-new", f'$ mnemarch recall "{question}" -k 2')
             command = [sys.executable, "-m", "mnemarch", "recall", question, "-k", "2"]
             done = subprocess.run(  # noqa: S603 - our own module, no shell
-                command, cwd=self._shop.other_desk, env=env, capture_output=True, encoding="utf-8", check=False
+                command, cwd=self._shop.desks[1], env=env, capture_output=True, encoding="utf-8", check=False
             )
             answer = Text(clean(done.stdout or done.stderr).rstrip(), "dim")
             self._console.print(Padding(answer, (0, 0, 0, 6), expand=False))
@@ -322,27 +310,14 @@ class _Story:
     def erase(self) -> None:
         self._act(8, "Erasure: a customer asks to be forgotten")
         before = files_holding(self._data_folder, _SHOP["personal_name"])
-        erased = self._ada.erase(self._ids["personal"], "the customer asked for it")
+        erased = self._ada.erase(self._witness.ids["personal"], "the customer asked for it")
         after = files_holding(self._data_folder, _SHOP["personal_name"])
         held = f"files that hold the name: {len(before)} before, {len(after)} now"
         self._tell("ada", f'erases "{_SHOP["personal"]}"', f"event payloads removed: {erased.events}; {held}")
 
-    def prove(self, started: float) -> list[Proof]:
+    def prove(self, started: float) -> tuple[list[Proof], str]:
         self._act(9, "The proof, counted from the memory itself")
-        witness = Witness(
-            receipts=self._receipts,
-            agents=self._agents,
-            shared=_SHOP["shared"],
-            revisions=_SHOP["revisions"],
-            won=self._won,
-            lost=self._lost,
-            refused=_SHOP["too_wide"],
-            unproven_id=self._ids["unproven"],
-            secret=self._secret,
-            erased=_SHOP["personal_name"],
-        )
-        log_path = os.path.join(self._shop.folder, "log.jsonl")
-        proofs = proofs_of(self._memory, self._ada, witness, log_path, self._data_folder)
+        proofs = proofs_of(self._memory, self._ada, self._witness, self._shop.folder)
         table = Table("", "claim", "what was counted", box=box.SIMPLE_HEAD, pad_edge=False)
         for proof in proofs:
             mark = Text("✓", "bold green") if proof.ok else Text("✗", "bold red")
@@ -351,7 +326,7 @@ class _Story:
         failed = sum(not proof.ok for proof in proofs)
         verdict = "all hold" if not failed else f"{failed} DO NOT HOLD"
         self._tell("", f"{len(proofs)} proofs, {verdict}; {time.monotonic() - started:.0f} s")
-        return proofs
+        return proofs, self._witness.won[0] if self._witness.won else ""
 
 
 def _crowd(crew: Crew, events: int) -> Table:

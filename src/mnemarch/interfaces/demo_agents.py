@@ -117,5 +117,5 @@ class Crew:
 
     def receipts(self, name: str) -> list[dict[str, Any]]:
         """Every receipt that an agent was handed, in order."""
-        held = (one.get("receipt") or one.get("answer", {}).get("receipt") for one in self.reports[name])
-        return [receipt for receipt in held if receipt]
+        receipts = (one.get("receipt") or one.get("answer", {}).get("receipt") for one in self.reports[name])
+        return [receipt for receipt in receipts if receipt]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from dataclasses import dataclass, field
 
 from mnemarch.model.value import value
 
@@ -26,24 +27,22 @@ class Proof:
     ok: bool
 
 
-@value
+@dataclass
 class Witness:
-    """What the story kept to be checked at the end."""
+    """What the story keeps to be checked at the end: what was said (`shop`), and what the memory answered."""
 
-    receipts: list[dict[str, Any]]
+    shop: dict[str, Any]
     agents: int
-    shared: str
-    revisions: list[str]
-    won: int
-    lost: int
-    refused: str
-    unproven_id: str
     secret: str
-    erased: str
+    receipts: list[dict[str, Any]] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+    won: list[str] = field(default_factory=list)
+    lost: int = 0
 
 
-def proofs_of(memory: Memory, judge: Seat, witness: Witness, log_path: str, data_folder: str) -> list[Proof]:
+def proofs_of(memory: Memory, judge: Seat, witness: Witness, folder: str) -> list[Proof]:
     """Count everything anew, from an export of the log and the bytes on disk."""
+    log_path = os.path.join(folder, "log.jsonl")
     memory.export(log_path)
     with open(log_path, encoding="utf-8") as file:
         next(file)
@@ -51,7 +50,7 @@ def proofs_of(memory: Memory, judge: Seat, witness: Witness, log_path: str, data
     counted = [
         *_of_log(witness, log),
         *_of_units(witness, judge),
-        *_of_bytes(witness, data_folder),
+        *_of_bytes(witness, os.path.join(folder, ".mnemarch")),
         *_of_chain(memory, log),
     ]
     return [Proof(claim=claim, counted=what, ok=ok) for claim, what, ok in counted]
@@ -73,12 +72,14 @@ def _of_log(witness: Witness, log: list[dict[str, Any]]) -> Iterator[tuple[str, 
     yield "one order, no gap, no double", counted, is_gapless and distinct == len(log)
 
     bodies = [event["body"] for event in log if event["type"] == "unit.remembered" and event["body"]]
-    texts, tried = sum(any(text in body for body in bodies) for text in witness.revisions), len(witness.revisions)
-    outcome = f"{witness.won} won, {witness.lost} got a Conflict, {texts} texts are in the log"
-    is_kept = (witness.won, witness.lost, texts) == (1, tried - 1, tried)
+    revisions, won = witness.shop["revisions"], len(witness.won)
+    texts, tried = sum(any(text in body for body in bodies) for text in revisions), len(revisions)
+    outcome = f"{won} won, {witness.lost} got a Conflict, {texts} texts are in the log"
+    is_kept = (won, witness.lost, texts) == (1, tried - 1, tried)
     yield "no update is lost", f"{tried} revised one version: {outcome}", is_kept
 
-    refusals = [event for event in log if event["type"] == "claim.refused" and witness.refused in (event["body"] or "")]
+    refused = [event for event in log if event["type"] == "claim.refused"]
+    refusals = [event for event in refused if witness.shop["too_wide"] in (event["body"] or "")]
     rules = ", ".join({json.loads(event["body"])["rule"] for event in refusals})
     counted = f"{len(refusals)} refused claim in the log, with its text and its rule {rules}"
     yield "what was refused is not lost", counted, len(refusals) == 1
@@ -90,19 +91,19 @@ def _of_log(witness: Witness, log: list[dict[str, Any]]) -> Iterator[tuple[str, 
 
 
 def _of_units(witness: Witness, judge: Seat) -> Iterator[tuple[str, str, bool]]:
-    said = [unit for unit in judge.units(limit=10_000) if unit.content == witness.shared]
+    said = [unit for unit in judge.units(limit=10_000) if unit.content == witness.shop["shared"]]
     voices = {str(source.actor) for unit in said for source in unit.provenance}
     counted = f"{witness.agents} agents said it, {len(said)} unit holds it, with {len(voices)} voices"
     yield "one fact, one unit", counted, len(said) == 1 and len(voices) == witness.agents
 
-    unit = judge.get(witness.unproven_id)
+    unit = judge.get(witness.ids["unproven"])
     counted = f"the claim without evidence is still a {unit.status}, {unit.confidence:.2f} sure, at {unit.level}"
     yield "no evidence, no promotion", counted, unit.status == "hypothesis"
 
 
 def _of_bytes(witness: Witness, folder: str) -> Iterator[tuple[str, str, bool]]:
     files = sum(len(names) for _, _, names in os.walk(folder))
-    needles = {"no secret reached the disk": witness.secret, "what was erased is gone": witness.erased}
+    needles = {"no secret reached the disk": witness.secret, "what was erased is gone": witness.shop["personal_name"]}
     for claim, needle in needles.items():
         holding = len(files_holding(folder, needle))
         yield claim, f"{files} files searched byte by byte, found in {holding}", not holding

@@ -1,7 +1,6 @@
 """Decision records. Takes: a folder of Markdown records, or a seat. Gives: decisions, or files. Never: invents one."""
 
 from mnemarch.interfaces.adr.exporting import export_folder
-from mnemarch.interfaces.adr.imported import AdrOutcome
-from mnemarch.interfaces.adr.importing import import_folder
+from mnemarch.interfaces.adr.importing import AdrOutcome, import_folder
 
 __all__ = ["AdrOutcome", "export_folder", "import_folder"]

@@ -5,31 +5,32 @@ from __future__ import annotations
 import os
 
 from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from mnemarch.interfaces.adr.imported import (
-    AdrOutcome,
-    Bond,
-    Force,
-    RecordFile,
-    bonds,
-    imported_by,
-    may_be_record,
-    places,
-    tags_for,
-)
-from mnemarch.interfaces.adr.record import record_in
+from mnemarch.interfaces.adr.imported import ImportedRecords, RecordFile, bonds, places, tags_for
+from mnemarch.interfaces.adr.record import Force, is_as_exported, is_name_of_record, record_in
 from mnemarch.model.caller import Level
 from mnemarch.model.decision import RelationType
 from mnemarch.model.outcome import Verdict
+from mnemarch.model.value import value
 from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from mnemarch.errors import MnemarchError
     from mnemarch.interfaces.adr.imported import Place
     from mnemarch.seat import Seat
 
 _FILE_BYTES_MAX = 1_048_576
+
+
+@value
+class AdrOutcome:
+    """What became of one file."""
+
+    name: str
+    decision_id: str | None
+    note: str
 
 
 def import_folder(
@@ -52,7 +53,9 @@ def import_folder(
             progress(number)
     for name in work.places:
         work.end(name)
-    work.relate(bonds({name: file.record for name, file in files.items()}))
+    for source, relation, target in sorted(bonds({name: file.record for name, file in files.items()})):
+        if relation != "supersedes":
+            work.relate(source, relation, target)
     for name in work.places:
         work.keep_reading(name)
     return [*unread, *work.outcomes(), *work.gone(names)]
@@ -64,7 +67,7 @@ def _records_in(folder: str, names: Iterable[str]) -> tuple[dict[str, RecordFile
     unread = []
     for name in names:
         path = os.path.join(folder, name)
-        if not may_be_record(path):
+        if not is_name_of_record(name) or not os.path.isfile(path):
             continue
         try:
             if os.path.getsize(path) > _FILE_BYTES_MAX:
@@ -83,25 +86,26 @@ def _records_in(folder: str, names: Iterable[str]) -> tuple[dict[str, RecordFile
 class _Import:
     """An import at work: first it decides, then it takes out of force, then it relates, then it keeps what it read.
 
-    It compares where each record stood when it was taken over last with where it stands now: what did not change in
-    the folder changes nothing that was decided here since.
+    What did not change in the folder changes nothing that was decided here since.
     """
 
     def __init__(self, seat: Seat, files: Mapping[str, RecordFile], override: str | None) -> None:
         self._seat = seat
         self._files = files
         self._override = override
-        self._imported = imported_by(seat)
+        self._imported = ImportedRecords(seat)
         self._known = self._imported.matched(files)
-        self._held = self._imported.held(self._known)
-        self.places = places({name: file.record for name, file in files.items()})
-        self._before = places({one.name: one.record for one in self._known.values() if one.name})
-        self._in_force = {name: one.id for name, one in self._held.items()}
         self._ids = {name: one.decision.id for name, one in self._known.items() if one.decision is not None}
+        owned = set(self._ids.values())
+        self._current = {
+            name: one for name, known in self._known.items() if (one := self._imported.in_force(known, owned))
+        }
+        self._in_force = {name: one.id for name, one in self._current.items()}
+        self.places = places({name: file.record for name, file in files.items()})
         self._notes: dict[str, list[str]] = {name: [] for name in self.places}
-        self._decided: set[str] = set()
+        # What needs no reading: its decision tells what the file said, or it was not taken over.
+        self._settled: set[str] = set()
         self._undone: set[str] = set()
-        self._not_ours: set[str] = set()
 
     def outcomes(self) -> Iterator[AdrOutcome]:
         for name, notes in sorted(self._notes.items()):
@@ -120,116 +124,101 @@ class _Import:
         self._notes[name].append(note)
         if not is_to_decide:
             return
-        file, known = self._files[name], self._known.get(name)
+        file, known, desk = self._files[name], self._known.get(name), self._seat.decisions
+        revises = None if base is None else self._in_force[base]
         try:
             if known is not None and known.name and known.name != name:
-                # That the file was renamed, before it is another version.
-                self._keep(name, known.text, known.at)
+                self._keep(name, known.text, known.at)  # It was renamed, before it is another version.
             evidence = self._keep(name, file.text)
         except InvalidInput as error:
-            self._undone.add(name)
-            self._notes[name] = [f"not taken over: {error.message}"]
+            self._refuse(name, error)
             return
-        desk = self._seat.decisions
-        revises = None if base is None else self._in_force[base]
         try:
             proposal = desk.propose(file.record.text, reason=file.record.reason, evidence=[evidence], revises=revises)
             is_blocked = proposal.guardian.type is Verdict.BLOCK
             made = desk.commit(proposal, override=self._override if is_blocked else None)
         except (Conflict, InvalidInput, NotAllowed, NotFound) as error:
-            self._refuse(name, error.message)
+            self._refuse(name, error)
             return
         self._in_force.pop(base or "", None)
         self._in_force[name] = self._ids[name] = made.id
-        self._decided.add(name)
+        self._settled.add(name)
 
     def _choice(self, name: str, place: Place) -> tuple[str, bool, str | None]:
         """What to say of a file, whether its record is to be decided, and the record that it is the next version of."""
         record, known = self._files[name].record, self._known.get(name)
-        told = f"{place.why}: {place.force}"
+        standing = f"{place.why}: {place.force}"
         if place.force is Force.NEVER:
-            return f"{told}, kept as evidence", False, None
+            return f"{standing}, kept as evidence", False, None
         if known is None or known.decision is None:
             if record.level:
-                self._not_ours.add(name)
+                self._settled.add(name)
                 return f"holds in a {record.level} that is not seen from here: not decided", False, None
-            base = place.base if place.base in self._in_force else None
+            base = next((older for older in place.older if older in self._in_force), None)
             note = "decided" if base is None else f"the next version of {base}"
-            return note if place.force is Force.HOLDS else told, True, base
+            return note if place.force is Force.HOLDS else standing, True, base
         if place.force is Force.ENDED:
-            return told, False, None
-        held = self._held.get(name)
-        if not self._is_changed(name) or (held is not None and self._imported.says(held, record)):
-            is_same = held is not None and held.id == known.decision.id
+            return standing, False, None
+        current = self._current.get(name)
+        if not self._is_changed(name) or (current is not None and self._imported.says(current, record)):
+            is_same = current is not None and current.id == known.decision.id
             return "unchanged" if is_same else "unchanged, and decided otherwise since", False, None
-        return ("decided anew", True, None) if held is None else ("revised", True, name)
+        return ("decided anew", True, None) if current is None else ("revised", True, name)
 
     def _is_changed(self, name: str) -> bool:
-        """Whether a record decides something else than when it was taken over last, or came in or out of force."""
-        known, record, force = self._known[name], self._files[name].record, self.places[name].force
+        """Whether a record decides something else than when it was taken over last, or says that it came in or out of
+        force."""
+        known, record = self._known[name], self._files[name].record
         if known.name:
-            return known.record.content != record.content or self._before[known.name].force is not force
+            return (known.record.content, known.record.force) != (record.content, record.force)
         assert known.decision is not None
-        is_ended = force is not Force.HOLDS and known.decision.is_active
+        is_ended = record.force is not Force.HOLDS and known.decision.is_active
         return is_ended or not self._imported.says(known.decision, record)
 
     def end(self, name: str) -> None:
         """Take a record out of force that the folder says is not; a next version did so by itself."""
-        place = self.places[name]
-        if place.force is Force.HOLDS or name not in self._in_force or not self._may_end(name, place):
+        place, current, decided = self.places[name], self._current.get(name), self._ids.get(name)
+        if place.force is Force.HOLDS or name not in self._in_force or self._undone.intersection(place.newer):
             return
-        if self._undone.intersection(place.newer):
+        if current is not None and current.id != decided and not self._is_changed(name):
+            self._notes[name].append("what was decided here since still holds")
             return
         try:
-            self._seat.reject(self._in_force[name], place.why)
+            self._seat.reject(self._in_force.pop(name), place.why)
         except (Conflict, InvalidInput, NotAllowed, NotFound) as error:
-            self._refuse(name, error.message)
+            self._refuse(name, error)
             return
-        del self._in_force[name]
-        for other in place.newer:
-            self._relate(Bond(source=other, type=RelationType.SUPERSEDES, target=name))
+        for newer in place.newer:
+            self.relate(newer, "supersedes", name)
 
-    def _may_end(self, name: str, place: Place) -> bool:
-        """Whether the folder has a say in what is in force of a record: not if that was decided here since."""
-        held, known = self._held.get(name), self._known.get(name)
-        if held is None or known is None or known.decision is None or held.id == known.decision.id:
-            return True
-        return self._is_changed(name) or any(held.id < self._ids.get(other, "") for other in place.newer)
-
-    def relate(self, stated: Iterable[Bond]) -> None:
-        """Who supersedes whom is what was decided and ended; all other relations are stated here."""
-        for bond in sorted(stated, key=lambda bond: (bond.source, bond.type, bond.target)):
-            if bond.type is not RelationType.SUPERSEDES:
-                self._relate(bond)
-
-    def _relate(self, bond: Bond) -> None:
-        source, target = self._ids.get(bond.source), self._ids.get(bond.target)
+    def relate(self, source: str, relation: str, target: str) -> None:
+        source_id, target_id = self._ids.get(source), self._ids.get(target)
         try:
-            if source is not None and target is not None:
-                self._seat.decisions.relate(source, bond.type, target)
+            if source_id is not None and target_id is not None:
+                self._seat.decisions.relate(source_id, RelationType(relation.upper()), target_id)
         except (InvalidInput, NotFound):
             pass  # Both are one decision, or nothing is in force of one.
         except NotAllowed as error:
-            self._notes[bond.source].append(error.message)
+            self._notes[source].append(error.message)
 
     def keep_reading(self, name: str) -> None:
-        """Keep what a file says as what it said last, once all is done that it asks for. A decision tells by itself."""
+        """Keep what a file says as what it said last, once all is done that it asks for."""
         file, known = self._files[name], self._known.get(name)
-        if name in self._decided | self._not_ours or self._undone.intersection((name, *self.places[name].newer)):
+        if name in self._settled or self._undone.intersection((name, *self.places[name].newer)):
             return
         if known is not None and (known.name, known.text) == (name, file.text):
             return
-        if known is not None and not known.name and file.record.mark and not self._is_changed(name):
+        if known is not None and not known.name and is_as_exported(file.text):
             return  # It was exported from here, and is no evidence of anything.
         last = "" if known is None else max(known.at, known.decision.id if known.decision else "")
         try:
             self._keep(name, file.text, last)
         except InvalidInput as error:
-            self._notes[name].append(f"not taken over: {error.message}")
+            self._refuse(name, error)
 
-    def _refuse(self, name: str, message: str) -> None:
+    def _refuse(self, name: str, error: MnemarchError) -> None:
         self._undone.add(name)
-        self._notes[name].append(f"not done: {message}")
+        self._notes[name] = [f"not done: {error.message}"]
 
     def _keep(self, name: str, text: str, after: str | None = None) -> str:
         return self._seat.decisions.add_evidence(text, tags=tags_for(name, after), level=Level.PROJECT).id

@@ -47,6 +47,8 @@ _BARE_NUMBER = re.compile(r"[ \t]{0,3}[:：]?[ \t]{0,3}#?([0-9]{1,6})(?![0-9A-Za
 _DATE = re.compile(r"[0-9]{4}(?:[-./][0-9]{1,2}[-./][0-9]{1,2}(?![0-9])|년 ?[0-9]{1,2}월 ?[0-9]{1,2}일)")
 _WORD = re.compile(r"[^\W_]+")
 _NOT_TICKED = re.compile(r"\[ \].*|\[[xX]\]|☐\s*\w*")
+# Relations that are said of a record and mean nothing for it now.
+_NO_LINK = frozenset({"", "other", "later"})
 _AROUND_A_LINE = " \t*+->_#"
 
 
@@ -63,7 +65,6 @@ class Line:
     """A line of text outside code and comments. In `text` each Markdown link is one mark, whose target is listed."""
 
     at: int
-    role: str
     text: str
     targets: tuple[str, ...]
 
@@ -84,7 +85,7 @@ def role_of(heading: str) -> str:
     return _ROLES.get(name) or _ROLES.get(outer.strip()) or _ROLES.get(inner.rstrip(") "), "")
 
 
-def line_of(at: int, written: str, role: str) -> Line:
+def line_of(at: int, written: str) -> Line:
     """A line without emphasis, comments and what is struck out."""
     tokens: list[Token] = []
     MARKDOWN.inline.parse(written[:_LINE_CHARS_MAX], MARKDOWN, {}, tokens)
@@ -97,7 +98,7 @@ def line_of(at: int, written: str, role: str) -> Line:
         depth += {"link_open": 1, "link_close": -1}.get(token.type, 0)
         if not depth and not struck and token.type in {"text", "code_inline", "text_special"}:
             text += token.content
-    return Line(at=at, role=role, text=_NOT_TICKED.sub(" ", text), targets=tuple(targets))
+    return Line(at=at, text=_NOT_TICKED.sub(" ", text), targets=tuple(targets))
 
 
 def _statuses() -> dict[str, str]:
@@ -105,7 +106,8 @@ def _statuses() -> dict[str, str]:
     known = {word: status for status, words in _WORDS["statuses"].items() for word in (status, *words)}
     around = _WORDS["around"]
     nouns = [(word, status) for word, status in known.items() if not word.isascii()]
-    said = {noun + ending: status for noun, status in nouns if " " not in noun for ending in around["korean_endings"]}
+    single = [(noun, status) for noun, status in nouns if " " not in noun]
+    said = {noun + ending: status for noun, status in single for ending in around["korean_endings"]}
     to_come = [(f"{before} {word}", known[word]) for word in known if word.isascii() for before in around["to_come"]]
     to_come += [
         (noun + gap + end, status) for noun, status in nouns for end in around["korean_to_come"] for gap in ("", " ")
@@ -121,9 +123,9 @@ def status_in(lines: Sequence[Line]) -> str:
 
     An unknown status is given in its own words; such a record is not in force.
     """
-    told = [status for line in lines if (status := status_of(line))]
-    if told:
-        return "superseded" if "superseded" in told else told[-1]
+    statuses = [status for line in lines if (status := status_of(line))]
+    if statuses:
+        return "superseded" if "superseded" in statuses else statuses[-1]
     for line in lines:
         words = _WORD.findall(line.text.casefold())
         is_about_others = "|" in line.text or _RELATION.search(line.text) or any(True for _ in links_in(line))
@@ -143,14 +145,14 @@ def status_of(line: Line) -> str:
     words = [(word[0].casefold(), word.end()) for word in _WORD.finditer(text)]
     while words and (words[0][0] in _WORDS["around"]["before"] or words[0][0].isdigit()) and not _status_at(words)[0]:
         words.pop(0)
-    told = ""
-    while (found := _status_at(words))[0]:
-        told, length = found
+    status = ""
+    while (phrase := _status_at(words))[0]:
+        status, length = phrase
         rest = text[words[length - 1][1] :].lstrip()
         words = words[length:]
         if words and rest[0].isalpha() and words[0][0] not in _WORDS["around"]["after"] and not _status_at(words)[0]:
             return ""
-    return told
+    return status
 
 
 def _status_at(words: Sequence[tuple[str, int]]) -> tuple[str, int]:
@@ -164,10 +166,6 @@ def _status_at(words: Sequence[tuple[str, int]]) -> tuple[str, int]:
 def is_only_status(line: Line) -> bool:
     """Whether a line says a status and nothing else, not even a date."""
     return " ".join(_WORD.findall(line.text.casefold())) in _STATUSES
-
-
-def is_relation(text: str) -> bool:
-    return _RELATION.fullmatch(text) is not None
 
 
 def begins_with_relation(text: str) -> bool:
@@ -190,7 +188,7 @@ def links_in(line: Line) -> Iterator[Link]:
         if ". " in text[since:start]:
             relation = ""  # What one sentence says of a record, the next does not say of another.
         since = end
-        if relation and relation != "other" and target and "://" not in target:
+        if relation not in _NO_LINK and target and "://" not in target:
             yield Link(relation=relation, target=target)
 
 

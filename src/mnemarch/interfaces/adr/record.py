@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import lru_cache
 from itertools import pairwise
 
 from mnemarch.interfaces.adr import phrases
-from mnemarch.interfaces.adr.phrases import COMMENT, MARKDOWN, Line, Link, line_of, plain_name, role_of
+from mnemarch.interfaces.adr.phrases import COMMENT, ENDED, IN_FORCE, MARKDOWN, Link, line_of, role_of
+from mnemarch.model.closed import Names
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from markdown_it.token import Token
 
-    Content = tuple[tuple[str, str], ...]
+    from mnemarch.interfaces.adr.phrases import Line
+
+    # The line, key and value of an entry of the front matter.
+    Entry = tuple[int, str, str]
     # The name and level of a section, the lines where it and its body start, and what follows a run-in.
-    Mark = tuple[str, int, int, int, str]
+    Heading = tuple[str, int, int, int, str]
 
 # These sections say where a record stands, not what it decides.
 _BESIDE_CONTENT = frozenset({"title", "status", "date", "deciders", "links", "more"})
-_TELLING = frozenset({"head", "status", "links", "more"})
 _RUN_IN = frozenset({"context", "drivers", "options", "decision", "consequences", "more"})
 _RUN_IN_LEVEL = 7
 _IN_A_DECISION = frozenset({"consequences", "effects", "confirmation"})
@@ -44,7 +48,8 @@ _BECAUSE = re.compile(
     r"(?:(?!\n\n).)*?(?:(?<!\w)because(?!\w)|왜냐하면|이유[ \t]?[:：])[\s:：]*(.+?)(?:(?<!\.)\.)?(?:\n\n|\Z)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: (task|worktree))? -->")
+# The decision that was exported to a record, where it holds, and a digest of the file.
+MARK = re.compile(r"<!-- mnemarch: ([0-9A-Za-z-]{1,64})(?: (task|worktree))?(?: ([0-9a-f]{16}))? -->")
 _KINDS = r"(?:m?adrs?|nygard|decisions?|records?|architecture|[0-9x]+)"
 _INDEXES = r"(?:templates?|템플릿|readme|index|toc|table-of-contents|summary|changelog|contributing|license|목차)"
 _VARIANTS = r"(?:m?adr|nygard|minimal|bare|short|long|full|[a-z]{2}|[a-z]{2}-[a-z]{2}|[0-9.]+)"
@@ -55,6 +60,12 @@ _PLACEHOLDER = re.compile(
 )
 
 
+class Force(Names):
+    HOLDS = "in force"
+    ENDED = "no longer in force"
+    NEVER = "never in force"
+
+
 @value
 class Section:
     """A heading, or a bold run-in such as `**Context.**`, with the lines up to the next one.
@@ -62,19 +73,22 @@ class Section:
     `leads` is false where the section belongs to the one above it. `rest` is what follows a run-in on its line.
     """
 
-    name: str
-    level: int
     role: str
     leads: bool
     start: int
     body: int
     end: int
-    rest: str = ""
+    rest: str
 
 
 @value
 class Record:
-    """What a decision record says. `sections`, `front` and `told` are where, by line; `mark` is a decision's id."""
+    """What a decision record says.
+
+    `body` is every section that decides something. `mark` is the id of the decision that was exported to this record,
+    and `level` where it holds. `status_at` is the line that tells the status, in the place that `status_in` names:
+    "section", "front", "head", or "title" for a record that has no status.
+    """
 
     number: int | None
     title: str
@@ -83,15 +97,24 @@ class Record:
     context: str
     decision: str
     consequences: str
-    content: Content
+    body: str
     has_options: bool
     mark: str
     level: str
-    lines: tuple[str, ...]
-    front: tuple[tuple[int, str, str], ...]
-    sections: tuple[Section, ...]
-    told: tuple[Line, ...]
-    head_end: int
+    status_at: int
+    status_in: str
+
+    @property
+    def content(self) -> tuple[str, str]:
+        return self.title, self.body
+
+    @property
+    def force(self) -> Force:
+        """Whether the record says of itself that it is in force."""
+        if self.status not in IN_FORCE | ENDED:
+            return Force.NEVER
+        is_superseded = any(link.relation == "superseded_by" for link in self.links)
+        return Force.ENDED if is_superseded or self.status in ENDED else Force.HOLDS
 
     @property
     def text(self) -> str:
@@ -105,74 +128,64 @@ class Record:
     def reason(self) -> Reason:
         """Why (in `Chosen option: "X", because Y.` it is Y), and what it costs, as far as a reason has room."""
         because = _BECAUSE.search(self.decision)
-        said = (because[1] if because else "", self.context, self.title, "imported")
-        summary = next(filter(None, (" ".join(text.split()) for text in said)))
+        reasons = (because[1] if because else "", self.context, self.title, "imported")
+        summary = next(filter(None, (" ".join(text.split()) for text in reasons)))
         return Reason("other", cut(summary), cut(self.consequences) or None)
-
-    def status_line(self) -> Line | None:
-        """The line of the head that tells the status, such as `* Status: accepted`."""
-        for line in self.told:
-            key, colon, _ = line.text.replace("：", ":", 1).partition(":")
-            if line.role == "head" and colon and role_of(key) == "status":
-                return line
-        return None
 
 
 @lru_cache(maxsize=1_024)
 def read_record(text: str, name: str = "") -> Record:
     """The record that a Markdown text is; any text can be read as one."""
-    lines = unified(text).split("\n")
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     front, front_end = _front_matter(lines)
     body = "\n".join([""] * front_end + lines[front_end:])
     # Markdown takes a numbered title that is underlined for a list.
-    tokens = MARKDOWN.parse(_NUMBERED_UNDERLINED.sub(lambda found: found[0] + "\\", body, count=1))
-    title, sections = _sections(tokens, lines)
+    tokens = MARKDOWN.parse(_NUMBERED_UNDERLINED.sub(lambda digits: digits[0] + "\\", body, count=1))
+    title, title_at, sections = _sections(tokens, lines)
     head_end = sections[0].start if sections else len(lines)
-    told = tuple(_told(tokens, sections, head_end))
     texts = _texts(sections, lines)
     number, named = _numbered(texts.get("title", "").partition("\n")[0].strip() or title)
-    in_front = {role_of(key): written for _, key, written in reversed(front)}
-    own = tuple((one.role or plain_name(one.name), _text(one, lines)) for one in sections if _is_content(one))
-    mark = _MARK.search("\n".join(lines[:head_end]))
-    bare = Record(
+    in_front = {role_of(key): value for _, key, value in reversed(front)}
+    status, status_at, status_in, links = _standing(_lines_by_role(tokens, sections, head_end), front, title_at)
+    mark = MARK.search("\n".join(lines[:head_end]))
+    content = [section for section in sections if section.role not in _BESIDE_CONTENT]
+    return Record(
         number=number if number is not None else number_of(name),
         title=named or in_front.get("title", ""),
-        status="",
-        links=(),
+        status=status,
+        links=links,
         context=texts.get("context", ""),
         decision=texts.get("decision", ""),
         consequences=texts.get("consequences", ""),
-        content=(("title", named), *own),
+        body="\n\n".join("\n".join(lines[one.start : one.end]).rstrip() for one in content),
         has_options="options" in texts,
         mark=mark[1] if mark else "",
         level=(mark[2] or "") if mark else "",
-        lines=tuple(lines),
-        front=front,
-        sections=sections,
-        told=told,
-        head_end=head_end,
+        status_at=status_at,
+        status_in=status_in,
     )
-    return _with_status(bare, in_front.get("status", ""))
 
 
-def _with_status(record: Record, in_front: str) -> Record:
-    """The record with its status (from its section, else the front matter, else its head) and its links."""
-    said = [line for line in record.told if line.role == "status"]
-    if not said and in_front:
-        said = [line_of(0, in_front, "status")]
-    elif not said and (line := record.status_line()):
-        said = [line]
-    links = [link for line in said for link in phrases.links_in(line)]
-    for at, key, written in record.front:
-        if phrases.is_relation(key):
-            links += phrases.links_in(line_of(at, f"{key} {written}", "links"))
-    for line in record.told:
-        if line.role == "links" or (line.role in {"head", "more"} and phrases.begins_with_relation(line.text)):
-            links += phrases.links_in(line)
-    status = phrases.status_in(said)
-    if not said and any(link.relation == "superseded_by" for link in links):
+def _standing(
+    lines: Mapping[str, Sequence[Line]], front: Sequence[Entry], title_at: int
+) -> tuple[str, int, str, tuple[Link, ...]]:
+    """The status (from its section, else the front matter, else the head), where it is told, and the links."""
+    heads = [line for line in lines["head"] if role_of(line.text.replace("：", ":").partition(":")[0]) == "status"]
+    fronts = [line_of(at, value) for at, key, value in front if role_of(key) == "status"]
+    places = {"section": lines["status"], "front": fronts, "head": heads[:1], "title": []}
+    status_in = next((place for place in places if places[place]), "title")
+    status_lines = places[status_in]
+    status = phrases.status_in(status_lines)
+    links = [link for line in status_lines for link in phrases.links_in(line)]
+    related = [line_of(at, f"{key} {value}") for at, key, value in front]
+    related += [*lines["head"], *lines["more"]]
+    for line in [*(one for one in related if phrases.begins_with_relation(one.text)), *lines["links"]]:
+        links += phrases.links_in(line)
+    if not status_lines and any(link.relation == "superseded_by" for link in links):
         status = "superseded"
-    return replace(record, status=status, links=tuple(dict.fromkeys(links)))
+    tells = [line.at for line in status_lines if phrases.status_of(line) == status]
+    status_at = (tells or [line.at for line in status_lines] or [title_at])[-1]
+    return status, status_at, status_in, tuple(dict.fromkeys(links))
 
 
 def record_in(text: str, name: str) -> Record | None:
@@ -188,17 +201,21 @@ def record_in(text: str, name: str) -> Record | None:
     return record if is_whole or is_open or is_numbered else None
 
 
+def is_as_exported(text: str) -> bool:
+    """Whether nobody changed a record since it was exported."""
+    mark = MARK.search(text)
+    return mark is not None and mark[3] == digest_of(text)
+
+
+def digest_of(text: str) -> str:
+    """A digest of everything but the mark."""
+    return hashlib.sha256(MARK.sub("", "\n".join(text.splitlines()), count=1).encode()).hexdigest()[:16]
+
+
 def is_name_of_record(name: str) -> bool:
     """Whether a file may be a record by its name."""
-    stem, dot, ending = name.replace("\\", "/").rpartition("/")[2].rpartition(".")
-    if dot and ending.casefold() not in {"md", "markdown"}:
-        return False
-    return _NO_RECORD.fullmatch(stem if dot else ending) is None
-
-
-def unified(text: str) -> str:
-    """The text without a byte order mark, every line ending the same."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    stem, _, ending = name.replace("\\", "/").rpartition("/")[2].rpartition(".")
+    return ending.casefold() in {"md", "markdown"} and _NO_RECORD.fullmatch(stem) is None
 
 
 def cut(text: str, chars_max: int = SUMMARY_CHARS_MAX) -> str:
@@ -228,21 +245,17 @@ def _numbered(heading: str) -> tuple[int | None, str]:
 # The outline
 
 
-def _front_matter(lines: Sequence[str]) -> tuple[tuple[tuple[int, str, str], ...], int]:
-    """The line, key and value of every simple entry of the front matter, and the line after it."""
+def _front_matter(lines: Sequence[str]) -> tuple[list[Entry], int]:
+    """Every entry `key: value` of the front matter, and the line after it."""
     front = _FRONT_MATTER.match("\n".join(lines)) if lines[0].startswith("---") else None
     if front is None:
-        return (), 0
-    entries: list[tuple[int, str, str]] = []
-    key = ""
+        return [], 0
+    entries = []
     for at, line in enumerate(front[1].split("\n")[:-1], start=1):
-        if line[:1] not in {"", " ", "\t", "#", "-"}:
-            key, _, written = line.partition(":")
-            listed = re.fullmatch(r"\s*\[(.*)\]\s*", written)
-            entries += [(at, key.strip(), _scalar(each)) for each in (listed[1].split(",") if listed else [written])]
-        elif line.strip().startswith("- ") and key:
-            entries.append((at, key.strip(), _scalar(line.strip()[2:])))
-    return tuple(entry for entry in entries if entry[2]), front[0].rstrip("\n").count("\n") + 1
+        key, _, written = line.partition(":")
+        if line[:1] not in {"", " ", "\t", "#", "-"} and (scalar := _scalar(written)):
+            entries.append((at, key.strip(), scalar))
+    return entries, front[0].rstrip("\n").count("\n") + 1
 
 
 def _scalar(written: str) -> str:
@@ -251,34 +264,38 @@ def _scalar(written: str) -> str:
     return quoted[2] if quoted else re.sub(r"(?:^|\s)#.*", "", bare).strip().strip("|>").strip()
 
 
-def _sections(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[str, tuple[Section, ...]]:
-    """The title, and the sections below it with their roles. A bold run-in counts before the first of them."""
-    marks: list[Mark] = []
-    for at, token in enumerate(tokens):
+def _sections(tokens: Sequence[Token], lines: Sequence[str]) -> tuple[str, int, list[Section]]:
+    """The title and its last line (-1 if there is none), and the sections below it.
+
+    A bold run-in counts before the first heading below the title.
+    """
+    headings: list[Heading] = []
+    for token, inline in pairwise(tokens):
         if token.level or token.map is None:
             continue
-        content, (start, end) = tokens[at + 1].content if at + 1 < len(tokens) else "", token.map
+        content, (start, end) = inline.content, token.map
         if token.type == "heading_open":
-            marks.append((content, int(token.tag[1]), start, end, ""))
-        elif token.type == "paragraph_open" and content.startswith("**") and all(mark[1] > 6 for mark in marks[1:]):
+            headings.append((content, int(token.tag[1]), start, end, ""))
+        elif token.type == "paragraph_open" and content.startswith("**") and all(one[1] > 6 for one in headings[1:]):
             name, closing, _ = content[2:100].partition("**")
             if closing and role_of(name) in _RUN_IN:
                 rest = lines[start].partition(f"**{name}**")[2].lstrip(" \t:：.")
-                marks.append((name, _RUN_IN_LEVEL, start, start + 1, rest))
-    if not marks or marks[0][1] == _RUN_IN_LEVEL:
-        return "", tuple(_with_roles(marks, len(lines)))
-    is_alone = marks[0][1] == 1 and all(mark[1] > 1 for mark in marks[1:])
-    if role_of(marks[0][0]) and not is_alone:
-        return "", tuple(_with_roles(marks, len(lines)))
-    return marks[0][0].replace("\\.", ".", 1), tuple(_with_roles(marks[1:], len(lines)))
+                headings.append((name, _RUN_IN_LEVEL, start, start + 1, rest))
+    if not headings or headings[0][1] == _RUN_IN_LEVEL:
+        return "", -1, list(_with_roles(headings, len(lines)))
+    title, level, _, end, _ = headings[0]
+    is_alone = level == 1 and all(one[1] > 1 for one in headings[1:])
+    if role_of(title) and not is_alone:
+        return "", -1, list(_with_roles(headings, len(lines)))
+    return title.replace("\\.", ".", 1), end - 1, list(_with_roles(headings[1:], len(lines)))
 
 
-def _with_roles(marks: Sequence[Mark], lines: int) -> Iterator[Section]:
+def _with_roles(headings: Sequence[Heading], lines: int) -> Iterator[Section]:
     """A section below one with a role belongs to it; of several with one role the first counts."""
     above: list[tuple[int, str]] = []
     taken: set[str] = set()
-    ends = [*(start for _, _, start, _, _ in marks[1:]), lines]
-    for (name, level, start, body, rest), end in zip(marks, ends, strict=False):
+    ends = [*(start for _, _, start, _, _ in headings[1:]), lines]
+    for (name, level, start, body, rest), end in zip(headings, ends, strict=False):
         while above and above[-1][0] >= level:
             above.pop()
         parent, role, leads = above[-1][1] if above else "", role_of(name), True
@@ -291,42 +308,27 @@ def _with_roles(marks: Sequence[Mark], lines: int) -> Iterator[Section]:
         else:
             taken.add(role)
         above.append((level, role))
-        yield Section(name=name, level=level, role=role, leads=leads, start=start, body=body, end=end, rest=rest)
-
-
-def _text(section: Section, lines: Sequence[str]) -> str:
-    return "\n".join([section.rest, *lines[section.body : section.end]]).strip("\n").rstrip()
+        yield Section(role=role, leads=leads, start=start, body=body, end=end, rest=rest)
 
 
 def _texts(sections: Iterable[Section], lines: Sequence[str]) -> dict[str, str]:
-    """What each role says, with the headings of what stands below it."""
+    """What each role says, with the headings of what stands below it; the indentation of the first line stays."""
     texts: dict[str, list[str]] = {}
     for section in sections:
         body = section.body if section.leads else section.start
         own = [section.rest] if section.rest else []
         texts.setdefault(section.role, []).extend([*own, *lines[body : section.end]])
-    return {role: _trimmed("\n".join(text)) for role, text in texts.items()}
+    return {role: re.sub(r"\A(?:[ \t]*\n)+", "", "\n".join(text).rstrip()) for role, text in texts.items()}
 
 
-def _trimmed(text: str) -> str:
-    """The text without blank lines around it; the indentation of its first line stays."""
-    return re.sub(r"\A(?:[ \t]*\n)+", "", text.rstrip())
-
-
-def _is_content(section: Section) -> bool:
-    return section.role not in _BESIDE_CONTENT
-
-
-def _told(tokens: Sequence[Token], sections: Sequence[Section], head_end: int) -> Iterator[Line]:
+def _lines_by_role(tokens: Sequence[Token], sections: Sequence[Section], head_end: int) -> dict[str, list[Line]]:
     """The lines of the head and of the sections that may tell a status or links."""
+    by_role: dict[str, list[Line]] = {"head": [], "status": [], "links": [], "more": []}
     for before, token in pairwise(tokens):
         if token.type != "inline" or token.map is None or before.type == "heading_open":
             continue
         for at, written in enumerate(token.content.split("\n"), start=token.map[0]):
-            role = "head" if at < head_end else _role_at(sections, at)
-            if role in _TELLING:
-                yield line_of(at, written, role)
-
-
-def _role_at(sections: Sequence[Section], at: int) -> str:
-    return next((one.role for one in sections if one.start <= at < one.end), "")
+            role = next((one.role for one in sections if one.start <= at < one.end), "")
+            if at < head_end or role in by_role:
+                by_role["head" if at < head_end else role].append(line_of(at, written))
+    return by_role

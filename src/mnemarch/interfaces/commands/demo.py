@@ -12,7 +12,6 @@ from mnemarch.verbs.types import FLAG, NUMBER, PATH, Parameter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.interfaces.command import Call
-    from mnemarch.interfaces.demo import Ended
 
 _EVENTS, _EVENTS_FAST = 240, 40
 
@@ -22,41 +21,36 @@ def _demo(call: Call) -> Answer:
 
     options = call.options
     events = options.events if options.events is not None else _EVENTS_FAST if options.fast else _EVENTS
-    ended = run(keep=options.keep, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
+    folder = os.path.realpath(options.keep) if options.keep else None
+    proofs, unit_id = run(keep=folder, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
+    is_proven = all(proof.ok for proof in proofs)
     return Answer(
-        data={"ok": ended.ok, "folder": ended.folder, "proofs": ended.proofs},
-        text=lambda: _next_steps(ended),
-        exit_code=DONE if ended.ok else REFUSED,
+        data={"ok": is_proven, "folder": folder, "proofs": proofs},
+        text=lambda: _next_steps(folder, unit_id),
+        exit_code=DONE if is_proven else REFUSED,
     )
 
 
-def _next_steps(ended: Ended) -> str:
-    mnemarch = _as_typed()
-    if ended.folder is None:
+def _next_steps(folder: str | None, unit_id: str) -> str:
+    from shutil import which
+
+    # `make demo` runs in an environment that the shell does not know.
+    beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
+    mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
+    if folder is None:
         steps: tuple[str, ...] = (
             f"{mnemarch} demo --keep shop-demo   # look around in it",
             f"{mnemarch} init                    # a memory of your own",
             f"{mnemarch} --help                  # everything else",
         )
     else:
-        there = f"--store {shlex.quote(ended.folder)}"
+        there = f"--store {shlex.quote(folder)}"
         steps = (
             f"{mnemarch} units {there}",
-            f"{mnemarch} explain {ended.unit_id} {there}",
+            f"{mnemarch} explain {unit_id} {there}",
             f'{mnemarch} recall "what happens when a payment times out?" {there}',
         )
     return "\n".join(["try next", *(f"  {step}" for step in steps)])
-
-
-def _as_typed() -> str:
-    """How to call this from where one is: `make demo` runs it from an environment that the shell does not know."""
-    from shutil import which
-
-    beside = os.path.join(os.path.dirname(sys.executable), "mnemarch")
-    if which("mnemarch") or not os.path.exists(beside):
-        return "mnemarch"
-    below = os.path.relpath(beside)
-    return shlex.quote(beside if below.startswith("..") else below)
 
 
 COMMANDS = {
