@@ -288,7 +288,7 @@ def test_a_graph_that_is_larger_than_its_new_home_is_cut_to_fit(clock, path, tex
     small = GraphStore.load_from_file(path, GraphStore({"max_nodes": 3, "max_edges": 1}, clock=clock))
     assert small.stats().nodes == 3
     assert small.stats().edges <= 1
-    assert small.locked.has(store.upsert_query(texts[2])), "the pinned one"
+    assert small.has(store.upsert_query(texts[2])), "the pinned one"
 
 
 def test_a_graph_that_can_not_be_cut_to_fit_leaves_its_new_home_as_it_was(clock, path):

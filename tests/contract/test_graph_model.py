@@ -307,7 +307,7 @@ class Machine(RuleBasedStateMachine):
         protected = {id for id in self.model.nodes if self.model.is_protected(id)}
         if keeps and len(self.model.nodes) > len(protected) + 1:
             safe |= {id for id in protected if self.model.nodes[id]["type"] not in DEPENDENT}
-        before, revision, kept = self.told(), self.store.locked.revision, self.model.copy()
+        before, revision, kept = self.told(), self.store.revision, self.model.copy()
         try:
             given = on_store()
         except InvalidInput:
@@ -315,7 +315,7 @@ class Machine(RuleBasedStateMachine):
                 on_model("none")
             self.model = kept
             assert self.told() == before
-            assert self.store.locked.revision == revision
+            assert self.store.revision == revision
         else:
             assert on_model(given) == given
             assert safe <= set(self.model.nodes)

@@ -124,7 +124,7 @@ def test_r6_a_number_a_negation_or_an_identifier_is_never_merged_away(made, one,
     assert first != second
     assert store.known_query(one) == first
     assert store.known_query(other) == second
-    assert store.locked.engine.are_linked(first, EdgeType.SIMILAR_TO, second)
+    assert store.state.are_linked(first, EdgeType.SIMILAR_TO, second)
 
 
 TRACEBACK = "\n".join(
@@ -172,7 +172,7 @@ def test_questions_that_differ_in_one_telling_word_are_alike_and_not_one(made, o
     store = made()
     first, second = store.upsert_query(one), store.upsert_query(other)
     assert first != second
-    assert store.locked.engine.are_linked(first, EdgeType.SIMILAR_TO, second)
+    assert store.state.are_linked(first, EdgeType.SIMILAR_TO, second)
     assert store.known_query(other) == second
 
 
@@ -233,16 +233,16 @@ def test_a_wording_of_a_node_that_went_leads_nowhere(clock):
     clock.advance(hours=1)
     store.upsert_query("archive invoices")
     store.upsert_query("엔진 오류")
-    assert not store.locked.has(first)
+    assert not store.has(first)
     assert store.known_query("deploy the checkout now") is None
     second = store.upsert_query("deploy the checkout now")
     assert store.node(second).text == "deploy the checkout now"
 
 
 def test_two_texts_with_one_key_are_two_nodes_if_the_texts_differ(store, monkeypatch):
-    from mnemarch.graph import engine
+    from mnemarch.graph import store as module
 
-    monkeypatch.setattr(engine, "canonical_key", lambda text: "the same for all")
+    monkeypatch.setattr(module, "canonical_key", lambda text: "the same for all")
     one = store.upsert_query("How do I deploy checkout?")
     other = store.upsert_query("Where are old invoices archived?")
     assert one != other
@@ -397,7 +397,7 @@ def test_a30_questions_before_and_after_are_linked_to_the_entity_they_mention(st
     thing = store.upsert_entity("ada", names[0], aliases=names[1])
     after = store.upsert_query(mentioning + " v2")
     for query, expected in ((before, True), (after, True), (quiet, False)):
-        assert store.locked.engine.are_linked(query, EdgeType.REFERS_TO_ENTITY, thing) is expected
+        assert store.state.are_linked(query, EdgeType.REFERS_TO_ENTITY, thing) is expected
     assert store.entities_in(mentioning) == [thing]
     assert store.entities_in(silent) == []
     assert store.node(thing).type is NodeType.ENTITY
@@ -440,7 +440,7 @@ def test_an_entity_that_was_evicted_is_mentioned_by_nobody(made, clock):
     clock.advance(days=1)
     store.upsert_query(UNLIKE[0])
     store.upsert_query(UNLIKE[1])
-    assert not store.locked.has(thing)
+    assert not store.has(thing)
     assert store.entities_in("checkout") == []
     assert store.edges(store.upsert_query("Where is checkout?")) == []
 
@@ -457,10 +457,10 @@ def test_a23_the_coldest_node_goes_and_takes_only_what_is_its_own(made, clock):
     warm = store.upsert_query(ENGLISH[0])
     store.record_answer(warm, "By hand")
     new = store.upsert_query(UNLIKE[1])
-    assert not store.locked.has(cold)
-    assert not store.locked.has(answer)
-    assert store.locked.has(warm)
-    assert store.locked.has(new)
+    assert not store.has(cold)
+    assert not store.has(answer)
+    assert store.has(warm)
+    assert store.has(new)
     assert store.stats() == GraphStats(nodes=3, edges=1)
 
 
@@ -474,12 +474,12 @@ def test_a23_a_pinned_and_a_well_connected_node_stay_however_cold(made, clock):
     for day in range(20):
         clock.advance(days=1)
         store.upsert_query(f"What happened on day{day} of the month?")
-        assert store.locked.has(pinned)
-        assert store.locked.has(hub)
+        assert store.has(pinned)
+        assert store.has(hub)
         assert store.stats().nodes <= 5
     store.pin(pinned, False)
     store.upsert_query("And now something else entirely")
-    assert not store.locked.has(pinned)
+    assert not store.has(pinned)
 
 
 def test_a23_feedback_never_evicts_its_own_question(made, clock):
@@ -488,9 +488,9 @@ def test_a23_feedback_never_evicts_its_own_question(made, clock):
     clock.advance(days=3)
     other = store.upsert_query(UNLIKE[1])
     feedback = store.record_feedback(cold, "down")
-    assert store.locked.has(cold)
-    assert store.locked.has(feedback)
-    assert not store.locked.has(other)
+    assert store.has(cold)
+    assert store.has(feedback)
+    assert not store.has(other)
 
 
 def test_a23_an_edge_makes_room_by_weight_and_then_by_age(clock):
@@ -537,12 +537,12 @@ def test_an_act_for_which_there_is_no_edge_left_is_done_or_changes_nothing(made,
     asked = store.upsert_query(ENGLISH[0])
     store.record_answer(asked, "By hand")
     query = store.upsert_query(UNLIKE[0])
-    before, revision = everything(store), store.locked.revision
+    before, revision = everything(store), store.revision
     try:
         act(store, query)
     except InvalidInput:
         assert everything(store) == before
-        assert store.locked.revision == revision
+        assert store.revision == revision
     assert store.stats().edges <= 1
 
 
@@ -564,8 +564,8 @@ def test_a24_decay_halves_every_weight_with_a_half_life_and_cuts_what_is_worn_th
     store.decay()
     assert weights(store, a) == (0.5, -0.25)
     assert store.edges() == []
-    assert store.locked.has(a)
-    assert store.locked.has(b)
+    assert store.has(a)
+    assert store.has(b)
 
 
 def test_a24_weights_are_lowered_by_themselves_when_it_is_time_to(clock):
@@ -651,12 +651,12 @@ def test_what_is_no_question_is_refused(store):
 def test_a_wrong_call_is_told_what_to_do_and_changes_nothing(store, act, error):
     one = store.upsert_query(ENGLISH[0])
     other = store.record_answer(one, "By hand")
-    before, revision = everything(store), store.locked.revision
+    before, revision = everything(store), store.revision
     with pytest.raises(error) as refused:
         act(store, one, other)
     assert refused.value.hint
     assert everything(store) == before
-    assert store.locked.revision == revision
+    assert store.revision == revision
 
 
 @pytest.mark.parametrize("wrong", [5, {"max_node": 5}, {"max_nodes": 1}, "big"])

@@ -527,14 +527,14 @@ def test_r16_what_was_erased_leaves_the_graph_and_the_rest_stays(memory):
     seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
     for graph in (held, seat.graph):
         store = graph.get_session_store("s")
-        assert not store.locked.has(guilty)
+        assert not store.has(guilty)
         assert "turquoise" not in str(store.to_snapshot())
         found = innocent_part(store)
         assert found[0] == {id: node for id, node in nodes.items() if id != who_knows}
         assert found[1] == {id: weight for id, weight in edges.items() if who_knows not in id}
         assert store.node(innocent).weights.feedback == 2.0
         assert graph.get_active_sessions() == ["s"]
-    assert not other.graph.get_session_store("s").locked.has(theirs)
+    assert not other.graph.get_session_store("s").has(theirs)
     assert "turquoise" not in str(
         memory._engine.store.read(lambda reader: [event.payload for event in reader.events()])
     )
@@ -591,7 +591,7 @@ def test_r16_a_graph_that_was_told_anew_is_rid_of_it_too(memory, said, monkeypat
     )
     for _ in range(2):
         store = seat.graph.get_session_store("s")
-        assert not store.locked.has(guilty)
+        assert not store.has(guilty)
         assert store.node(query).weights.feedback == 12.0
         read_anew(memory)
     for _ in range(7):
@@ -608,7 +608,7 @@ def test_r16_a_pinned_question_goes_too(memory):
     for node in store.nodes():
         store.pin(node.id)
     seat_of(memory, Actor.human("alice")).erase(unit.id, "privacy")
-    assert not store.locked.has(guilty)
+    assert not store.has(guilty)
     assert "turquoise" not in str(store.to_snapshot())
 
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.graph.engine import GraphEngine
+    from mnemarch.graph.core import Graph
     from mnemarch.graph.state import Vertex
     from mnemarch.graph.values import EmbeddingProvider
-    from mnemarch.policy.heat import GraphConfig
 
 FORMAT = "mnemarch-graph"
 VERSION = 1
@@ -37,18 +36,18 @@ CANONICAL_META = {"normVersion": NORM_VERSION, "hashAlgo": "xxh3-128", "seed": 0
 # Writing
 
 
-def record_of(engine: GraphEngine, embedder: EmbeddingProvider, config: GraphConfig, now: int) -> dict[str, Any]:
+def record_of(graph: Graph, now: int) -> dict[str, Any]:
     """The whole graph."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "createdAt": now,
-        "config": {name: getattr(config, name) for name in type(config).__match_args__},
-        "embedderId": embedder_id(embedder),
-        "embedderState": _state_of(embedder),
+        "config": {name: getattr(graph.config, name) for name in type(graph.config).__match_args__},
+        "embedderId": embedder_id(graph.embedder),
+        "embedderState": _state_of(graph.embedder),
         "canonicalMeta": dict(CANONICAL_META),
-        "decayedAt": engine.state.decayed_at,
-        "nodes": [_node_record(vertex, engine) for vertex in engine.state.nodes.values()],
+        "decayedAt": graph.state.decayed_at,
+        "nodes": [_node_record(vertex, graph) for vertex in graph.state.nodes.values()],
         "edges": [
             {
                 "id": arc.id,
@@ -59,12 +58,12 @@ def record_of(engine: GraphEngine, embedder: EmbeddingProvider, config: GraphCon
                 "createdAt": arc.created,
                 "lastAccess": arc.last,
             }
-            for arc in engine.state.arcs.values()
+            for arc in graph.state.arcs.values()
         ],
     }
 
 
-def _node_record(vertex: Vertex, engine: GraphEngine) -> dict[str, Any]:
+def _node_record(vertex: Vertex, graph: Graph) -> dict[str, Any]:
     record: dict[str, Any] = {
         "id": vertex.id,
         "type": str(vertex.type),
@@ -79,17 +78,17 @@ def _node_record(vertex: Vertex, engine: GraphEngine) -> dict[str, Any]:
         "about": dict(vertex.about),
     }
     if vertex.type is NodeType.QUERY:
-        record["embedding"] = [[feature, weight] for feature, weight in engine.vector_of(vertex).items()]
+        record["embedding"] = [[feature, weight] for feature, weight in graph.vector_of(vertex).items()]
     return record
 
 
-def checkpoint_of(
-    engine: GraphEngine, embedder: EmbeddingProvider, config: GraphConfig, top_k: int, now: int
-) -> dict[str, Any]:
+def checkpoint_of(graph: Graph, top_k: int, now: int) -> dict[str, Any]:
     """The hottest questions, their answers, feedback and entities, and the edges among all these."""
-    whole = record_of(engine, embedder, config, now)
+    whole = record_of(graph, now)
     nodes = {node["id"]: node for node in whole.pop("nodes")}
-    queries = [(-query.rank(now, config.half_life_min), query.id) for query in engine.state.of_type(NodeType.QUERY)]
+    queries = [
+        (-query.rank(now, graph.config.half_life_min), query.id) for query in graph.state.of_type(NodeType.QUERY)
+    ]
     hot = [id for _, id in sorted(queries)[:top_k]]
     near = {edge["to"] for edge in whole["edges"] if edge["from"] in hot and edge["type"] != EdgeType.SIMILAR_TO}
     kept = near.union(hot)
