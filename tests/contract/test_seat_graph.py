@@ -104,19 +104,6 @@ def lived(seat, said, session="s"):
 
 
 @LANGUAGES
-def test_r1_a_graph_is_the_same_when_it_is_read_anew_from_the_log(memory, said):
-    seat = seat_of(memory)
-    lived(seat, said)
-    before = content(seat.graph.get_session_store("s")), content(seat.graph.get_agent_store())
-    hits = seat.graph.search("s", said["again"], 9)
-    read_anew(memory)
-    graph = seat.graph
-    assert (content(graph.get_session_store("s")), content(graph.get_agent_store())) == before
-    assert graph.search("s", said["again"], 9) == hits
-    assert graph.get_active_sessions() == ["s"]
-
-
-@LANGUAGES
 def test_r1_a_graph_survives_the_process(reopened, said):
     first = reopened()
     lived(seat_of(first), said)
@@ -163,25 +150,6 @@ def test_r1_one_act_is_one_event_and_asking_is_none(memory):
     assert memory.stats().events == before
     seat.graph.record_feedback("s", query, "up")
     assert memory.stats().events == before + 1
-
-
-@LANGUAGES
-def test_r1_after_two_hundred_events_a_graph_is_told_anew_and_reads_back_equal(memory, said):
-    seat = seat_of(memory)
-    query = lived(seat, said)
-    for number in range(230):
-        seat.graph.record_feedback("s", query, ("up", "down", "retry")[number % 3])
-    seat.graph.get_session_store("s").decay()
-    assert events_of(memory, EventType.GRAPH_RESTATED)
-    before = content(seat.graph.get_session_store("s"))
-    hits = seat.graph.search("s", said["again"], 9)
-    read_anew(memory)
-    assert content(seat.graph.get_session_store("s")) == before
-    assert seat.graph.search("s", said["again"], 9) == hits
-    seat.graph.record_feedback("s", query, "up")
-    read_anew(memory)
-    weighed = seat.graph.get_session_store("s").node(query).weights.feedback
-    assert weighed == pytest.approx({node["id"]: node["weights"]["feedback"] for node in before["nodes"]}[query] + 1)
 
 
 @LANGUAGES
