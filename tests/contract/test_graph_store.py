@@ -229,19 +229,6 @@ def test_a_wording_that_was_merged_once_is_known_by_its_key_afterwards(made, clo
     assert store.node(first).text == pair[0]
 
 
-def test_a_wording_of_a_node_that_went_leads_nowhere(clock):
-    store = GraphStore({"max_nodes": 2, "tau_dup": 0.5, "tau_sim": 0.5}, Words(), clock=clock)
-    first = store.upsert_query("deploy the checkout")
-    assert store.upsert_query("deploy the checkout now") == first
-    clock.advance(hours=1)
-    store.upsert_query("archive invoices")
-    store.upsert_query("엔진 오류")
-    assert not store.has(first)
-    assert store.known_query("deploy the checkout now") is None
-    second = store.upsert_query("deploy the checkout now")
-    assert store.node(second).text == "deploy the checkout now"
-
-
 def test_two_texts_with_one_key_are_two_nodes_if_the_texts_differ(store, monkeypatch):
     from mnemarch.graph import store as module
 
@@ -250,15 +237,6 @@ def test_two_texts_with_one_key_are_two_nodes_if_the_texts_differ(store, monkeyp
     other = store.upsert_query("Where are old invoices archived?")
     assert one != other
     assert store.upsert_query("where are old invoices archived") == other
-
-
-def test_a_question_is_linked_to_its_nearest_and_no_more_than_so_many(clock):
-    store = GraphStore({"similar_max": 2, "tau_sim": 0.1, "tau_dup": 1.0}, Words(), clock=clock)
-    far, near, nearer = map(store.upsert_query, ("a x y z", "a b x y", "a b c x"))
-    new = store.upsert_query("a b c d")
-    linked = {edge.from_ if edge.to == new else edge.to for edge in store.edges(new)}
-    assert linked == {near, nearer}
-    assert far not in linked
 
 
 def test_what_is_asked_again_grows_and_is_fresh(store, clock):
@@ -303,16 +281,6 @@ def test_r15_feedback_weighs_on_its_question_and_spreads_to_those_like_it(clock)
     assert [weights(store, id)[1] for id in (a, b, c, d, e)] == pytest.approx([0.5, 0.2, 0.09, 0.0, 0.25])
     store.record_feedback(c, "down")
     assert [weights(store, id)[1] for id in (a, b, c, d, e)] == pytest.approx([0.32, -0.25, -0.91, -0.5, 0.25])
-
-
-def test_what_only_got_a_share_of_feedback_was_not_touched(store, clock):
-    one, other = map(store.upsert_query, ENGLISH)
-    asked_at = clock()
-    clock.advance(minutes=5)
-    store.record_feedback(one, "up")
-    assert store.node(one).last_access == clock()
-    assert store.node(other).last_access == asked_at
-    assert weights(store, other) == (1.0, pytest.approx(likeness(ENGLISH) / 2))
 
 
 def test_a_feedback_is_a_node_and_the_same_said_again_is_the_same_node(store):
@@ -479,30 +447,6 @@ def test_a23_a_pinned_and_a_well_connected_node_stay_however_cold(made, clock):
     assert not store.has(pinned)
 
 
-def test_a23_feedback_never_evicts_its_own_question(made, clock):
-    store = made(max_nodes=2)
-    cold = store.upsert_query(UNLIKE[0])
-    clock.advance(days=3)
-    other = store.upsert_query(UNLIKE[1])
-    feedback = store.record_feedback(cold, "down")
-    assert store.has(cold)
-    assert store.has(feedback)
-    assert not store.has(other)
-
-
-def test_a23_an_edge_makes_room_by_weight_and_then_by_age(clock):
-    store = GraphStore({"max_edges": 3, "tau_sim": 0.99, "tau_dup": 1.0}, Words(), clock=clock)
-    a, b, c, d, e = map(store.upsert_query, ("one", "two", "three", "four", "five"))
-    ids = {}
-    for name, ends, weight in (("ab", (a, b), 2.0), ("ac", (a, c), 1.0), ("ad", (a, d), 1.0)):
-        ids[name] = store.link(*ends, "similar_to", weight)
-        clock.advance(minutes=1)
-    ids["ae"] = store.link(a, e, "similar_to", 0.5)
-    assert {edge.id for edge in store.edges()} == {ids["ab"], ids["ad"], ids["ae"]}, "ac was as light, and older"
-    store.link(b, c, "similar_to", 3.0)
-    assert ids["ae"] not in {edge.id for edge in store.edges()}
-
-
 def test_a_graph_in_which_all_must_stay_says_so_and_is_unchanged(made):
     store = made(max_nodes=2)
     for text in UNLIKE:
@@ -514,33 +458,6 @@ def test_a_graph_in_which_all_must_stay_says_so_and_is_unchanged(made):
     assert everything(store) == before
     with pytest.raises(InvalidInput, match="full"):
         store.record_feedback(store.upsert_query(UNLIKE[0]), "up")
-
-
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda store, query: store.record_feedback(query, "up"),
-        lambda store, query: store.record_answer(query, "Another answer"),
-        lambda store, query: store.record_answer(query, "By hand"),
-        lambda store, query: store.link(query, store.known_query(ENGLISH[0]), "similar_to"),
-        lambda store, query: store.upsert_entity("ada", "invoices"),
-        lambda store, query: store.upsert_query("Where are very old invoices archived?"),
-    ],
-    ids=["feedback", "answer", "same answer", "link", "entity", "question"],
-)
-@pytest.mark.parametrize("protect_min_degree", [1, 3])
-def test_an_act_for_which_there_is_no_edge_left_is_done_or_changes_nothing(made, act, protect_min_degree):
-    store = made(max_edges=1, protect_min_degree=protect_min_degree, tau_sim=0.3)
-    asked = store.upsert_query(ENGLISH[0])
-    store.record_answer(asked, "By hand")
-    query = store.upsert_query(UNLIKE[0])
-    before, revision = everything(store), store.revision
-    try:
-        act(store, query)
-    except InvalidInput:
-        assert everything(store) == before
-        assert store.revision == revision
-    assert store.stats().edges <= 1
 
 
 # A24
@@ -718,29 +635,6 @@ def test_a12_threads_may_share_a_graph(store):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     assert sum(weights(store, id)[1] for id in queries[2:]) == 100.0
-
-
-def test_a23_a_session_of_questions_that_are_all_alike_goes_on(clock):
-    store = GraphStore({"max_nodes": 40, "max_edges": 160}, clock=clock)
-    for number in range(120):
-        store.upsert_query(f"how does service{number} handle the retry of a failed payment in production?")
-        clock.advance(seconds=1)
-    assert store.stats().nodes == 40
-    assert store.known_query("how does service119 handle the retry of a failed payment in production?")
-    assert all(node.degree for node in store.nodes()), "they were protected, and the weakest edges went first"
-
-
-def test_a24_decay_leaves_what_was_just_learnt(clock):
-    store = GraphStore({"half_life_min": 60.0}, clock=clock)
-    old = store.upsert_query("where is the oldest invoice?")
-    clock.advance(hours=20)
-    new = store.upsert_query("how does checkout retry?")
-    store.record_feedback(new, "up")
-    store.record_answer(new, "three times")
-    store.decay()
-    assert store.node(new).weights.feedback == 1.0
-    assert [answer.text for answer in store.answers(new)] == ["three times"]
-    assert store.node(old).weights.repeat < 1e-5
 
 
 def test_a30_a_long_text_describes_an_entity_and_is_no_name_of_it(store):

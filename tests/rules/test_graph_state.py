@@ -62,15 +62,6 @@ def test_a_node_goes_with_its_edges_its_keys_and_what_only_it_led_to():
     assert set(state.by_key) == {("query", "key of b"), ("answer", "key of y")}
 
 
-def test_an_answer_or_a_feedback_goes_with_its_last_edge_unless_it_is_pinned():
-    steps = [query("a"), answer("x"), answer("y"), ["pin", "y", True]]
-    steps += [["join", "a", "responded_with", id, 1, 0] for id in "xy"]
-    state = made(*steps)
-    state.cut("a::responded_with::x")
-    state.cut("a::responded_with::y")
-    assert set(state.nodes) == {"a", "y"}
-
-
 def test_a_key_that_leads_somewhere_is_not_led_elsewhere():
     state = made(query("a"), query("b"), ["alias", "b", "key of a"], ["alias", "b", "more"], ["alias", "a", "more"])
     assert state.by_key["query", "key of a"] == "a"
