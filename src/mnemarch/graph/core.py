@@ -14,7 +14,7 @@ from mnemarch.graph.state import MICROS_PER_MIN, GraphState
 from mnemarch.graph.values import NodeType
 from mnemarch.model import stamps
 from mnemarch.policy.admission import checked_list, checked_name, checked_text
-from mnemarch.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK, GraphConfig
+from mnemarch.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK
 from mnemarch.text.mentions import Mentions
 from mnemarch.text.secrets import redacted
 
@@ -22,23 +22,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, TypeVar
 
     from mnemarch.graph.state import About, Arc, Step, Vector, Vertex
     from mnemarch.graph.values import EmbeddingProvider
+    from mnemarch.policy.heat import GraphConfig
 
     T = TypeVar("T")
-
-    class Keeper(Protocol):
-        """Where graphs are saved."""
-
-        def now(self) -> int: ...
-        def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:
-            """Run `work` at one time. All of its changes to these graphs are saved as one act, or none is."""
-
-        def catch_up(self, graph: Graph) -> None:
-            """Bring a graph up to date with the changes of others."""
-
 
 TEXT_BYTES_MAX = 65_536
 
@@ -51,8 +41,8 @@ class Full(InvalidInput):
     """The graph is full, and nothing in it may be evicted."""
 
 
-class MemoryKeeper:
-    """Keeps graphs in this process only."""
+class Keeper:
+    """Where graphs are saved. This one keeps them in this process only."""
 
     def __init__(self, clock: Callable[[], datetime] | None = None) -> None:
         self._clock = clock or stamps.now
@@ -61,6 +51,7 @@ class MemoryKeeper:
         return stamps.micros(self._clock())
 
     def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
+        """Run `work` at one time. All of its changes to these graphs are saved as one act, or none is."""
         # An act on one graph is refused before it changes anything. One on two may fail after it changed the first.
         before = [graph.state.all_steps() for graph in graphs] if len(graphs) > 1 else []
         try:
@@ -76,7 +67,7 @@ class MemoryKeeper:
                 graph.take_steps()
 
     def catch_up(self, graph: Graph) -> None:
-        """Nobody else changes it."""
+        """Bring a graph up to date with the changes of others."""
 
 
 class Graph:
@@ -335,23 +326,10 @@ def checked_entity(
     return [user], thing, clean, [storable(name, "An alias") for name in checked_list(aliases or (), "aliases")]
 
 
-def finite(number: Any, what: str) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) < float("inf"):
-        raise InvalidInput(f"{what} must be a finite number, not {number!r}.", hint="Correct it.")
+def finite(number: Any, what: str, least: float | None = None) -> float:
+    """A number that is finite, and not below the least."""
+    is_number = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < float("inf")
+    if not is_number or (least is not None and number < least):
+        limit = "" if least is None else f" of {least:g} or more"
+        raise InvalidInput(f"{what} must be a finite number{limit}, not {number!r}.", hint="Correct it.")
     return float(number)
-
-
-def graph_config(config: Any) -> GraphConfig:
-    if isinstance(config, GraphConfig):
-        return config
-    try:
-        return GraphConfig(**({} if config is None else config))
-    except TypeError as error:
-        usage = "Use GraphConfig(max_nodes=1000, ...)."
-        raise InvalidInput(f"These are no settings of a graph: {error}.", hint=usage) from None
-
-
-def default_embedder() -> EmbeddingProvider:
-    from mnemarch.embedding.question import QuestionEmbedder
-
-    return QuestionEmbedder()

@@ -25,7 +25,7 @@ from mnemarch.errors import (
 )
 from mnemarch.files import holds_any, locked, locked_if_free, write_whole
 from mnemarch.graph import snapshot
-from mnemarch.graph.core import MemoryKeeper
+from mnemarch.graph.core import Keeper, finite
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
 
@@ -248,7 +248,7 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
 # A graph that is saved by itself
 
 
-class FileKeeper(MemoryKeeper):
+class FileKeeper(Keeper):
     """Keeps one graph in one file, alone among all processes; `close`, or the end of the process, writes what is left.
 
     keeper = FileKeeper("agent.graph.json")
@@ -259,11 +259,8 @@ class FileKeeper(MemoryKeeper):
         self, file: str | os.PathLike[str], *, delay_s: float = 1.0, clock: Callable[[], datetime] | None = None
     ) -> None:
         super().__init__(clock)
-        delay: Any = delay_s
-        if not isinstance(delay, int | float) or not 0 <= delay < float("inf"):
-            raise InvalidInput(f"delay_s must not be negative: {delay_s!r}.", hint="A second is usual.")
         self.file = os.path.abspath(os.fspath(file))
-        self._delay_s = delay_s
+        self._delay_s = finite(delay_s, "delay_s", least=0)
         self._store: GraphStore | None = None
         self._closed = False
         self._pid = os.getpid()

@@ -10,11 +10,11 @@ from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.graph.core import (
     Ended,
     Full,
-    MemoryKeeper,
+    Keeper,
     checked_answer,
     checked_entity,
     checked_feedback,
-    default_embedder,
+    finite,
     storable,
 )
 from mnemarch.graph.store import GraphStore
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.graph import files, snapshot
-    from mnemarch.graph.core import Keeper
     from mnemarch.graph.state import Arc, Vertex
     from mnemarch.graph.values import EmbeddingProvider, GraphHit
-    from mnemarch.policy.heat import GraphConfig, PromotionConfig
+    from mnemarch.policy.heat import PromotionConfig
 
     T = TypeVar("T")
 else:
@@ -63,16 +62,12 @@ class MemoryOrchestrator:
         self.agent_id = checked_name(agent_id, "an agent's id")
         config = {} if config is None else config
         self.config = config if isinstance(config, OrchestratorConfig) else graph_settings(config)
-        self._embedder = default_embedder() if embedder is None else embedder
-        self._keeper_of = keeper_of or (lambda _: MemoryKeeper(clock))
+        self._keeper_of = keeper_of or (lambda _: Keeper(clock))
         self._root = root
         self._keeps_files = keeps_files
         self._lock = RLock()
-        self._agent = self._store(self.config.agent_graph, None)
+        self._agent = GraphStore(self.config.agent_graph, embedder, keeper=self._keeper_of(None))
         self._sessions: dict[str, GraphStore] = {}
-
-    def _store(self, config: GraphConfig, session: str | None) -> GraphStore:
-        return GraphStore(config, self._embedder, keeper=self._keeper_of(session))
 
     # Graphs
 
@@ -118,7 +113,8 @@ class MemoryOrchestrator:
     def _opened(self, session: str) -> GraphStore:
         with self._lock:
             if session not in self._sessions:
-                self._sessions[session] = self._store(self.config.session_graph, session)
+                keeper, config = self._keeper_of(session), self.config.session_graph
+                self._sessions[session] = GraphStore(config, self._agent.embedder, keeper=keeper)
             return self._sessions[session]
 
     # What happens in a session
@@ -274,24 +270,21 @@ class MemoryOrchestrator:
             if self._is_active(session):
                 other = "Finalize it first, or restore under another name."
                 raise InvalidInput(f"Session {session!r} is under way.", hint=other)
-            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._embedder))
+            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._agent.embedder))
             store = self.get_session_store(session)
             store.from_snapshot(loaded.to_snapshot())
             return store
 
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
         """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""
-        age: Any = older_than_ms
-        if isinstance(age, bool) or not isinstance(age, int | float) or not 0 <= age < float("inf"):
-            wrong = f"older_than_ms must be a number of milliseconds, not {older_than_ms!r}."
-            raise InvalidInput(wrong, hint="3_600_000 is an hour.")
+        age_ms = finite(older_than_ms, "older_than_ms", least=0)
         ended: list[str] = []
         with self._lock:
             for session, began in self._agent.sessions().items():
                 graph = self._opened(session)
                 with graph.reading() as now:
                     last = max((vertex.last for vertex in graph.state.nodes.values()), default=began)
-                if now - last > age * _MICROS_PER_MS:
+                if now - last > age_ms * _MICROS_PER_MS:
                     with suppress(NotFound):  # Another process ended it meanwhile.
                         self.finalize_session(session, promote=promote, checkpoint=False)
                         ended.append(session)

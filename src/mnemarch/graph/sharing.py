@@ -5,6 +5,7 @@ In the log every act is one event with its steps. A graph is read back by replay
 
 from __future__ import annotations
 
+from mnemarch.graph.core import Keeper
 from mnemarch.graph.state import GraphState, quotes
 from mnemarch.model import stamps
 from mnemarch.model.caller import GRAPH_PREFIX
@@ -32,19 +33,17 @@ _BATCH_CHARS_MAX = 131_072
 _ENVELOPE_CHARS_MAX = 1_024
 
 
-class LogKeeper:
+class LogKeeper(Keeper):
     """Keeps one graph of an actor in the log: that of a session, or its own."""
 
     def __init__(self, log: Log, caller: Caller, session: str | None) -> None:
+        super().__init__(log.clock)
         self._log = log
         self._caller = caller
         self._session = session
         self._subject = caller.graph_subject(session)
         self._position = 0
         self._since_restated = 0
-
-    def now(self) -> int:
-        return stamps.micros(self._log.clock())
 
     def catch_up(self, graph: Graph) -> None:
         self._log.store.read(lambda reader: self._read(reader, graph))

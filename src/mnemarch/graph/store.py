@@ -13,13 +13,11 @@ from mnemarch.graph.core import (
     TEXT_BYTES_MAX,
     Full,
     Graph,
-    MemoryKeeper,
+    Keeper,
     checked_answer,
     checked_entity,
     checked_feedback,
-    default_embedder,
     finite,
-    graph_config,
     storable,
 )
 from mnemarch.graph.state import edge_id
@@ -28,7 +26,7 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
-from mnemarch.policy.heat import FEEDBACK, spread
+from mnemarch.policy.heat import FEEDBACK, GraphConfig, section, spread
 from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import differences
 from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
@@ -41,10 +39,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.graph import files, snapshot
-    from mnemarch.graph.core import Keeper
     from mnemarch.graph.state import About, Vector, Vertex
     from mnemarch.graph.values import EmbeddingProvider
-    from mnemarch.policy.heat import GraphConfig
 else:
     # A recall reads a graph and has no use for its files.
     files = Lazy("mnemarch.graph.files")
@@ -73,10 +69,14 @@ class GraphStore(Graph):
         clock: Callable[[], datetime] | None = None,
         keeper: Keeper | None = None,
     ) -> None:
-        embedder = default_embedder() if embedder is None else embedder
+        if embedder is None:
+            from mnemarch.embedding.question import QuestionEmbedder
+
+            embedder = QuestionEmbedder()
         if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):
             raise InvalidInput(f"{embedder!r} can't embed.", hint="Give an object with embed(text), or nothing.")
-        super().__init__(graph_config(config), embedder, keeper or MemoryKeeper(clock))
+        settings = section(GraphConfig(), {} if config is None else config, "graph")
+        super().__init__(settings, embedder, keeper or Keeper(clock))
 
     # Questions
 
