@@ -239,17 +239,6 @@ def test_two_texts_with_one_key_are_two_nodes_if_the_texts_differ(store, monkeyp
     assert store.upsert_query("where are old invoices archived") == other
 
 
-def test_what_is_asked_again_grows_and_is_fresh(store, clock):
-    id = store.upsert_query(ENGLISH[0])
-    clock.advance(hours=4)
-    old = store.node(id)
-    assert old.rank == pytest.approx(0.25 + 0.3 * tanh(1 / 5))
-    store.upsert_query(ENGLISH[0])
-    new = store.node(id)
-    assert (new.weights.repeat, new.last_access, new.created_at) == (2.0, clock(), old.created_at)
-    assert new.rank == pytest.approx(0.5 + 0.3 * tanh(2 / 5))
-
-
 # Search
 
 
