@@ -94,7 +94,7 @@ def large_graph(nodes: int, *, indexed: bool) -> GraphStore:
         if key not in known:
             known.add(key)
             steps += [["add", f"query:{key}", "query", text, key, AT, {}], ["weigh", f"query:{key}", 1.0, 0.0, AT]]
-    store.locked.replay(steps)
+    store.replay(steps)
     return store
 
 

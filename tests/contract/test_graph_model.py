@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from math import exp, fsum, log, sqrt, tanh
 
@@ -62,14 +63,6 @@ class Model:
         self.nodes = {}
         self.edges = {}
         self.decayed_at = None
-
-    def copy(self):
-        other = Model(self.config, Words())
-        other.embed = self.embed
-        other.nodes = {id: {**node, "keys": set(node["keys"])} for id, node in self.nodes.items()}
-        other.edges = {id: dict(edge) for id, edge in self.edges.items()}
-        other.decayed_at = self.decayed_at
-        return other
 
     # What is asked of it
 
@@ -307,7 +300,7 @@ class Machine(RuleBasedStateMachine):
         protected = {id for id in self.model.nodes if self.model.is_protected(id)}
         if keeps and len(self.model.nodes) > len(protected) + 1:
             safe |= {id for id in protected if self.model.nodes[id]["type"] not in DEPENDENT}
-        before, revision, kept = self.told(), self.store.locked.revision, self.model.copy()
+        before, revision, kept = self.told(), self.store.revision, deepcopy(self.model)
         try:
             given = on_store()
         except InvalidInput:
@@ -315,7 +308,7 @@ class Machine(RuleBasedStateMachine):
                 on_model("none")
             self.model = kept
             assert self.told() == before
-            assert self.store.locked.revision == revision
+            assert self.store.revision == revision
         else:
             assert on_model(given) == given
             assert safe <= set(self.model.nodes)
@@ -437,15 +430,10 @@ class Machine(RuleBasedStateMachine):
         assert found == expected
         edges = {
             edge.id: (
-                edge.from_,
-                str(edge.type),
-                edge.to,
-                edge.weight,
-                micros(edge.created_at),
-                micros(edge.last_access),
+                edge.from_, str(edge.type), edge.to, edge.weight, micros(edge.created_at), micros(edge.last_access)
             )
             for edge in self.store.edges()
-        }
+        }  # fmt: skip
         assert edges == {
             id: (edge["from"], edge["type"], edge["to"], edge["weight"], edge["created"], edge["last"])
             for id, edge in self.model.edges.items()

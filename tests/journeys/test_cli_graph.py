@@ -348,11 +348,6 @@ def test_the_picture_is_xml_with_every_label_and_a_name(cli):
     assert len(list(picture.iter(f"{SVG}g"))) == 7
 
 
-def test_the_picture_is_the_same_for_the_same_graph():
-    view = view_of(QUESTION, LIKE_IT, KOREAN)
-    assert graph_picture.svg(view) == graph_picture.svg(view)
-
-
 def test_the_picture_has_nothing_that_only_a_browser_draws(cli):
     filled(cli)
     picture = ElementTree.fromstring(cli("graph", "--format", "svg", *SESSION).out)

@@ -116,7 +116,7 @@ def lived(clock, randomly, *, rounds, features=40, size=6, **config):
 
 
 def vectors_of(store):
-    return store._engine.table()._vectors
+    return store.table()._vectors
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
@@ -134,7 +134,7 @@ def test_rows_of_evicted_questions_are_used_again(clock, new_rows_max, monkeypat
     monkeypatch.setattr(search, "_NEW_ROWS_MAX", new_rows_max)
     both = lived(clock, random.Random(5), rounds=120, max_nodes=12)
     for store in both.kinds:
-        assert len(store._engine.table()._vertices) <= 12
+        assert len(store.table()._vertices) <= 12
         assert len(vectors_of(store)._vectors) == len(both.queries())
         assert bool(len(vectors_of(store)._laid_out.rows)) == (new_rows_max == 2)
 

@@ -44,30 +44,6 @@ def answer(id, at=0):
     return ["add", id, "answer", f"text of {id}", f"key of {id}", at, {}]
 
 
-def test_a6_an_edge_is_named_from_type_to_and_only_grows():
-    state = made(query("a"), query("b"), ["join", "a", "similar_to", "b", 0.5, 10])
-    state.join("a", EdgeType.SIMILAR_TO, "b", 0.25, 30)
-    (arc,) = state.arcs.values()
-    assert arc.id == edge_id("a", "similar_to", "b") == "a::similar_to::b"
-    assert (arc.weight, arc.created, arc.last) == (0.75, 10, 30)
-    state.join("a", EdgeType.SIMILAR_TO, "b", 0.25, 20)
-    assert arc.last == 30, "an access is never taken back"
-
-
-def test_the_degree_is_the_number_of_edges_either_way():
-    state = made(
-        query("a"),
-        query("b"),
-        query("c"),
-        ["join", "a", "similar_to", "b", 1, 0],
-        ["join", "c", "similar_to", "a", 1, 0],
-    )
-    assert {id: vertex.degree for id, vertex in state.nodes.items()} == {"a": 2, "b": 1, "c": 1}
-    assert sorted(state.neighbours("a", EdgeType.SIMILAR_TO)) == [("b", 1), ("c", 1)]
-    state.cut("a::similar_to::b")
-    assert {id: vertex.degree for id, vertex in state.nodes.items()} == {"a": 1, "b": 0, "c": 1}
-
-
 def test_a_node_goes_with_its_edges_its_keys_and_what_only_it_led_to():
     state = made(
         query("a"),
@@ -84,21 +60,6 @@ def test_a_node_goes_with_its_edges_its_keys_and_what_only_it_led_to():
     assert set(state.nodes) == {"b", "y"}
     assert set(state.arcs) == {"b::responded_with::y"}
     assert set(state.by_key) == {("query", "key of b"), ("answer", "key of y")}
-
-
-def test_an_answer_or_a_feedback_goes_with_its_last_edge_unless_it_is_pinned():
-    steps = [query("a"), answer("x"), answer("y"), ["pin", "y", True]]
-    steps += [["join", "a", "responded_with", id, 1, 0] for id in "xy"]
-    state = made(*steps)
-    state.cut("a::responded_with::x")
-    state.cut("a::responded_with::y")
-    assert set(state.nodes) == {"a", "y"}
-
-
-def test_dropping_an_answer_leaves_its_question():
-    state = made(query("a"), answer("x"), ["join", "a", "responded_with", "x", 1, 0], ["drop", "x"])
-    assert set(state.nodes) == {"a"}
-    assert state.nodes["a"].degree == 0
 
 
 def test_a_key_that_leads_somewhere_is_not_led_elsewhere():
@@ -138,29 +99,6 @@ def test_the_weakest_edge_is_found_among_thousands_of_touches():
     assert state.weakest_arc(lambda arc: True).weight == 1000.0
 
 
-def test_a24_wear_lowers_every_weight_for_the_time_it_was_left_alone():
-    state = made(
-        query("a"),
-        query("b"),
-        answer("x"),
-        ["weigh", "a", 4.0, -2.0, 0],
-        ["join", "a", "similar_to", "b", 0.8, 0],
-        ["join", "a", "responded_with", "x", 0.15, 0],
-        ["weigh", "b", 4.0, 0.0, MINUTE],
-        ["wear", 1.0, MINUTE],
-    )
-    assert state.nodes["b"].repeat == 4.0, "it was touched just now"
-    assert (state.nodes["a"].repeat, state.nodes["a"].feedback) == (2.0, -1.0)
-    assert {arc.id: arc.weight for arc in state.arcs.values()} == {
-        "a::similar_to::b": 0.4,
-        "a::responded_with::x": 0.075,
-    }
-    state.wear(1.0, 2 * MINUTE)
-    assert (state.nodes["a"].repeat, state.nodes["b"].repeat) == (1.0, 2.0)
-    assert state.arcs["a::similar_to::b"].weight == 0.2
-    assert state.decayed_at == 2 * MINUTE
-
-
 def test_steps_about_what_is_gone_change_nothing():
     state = made(query("a"))
     before = told(state)
@@ -176,18 +114,6 @@ def test_steps_about_what_is_gone_change_nothing():
     ):
         state.take(step)
     assert told(state) == before
-
-
-def test_whoever_listens_hears_of_every_node_that_changed_or_went():
-    state = made(query("a"), query("b"), answer("x"), ["join", "a", "responded_with", "x", 1, 0])
-    heard = []
-    state.on_change = lambda vertex, is_there: heard.append((vertex.id, is_there))
-    state.join("a", EdgeType.SIMILAR_TO, "b", 1.0, 0)
-    assert heard == [("a", True), ("b", True)]
-    heard.clear()
-    state.drop("a")
-    assert [one for one in heard if not one[1]] == [("x", False), ("a", False)]
-    assert ("b", True) in heard
 
 
 IDS = st.sampled_from(["a", "b", "c", "d", "x", "y"])

@@ -25,7 +25,7 @@ from mnemarch.errors import (
 )
 from mnemarch.files import holds_any, locked, locked_if_free, write_whole
 from mnemarch.graph import snapshot
-from mnemarch.graph.sharing import MemoryKeeper
+from mnemarch.graph.core import Keeper, finite
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Self, TypeVar
 
-    from mnemarch.graph.sharing import LockedGraph
+    from mnemarch.graph.core import Graph
     from mnemarch.graph.store import GraphStore
     from mnemarch.graph.values import EmbeddingProvider
 
@@ -125,19 +125,19 @@ def save(store: GraphStore, file: str | os.PathLike[str], *, only_if_dirty: bool
     """Write a graph to a file; returns whether it was written."""
     path = os.path.abspath(os.fspath(file))
     with _locked_folder(path):
-        known, revision = store.locked.saved.get(path, (None, -1))
+        known, revision = store.saved.get(path, (None, -1))
         mark = _mark(path)
         if mark is not None and known is None:
             read(path)  # What is no graph, or of a later version, is not overwritten.
         elif mark is not None and mark != known:
             changed = f"{path} was written by somebody else since this graph read or wrote it."
             raise Conflict(changed, hint="Load it again, or save under another name; nothing was overwritten.")
-        elif mark is not None and only_if_dirty and store.locked.revision == revision:
+        elif mark is not None and only_if_dirty and store.revision == revision:
             return False
-        with store.locked.reading():
-            record, revision = store.to_snapshot(), store.locked.revision
+        with store.reading():
+            record, revision = store.to_snapshot(), store.revision
         write(path, record)
-        store.locked.saved[path] = _mark(path), revision
+        store.saved[path] = _mark(path), revision
     return True
 
 
@@ -157,7 +157,7 @@ def load(made: type[GraphStore], file: str | os.PathLike[str], store: GraphStore
         store.from_snapshot(record)
     except StoreCorrupt as error:
         raise _damaged(path, error.message) from None
-    store.locked.saved[path] = mark, store.locked.revision
+    store.saved[path] = mark, store.revision
     return store
 
 
@@ -248,7 +248,7 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
 # A graph that is saved by itself
 
 
-class FileKeeper(MemoryKeeper):
+class FileKeeper(Keeper):
     """Keeps one graph in one file, alone among all processes; `close`, or the end of the process, writes what is left.
 
     keeper = FileKeeper("agent.graph.json")
@@ -259,11 +259,8 @@ class FileKeeper(MemoryKeeper):
         self, file: str | os.PathLike[str], *, delay_s: float = 1.0, clock: Callable[[], datetime] | None = None
     ) -> None:
         super().__init__(clock)
-        delay: Any = delay_s
-        if not isinstance(delay, int | float) or not 0 <= delay < float("inf"):
-            raise InvalidInput(f"delay_s must not be negative: {delay_s!r}.", hint="A second is usual.")
         self.file = os.path.abspath(os.fspath(file))
-        self._delay_s = delay_s
+        self._delay_s = finite(delay_s, "delay_s", least=0)
         self._store: GraphStore | None = None
         self._closed = False
         self._pid = os.getpid()
@@ -288,7 +285,7 @@ class FileKeeper(MemoryKeeper):
         """Fill a graph from the file, if there is one, and save its changes from now on."""
         if self._store is not None or self._closed:
             raise InvalidInput(f"{self.file} was opened already.", hint="Use one FileKeeper for each graph.")
-        if store.locked.keeper is not self:
+        if store.keeper is not self:
             raise InvalidInput("This graph has another keeper.", hint="GraphStore(config, embedder, keeper=keeper)")
         self._store = store
         try:
@@ -300,7 +297,7 @@ class FileKeeper(MemoryKeeper):
         atexit.register(_flush_at_exit, weakref.ref(self))
         return store
 
-    def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
+    def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:
         if self._store is None or self._pid != os.getpid():
             closed = f"{self.file} does not keep this graph: it is closed, never opened, or another process's."
             raise StoreUnavailable(closed, hint="keeper.open(store) first; after a fork, make another keeper.")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from copy import deepcopy
 from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
-from mnemarch.graph.engine import Full
-from mnemarch.graph.sharing import Ended, MemoryKeeper
-from mnemarch.graph.store import (
-    GraphStore,
+from mnemarch.graph.core import (
+    Ended,
+    Full,
+    Keeper,
     checked_answer,
     checked_entity,
     checked_feedback,
-    default_embedder,
+    finite,
     storable,
 )
+from mnemarch.graph.store import GraphStore
 from mnemarch.graph.values import EdgeType, Finalized, NodeType, Promoted
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace
@@ -32,11 +32,9 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.graph import files, snapshot
-    from mnemarch.graph.engine import GraphEngine
-    from mnemarch.graph.sharing import Keeper
     from mnemarch.graph.state import Arc, Vertex
     from mnemarch.graph.values import EmbeddingProvider, GraphHit
-    from mnemarch.policy.heat import GraphConfig, PromotionConfig
+    from mnemarch.policy.heat import PromotionConfig
 
     T = TypeVar("T")
 else:
@@ -64,16 +62,12 @@ class MemoryOrchestrator:
         self.agent_id = checked_name(agent_id, "an agent's id")
         config = {} if config is None else config
         self.config = config if isinstance(config, OrchestratorConfig) else graph_settings(config)
-        self._embedder = default_embedder() if embedder is None else embedder
-        self._keeper_of = keeper_of or (lambda _: MemoryKeeper(clock))
+        self._keeper_of = keeper_of or (lambda _: Keeper(clock))
         self._root = root
         self._keeps_files = keeps_files
         self._lock = RLock()
-        self._agent = self._store(self.config.agent_graph, None)
+        self._agent = GraphStore(self.config.agent_graph, embedder, keeper=self._keeper_of(None))
         self._sessions: dict[str, GraphStore] = {}
-
-    def _store(self, config: GraphConfig, session: str | None) -> GraphStore:
-        return GraphStore(config, self._embedder, keeper=self._keeper_of(session))
 
     # Graphs
 
@@ -90,23 +84,23 @@ class MemoryOrchestrator:
                 store = self._opened(session)
 
                 def begin(now: int) -> None:
-                    self._agent.locked.engine.state.begin(session, now)
-                    if store.locked.engine.state.closed:
-                        store.locked.engine.state.close(False)
+                    self._agent.state.begin(session, now)
+                    if store.state.closed:
+                        store.state.close(False)
 
-                self._agent.locked.change_with(store.locked, "began", begin)
+                self._agent.change_with(store, "began", begin)
             return self._opened(session)
 
     def get_active_sessions(self) -> list[str]:
         """The sessions under way, the oldest first."""
-        active = self._agent.locked.sessions()
+        active = self._agent.sessions()
         return sorted(active, key=lambda session: (active[session], session))
 
     def running_session(self, session_id: str) -> GraphStore:
         """The graph of a session under way. No other is begun."""
         session = checked_name(session_id, "a session")
         with self._lock:
-            active = self._agent.locked.sessions()
+            active = self._agent.sessions()
             if session not in active:
                 self._sessions.pop(session, None)
                 hint = f"Under way: {', '.join(sorted(active)[:10])}." if active else Hint("begin a session")
@@ -114,12 +108,13 @@ class MemoryOrchestrator:
             return self._opened(session)
 
     def _is_active(self, session: str | None) -> bool:
-        return session in self._agent.locked.sessions()
+        return session in self._agent.sessions()
 
     def _opened(self, session: str) -> GraphStore:
         with self._lock:
             if session not in self._sessions:
-                self._sessions[session] = self._store(self.config.session_graph, session)
+                keeper, config = self._keeper_of(session), self.config.session_graph
+                self._sessions[session] = GraphStore(config, self._agent.embedder, keeper=keeper)
             return self._sessions[session]
 
     # What happens in a session
@@ -130,11 +125,11 @@ class MemoryOrchestrator:
 
         def ask() -> str:
             store = self.get_session_store(session_id)
-            with self._agent.locked.reading():
-                mentioned = self._agent.locked.engine.entities_in(question)
-                entities = [(deepcopy(entity.about), entity.text) for entity in mentioned]
+            with self._agent.reading():
+                mentioned = [self._agent.state.nodes[id] for id in self._agent.mentions.found_in(question)]
+                entities = [(dict(entity.about), entity.text) for entity in mentioned]
             for about, name in entities:
-                _bring_entity(store, about, name)
+                store.bring(about, name)
             return store.upsert_query(question)
 
         return _again_if_ended(ask)
@@ -156,8 +151,8 @@ class MemoryOrchestrator:
         session = checked_name(session_id, "a session")
 
         def run() -> T:
-            agents = self._agent.locked
-            if not (self._is_active(session) and self._opened(session).locked.has(query_id)) and agents.has(query_id):
+            is_here = self._is_active(session) and self._opened(session).has(query_id)
+            if not is_here and self._agent.has(query_id):
                 node = self._agent.node(query_id)
                 if node.type is NodeType.QUERY:
                     asked = self.upsert_query(session, node.text or "")
@@ -184,12 +179,12 @@ class MemoryOrchestrator:
         names = Mentions()
         names.add(entity, known.about["names"])
         for store in map(self._opened, self.get_active_sessions()):
-            with store.locked.reading():
-                queries = store.locked.engine.state.of_type(NodeType.QUERY)
+            with store.reading():
+                queries = store.state.of_type(NodeType.QUERY)
                 is_mentioned = any(names.found_in(query.text or "") for query in queries)
             if is_mentioned:
                 with suppress(Ended):
-                    _bring_entity(store, known.about, known.text)
+                    store.bring(known.about, known.text)
         return entity
 
     def search(self, session_id: str, text: str, k: int = 5) -> list[GraphHit]:
@@ -244,29 +239,27 @@ class MemoryOrchestrator:
             files.checked_file_name(checkpoint_name)
 
         def end(now: int) -> Finalized:
-            session, agent = store.locked.engine, self._agent.locked.engine
             outcome = Finalized(session_id=session_id)
             # In the same act, so that nothing is asked in between.
             if is_written:
-                path = self._write_checkpoint(session, session_id, checkpoint_name, now)
+                path = self._write_checkpoint(store, session_id, checkpoint_name, now)
                 outcome = replace(outcome, checkpoint=path)
             if promote:
-                promotion = Promotion(session, agent, self.config.promotion, now)
-                outcome = promotion.outcome(outcome, self.config.session_graph.half_life_min)
-            session.state.clear()
-            session.state.close(True)
-            agent.state.end(session_id)
+                outcome = Promotion(store, self._agent, self.config.promotion, now).outcome(outcome)
+            store.state.clear()
+            store.state.close(True)
+            self._agent.state.end(session_id)
             return outcome
 
         with self._lock:
             store = self.running_session(session_id)
-            finalized = self._agent.locked.change_with(store.locked, "ended", end)
+            finalized = self._agent.change_with(store, "ended", end)
             self._sessions.pop(session_id, None)
         return finalized
 
-    def _write_checkpoint(self, session: GraphEngine, session_id: str, name: str | None, now: int) -> str:
+    def _write_checkpoint(self, session: GraphStore, session_id: str, name: str | None, now: int) -> str:
         rules, folder = self.config.checkpoint, checkpoint_folder(self.config, self._root)
-        record = snapshot.checkpoint_of(session, self._embedder, self.config.session_graph, rules.top_k, now)
+        record = snapshot.checkpoint_of(session, rules.top_k, now)
         record = {"agentId": self.agent_id, "sessionId": session_id} | record
         return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
 
@@ -277,33 +270,25 @@ class MemoryOrchestrator:
             if self._is_active(session):
                 other = "Finalize it first, or restore under another name."
                 raise InvalidInput(f"Session {session!r} is under way.", hint=other)
-            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._embedder))
+            loaded = GraphStore.load_from_file(checkpoint, GraphStore(self.config.session_graph, self._agent.embedder))
             store = self.get_session_store(session)
             store.from_snapshot(loaded.to_snapshot())
             return store
 
     def gc_sessions(self, older_than_ms: float, *, promote: bool = False) -> list[str]:
         """End the sessions in which nothing happened for so long, with or without promotion; returns their ids."""
-        age: Any = older_than_ms
-        if isinstance(age, bool) or not isinstance(age, int | float) or not 0 <= age < float("inf"):
-            wrong = f"older_than_ms must be a number of milliseconds, not {older_than_ms!r}."
-            raise InvalidInput(wrong, hint="3_600_000 is an hour.")
+        age_ms = finite(older_than_ms, "older_than_ms", least=0)
         ended: list[str] = []
         with self._lock:
-            for session, began in self._agent.locked.sessions().items():
-                graph = self._opened(session).locked
+            for session, began in self._agent.sessions().items():
+                graph = self._opened(session)
                 with graph.reading() as now:
-                    last = max((vertex.last for vertex in graph.engine.state.nodes.values()), default=began)
-                if now - last > age * _MICROS_PER_MS:
+                    last = max((vertex.last for vertex in graph.state.nodes.values()), default=began)
+                if now - last > age_ms * _MICROS_PER_MS:
                     with suppress(NotFound):  # Another process ended it meanwhile.
                         self.finalize_session(session, promote=promote, checkpoint=False)
                         ended.append(session)
         return ended
-
-
-def _bring_entity(store: GraphStore, about: Mapping[str, Any], text: str | None) -> None:
-    """Copy an entity of another graph, with all its names and users."""
-    store.locked.change("named", lambda now: store.locked.engine.bring(about, text, now))
 
 
 def _again_if_ended(act: Callable[[], T]) -> T:
@@ -323,26 +308,22 @@ def checkpoint_folder(config: OrchestratorConfig | None, root: str | None) -> st
 class Promotion:
     """The hot questions of a session on their way into the agent's graph, at one moment (A14, A26)."""
 
-    def __init__(self, session: GraphEngine, agent: GraphEngine, rules: PromotionConfig, now: int) -> None:
+    def __init__(self, session: GraphStore, agent: GraphStore, rules: PromotionConfig, now: int) -> None:
         self._session = session
         self._agent = agent
         self._rules = rules
         self._now = now
-        # The agent's node of each promoted question. They are not evicted to make room for each other.
+        # The agent's node of each promoted question.
         self._promoted: dict[str, str] = {}
         self._left_out: list[str] = []
 
-    @property
-    def _keep(self) -> frozenset[str]:
-        return frozenset(self._promoted.values())
-
-    def outcome(self, ended: Finalized, half_life_min: float) -> Finalized:
+    def outcome(self, ended: Finalized) -> Finalized:
         """Promote the hot questions. One that the agent knows already grows.
 
         A question with bad feedback is not promoted. If the agent knows it, it is lowered there.
         """
         rules, queries = self._rules, list(self._session.state.of_type(NodeType.QUERY))
-        ranks = {query.id: query.rank(self._now, half_life_min) for query in queries}
+        ranks = {query.id: query.rank(self._now, self._session.config.half_life_min) for query in queries}
         hot = [one for one in queries if ranks[one.id] >= rules.min_rank and one.degree >= rules.min_degree]
         hot = sorted((one for one in hot if one.feedback >= 0), key=lambda one: (-ranks[one.id], one.id))
         promoted = [one for query in hot[: rules.max_promotions] if (one := self._promote(query)) is not None]
@@ -356,13 +337,14 @@ class Promotion:
         text = query.text or ""
         known = self._agent.known(text)
         try:
-            node = self._agent.ask(text, self._now, self._keep)
+            node = self._agent.ask(text, self._now)
         except Full:
             self._left_out.append(query.id)
             return None
         if self._rules.carry_weights:
             self._agent.state.weigh(node, max(0.0, query.repeat - 1.0), query.feedback, None)
         self._promoted[query.id] = node
+        self._agent.keep.add(node)  # Promoted questions are not evicted to make room for each other.
         return Promoted(text=text, session_node=query.id, agent_node=node, merged=known == node)
 
     def _carry_edges(self, query: Vertex) -> None:
@@ -377,16 +359,16 @@ class Promotion:
     def _carry(self, arc: Arc) -> None:
         agent, node, other = self._agent, self._promoted[arc.from_], self._session.state.nodes[arc.to]
         if arc.type is EdgeType.RESPONDED_WITH:
-            answer = agent.answer(node, other.text, other.about.get("unit"), self._now, self._keep)
+            answer = agent.answer(node, other.text, other.about.get("unit"), self._now)
             if arc.weight > 1.0:
-                agent.link(node, arc.type, answer, arc.weight - 1.0, self._now)
+                agent.join(node, arc.type, answer, arc.weight - 1.0, self._now)
             return
         if arc.type is EdgeType.REFERS_TO_ENTITY:
-            target = agent.bring(other.about, other.text, self._now, self._keep)
+            target = agent.bring(other.about, other.text)
         else:  # Feedback is not promoted: its weight is.
             target = self._promoted.get(arc.to, node)
-        if target != node and not agent.are_linked(node, arc.type, target):
-            agent.link(node, arc.type, target, arc.weight, self._now)
+        if target != node and not agent.state.are_linked(node, arc.type, target):
+            agent.join(node, arc.type, target, arc.weight, self._now)
 
     def _lowered(self, query: Vertex) -> str | None:
         is_bad = query.feedback < 0 and self._rules.carry_weights

@@ -136,7 +136,7 @@ class NodeTable:
         ]
         return sorted(best, key=lambda one: (-one[0], -one[1], one[2].id))[:k]
 
-    def coldest(self, now: int, keep: frozenset[str]) -> Vertex | None:
+    def coldest(self, now: int, keep: set[str]) -> Vertex | None:
         """The node to evict: the lowest rank among those that may go; of equals, the least recently used (A23)."""
         self._catch_up()
         rows = np.flatnonzero(self._evictable[: len(self._vertices)])

@@ -1,15 +1,11 @@
-"""A graph shared by threads (LockedGraph) and, through the log, by processes (LogKeeper; R1).
+"""Graphs that processes share through the log (R1).
 
 In the log every act is one event with its steps. A graph is read back by replaying them; nothing else is stored.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from threading import RLock
-
-from mnemarch.errors import Hint, InvalidInput, NotFound
-from mnemarch.graph.engine import GraphEngine
+from mnemarch.graph.core import Keeper
 from mnemarch.graph.state import GraphState, quotes
 from mnemarch.model import stamps
 from mnemarch.model.caller import GRAPH_PREFIX
@@ -18,30 +14,17 @@ from mnemarch.model.json_text import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
-    from typing import Any, Protocol, TypeVar
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypeVar
 
+    from mnemarch.graph.core import Graph
     from mnemarch.graph.state import Step
-    from mnemarch.graph.values import EmbeddingProvider
     from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
-    from mnemarch.policy.heat import GraphConfig
     from mnemarch.stores.sql.reader import Reader
 
     T = TypeVar("T")
-
-    class Keeper(Protocol):
-        """Where graphs are saved."""
-
-        def now(self) -> int: ...
-        def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
-            """Run `work` at one time. All of its changes to these graphs are saved as one act, or none is."""
-
-        def catch_up(self, graph: LockedGraph) -> None:
-            """Bring a graph up to date with the changes of others."""
-
 
 # After so many events, and as many as it has nodes, a graph is restated, so that no more need be read back.
 _RESTATED_EVERY = 200
@@ -50,146 +33,11 @@ _BATCH_CHARS_MAX = 131_072
 _ENVELOPE_CHARS_MAX = 1_024
 
 
-class Ended(NotFound):
-    """The session of this graph has ended."""
-
-
-class MemoryKeeper:
-    """Keeps graphs in this process only."""
-
-    def __init__(self, clock: Callable[[], datetime] | None = None) -> None:
-        self._clock = clock or stamps.now
-
-    def now(self) -> int:
-        return stamps.micros(self._clock())
-
-    def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
-        # An act on one graph is refused before it changes anything. One on two may fail after it changed the first.
-        before = [graph.engine.state.all_steps() for graph in graphs] if len(graphs) > 1 else []
-        try:
-            return work(self.now())
-        except BaseException:
-            for graph, steps in zip(graphs, before, strict=False):
-                if graph.engine.state.steps:
-                    graph.reset()
-                    graph.replay(steps)
-            raise
-        finally:
-            for graph in graphs:
-                graph.take_steps()
-
-    def catch_up(self, graph: LockedGraph) -> None:
-        """Nobody else changes it."""
-
-
-class LockedGraph:
-    """A graph that threads share: one act at a time, each at one moment, saved by its keeper.
-
-    `revision` grows with every change.
-    """
-
-    def __init__(self, config: GraphConfig, embedder: EmbeddingProvider, keeper: Keeper) -> None:
-        self._config = config
-        self._embedder = embedder
-        self._lock = RLock()
-        # The time of the act under way.
-        self._now: int | None = None
-        self.keeper = keeper
-        self.revision = 0
-        self.engine = self._empty()
-        # Of each file this graph was read from or written to: which file it was, and the revision.
-        self.saved: dict[str, tuple[tuple[int, int, int] | None, int]] = {}
-
-    def _empty(self) -> GraphEngine:
-        return GraphEngine(self._config, self._embedder, GraphState())
-
-    def change(self, act: str, work: Callable[[int], T]) -> T:
-        """Run `work` as one act, or as part of the act under way; it is given the time."""
-
-        def run(now: int) -> T:
-            if self.engine.state.closed:
-                raise Ended("The session of this graph has ended.", hint=Hint("begin another session"))
-            self.engine.wear_if_due(now)
-            return work(now)
-
-        with self._lock:
-            return work(self._now) if self._now is not None else self._act((self,), act, run)
-
-    def change_with(self, other: LockedGraph, act: str, work: Callable[[int], T]) -> T:
-        """Run `work` as one act on this graph and another."""
-        with self._lock, other._lock:
-            return self._act((self, other), act, work)
-
-    def _act(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
-        def run(now: int) -> T:
-            for graph in graphs:
-                graph._now = now
-            try:
-                return work(now)
-            finally:
-                for graph in graphs:
-                    graph._now = None
-
-        return self.keeper.change(graphs, act, run)
-
-    @contextmanager
-    def reading(self) -> Iterator[int]:
-        """Lock the graph and bring it up to date; gives the time."""
-        with self._lock:
-            if self._now is None:
-                self.keeper.catch_up(self)
-            yield self.keeper.now() if self._now is None else self._now
-
-    def has(self, id: Any) -> bool:
-        with self.reading():
-            return isinstance(id, str) and id in self.engine.state.nodes
-
-    def sessions(self) -> dict[str, int]:
-        """An agent's sessions under way, and when each began."""
-        with self.reading():
-            return dict(self.engine.state.sessions)
-
-    def become(self, state: GraphState, now: int) -> None:
-        """Take over another state, as far as there is room, as part of an act. Sessions under way stay."""
-        before, self.engine = self.engine, self._empty()
-        new = self.engine.state
-        new.clear()
-        for step in state.all_steps():
-            new.take(step)
-        for vertex in state.nodes.values():
-            new.nodes[vertex.id].vector = vertex.vector
-        for session, at in before.state.sessions.items():
-            new.begin(session, at)
-        try:
-            self.engine.shrink(now)
-        except InvalidInput:
-            self.engine = before
-            raise
-
-    # For keepers
-
-    def take_steps(self) -> list[Step]:
-        """The steps since the last call."""
-        steps, self.engine.state.steps = self.engine.state.steps, []
-        self.revision += bool(steps)
-        return steps
-
-    def replay(self, steps: Sequence[Step]) -> None:
-        """Take recorded steps."""
-        for step in steps:
-            self.engine.state.take(step)
-        self.take_steps()
-
-    def reset(self) -> None:
-        """Be empty, as before the first step."""
-        self.engine = self._empty()
-        self.revision += 1
-
-
-class LogKeeper:
+class LogKeeper(Keeper):
     """Keeps one graph of an actor in the log: that of a session, or its own."""
 
     def __init__(self, log: Log, caller: Caller, session: str | None) -> None:
+        super().__init__(log.clock)
         self._log = log
         self._caller = caller
         self._session = session
@@ -197,19 +45,16 @@ class LogKeeper:
         self._position = 0
         self._since_restated = 0
 
-    def now(self) -> int:
-        return stamps.micros(self._log.clock())
-
-    def catch_up(self, graph: LockedGraph) -> None:
+    def catch_up(self, graph: Graph) -> None:
         self._log.store.read(lambda reader: self._read(reader, graph))
 
-    def change(self, graphs: Sequence[LockedGraph], act: str, work: Callable[[int], T]) -> T:
+    def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:
         keepers: list[Any] = [graph.keeper for graph in graphs]
         positions = [keeper._position for keeper in keepers]
 
         def forget_what_was_undone() -> None:
             for graph, keeper, position in zip(graphs, keepers, positions, strict=True):
-                if graph.engine.state.steps or keeper._position != position:
+                if graph.state.steps or keeper._position != position:
                     graph.reset()
                     keeper._position = keeper._since_restated = 0
 
@@ -228,7 +73,7 @@ class LogKeeper:
             forget_what_was_undone()
             raise
 
-    def _read(self, reader: Reader, graph: LockedGraph) -> None:
+    def _read(self, reader: Reader, graph: Graph) -> None:
         if self._position:
             events = list(reader.events_of_subject(self._subject, after=self._position))
         else:
@@ -251,12 +96,12 @@ class LogKeeper:
                 return events[starts[-1] :] if starts else events
             last *= 4
 
-    def _record(self, act: Act, graph: LockedGraph, name: str) -> None:
+    def _record(self, act: Act, graph: Graph, name: str) -> None:
         head = {"agent": str(self._caller.actor), "session": self._session}
         if steps := graph.take_steps():
             self._noted(_append(act, self._subject, head | {"act": name}, steps))
-            if self._since_restated >= max(_RESTATED_EVERY, len(graph.engine.state.nodes)):
-                steps = graph.engine.state.all_steps()
+            if self._since_restated >= max(_RESTATED_EVERY, len(graph.state.nodes)):
+                steps = graph.state.all_steps()
                 self._noted(_append(act, self._subject, head | {"act": "retold"}, steps, restates=True))
 
     def _noted(self, events: Sequence[Event]) -> None:

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from mnemarch.graph.engine import GraphEngine
+    from mnemarch.graph.core import Graph
     from mnemarch.graph.state import Vertex
     from mnemarch.graph.values import EmbeddingProvider
-    from mnemarch.policy.heat import GraphConfig
 
 FORMAT = "mnemarch-graph"
 VERSION = 1
@@ -37,18 +36,18 @@ CANONICAL_META = {"normVersion": NORM_VERSION, "hashAlgo": "xxh3-128", "seed": 0
 # Writing
 
 
-def record_of(engine: GraphEngine, embedder: EmbeddingProvider, config: GraphConfig, now: int) -> dict[str, Any]:
+def record_of(graph: Graph, now: int) -> dict[str, Any]:
     """The whole graph."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "createdAt": now,
-        "config": {name: getattr(config, name) for name in type(config).__match_args__},
-        "embedderId": embedder_id(embedder),
-        "embedderState": _state_of(embedder),
+        "config": {name: getattr(graph.config, name) for name in type(graph.config).__match_args__},
+        "embedderId": embedder_id(graph.embedder),
+        "embedderState": _state_of(graph.embedder),
         "canonicalMeta": dict(CANONICAL_META),
-        "decayedAt": engine.state.decayed_at,
-        "nodes": [_node_record(vertex, engine) for vertex in engine.state.nodes.values()],
+        "decayedAt": graph.state.decayed_at,
+        "nodes": [_node_record(vertex, graph) for vertex in graph.state.nodes.values()],
         "edges": [
             {
                 "id": arc.id,
@@ -59,12 +58,12 @@ def record_of(engine: GraphEngine, embedder: EmbeddingProvider, config: GraphCon
                 "createdAt": arc.created,
                 "lastAccess": arc.last,
             }
-            for arc in engine.state.arcs.values()
+            for arc in graph.state.arcs.values()
         ],
     }
 
 
-def _node_record(vertex: Vertex, engine: GraphEngine) -> dict[str, Any]:
+def _node_record(vertex: Vertex, graph: Graph) -> dict[str, Any]:
     record: dict[str, Any] = {
         "id": vertex.id,
         "type": str(vertex.type),
@@ -79,17 +78,17 @@ def _node_record(vertex: Vertex, engine: GraphEngine) -> dict[str, Any]:
         "about": dict(vertex.about),
     }
     if vertex.type is NodeType.QUERY:
-        record["embedding"] = [[feature, weight] for feature, weight in engine.vector_of(vertex).items()]
+        record["embedding"] = [[feature, weight] for feature, weight in graph.vector_of(vertex).items()]
     return record
 
 
-def checkpoint_of(
-    engine: GraphEngine, embedder: EmbeddingProvider, config: GraphConfig, top_k: int, now: int
-) -> dict[str, Any]:
+def checkpoint_of(graph: Graph, top_k: int, now: int) -> dict[str, Any]:
     """The hottest questions, their answers, feedback and entities, and the edges among all these."""
-    whole = record_of(engine, embedder, config, now)
+    whole = record_of(graph, now)
     nodes = {node["id"]: node for node in whole.pop("nodes")}
-    queries = [(-query.rank(now, config.half_life_min), query.id) for query in engine.state.of_type(NodeType.QUERY)]
+    queries = [
+        (-query.rank(now, graph.config.half_life_min), query.id) for query in graph.state.of_type(NodeType.QUERY)
+    ]
     hot = [id for _, id in sorted(queries)[:top_k]]
     near = {edge["to"] for edge in whole["edges"] if edge["from"] in hot and edge["type"] != EdgeType.SIMILAR_TO}
     kept = near.union(hot)
@@ -144,32 +143,37 @@ def restored(record: Mapping[str, Any], embedder: EmbeddingProvider) -> GraphSta
     try:
         made_by = record.get("embedderId"), canonical_json(record.get("embedderState"))
         has_vectors = made_by == (embedder_id(embedder), canonical_json(_state_of(embedder)))
-        state = _restored(record, has_vectors)
-        if record["canonicalMeta"] != CANONICAL_META:
-            _rekey(state)
-        return state
+        return _restored(record, has_vectors, is_rekeyed=record["canonicalMeta"] != CANONICAL_META)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         damaged = f"The graph is damaged: {type(error).__name__} {error}."
         raise StoreCorrupt(damaged, hint="Take another copy; nothing was changed.") from None
 
 
-def _restored(record: Mapping[str, Any], has_vectors: bool) -> GraphState:
+def _restored(record: Mapping[str, Any], has_vectors: bool, *, is_rekeyed: bool) -> GraphState:
     state = GraphState()
     nodes: Iterable[Any] = record["nodes"] if "nodes" in record else [*record["topQueries"], *record["around"]]
+    restored_as: dict[str, str] = {}
     for node in nodes:
-        _restore_node(state, node, _vector(node["embedding"]) if has_vectors and "embedding" in node else None)
+        vector = _vector(node["embedding"]) if has_vectors and "embedding" in node else None
+        restored_as[node["id"]] = _restore_node(state, node, vector, is_rekeyed=is_rekeyed)
     for edge in record["edges"]:
-        ends, weight = (edge["from"], EdgeType(edge["type"]), edge["to"]), _finite(edge["weight"])
-        _require(ends[0] in state.nodes and ends[2] in state.nodes and ends[0] != ends[2], "edge", edge["id"])
+        from_, type, to = restored_as.get(edge["from"]), EdgeType(edge["type"]), restored_as.get(edge["to"])
+        weight, created, last = _finite(edge["weight"]), _time(edge["createdAt"]), _time(edge["lastAccess"])
+        if from_ is None or to is None or edge["from"] == edge["to"]:
+            raise ValueError(f"edge {edge['id']!r}")
         _require(weight >= 0, "weight of edge", edge["id"])
-        state.join(*ends, weight, _time(edge["createdAt"]))
-        state.join(*ends, 0.0, _time(edge["lastAccess"]))
+        if type is EdgeType.SIMILAR_TO and edge_id(to, type, from_) in state.arcs:
+            from_, to = to, from_
+        if from_ != to:
+            state.join(from_, type, to, weight, created)
+            state.join(from_, type, to, 0.0, last)
     if record.get("decayedAt") is not None:
         state.decayed_at = _time(record["decayedAt"])
     return state
 
 
-def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any) -> None:
+def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any, *, is_rekeyed: bool) -> str:
+    """Restore a node. If keys are made anew, nodes whose keys become equal are merged. Returns the id it now has."""
     id, type, text, key = node["id"], NodeType(node["type"]), node["text"], node["canonicalKey"]
     strings = [id, *node["aliases"], *(part for part in (text, key) if part is not None)]
     if type is NodeType.ENTITY:
@@ -177,41 +181,22 @@ def _restore_node(state: GraphState, node: Mapping[str, Any], vector: Any) -> No
     _require(all(isinstance(part, str) for part in strings) and id not in state.nodes, "node", id)
     _require(type is not NodeType.QUERY or (text and key is not None), "question without a text", id)
     clean = None if text is None else redacted(text)[0]
-    if clean is not None and clean != text:  # Written by somebody who did not redact it.
-        text, vector = clean, None
+    is_redacted = clean != text  # It was written by somebody who did not redact it.
+    if clean is not None and (is_redacted or is_rekeyed):
         key = canonical_key(clean) if type in _KEYED_BY_TEXT else key
-    state.add(id, type, text, key, _time(node["createdAt"]), dict(node["about"]), vector)
+    first = state.by_key.get((type, key)) if is_rekeyed else None
+    if first is None:
+        first = id
+        vector = None if is_redacted else vector
+        state.add(id, type, clean, key, _time(node["createdAt"]), dict(node["about"]), vector)
     weights = node["weights"]
-    state.weigh(id, _finite(weights["repeat"]), _finite(weights["feedback"]), _time(node["lastAccess"]))
-    for alias in node["aliases"]:
+    state.weigh(first, _finite(weights["repeat"]), _finite(weights["feedback"]), _time(node["lastAccess"]))
+    # The texts of other wordings are not stored, so their keys can't be made anew.
+    for alias in () if is_rekeyed else node["aliases"]:
         state.alias(id, alias)
     if node["pinned"]:
-        state.pin(id, True)
-
-
-def _rekey(state: GraphState) -> None:
-    """Make the keys of another normal form anew. Nodes whose keys become equal are merged."""
-    state.by_key = {}
-    for vertex in list(state.nodes.values()):
-        if vertex.text is not None and vertex.type in _KEYED_BY_TEXT:
-            vertex.key = canonical_key(vertex.text)
-        vertex.aliases = []  # Their texts are not stored, so their keys can't be made anew.
-        if vertex.key is not None and state.by_key.setdefault((vertex.type, vertex.key), vertex.id) != vertex.id:
-            _merge(state, vertex, state.by_key[vertex.type, vertex.key])
-
-
-def _merge(state: GraphState, vertex: Vertex, first: str) -> None:
-    state.weigh(first, vertex.repeat, vertex.feedback, vertex.last)
-    for arc in list(vertex.edges.values()):
-        ends = [first if end == vertex.id else end for end in (arc.from_, arc.to)]
-        if arc.type is EdgeType.SIMILAR_TO and edge_id(ends[1], arc.type, ends[0]) in state.arcs:
-            ends.reverse()
-        if ends[0] != ends[1]:
-            state.join(ends[0], arc.type, ends[1], arc.weight, arc.last)
-    if vertex.pinned:
         state.pin(first, True)
-    vertex.key = None
-    state.drop(vertex.id)
+    return first
 
 
 def _vector(items: Any) -> dict[Any, float]:

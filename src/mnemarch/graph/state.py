@@ -245,6 +245,19 @@ class GraphState:
         """The nodes at the other end of this node's edges of one type, with the weights of the edges."""
         return ((arc.other(id), arc.weight) for arc in self.nodes[id].edges.values() if arc.type is type)
 
+    def with_key(self, type: NodeType, key: str, text: str | None) -> str | None:
+        """The node with this key. Equal keys are confirmed by equal texts, unless the key is an alias (R6)."""
+        id = self.by_key.get((type, key))
+        if id is None:
+            return None
+        vertex = self.nodes[id]
+        is_same = vertex.key != key or canonical(vertex.text or "") == canonical(text or "")
+        return id if is_same else None
+
+    def are_linked(self, one: str, type: EdgeType, other: str) -> bool:
+        """Whether an edge of this type joins two nodes, in either direction."""
+        return edge_id(one, type, other) in self.arcs or edge_id(other, type, one) in self.arcs
+
     def weakest_arc(self, may_go: Callable[[Arc], bool]) -> Arc | None:
         """The lightest edge that may go; of equals, the least recently used (A23)."""
         if len(self._by_weight) > 2 * len(self.arcs) + 64:

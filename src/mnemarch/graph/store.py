@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import deepcopy
 
-from mnemarch.errors import Hint, InvalidInput
-from mnemarch.graph.sharing import LockedGraph, MemoryKeeper
+from xxhash import xxh3_128_hexdigest
+
+from mnemarch.embedding.sparse import cosine
+from mnemarch.errors import InvalidInput
+from mnemarch.graph.core import (
+    TEXT_BYTES_MAX,
+    Full,
+    Graph,
+    Keeper,
+    checked_answer,
+    checked_entity,
+    checked_feedback,
+    finite,
+    storable,
+)
+from mnemarch.graph.state import edge_id
 from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights, parsed
 from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
-from mnemarch.policy.admission import checked_count, checked_list, checked_name, checked_text
-from mnemarch.policy.heat import FEEDBACK, GraphConfig
-from mnemarch.text.secrets import redacted
+from mnemarch.policy.admission import checked_count, checked_text
+from mnemarch.policy.heat import FEEDBACK, GraphConfig, section, spread
+from mnemarch.text.canonical import canonical, canonical_key
+from mnemarch.text.difference import differences
+from mnemarch.text.mentions import NAME_CHARS_MAX, Mentions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,20 +39,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.graph import files, snapshot
-    from mnemarch.graph.engine import GraphEngine
-    from mnemarch.graph.sharing import Keeper
-    from mnemarch.graph.state import Vertex
+    from mnemarch.graph.state import About, Vector, Vertex
     from mnemarch.graph.values import EmbeddingProvider
 else:
     # A recall reads a graph and has no use for its files.
     files = Lazy("mnemarch.graph.files")
     snapshot = Lazy("mnemarch.graph.snapshot")
 
-_TEXT_BYTES_MAX = 65_536
 _K_MAX = 10_000
+_NAMES_MAX = 64
+_NOMINATING_MAX, _NOMINATED_MAX = 64, 8
+# What each type of edge leads from and to.
+_ENDS = {
+    EdgeType.SIMILAR_TO: (NodeType.QUERY, NodeType.QUERY),
+    EdgeType.RESPONDED_WITH: (NodeType.QUERY, NodeType.ANSWER),
+    EdgeType.HAS_FEEDBACK: (NodeType.QUERY, NodeType.FEEDBACK),
+    EdgeType.REFERS_TO_ENTITY: (NodeType.QUERY, NodeType.ENTITY),
+}
 
 
-class GraphStore:
+class GraphStore(Graph):
     """One graph. Safe to share between threads; it needs no `Memory`."""
 
     def __init__(
@@ -46,18 +69,16 @@ class GraphStore:
         clock: Callable[[], datetime] | None = None,
         keeper: Keeper | None = None,
     ) -> None:
-        self.config = _config(config)
-        self.embedder: EmbeddingProvider = default_embedder() if embedder is None else embedder
-        if isinstance(self.embedder, type) or not callable(getattr(self.embedder, "embed", None)):
-            raise InvalidInput(f"{self.embedder!r} can't embed.", hint="Give an object with embed(text), or nothing.")
-        self.locked = LockedGraph(self.config, self.embedder, keeper or MemoryKeeper(clock))
-        """The graph itself, for keepers and orchestrators."""
+        if embedder is None:
+            from mnemarch.embedding.question import QuestionEmbedder
 
-    @property
-    def _engine(self) -> GraphEngine:
-        return self.locked.engine
+            embedder = QuestionEmbedder()
+        if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):
+            raise InvalidInput(f"{embedder!r} can't embed.", hint="Give an object with embed(text), or nothing.")
+        settings = section(GraphConfig(), {} if config is None else config, "graph")
+        super().__init__(settings, embedder, keeper or Keeper(clock))
 
-    # Writing
+    # Questions
 
     def upsert_query(self, text: str) -> str:
         """The node of a question: a new one, or that of the same question asked before, in these words or others.
@@ -65,29 +86,117 @@ class GraphStore:
         Questions in other words are one only if no number, negation, quotation or identifier differs (R6).
         """
         question = storable(text, "The question")
-        return self.locked.change("asked", lambda now: self._engine.ask(question, now))
+        return self.change("asked", lambda now: self.ask(question, now))
+
+    def ask(self, text: str, now: int) -> str:
+        """The node of a question that was checked, as part of an act."""
+        key = canonical_key(text)
+        known = self.state.with_key(NodeType.QUERY, key, text)
+        vector = {} if known is not None else self._vector(text)
+        near = [] if known is not None else self._similar(vector)
+        known = known or self._duplicate(text, near)
+        if known is not None:
+            self.state.weigh(known, 1.0, 0.0, now)
+            self.state.alias(known, key)
+            return known
+        id = self._new(NodeType.QUERY, key, text, now, {}, vector)
+        linked = [(sim, other.id) for sim, other in near[: self.config.similar_max] if sim >= self.config.tau_sim]
+        # The nearest last: if there is room for few edges, those to the nearest stay.
+        for sim, other in reversed(linked):
+            if other in self.state.nodes:
+                self._join_if_there_is_room(id, EdgeType.SIMILAR_TO, other, sim, now)
+        for entity in self.mentions.found_in(text):
+            self._join_if_there_is_room(id, EdgeType.REFERS_TO_ENTITY, entity, 1.0, now)
+        return id
+
+    def known_query(self, text: str) -> str | None:
+        """The node that a question would be merged into, without asking it."""
+        question = storable(text, "The question")
+        with self.reading():
+            return self.known(question)
+
+    def known(self, text: str) -> str | None:
+        """The node that a question would be merged into. The caller holds the lock."""
+        same = self.state.with_key(NodeType.QUERY, canonical_key(text), text)
+        return same or self._duplicate(text, self._similar(self._vector(text)))
+
+    def _similar(self, vector: Vector) -> list[tuple[float, Vertex]]:
+        return self.table().similar(vector, min(self.config.tau_sim, self.config.tau_dup))
+
+    def _duplicate(self, text: str, near: Sequence[tuple[float, Vertex]]) -> str | None:
+        """The same question in other words; never one with another number, negation, quotation or identifier (R6)."""
+        sameness = getattr(self.embedder, "sameness", lambda _text, _other, cosine: cosine)
+        for sim, vertex in near:
+            other = vertex.text or ""
+            if sim < self.config.tau_dup:
+                break
+            if sameness(text, other, sim) >= self.config.tau_dup and not differences(text, other):
+                return vertex.id
+        return None
+
+    def search_similar_queries(self, text: str, k: int = 5) -> list[GraphHit]:
+        """The questions most like this one, by `0.7 * similarity + 0.3 * rank`, best first. Nothing is changed."""
+        question = checked_text(text, "The question", TEXT_BYTES_MAX)
+        checked_count(k, "k", _K_MAX)
+        with self.reading() as now:
+            return [
+                GraphHit(id=one.id, score=score, sim=sim, text=one.text or "", canonical_key=one.key or "")
+                for score, sim, one in self.table().best(self._vector(question), k, now)
+            ]
+
+    # Answers and feedback
 
     def record_answer(self, query_id: str, text: str | None = None, *, unit_id: str | None = None) -> str:
         """Record what a question was answered with, a text or a unit of a memory; returns the answer's node."""
         answer = checked_answer(text, unit_id)
-        return self.locked.change("answered", lambda now: self._engine.answer(query_id, *answer, now))
+        return self.change("answered", lambda now: self.answer(query_id, *answer, now))
+
+    def answer(self, query_id: str, text: str | None, unit_id: str | None, now: int) -> str:
+        """Link a question to its answer, which was checked, as part of an act."""
+        query = self.vertex(query_id, NodeType.QUERY)
+        key = _hashed("unit", unit_id or "") if text is None else canonical_key(text)
+        known = self.state.with_key(NodeType.ANSWER, key, text)
+        about = {} if unit_id is None else {"unit": unit_id}
+        answer = self._other_end(query, EdgeType.RESPONDED_WITH, known, (key, text, about), now)
+        self.state.weigh(query.id, 0.0, 0.0, now)
+        self.join(query.id, EdgeType.RESPONDED_WITH, answer, 1.0, now)
+        return answer
 
     def record_feedback(self, query_id: str, label: str, note: str | None = None) -> str:
         """Record whether the answer helped: up, down or retry. Similar questions learn from it (R15)."""
-        feedback = checked_feedback(label, note)
-        return self.locked.change("judged", lambda now: self._engine.judge(query_id, *feedback, now))
+        checked_label, clean_note = checked_feedback(label, note)
 
-    def adjust_weights(self, id: str, *, feedback_delta: float = 0.0, repeat_delta: float = 0.0) -> None:
-        """Add to a node's weights."""
-        deltas = _finite(repeat_delta, "repeat_delta"), _finite(feedback_delta, "feedback_delta")
-        self.locked.change("adjusted", lambda _: self._engine.state.weigh(self._engine.vertex(id).id, *deltas, None))
+        def judge(now: int) -> str:
+            query = self.vertex(query_id, NodeType.QUERY)
+            # The same feedback again is the same node. Its edge grows.
+            key = _hashed(query.id, checked_label, "" if clean_note is None else canonical(clean_note))
+            known = self.state.by_key.get((NodeType.FEEDBACK, key))
+            new = key, clean_note, {"label": checked_label}
+            feedback = self._other_end(query, EdgeType.HAS_FEEDBACK, known, new, now)
+            self.join(query.id, EdgeType.HAS_FEEDBACK, feedback, 1.0, now)
+            delta = FEEDBACK[checked_label]
+            self.state.weigh(query.id, 0.0, delta, now)
+            shares = spread(query.id, delta, lambda id: self.state.neighbours(id, EdgeType.SIMILAR_TO))
+            for id, share in shares.items():
+                self.state.weigh(id, 0.0, share, None)
+            return feedback
 
-    def link(self, from_id: str, to_id: str, type: EdgeType | str, weight: float = 1.0) -> str:
-        """Add an edge, or add weight to an existing one; returns its id, `from::type::to` (A6)."""
-        kind = parsed(EdgeType, type, "type of edge")
-        if _finite(weight, "weight") <= 0:
-            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="Correct it.")
-        return self.locked.change("linked", lambda now: self._engine.link(from_id, kind, to_id, float(weight), now))
+        return self.change("judged", judge)
+
+    def _other_end(self, query: Vertex, type: EdgeType, known: str | None, new: Any, now: int) -> str:
+        """A question's answer or feedback, known or new. Without room for it, it is refused before anything changes."""
+        self.keep.add(query.id)
+        if known is None:
+            self._require_room_for_a_node()
+        if known is None or edge_id(query.id, type, known) not in self.state.arcs:
+            self._edge_to_cut(query.id, known)
+        if known is None:
+            key, text, about = new
+            return self._new(_ENDS[type][1], key, text, now, about)
+        self.state.weigh(known, 1.0, 0.0, now)
+        return known
+
+    # Entities
 
     def upsert_entity(
         self, user_id: str, canonical_id: str, text: str | None = None, aliases: Sequence[str] | None = None
@@ -96,46 +205,121 @@ class GraphStore:
 
         It is one thing for all users: their names for it add up.
         """
-        entity = checked_entity(user_id, canonical_id, text, aliases)
-        return self.locked.change("named", lambda now: self._engine.name(*entity, now))
+        users, thing, clean_text, names = checked_entity(user_id, canonical_id, text, aliases)
+
+        def name(now: int) -> str:
+            known = self._entity(thing)
+            # A text that is too long for a name is a description.
+            title = [clean_text] if clean_text and len(clean_text) <= NAME_CHARS_MAX else []
+            all_names = list(dict.fromkeys([*(known.about["names"] if known else [thing]), *title, *names]))
+            if len(all_names) > _NAMES_MAX:
+                too_many = f"Entity {thing!r} would have {len(all_names)} names; the limit is {_NAMES_MAX}."
+                raise InvalidInput(too_many, hint="Give it fewer aliases.")
+            id = self._have_entity(users, thing, clean_text, all_names, now)
+            if known is not None:
+                self.state.weigh(id, 1.0, 0.0, now)
+            return id
+
+        return self.change("named", name)
+
+    def bring(self, about: About, text: str | None) -> str:
+        """Copy an entity from another graph, with as many names as there is room for. This counts as no mention."""
+
+        def bring(now: int) -> str:
+            known = self._entity(about["entity"])
+            names = list(dict.fromkeys([*(known.about["names"] if known else []), *about["names"]]))
+            if known is not None and len(names) == len(known.about["names"]):
+                return known.id
+            return self._have_entity(about["users"], about["entity"], text, names[:_NAMES_MAX], now)
+
+        return self.change("named", bring)
+
+    def _entity(self, thing: str) -> Vertex | None:
+        id = self.state.by_key.get((NodeType.ENTITY, _hashed("entity", thing)))
+        return None if id is None else self.state.nodes[id]
+
+    def _have_entity(self, users: Sequence[str], thing: str, text: str | None, names: list[str], now: int) -> str:
+        mentions = Mentions()
+        mentions.add(thing, names)  # Refuses an unreadable name before anything changes.
+        known = self._entity(thing)
+        about = {"entity": thing, "users": sorted({*(known.about["users"] if known else ()), *users}), "names": names}
+        if known is None:
+            id = self._new(NodeType.ENTITY, _hashed("entity", thing), text, now, about)
+        else:
+            id = known.id
+            self.state.tell(id, about, text)
+        for query in [one.id for one in self.state.of_type(NodeType.QUERY) if mentions.found_in(one.text or "")]:
+            if edge_id(query, EdgeType.REFERS_TO_ENTITY, id) not in self.state.arcs:
+                self._join_if_there_is_room(query, EdgeType.REFERS_TO_ENTITY, id, 1.0, now)
+        return id
+
+    def entities_in(self, text: str) -> list[str]:
+        """The nodes of the entities that a text mentions, in its order."""
+        checked = storable(text, "The text")
+        with self.reading():
+            return list(self.mentions.found_in(checked))
+
+    # Edges and weights
+
+    def link(self, from_id: str, to_id: str, type: EdgeType | str, weight: float = 1.0) -> str:
+        """Add an edge, or add weight to an existing one; returns its id, `from::type::to` (A6)."""
+        kind = parsed(EdgeType, type, "type of edge")
+        if finite(weight, "weight") <= 0:
+            raise InvalidInput(f"An edge's weight must be above 0, not {weight!r}.", hint="Correct it.")
+        return self.change("linked", lambda now: self.join(from_id, kind, to_id, float(weight), now))
+
+    def join(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> str:
+        """Add an edge, or add weight to an existing one, as part of an act."""
+        from_type, to_type = _ENDS[type]
+        ends = self.vertex(from_id, from_type).id, self.vertex(to_id, to_type).id
+        if ends[0] == ends[1]:
+            raise InvalidInput(f"Node {from_id} can't be linked to itself.", hint="Name two nodes.")
+        if type is EdgeType.SIMILAR_TO and edge_id(ends[1], type, ends[0]) in self.state.arcs:
+            ends = ends[1], ends[0]  # Similarity has no direction.
+        id = edge_id(ends[0], type, ends[1])
+        if id not in self.state.arcs and (weakest := self._edge_to_cut(*ends)) is not None:
+            self.state.cut(weakest.id)
+        self.state.join(ends[0], type, ends[1], weight, now)
+        return id
+
+    def _join_if_there_is_room(self, from_id: str, type: EdgeType, to_id: str, weight: float, now: int) -> None:
+        with suppress(Full):
+            self.join(from_id, type, to_id, weight, now)
+
+    def adjust_weights(self, id: str, *, feedback_delta: float = 0.0, repeat_delta: float = 0.0) -> None:
+        """Add to a node's weights."""
+        deltas = finite(repeat_delta, "repeat_delta"), finite(feedback_delta, "feedback_delta")
+        self.change("adjusted", lambda _: self.state.weigh(self.vertex(id).id, *deltas, None))
 
     def pin(self, id: str, pinned: bool = True) -> None:
         """Never evict a node, or evict it again."""
-        self.locked.change("pinned", lambda _: self._engine.state.pin(self._engine.vertex(id).id, bool(pinned)))
+        self.change("pinned", lambda _: self.state.pin(self.vertex(id).id, bool(pinned)))
 
     def decay(self) -> None:
         """Lower every weight for the time since the last decay; worn-out edges go (A24)."""
-        self.locked.change("worn", self._engine.wear)
+        self.change("worn", self._wear)
 
     # Reading
 
-    def search_similar_queries(self, text: str, k: int = 5) -> list[GraphHit]:
-        """The questions most like this one, by `0.7 * similarity + 0.3 * rank`, best first. Nothing is changed."""
-        question = checked_text(text, "The question", _TEXT_BYTES_MAX)
-        checked_count(k, "k", _K_MAX)
-        with self.locked.reading() as now:
-            return [
-                GraphHit(id=one.id, score=score, sim=sim, text=one.text or "", canonical_key=one.key or "")
-                for score, sim, one in self._engine.best(question, k, now)
-            ]
-
     def node(self, id: str) -> Node:
         """A node as it is now; a question with its vector, if that was needed before."""
-        with self.locked.reading() as now:
-            vertex = self._engine.vertex(id)
-            return replace(self._node(vertex, now), embedding=self._engine.vector_if_made(vertex))
+        with self.reading() as now:
+            vertex = self.vertex(id)
+            self._check_embedder()
+            is_made = vertex.type is NodeType.QUERY and (self._table is not None or vertex.vector is not None)
+            return replace(self._node(vertex, now), embedding=dict(self.vector_of(vertex)) if is_made else None)
 
     def nodes(self, type: NodeType | str | None = None) -> list[Node]:
         """All nodes, or those of a type, the hottest first."""
         kind = None if type is None else parsed(NodeType, type, "type of node")
-        with self.locked.reading() as now:
-            nodes = [self._node(one, now) for one in self._engine.state.nodes.values() if kind in (None, one.type)]
+        with self.reading() as now:
+            nodes = [self._node(one, now) for one in self.state.nodes.values() if kind in (None, one.type)]
         return sorted(nodes, key=lambda node: (-node.rank, node.id))
 
     def edges(self, node_id: str | None = None) -> list[Edge]:
         """All edges, or those of a node, the heaviest first."""
-        with self.locked.reading():
-            arcs = self._engine.state.arcs if node_id is None else self._engine.vertex(node_id).edges
+        with self.reading():
+            arcs = self.state.arcs if node_id is None else self.vertex(node_id).edges
             edges = [
                 Edge(arc.id, arc.from_, arc.to, arc.type, arc.weight, instant(arc.created), instant(arc.last))
                 for arc in arcs.values()
@@ -144,32 +328,36 @@ class GraphStore:
 
     def answers(self, query_id: str) -> list[Node]:
         """The answers to a question, the most frequent first."""
-        with self.locked.reading() as now:
-            state, query = self._engine.state, self._engine.vertex(query_id, NodeType.QUERY)
-            near = sorted(state.neighbours(query.id, EdgeType.RESPONDED_WITH), key=lambda one: (-one[1], one[0]))
-            return [self._node(state.nodes[id], now) for id, _ in near]
-
-    def entities_in(self, text: str) -> list[str]:
-        """The nodes of the entities that a text mentions, in its order."""
-        checked = storable(text, "The text")
-        with self.locked.reading():
-            return [entity.id for entity in self._engine.entities_in(checked)]
-
-    def known_query(self, text: str) -> str | None:
-        """The node that a question would be merged into, without asking it."""
-        question = storable(text, "The question")
-        with self.locked.reading():
-            return self._engine.known(question)
+        with self.reading() as now:
+            near = self.state.neighbours(self.vertex(query_id, NodeType.QUERY).id, EdgeType.RESPONDED_WITH)
+            return [self._node(self.state.nodes[id], now) for id, _ in sorted(near, key=lambda one: (-one[1], one[0]))]
 
     def nominated(self, text: str) -> dict[str, float]:
-        """Units that answered similar questions without bad feedback, and how similar those questions are."""
+        """Units that answered similar questions without bad feedback, and how similar those questions are.
+
+        A recall may be all that a process does, so this needs no numpy.
+        """
         question = storable(text, "The question")
-        with self.locked.reading() as now:
-            return self._engine.nominated(question, now)
+        with self.reading() as now:
+            answered: dict[str, list[str]] = {}
+            for query in self.state.of_type(NodeType.QUERY):
+                near = self.state.neighbours(query.id, EdgeType.RESPONDED_WITH) if query.feedback >= 0 else ()
+                units = [unit for id, _ in near if (unit := self.state.nodes[id].about.get("unit")) is not None]
+                if units:
+                    answered[query.id] = units
+            ranks = {id: self.state.nodes[id].rank(now, self.config.half_life_min) for id in answered}
+            hottest = sorted(answered, key=lambda id: (-ranks[id], id))[:_NOMINATING_MAX]
+            vector = self._vector(question) if hottest else {}
+            nominated: dict[str, float] = {}
+            for id in hottest:
+                similarity = cosine(vector, self.vector_of(self.state.nodes[id]))
+                if similarity >= self.config.tau_sim:
+                    nominated |= {unit: max(similarity, nominated.get(unit, 0.0)) for unit in answered[id]}
+        return dict(sorted(nominated.items(), key=lambda one: (-one[1], one[0]))[:_NOMINATED_MAX])
 
     def stats(self) -> GraphStats:
-        with self.locked.reading():
-            return GraphStats(nodes=len(self._engine.state.nodes), edges=len(self._engine.state.arcs))
+        with self.reading():
+            return GraphStats(nodes=len(self.state.nodes), edges=len(self.state.arcs))
 
     def _node(self, vertex: Vertex, now: int) -> Node:
         return Node(
@@ -190,13 +378,13 @@ class GraphStore:
 
     def to_snapshot(self) -> dict[str, Any]:
         """The whole graph with its vectors and the state of its embedder, in JSON types."""
-        with self.locked.reading() as now:
-            return snapshot.record_of(self._engine, self.embedder, self.config, now)
+        with self.reading() as now:
+            return snapshot.record_of(self, now)
 
     def from_snapshot(self, record: Mapping[str, Any]) -> None:
         """Become the graph of a snapshot. Vectors of another embedder are made again from their texts (R18)."""
         state = snapshot.restored(record, self.embedder)
-        self.locked.change("restored", lambda now: self.locked.become(state, now))
+        self.change("restored", lambda now: self._become(state, now))
 
     def save_to_file(self, file: str | os.PathLike[str], *, only_if_dirty: bool = False) -> bool:
         """Write the graph to a file, all of it or nothing; returns whether it was written."""
@@ -208,52 +396,5 @@ class GraphStore:
         return files.load(cls, file, store)
 
 
-def storable(text: str, what: str) -> str:
-    """A text that may be stored: not empty, and with its secrets redacted (a graph is written to files)."""
-    return redacted(checked_text(text, what, _TEXT_BYTES_MAX))[0]
-
-
-def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:
-    """An answer that may be stored: a text or a unit."""
-    if (text is None) is (unit_id is None):
-        raise InvalidInput("An answer is a text or a unit.", hint=Hint("text or unit"))
-    clean = None if text is None else storable(text, "The answer")
-    return clean, None if unit_id is None else checked_name(unit_id, "a unit's id")
-
-
-def checked_feedback(label: Any, note: str | None) -> tuple[str, str | None]:
-    """A label that is known, and a note that may be stored."""
-    if not isinstance(label, str) or label not in FEEDBACK:
-        raise InvalidInput(f"{label!r} is no feedback.", hint=f"Use one of: {', '.join(FEEDBACK)}.")
-    return label, None if note is None else storable(note, "The note")
-
-
-def checked_entity(
-    user_id: str, canonical_id: str, text: str | None, aliases: Sequence[str] | None
-) -> tuple[list[str], str, str | None, list[str]]:
-    """Who names it, its id, its text and its other names, each checked."""
-    user, thing = checked_name(user_id, "a user's id"), checked_name(canonical_id, "an entity's id")
-    clean = None if text is None else storable(text, "The entity's text")
-    return [user], thing, clean, [storable(name, "An alias") for name in checked_list(aliases or (), "aliases")]
-
-
-def _finite(number: Any, what: str) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) < float("inf"):
-        raise InvalidInput(f"{what} must be a finite number, not {number!r}.", hint="Correct it.")
-    return float(number)
-
-
-def _config(config: Any) -> GraphConfig:
-    if isinstance(config, GraphConfig):
-        return config
-    try:
-        return GraphConfig(**({} if config is None else config))
-    except TypeError as error:
-        usage = "Use GraphConfig(max_nodes=1000, ...)."
-        raise InvalidInput(f"These are no settings of a graph: {error}.", hint=usage) from None
-
-
-def default_embedder() -> EmbeddingProvider:
-    from mnemarch.embedding.question import QuestionEmbedder
-
-    return QuestionEmbedder()
+def _hashed(*parts: str) -> str:
+    return xxh3_128_hexdigest("\x1f".join(parts).encode("utf-8", "surrogatepass"))

@@ -8,13 +8,15 @@ from __future__ import annotations
 from math import exp, log, tanh
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.value import value
+from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 OF_RECENCY, _OF_REPEAT, _OF_FEEDBACK = 0.5, 0.3, 0.2
 _OF_SIMILARITY, _OF_RANK = 0.7, 0.3
@@ -169,27 +171,27 @@ def graph_settings(table: Mapping[str, Any]) -> OrchestratorConfig:
     default = OrchestratorConfig()
     changes: dict[str, Any] = {}
     for name, setting in table.items():
-        section = name.removesuffix("_graph")
-        field = _SECTIONS.get(section, "")
+        short = name.removesuffix("_graph")
         if name == "search_bias_session_first":
             changes[name] = setting
-        elif not field:
-            names = ", ".join([*_SECTIONS, "search_bias_session_first"])
-            raise InvalidInput(f"There is no setting graph.{section}.", hint=f"[graph] knows: {names}.")
-        elif isinstance(setting, type(getattr(default, field))):
-            changes[field] = setting
-        elif isinstance(setting, dict):
-            changes[field] = _changed(getattr(default, field), setting, f"graph.{section}")
+        elif field := _SECTIONS.get(short):
+            changes[field] = section(getattr(default, field), setting, f"graph.{short}")
         else:
-            raise InvalidInput(f"graph.{section} must be a table, not {setting!r}.", hint=f"Write [graph.{section}].")
+            names = ", ".join([*_SECTIONS, "search_bias_session_first"])
+            raise InvalidInput(f"There is no setting graph.{short}.", hint=f"[graph] knows: {names}.")
     return OrchestratorConfig(**changes)
 
 
-def _changed(section: Any, changes: Mapping[str, Any], name: str) -> Any:
-    fields = type(section).__match_args__
-    if unknown := [field for field in changes if field not in fields]:
+def section(default: T, setting: Any, name: str) -> T:
+    """Settings of one kind: as they are given, or the default with the changes in a table."""
+    if isinstance(setting, type(default)):
+        return setting
+    if not hasattr(setting, "keys"):
+        raise InvalidInput(f"{name} must be a table, not {setting!r}.", hint=f"Write [{name}], or give a mapping.")
+    fields: Any = type(default).__match_args__  # type: ignore[attr-defined]
+    if unknown := [field for field in setting if field not in fields]:
         raise InvalidInput(f"There is no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}.")
-    return type(section)(**{field: changes.get(field, getattr(section, field)) for field in fields})
+    return replace(default, **setting)
 
 
 def recency(age_min: float, half_life_min: float) -> float:

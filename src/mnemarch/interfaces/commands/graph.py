@@ -149,7 +149,7 @@ def _view(call: Call) -> GraphView:
     for unit_id in {str(node.about["unit"]) for node in nodes if "unit" in node.about}:
         with suppress(NotFound, InvalidInput):  # A unit of another project, or none: its id alone is shown.
             contents[unit_id] = call.seat.get(unit_id).content
-    at = instant(graph.get_agent_store().locked.keeper.now())
+    at = instant(graph.get_agent_store().keeper.now())
     whole = GraphStats(nodes=len(nodes), edges=len(edges))
     return GraphView(graph.agent_id, session, nodes, edges, whole, contents, at)
 
@@ -200,7 +200,7 @@ def _search(call: Call) -> Answer:
 
 def _sessions(call: Call) -> Answer:
     graph = call.seat.graph
-    begun = graph.get_agent_store().locked.sessions()
+    begun = graph.get_agent_store().sessions()
     rows = [
         (session, instant(begun[session]), graph.get_session_store(session).stats())
         for session in graph.get_active_sessions()
