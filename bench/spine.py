@@ -130,9 +130,9 @@ def of_one_form(count: int) -> list[str]:
     return [f"module {i % 97} of service {i // 97} retries {i} times before it gives up" for i in range(count)]
 
 
-def cold(*command: str) -> float:
+def cold(*command: str, folder: str | None = None) -> float:
     started = time.perf_counter()
-    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL, cwd=folder)
     return time.perf_counter() - started
 
 
@@ -246,7 +246,7 @@ def cold_commands(folder: str, rounds: int) -> dict[str, dict[str, float]]:
     spent: dict[str, list[float]] = {name: [] for name in commands}
     for round in range(rounds + 1):
         for name, command in commands.items():
-            wall = cold(*command)
+            wall = cold(*command, folder=home)
             spent[name] += [wall] if round else []
     return {
         "mnemarch log, cold, at 20,000 / bare python": ratio(spent["log"], spent["bare"], limit=4.0),
