@@ -150,7 +150,8 @@ class Transaction(Reader):
                 session=unit.session_key,
             )
         except self._integrity_error:
-            assert version_key is not None
+            if version_key is None:
+                raise
             raise Conflict(
                 f"Decision {version_key.root} has a version {version_key.number}, or another one in force, already.",
                 hint="Read the version in force and decide anew.",
