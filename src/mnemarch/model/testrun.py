@@ -1,0 +1,53 @@
+"""One run of tests (R21): what the runner reported of each test, and whether this program saw it run."""
+
+from __future__ import annotations
+
+from mnemarch.model.closed import Names
+from mnemarch.model.value import Record, value
+
+
+class Outcome(Names):
+    PASS = "pass"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@value
+class TestResult(Record):
+    """One test. `name` is the runner's id; a path in it is relative to the repository's root, not to a subfolder.
+
+    `message` is the error of a failure.
+    """
+
+    __test__ = False  # Not a test case, whatever pytest makes of the name.
+
+    name: str
+    outcome: Outcome
+    message: str = ""
+
+
+@value
+class TestRun(Record):
+    """A command that tests, and what came of it. `witnessed`: this program ran it or read the runner's report of it.
+
+    `output` is the end of what the run printed, and `commit` the HEAD it ran on.
+    """
+
+    __test__ = False
+
+    runner: str
+    command: str
+    results: tuple[TestResult, ...]
+    exit_code: int | None = None
+    duration_ms: int | None = None
+    witnessed: bool = False
+    commit: str | None = None
+    output: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run as a whole succeeded: no test failed, and the command, if there was one, ended with 0."""
+        return not self.exit_code and all(result.outcome is not Outcome.FAIL for result in self.results)
+
+    def named(self, outcome: Outcome) -> tuple[str, ...]:
+        return tuple(result.name for result in self.results if result.outcome is outcome)
