@@ -73,12 +73,12 @@ class Codebase:
     def view(self, project: str | None, *, by_commit: bool) -> CodeView:
         """The code in the working tree; of a bare repository, at its HEAD."""
         head = self.head() if self._is_bare else None
-        tree = self.tree if head is None else self._tree_at(head)
+        tree = self.tree if head is None else self.tree_at(head)
         return CodeView(self, tree, head, project, by_commit=by_commit)
 
     def view_at(self, project: str | None, commit: str) -> CodeView:
         """The code at a commit."""
-        return CodeView(self, self._tree_at(commit), commit, project)
+        return CodeView(self, self.tree_at(commit), commit, project)
 
     def committed_view(self, project: str | None, worktree: str | None, *, own: bool) -> CodeView | None:
         """The committed code of a worktree, or of the default branch for what belongs to none; None if unknown.
@@ -97,7 +97,7 @@ class Codebase:
             return None
         return CodeView(
             self,
-            self._tree_at(commit),
+            self.tree_at(commit),
             commit,
             project,
             files=cache(lambda: self._files_in(root or self._folder_of(branch), project)),
@@ -126,7 +126,23 @@ class Codebase:
         repository = repository_around(self.root)
         return {} if repository is None else worktrees_of(repository)
 
-    def _tree_at(self, commit: str) -> WorkTree:
+    def is_changed(self, path: str, since: str | None = None) -> bool:
+        """Whether a file is another than at a commit: the one where this branch left the default branch, if not said.
+
+        New files count, committed or not. Where that can't be told, nothing has changed.
+        """
+        head = self.head()
+        if since is None and head is not None:
+            main = git.default_branch(self.root)
+            tip = None if main is None else git.tip(self.root, main)
+            since = head if tip is None else self.history.fork(head, tip) or head
+        if since is None:
+            return False
+        now, before = (tree.content_hash(path) for tree in (self.tree, self.tree_at(since)))
+        states = [answer.state for answer in (now, before) if isinstance(answer, Check)]
+        return now != before if not states else states == [GONE]
+
+    def tree_at(self, commit: str) -> WorkTree:
         tree = self._commits.get(commit)
         if tree is None:
             if len(self._commits) >= _COMMITS_MAX:

@@ -1,0 +1,235 @@
+"""The source of a test: where it stands, what it names, and so whether it is about a claim (R20)."""
+
+from __future__ import annotations
+
+from mnemarch.code import git
+from mnemarch.code.sources import Check
+from mnemarch.code.symbols import language_of
+from mnemarch.code.worktree import lines_of
+from mnemarch.model.citation import OF_CODE
+from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mnemarch.code.codebase import Codebase
+    from mnemarch.code.symbols import Symbol, Symbols
+    from mnemarch.code.worktree import WorkTree
+    from mnemarch.model.citation import Citation
+
+_GREPS_MAX, _RENAMES_MAX = 3, 8
+_STEPS = r"::| > | › "
+_IDENTIFIER = r"[^\W\d]\w*"
+# `user-store`, `config.toml` and `shop.auth`, beside the identifiers in them.
+_COMPOUND = r"[\w-]+(?:\.[\w-]+)+|\w+(?:-\w+)+"
+_IMPORT = r"""(?:from|import|use|using|require|include|#include|@import)\b|.*(?:require|import)\s*\("""
+_TEST_AFFIXES = r"(?i)^test[_-]?|[._-]?(?:tests?|spec)$"
+_CODE_WORD = rf"`({_IDENTIFIER}(?:(?:\.|::|#){_IDENTIFIER})*)(?:\(\))?`|\b({_IDENTIFIER}(?:\.{_IDENTIFIER})*)(\(\))?"
+_CODE_LIKE = r"[a-z][A-Z]|\w_\w|\.\w{3}"
+# They name their folder.
+_FOLDER_FILES = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
+_PREPARING = frozenset({"setUp", "setUpClass", "setup_method", "setup_class", "setup", "asyncSetUp"})
+# Every test names these.
+_COMMON_WORDS = (
+    "assert async await class def describe expect false for from func function if import in it jest junit mock None"
+    " patch pytest raises return self test testing true True False unittest vitest with"
+)
+_COMMON = frozenset(_COMMON_WORDS.split())
+
+
+@value
+class Place:
+    """A test's name taken apart: its file, if the name says one, and the definitions that lead to it in there."""
+
+    path: str
+    steps: tuple[str, ...]
+
+
+def place_of(test: str) -> Place:
+    """`tests/test_a.py::TestX::test_b[1]` is `TestX`, `test_b` in tests/test_a.py. Other runners' names likewise."""
+    path, *steps = pattern(_STEPS).split(test)
+    if language_of(path.strip()) is None:
+        return Place("", tuple(pattern(_IDENTIFIER).findall(test.partition("[")[0])))
+    # What is in brackets are parameters, with any characters.
+    inside = "::".join(steps).partition("[")[0]
+    return Place(path.strip(), tuple(step.strip() for step in inside.split("::") if step.strip()))
+
+
+def is_missing(tree: WorkTree, test: str) -> bool:
+    """Whether a tree lacks the test: its file, or in Python the function. In doubt it does not."""
+    place = place_of(test)
+    if not place.path:
+        return False
+    if not tree.has(place.path):
+        return True
+    # Elsewhere a step may be a title, and a title may be made up at run time.
+    symbols = tree.symbols(place.path) if language_of(place.path) == "python" else None
+    if symbols is None or isinstance(symbols, Check) or symbols.broken:
+        return False
+    for depth in range(1, len(place.steps) + 1):
+        if ".".join(place.steps[:depth]) not in symbols:
+            around = symbols.get(".".join(place.steps[: depth - 1]))
+            return around is None or "(" not in around.signature  # A class may inherit its tests.
+    return False
+
+
+def file_of(codebase: Codebase, test: str) -> str | None:
+    """The file of a test, from the root: the one that its name says, else the only one that has its function."""
+    place = place_of(test)
+    if place.path:
+        return place.path if codebase.tree.has(place.path) else codebase.ending_with(place.path)
+    for number, name in enumerate(dict.fromkeys(reversed(place.steps)), start=1):
+        listed = git.git(codebase.root, ["grep", "--untracked", "-lzwF", "-e", name, "--"]) or ""
+        files = [path for path in listed.split("\0") if language_of(path) is not None]
+        if files:
+            hints = [step for step in place.steps if step != name]
+            by_hints = {path: sum(hint in path for hint in hints) for path in files}
+            best = [path for path in files if by_hints[path] == max(by_hints.values())]
+            return best[0] if len(best) == 1 else None
+        if number >= _GREPS_MAX:
+            break
+    return None
+
+
+def names_in_test(codebase: Codebase, test: str) -> frozenset[str]:
+    """The identifiers, modules and files that a test's source names.
+
+    That is the test's function, what it uses of its own file, and the imports that these use. Where the function can't
+    be told from the rest, it is the whole file. Empty if the test's file is not known.
+    """
+    path = file_of(codebase, test)
+    source = codebase.tree.read(path) if path is not None else None
+    if path is None or source is None or isinstance(source, Check):
+        return frozenset()
+    symbols, lines = codebase.tree.symbols(path), lines_of(source.text)
+    steps = place_of(test).steps
+    start = [] if isinstance(symbols, Check) else _functions(symbols, steps)
+    if isinstance(symbols, Check) or not start:
+        text = source.text
+    else:
+        text = "\n".join(_used(symbols, lines, start))
+    stem = pattern(_TEST_AFFIXES).sub("", path.rpartition("/")[2].rpartition(".")[0])
+    return frozenset({stem, *_names(text)} - {""})
+
+
+def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) -> bool:
+    """Whether a test that names these is about a claim: the claim cites or names a file or symbol among them (R20)."""
+    for citation in citations:
+        if citation.kind in OF_CODE:
+            symbol = (citation.get("name") or "").rpartition(".")[2]
+            if symbol in names or _is_file_named(citation.ref, names):
+                return True
+    for quoted, word, called in pattern(_CODE_WORD).findall(text):
+        last = pattern(r"\.|::|#").split(quoted or word)[-1]
+        is_code = quoted or called or pattern(_CODE_LIKE).search(word) is not None
+        if is_code and last in names and last not in _COMMON:
+            return True
+    return False
+
+
+def renamed_test(codebase: Codebase, test: str) -> str | None:
+    """What a test that is gone is called now: in a file that git saw renamed, or with the same body in its old file."""
+    place = place_of(test)
+    head = codebase.head()
+    if not place.path or not place.steps or head is None or not is_missing(codebase.tree, test):
+        return None
+    path = place.path if codebase.tree.has(place.path) else codebase.history.renamed(place.path, head)
+    if path is None:
+        return None
+    inside = test[len(place.path) :]
+    if not is_missing(codebase.tree, path + inside):
+        return path + inside
+    return _with_same_body(codebase, place, path, head)
+
+
+def _with_same_body(codebase: Codebase, place: Place, path: str, head: str) -> str | None:
+    """The one test of a file that has the body which the old one had when it was last committed."""
+    name = "::".join(place.steps)
+    # The commit before the last one that changed a line with its name.
+    asked = ["log", f"-{_RENAMES_MAX}", "--format=%P", "--no-textconv", f"-G{place.steps[-1]}", head, "--", place.path]
+    commits = [head, *(row.split()[0] for row in (git.git(codebase.root, asked) or "").split("\n") if row)]
+    trees = map(codebase.tree_at, commits)
+    old = next((tree for tree in trees if not is_missing(tree, f"{place.path}::{name}")), None)
+    if old is None:
+        return None
+    was = old.symbols(place.path)
+    now = codebase.tree.symbols(path)
+    if isinstance(was, Check) or isinstance(now, Check) or (gone := was.get(name.replace("::", "."))) is None:
+        return None
+    body = _body(old, place.path, gone)
+    same = [
+        symbol.name
+        for symbol in now.values()
+        if symbol.kind == gone.kind and symbol.name not in was and _body(codebase.tree, path, symbol) == body
+    ]
+    return f"{path}::{same[0].replace('.', '::')}" if body and len(same) == 1 else None
+
+
+def _body(tree: WorkTree, path: str, symbol: Symbol) -> str:
+    source = tree.read(path)
+    lines = [] if isinstance(source, Check) else lines_of(source.text)[symbol.first : symbol.last]
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
+def _functions(symbols: Symbols, steps: Sequence[str]) -> list[Symbol]:
+    """The definitions that a test's steps lead to, with what prepares them."""
+    for depth in range(len(steps), 0, -1):
+        name = ".".join(steps[:depth]) if ".".join(steps[:depth]) in symbols else steps[depth - 1]
+        ends = [symbol for key, symbol in symbols.items() if key == name or key.endswith(f".{name}")]
+        if ends:
+            around = ends[0].name.rpartition(".")[0]
+            prepared = [item for key in sorted(_PREPARING) if (item := symbols.get(f"{around}.{key}")) is not None]
+            return [*ends, *prepared]
+    return []
+
+
+def _used(symbols: Symbols, lines: list[str], start: Sequence[Symbol]) -> list[str]:
+    """The source of these definitions, and of all that they use of their file, imports included."""
+    ends = {symbol.last for symbol in symbols.values()}
+    texts: list[str] = []
+    seen: set[str] = set()
+    waiting = list(start)
+    while waiting:
+        symbol = waiting.pop()
+        if symbol.name in seen:
+            continue
+        seen.add(symbol.name)
+        first = symbol.first
+        if symbol.kind == "import":
+            text = _one_import(symbols, lines, symbol)
+        else:
+            # With the decorators above it.
+            while first > 1 and lines[first - 2].strip() and first - 1 not in ends:
+                first -= 1
+            text = "\n".join(lines[first - 1 : symbol.last])
+        texts.append(text)
+        waiting += [symbols[name] for name in _names(text) if name in symbols]
+    if not any(symbol.kind == "import" for symbol in symbols.values()):
+        # A language whose imports are no definitions: all of them count.
+        texts += [line for line in lines if pattern(_IMPORT).match(line.strip())]
+    return texts
+
+
+def _one_import(symbols: Symbols, lines: list[str], symbol: Symbol) -> str:
+    """What an import says of one name: `from shop import (a, b)` without the others."""
+    text = "\n".join(lines[symbol.first - 1 : symbol.last])
+    others = {
+        other.name
+        for other in symbols.values()
+        if other.kind == "import" and other.first == symbol.first and other.name != symbol.name
+    }
+    return " ".join(name for name in pattern(rf"{_COMPOUND}|{_IDENTIFIER}").findall(text) if name not in others)
+
+
+def _names(text: str) -> set[str]:
+    return {*pattern(_IDENTIFIER).findall(text), *pattern(_COMPOUND).findall(text)}
+
+
+def _is_file_named(path: str, names: frozenset[str]) -> bool:
+    folder, _, file = path.rpartition("/")
+    stem = file.rpartition(".")[0] or file
+    if stem in _FOLDER_FILES and folder:
+        return folder.rpartition("/")[2] in names
+    return file in names or stem in names

@@ -1,0 +1,165 @@
+"""Where a test stands, what its source names, and whether that is what a claim is about."""
+
+from __future__ import annotations
+
+import pytest
+from repositories import commit, git, made, worktree
+
+from mnemarch import Citation
+from mnemarch.code.codebase import Codebase
+from mnemarch.code.tests import Place, file_of, is_about, is_missing, names_in_test, place_of, renamed_test
+
+PAYMENTS = """import os
+import shop.auth as gate
+from shop.pay import (
+    charge,
+    refund,
+)
+from helpers import unrelated
+
+
+def account():
+    return gate.login("ada")
+
+
+@pytest.mark.parametrize("act", [refund])
+def test_refund(act):
+    assert act(account()) == 1
+
+
+def test_charge():
+    assert charge(1) == 1
+
+
+class TestPool(Base):
+    def setUp(self):
+        self.pool = os.cpu_count()
+
+    def test_size(self):
+        assert self.pool
+"""
+TYPESCRIPT = """import { login } from "../src/user-store";
+describe("auth", () => {
+  it("logs in", () => { expect(login("ada")).toBe(true); });
+});
+"""
+GO = """package auth
+import "testing"
+func TestLogin(t *testing.T) { t.Run("twice", func(t *testing.T) { Login() }) }
+"""
+RUST = "mod tests {\n    use crate::auth::login;\n    #[test]\n    fn login_works() { login(); }\n}\n"
+
+
+@pytest.fixture
+def shop(tmp_path):
+    folder = made(tmp_path / "shop")
+    files = {"tests/test_payments.py": PAYMENTS, "web/auth.test.ts": TYPESCRIPT, "auth/auth_test.go": GO}
+    for path, text in (files | {"src/auth.rs": RUST, "src/pay.py": "def refund(a): ...\n"}).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    commit(folder, "begin")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "steps"),
+    [
+        ("tests/test_a.py::TestX::test_b[a::b/c.py]", "tests/test_a.py", ("TestX", "test_b")),
+        ("tests/test_a.py", "tests/test_a.py", ()),
+        ("web/auth.test.ts > auth > logs in", "web/auth.test.ts", ("auth", "logs in")),
+        ("shop/auth.TestLogin/twice", "", ("shop", "auth", "TestLogin", "twice")),
+    ],
+)
+def test_a_name_is_a_file_and_the_steps_in_it(name, path, steps):
+    assert place_of(name) == Place(path, steps)
+
+
+def test_a_test_names_what_its_function_uses_and_not_what_its_file_imports_for_others(shop):
+    names = names_in_test(Codebase(str(shop)), "tests/test_payments.py::test_refund[refund]")
+    assert {"refund", "pay", "shop.pay", "account", "login", "shop.auth", "payments"} <= names
+    assert names.isdisjoint({"charge", "unrelated", "helpers", "cpu_count"})
+    assert "cpu_count" in names_in_test(Codebase(str(shop)), "tests/test_payments.py::TestPool::test_size")
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "named"),
+    [
+        ("web/auth.test.ts > auth > logs in", "web/auth.test.ts", {"login", "user-store", "auth"}),
+        ("example.com/shop/auth.TestLogin/twice", "auth/auth_test.go", {"Login", "auth"}),
+        ("auth::tests::login_works", "src/auth.rs", {"login", "auth"}),
+        ("tests.test_payments::test_charge", "tests/test_payments.py", {"charge", "pay"}),
+        ("test_charge", "tests/test_payments.py", {"charge"}),
+        ("nothing_like_this", None, set()),
+    ],
+)
+def test_the_names_of_other_runners_lead_to_the_source_too(shop, name, path, named):
+    code = Codebase(str(shop))
+    assert file_of(code, name) == path
+    assert named <= names_in_test(code, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "citations", "about"),
+    [
+        ("refunds are whole", [Citation.symbol("src/pay.py", "refund")], True),
+        ("refunds are whole", [Citation.file("shop/pay.py")], True),
+        ("the gate", [Citation.file("shop/auth/__init__.py")], True),
+        ("`refund` gives all of it back", [], True),
+        ("`refund`는 전액을 돌려준다", [], True),
+        ("Payments.refund() gives all of it back", [], True),
+        ("refunds are whole", [Citation.file("src/stock.py")], False),
+        ("A refund is whole", [], False),
+        ("`assert` and `self` are words of Python", [], False),
+        ("Pigs fly at noon", [Citation.test("tests/test_payments.py::test_refund")], False),
+    ],
+)
+def test_a_claim_has_to_cite_or_name_what_the_test_names(shop, text, citations, about):
+    names = names_in_test(Codebase(str(shop)), "tests/test_payments.py::test_refund")
+    assert is_about(names, text, citations) is about
+
+
+def test_a_file_is_changed_by_its_branch_its_edits_and_when_it_is_new(shop, tmp_path):
+    folder = worktree(shop, tmp_path / "wt", "-b", "feature")
+    code = Codebase(str(folder))
+    test = folder / "tests/test_payments.py"
+    assert not code.is_changed("tests/test_payments.py")
+    test.write_text(PAYMENTS + "# edited\n")
+    assert code.is_changed("tests/test_payments.py")
+    edited = commit(folder, "on the branch")
+    assert code.is_changed("tests/test_payments.py")
+    assert not code.is_changed("tests/test_payments.py", since=edited)
+    (folder / "tests/test_new.py").write_text("def test_new(): ...\n")
+    assert code.is_changed("tests/test_new.py")
+    assert not code.is_changed("web/auth.test.ts")
+    assert not Codebase(str(tmp_path)).is_changed("anything.py"), "a plain folder knows of no change"
+
+
+def test_a_tree_lacks_a_test_whose_file_or_function_it_does_not_have(shop):
+    tree = Codebase(str(shop)).tree
+    there = ["test_refund", "test_refund[refund]", "TestPool::test_size", "TestPool::test_inherited"]
+    assert not any(is_missing(tree, f"tests/test_payments.py::{name}") for name in there)
+    assert not is_missing(tree, "web/auth.test.ts > auth > whatever")
+    assert not is_missing(tree, "no file named")
+    assert is_missing(tree, "tests/test_payments.py::test_gone")
+    assert is_missing(tree, "tests/test_other.py::test_refund")
+
+
+def test_a_renamed_test_is_followed_in_a_renamed_file_and_by_its_body(shop):
+    code = Codebase(str(shop))
+    old = "tests/test_payments.py::test_charge"
+    assert renamed_test(code, old) is None, "it is there"
+    path = shop / "tests/test_payments.py"
+    path.write_text(PAYMENTS.replace("test_charge", "test_charges_once"))
+    assert renamed_test(code, old) == "tests/test_payments.py::test_charges_once"
+    commit(shop, "renamed the function")
+    assert renamed_test(code, old) == "tests/test_payments.py::test_charges_once"
+    git(shop, "mv", "tests/test_payments.py", "tests/test_money.py")
+    commit(shop, "renamed the file")
+    code = Codebase(str(shop))
+    assert (
+        renamed_test(code, "tests/test_payments.py::test_refund[refund]") == "tests/test_money.py::test_refund[refund]"
+    )
+    assert renamed_test(code, old) == "tests/test_money.py::test_charges_once"
+    (shop / "tests/test_money.py").write_text("def test_else():\n    assert 2\n")
+    commit(shop, "all gone")
+    assert renamed_test(Codebase(str(shop)), old) is None
