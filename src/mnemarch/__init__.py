@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import Decision, DecisionProposal, Reason, Strength
     from mnemarch.model.event import Event, EventType, Receipt
     from mnemarch.model.outcome import (
-        Adopted,
         Analysis,
         ApproachValidation,
         FailedApproach,
@@ -48,7 +47,6 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "Actor": "mnemarch.model.caller",
     "ActorKind": "mnemarch.model.caller",
-    "Adopted": "mnemarch.model.outcome",
     "Analysis": "mnemarch.model.outcome",
     "AnalystFailed": "mnemarch.errors",
     "ApproachValidation": "mnemarch.model.outcome",
@@ -97,7 +95,6 @@ _HOME_OF = {
 __all__ = [
     "Actor",
     "ActorKind",
-    "Adopted",
     "Analysis",
     "AnalystFailed",
     "ApproachValidation",

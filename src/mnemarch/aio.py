@@ -137,7 +137,6 @@ class AsyncSeat(_Wrapper):
         clear_stuck = _awaited(Seat.clear_stuck)
         verify = _awaited(Seat.verify)
         promote = _awaited(Seat.promote)
-        adopt = _awaited(Seat.adopt)
         get = _awaited(Seat.get)
         units = _awaited(Seat.units)
         explain = _awaited(Seat.explain)

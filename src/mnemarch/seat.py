@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append
-from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.caller import Level
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_list, checked_text
 from mnemarch.unit_verbs import UnitVerbs
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import (
-        Adopted,
         Analysis,
         ApproachValidation,
         FailedApproach,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         Stored,
     )
     from mnemarch.model.search import Found, Pack
+    from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Claim, Kind
 
     T = TypeVar("T")
@@ -145,19 +145,56 @@ class Seat(UnitVerbs):
 
     def verify(
         self,
-        passed: bool,
+        passed: bool | None = None,
         *,
+        run: Sequence[str] | None = None,
+        report: str | None = None,
         tests: Sequence[str] = (),
         commit: str | None = None,
         analysis: Analysis | Mapping[str, Any] | None = None,
         error: str | None = None,
         approach: str | None = None,
     ) -> Promotion:
-        """Report how the task's verification went: the gate judges what it staged, and an episode is kept.
+        """Verify the task: the gate judges what it staged by each test, and an episode is kept.
 
-        Of a failure, say with which `error` and after which `approach`, and the answer's `loop` tells whether to go on.
+        `run` runs a test command and sees each test; `report` reads what a runner wrote; `passed` and `tests` only
+        report. After a failure the answer's `loop` tells whether to go on; `approach` says what was tried.
         """
-        from mnemarch.units.verify import verify
+        from mnemarch.units.scene import scene_of
+        from mnemarch.units.verify import Verification
+
+        if [passed is not None, run is not None, report is not None].count(True) != 1:
+            raise InvalidInput("A verification is a run, a report or your own word: one of them.", hint=Hint("verify"))
+        if passed is not None:
+            seen = self._reported(passed, tests, commit, error, approach)
+        elif tests or error is not None:
+            raise InvalidInput("A run tells its tests and errors itself.", hint=Hint("verify"))
+        else:
+            seen = self._witnessed(run, report, commit)
+        loops = self.loops
+        if error is None and not seen.passed and seen.witnessed:
+            error = next((result.message for result in seen.results if result.message), seen.output) or seen.command
+        count_failure = None if error is None else loops.counting(error, approach)
+        root = self.caller.root
+        codebase = None if root is None else self._engine.codebase(root)
+        scene = scene_of(self._engine.log, self.caller, codebase, seen)
+        self._engine.has_new_units = True
+
+        def judge(act: Act) -> Promotion:
+            judged = Verification(act, seen, scene).judge(analysis)
+            if judged.passed:
+                loops.settle(act)
+            is_counted = count_failure is not None and not judged.passed
+            return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)
+
+        judged = self._act(judge, durable=True)
+        return replace(judged, units=tuple(self._aged(unit) for unit in judged.units))
+
+    def _reported(
+        self, passed: bool, tests: Sequence[str], commit: str | None, error: str | None, approach: str | None
+    ) -> TestRun:
+        """A verification by the caller's own word."""
+        from mnemarch.model.testrun import Outcome, TestResult, TestRun
 
         if not isinstance(passed, bool):
             raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint=Hint("verify"))
@@ -166,19 +203,29 @@ class Seat(UnitVerbs):
         if approach is not None and error is None:
             raise InvalidInput("What came of the approach?", hint=Hint("name the error"))
         names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in checked_list(tests, "tests")]
-        full_hash = self._full_hash(commit)
-        loops = self.loops
-        count_failure = None if error is None else loops.counting(error, approach)
-        self._engine.has_new_units = True
+        outcome = Outcome.PASS if passed else Outcome.FAIL
+        return TestRun(
+            runner="",
+            command="",
+            results=tuple(TestResult(name, outcome) for name in dict.fromkeys(names)),
+            exit_code=int(not passed),
+            commit=self._full_hash(commit),
+        )
 
-        def judge(act: Act) -> Promotion:
-            judged = verify(act, passed=passed, tests=names, commit=full_hash, analysis=analysis)
-            if passed:
-                loops.settle(act)
-            return replace(judged, loop=None if count_failure is None else count_failure(act))
+    def _witnessed(self, run: Sequence[str] | None, report: str | None, commit: str | None) -> TestRun:
+        """A verification that this program sees: it runs the tests, or reads the report that a runner wrote.
 
-        judged = self._act(judge, durable=True)
-        return replace(judged, units=tuple(self._aged(unit) for unit in judged.units))
+        A report that an agent hands in is its own word, so it counts as reported (R21).
+        """
+        from mnemarch.witness import read_report, run_tests
+
+        if run is not None:
+            return run_tests(
+                checked_list(run, "run"), self.caller.root, self._engine.config.witness, commit=self._head()
+            )
+        seen = read_report(str(report), self.caller.root)
+        is_trusted = self.actor.kind in {"human", "orchestrator"}
+        return replace(seen, witnessed=is_trusted, commit=self._full_hash(commit) or seen.commit)
 
     def promote(
         self, unit_id: str, to: Level | str = Level.PROJECT, *, expected_version: int | None = None
@@ -190,21 +237,6 @@ class Seat(UnitVerbs):
         self.scope.at(level)
         outcome = self._act(lambda act: promote(act, unit_id, level, expected_version), durable=True)
         return self._with_current_trust(outcome)
-
-    def adopt(self, worktree: str | None = None, *, commit: str | None = None) -> Adopted:
-        """Take over into the project what a worktree verified, each unit through the gate, once its branch is merged.
-
-        `commit` says what was merged if the worktree's folder is gone.
-        """
-        from mnemarch.units.promote import adopt
-
-        name = checked_id(worktree, "a worktree") if worktree is not None else self.scope.worktree
-        if name is None or self.scope.project is None:
-            raise InvalidInput("Which worktree?", hint=Hint("name the worktree"))
-        root = self.caller.root
-        codebase = None if root is None else self._engine.codebase(root)
-        adopted = adopt(self._engine.log, self.caller, codebase, name, self._full_hash(commit))
-        return replace(adopted, units=tuple(self._aged(unit) for unit in adopted.units))
 
     # 4. Recall
 

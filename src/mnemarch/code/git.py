@@ -34,6 +34,13 @@ _ENVIRONMENT = {
 }
 
 
+# What running tests leaves behind is not what was tested.
+_CACHES = frozenset(
+    {b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".mnemarch", b"node_modules", b"target"}
+)
+_NEW_FILES_MAX = 2_000
+
+
 class _UnclearError(Exception):
     """Git keeps this ref in a form that is not read here: the program has to be asked."""
 
@@ -117,6 +124,21 @@ def default_branch(root: str) -> str | None:
                 return name
     branches = (git(root, ["for-each-ref", "--count=2", "--format=%(refname)", BRANCHES]) or "").split("\n")
     return branches[0].removeprefix(BRANCHES) or None if len(branches) == 1 else None
+
+
+def content_digest(root: str) -> str:
+    """One name for what a working tree holds now: its HEAD, what differs from it, and new files; "" if unknown."""
+    import hashlib
+
+    top = git(root, ["rev-parse", "--show-toplevel"])
+    changed = None if top is None else output(top, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv"])
+    listed = None if top is None else output(top, ["ls-files", "-oz", "--exclude-standard"])
+    if top is None or changed is None or listed is None:
+        return ""
+    new = [path for path in listed.split(b"\0") if path and _CACHES.isdisjoint(path.split(b"/"))][:_NEW_FILES_MAX]
+    hashes = output(top, ["hash-object", "--stdin-paths"], b"".join(path + b"\n" for path in new)) if new else b""
+    parts = ((git(top, ["rev-parse", "HEAD^{tree}"]) or "").encode(), changed, b"\0".join(new), hashes or b"")
+    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
 
 def tip(root: str, branch: str) -> str | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event
+    from mnemarch.model.testrun import TestRecord
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
 
@@ -43,8 +44,8 @@ def project(transaction: Transaction, event: Event) -> None:
             for unit_id in payload["units"]:
                 transaction.put_use(Use(unit_id=unit_id, task_key=task_key, handed=True))
         case EventType.TASK_VERIFIED | EventType.TESTS_RESTATED:
-            for name in payload["tests"]:
-                transaction.put_test(event.stream, name, payload["passed"], event.recorded_at, event.id)
+            for record in _test_records(transaction, event, payload):
+                transaction.put_test(record)
         case EventType.LINK_ADDED:
             transaction.put_link(Link.from_json(payload["link"] | {"id": event.id}))
         case EventType.LINK_RESOLVED:
@@ -64,7 +65,7 @@ def project(transaction: Transaction, event: Event) -> None:
             transaction.drop_tests(payload["events"])
         case (
             EventType.UNIT_MERGED | EventType.UNIT_MENTIONED | EventType.UNIT_CITED | EventType.UNIT_MOVED
-            | EventType.UNIT_VERIFIED | EventType.UNIT_PUBLISHED | EventType.UNIT_VALIDATED
+            | EventType.UNIT_VERIFIED | EventType.UNIT_UNVERIFIED | EventType.UNIT_PUBLISHED | EventType.UNIT_VALIDATED
             | EventType.UNIT_USED | EventType.UNIT_PROMOTED | EventType.UNIT_APPROVED | EventType.UNIT_REJECTED
             | EventType.UNIT_SUPERSEDED | EventType.UNIT_SUPERSEDING | EventType.UNIT_ARCHIVED
             | EventType.UNIT_REVIVED | EventType.UNIT_RESTATED
@@ -121,6 +122,40 @@ def _is_new_voice(unit: Unit, event: Event) -> bool:
     """One entry for each actor, place and session: a unit that is repeated must not grow with each repetition."""
     heard = any(source.voice == Provenance.of(event).voice for source in unit.provenance)
     return not heard and len(unit.provenance) < PROVENANCE_MAX
+
+
+def _test_records(transaction: Transaction, event: Event, payload: dict[str, Any]) -> list[TestRecord]:
+    """The tests of a run as they stand after it, in every place that it speaks for."""
+    from mnemarch.model.testrun import TestRecord
+
+    outcomes = {name: outcome == "pass" for outcome in ("pass", "fail") for name in payload["tests"].get(outcome, ())}
+    witnessed, tree, task_key = payload["witnessed"], payload["tree"], event.scope.key
+    known = {
+        (record.name, record.place): record
+        for record in transaction.tests(event.stream, outcomes)
+        if record.witnessed is witnessed
+    }
+    records = []
+    for name, passed in outcomes.items():
+        for place in payload["places"]:
+            before = known.get((name, place))
+            changed = before is not None and before.passed is not passed
+            same_tree = before is not None and bool(tree) and before.tree == tree
+            records.append(
+                TestRecord(
+                    stream=event.stream,
+                    name=name,
+                    place=place,
+                    witnessed=witnessed,
+                    passed=passed,
+                    at=event.recorded_at,
+                    event_id=event.id,
+                    flaky=before is not None and same_tree and (before.flaky or changed),
+                    tree=tree,
+                    greened_by=task_key if passed and changed else before.greened_by if before else "",
+                )
+            )
+    return records
 
 
 def _relation(payload: dict[str, Any], event_id: str) -> Relation:

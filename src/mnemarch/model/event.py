@@ -26,6 +26,7 @@ class EventType(Names):
     UNIT_CITED = "unit.cited"
     UNIT_MOVED = "unit.moved"
     UNIT_VERIFIED = "unit.verified"
+    UNIT_UNVERIFIED = "unit.unverified"
     UNIT_PUBLISHED = "unit.published"
     UNIT_HELD = "unit.held"
     UNIT_VALIDATED = "unit.validated"

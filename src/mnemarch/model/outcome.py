@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mnemarch.model.closed import Names
 from mnemarch.model.event import Event, Receipt
-from mnemarch.model.unit import LinkType, Provenance, Unit
+from mnemarch.model.unit import LinkType, Provenance, Status, Unit
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -88,8 +88,22 @@ class Refused:
 
 
 @value
+class TrustChange:
+    """How sure a unit was before and is now, and what moved it."""
+
+    unit_id: str
+    signal: str
+    before: float
+    after: float
+    status: Status
+
+
+@value
 class Promotion:
-    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals."""
+    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
+
+    `witnessed`: this program saw the tests itself. `passed`: nothing failed that had not failed before the task.
+    """
 
     episode_id: str
     skill_id: str | None
@@ -97,6 +111,9 @@ class Promotion:
     refused: tuple[Refused, ...]
     receipt: Receipt
     loop: LoopVerdict | None = None
+    witnessed: bool = False
+    passed: bool = True
+    trust_changes: tuple[TrustChange, ...] = ()
 
 
 @value
@@ -203,15 +220,6 @@ class Swept:
     revived: int
     moved: int = 0
     skipped: int = 0
-
-
-@value
-class Adopted:
-    """What a project adopted from a worktree whose branch was merged, and what the gate refused."""
-
-    worktree: str
-    units: tuple[Unit, ...]
-    refused: tuple[Refused, ...]
 
 
 @value

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+
+from mnemarch.model.caller import Stream
 from mnemarch.model.closed import Names
 from mnemarch.model.value import Record, value
+
+# A go subtest: package.TestName/case.
+_GO_SUBTEST = re.compile(r"(.*\.(?:Test|Example|Fuzz)\w*)/")
+# Where the default branch is checked out, whatever the worktree: the place that project units are judged by.
+DEFAULT_BRANCH = ""
 
 
 class Outcome(Names):
@@ -51,3 +60,43 @@ class TestRun(Record):
 
     def named(self, outcome: Outcome) -> tuple[str, ...]:
         return tuple(result.name for result in self.results if result.outcome is outcome)
+
+
+@value
+class TestRecord:
+    """The newest outcome of one test in one place, seen by this program (`witnessed`) or reported.
+
+    `place` is a worktree, or DEFAULT_BRANCH. `flaky`: it both passed and failed on the same content, `tree`.
+    `greened_by` is the task in which it failed first and passed then.
+    """
+
+    __test__ = False
+
+    stream: Stream
+    name: str
+    place: str
+    witnessed: bool
+    passed: bool
+    at: datetime
+    event_id: str
+    flaky: bool = False
+    tree: str = ""
+    greened_by: str = ""
+
+
+def base_name(name: str) -> str:
+    """A test's name without its parameters: citing it covers them all."""
+    if name.endswith("]"):
+        return name.partition("[")[0]
+    subtest = _GO_SUBTEST.match(name)
+    return subtest[1] if subtest else name
+
+
+def short_name(name: str) -> str:
+    """What people call a test: its function, with neither path nor parameters."""
+    return re.split(r"::|\.(?=(?:Test|Example|Fuzz))", base_name(name))[-1]
+
+
+def is_covered(name: str, cited: str) -> bool:
+    """Whether citing `cited` covers the test `name`: the test itself, its parameters, or its function's bare name."""
+    return cited in (name, base_name(name), short_name(name))

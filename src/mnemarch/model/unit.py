@@ -93,6 +93,30 @@ class Trust(Record):
 
 
 @value
+class Proof(Record):
+    """What verified a unit (R2, R21): tests and persons as citations, whether this program saw it, where and when.
+
+    `flaky`: a test of it both passes and fails on the same code. `until`: the test is gone since then.
+    """
+
+    by: tuple[str, ...]
+    witnessed: bool
+    at: datetime
+    worktree: str | None = None
+    flaky: bool = False
+    until: datetime | None = None
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        return tuple(name.removeprefix("test:") for name in self.by if name.startswith("test:"))
+
+    @property
+    def person(self) -> str | None:
+        """Whoever vouched for it, if a person did."""
+        return next((name.removeprefix("human:") for name in self.by if name.startswith("human:")), None)
+
+
+@value
 class Provenance(Record):
     """Who said it, where and when, and the event that proves it."""
 
@@ -118,7 +142,7 @@ class Provenance(Record):
 class Unit(Record):
     """One remembered thing, as of `version`."""
 
-    json_optional = frozenset({"superseded_from"})
+    json_optional = frozenset({"superseded_from", "proof", "fell_from"})
 
     id: str
     kind: Kind
@@ -145,6 +169,9 @@ class Unit(Record):
     archive_reason: str | None = None
     erased_at: datetime | None = None
     superseded_from: Status | None = None
+    # What verified it; and its status before every test of that failed.
+    proof: Proof | None = None
+    fell_from: Status | None = None
     attributes: Mapping[str, Any] = {}
 
     @property
@@ -301,6 +328,11 @@ class Use:
     credited: bool = False
     blamed: bool = False
 
+
+# What the program itself keeps for the whole project although nobody verified it (R2, R20), and under which word.
+KEPT_AS = "kept_as"
+OBSERVED, ACCEPTED, IMPORTED = "observed", "accepted", "imported"
+DISTRUSTED = "distrusted"
 
 unit_to_json = Unit.to_json
 unit_from_json = Unit.from_json

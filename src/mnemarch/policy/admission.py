@@ -13,12 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemarch.model.caller import Scope
+    from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.unit import Claim, Signal
 
 KEY_CHARS_MAX = 512
 # The attributes that only a committed decision has.
 _OF_DECISIONS = {"root", "version", "strength"}
+# The attributes that only the program gives: how it keeps what nobody verified, and that a unit is distrusted.
+_OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
 
 
 def checked_text(text: Any, what: str, bytes_max: int) -> str:
@@ -89,8 +91,15 @@ def checked_signal(signal: str) -> Signal:
     return member_of(Signal, signal, "signal")
 
 
-def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
-    """The claim with every field of its proper type; its level is the seat's own where it names none."""
+def default_level(actor: Actor, scope: Scope) -> Level:
+    """Where a claim is made that names no level (R20): a person's for the project, another's for the worktree."""
+    if actor.kind == "human" and scope.project is not None:
+        return Level.PROJECT
+    return Level.WORKTREE if scope.worktree is not None else scope.level
+
+
+def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
+    """The claim with every field of its proper type. What a person states, that person vouches for (R2)."""
     from mnemarch.model.citation import Citation
     from mnemarch.model.stamps import checked_instant
     from mnemarch.model.unit import Claim, DecayPolicy, Kind
@@ -110,8 +119,16 @@ def checked_claim(claim: Claim, scope: Scope, bytes_max: int) -> Claim:
             " versions (R12).",
             hint=Hint("make a decision"),
         )
-    level = scope.level if claim.level is None else Level.parse(claim.level)
+    if _OF_THE_PROGRAM & attributes.keys():
+        raise InvalidInput(
+            f"A claim can't name {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program notes it itself.",
+            hint="Leave it out of the attributes.",
+        )
+    actor, scope = caller.actor, caller.scope
+    level = default_level(actor, scope) if claim.level is None else Level.parse(claim.level)
     scope.at(level)
+    if actor.kind == "human" and level >= Level.PROJECT:
+        cited.append(Citation.human(actor.id))
     canonical_json(attributes)  # Refused now, before anything of a batch is stored.
     return replace(
         claim,

@@ -37,7 +37,7 @@ class Deed(Names):
 
 _AGENT, _ORCHESTRATOR, _HUMAN, _SYSTEM = ActorKind
 _EVERYBODY = frozenset(ActorKind)
-_KEEPERS = dict.fromkeys(Level, frozenset({_SYSTEM}))
+_KEEPERS = dict.fromkeys(Level, frozenset({_SYSTEM, _HUMAN}))
 _JUDGES = dict.fromkeys(Level, frozenset({_HUMAN, _ORCHESTRATOR})) | {Level.ORG: frozenset({_HUMAN})}
 _READERS = dict.fromkeys(Level, _EVERYBODY)
 
@@ -60,7 +60,7 @@ DEFAULT_TABLE: dict[Deed, dict[Level, frozenset[ActorKind]]] = {
     Deed.ERASE: _JUDGES,
     Deed.CITE: _READERS,
     Deed.USE: _READERS,
-    Deed.VALIDATE: _READERS,
+    Deed.VALIDATE: _JUDGES,
     Deed.UNBLOCK: _JUDGES,
 }
 DEFAULT_VALIDATED = frozenset({Level.PROJECT, Level.ORG})

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from mnemarch.model.caller import ActorKind, Level, can_promote
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.unit import TRUSTED, Status
+from mnemarch.model.unit import TRUSTED, Proof, Status
 from mnemarch.model.value import value
 from mnemarch.policy.permissions import Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
+    from datetime import datetime
 
     from mnemarch.model.caller import Actor
     from mnemarch.model.citation import Citation
     from mnemarch.model.unit import Unit
+    from mnemarch.policy.evidence import CitedTest
     from mnemarch.policy.permissions import Policy
+
+_SUCCESS_RATE_MIN = 0.5
 
 
 @value
@@ -27,24 +31,47 @@ class Refusal:
     hint: str = ""
 
 
-def counts(citation: Citation, passed_tests: Collection[str]) -> bool:
-    """Whether this citation verifies by itself (Rule 2): a human's word, or a test that a verification saw pass."""
-    return citation.kind is CitationKind.HUMAN or (citation.kind is CitationKind.TEST and citation.ref in passed_tests)
+def warranted(citations: Iterable[Citation], tests: Mapping[str, CitedTest]) -> Status:
+    """The status that this evidence permits (Rules 1 and 2): a person's word or a passing test verifies."""
+    return Status.VERIFIED if any(counts(item, tests) for item in citations) else Status.HYPOTHESIS
 
 
-def warranted(citations: Iterable[Citation], passed_tests: Collection[str]) -> Status:
-    """The status that this evidence permits (Rules 1 and 2)."""
-    return Status.VERIFIED if any(counts(item, passed_tests) for item in citations) else Status.HYPOTHESIS
+def counts(citation: Citation, tests: Mapping[str, CitedTest]) -> bool:
+    """Whether this citation verifies by itself (Rule 2)."""
+    if citation.kind is CitationKind.TEST:
+        return citation.ref in tests and tests[citation.ref].passed
+    return citation.kind is CitationKind.HUMAN
 
 
-def refusal_to_verify(citations: Collection[Citation], passed_tests: Collection[str]) -> Refusal | None:
+def proof_from(citations: Iterable[Citation], tests: Mapping[str, CitedTest], now: datetime) -> Proof | None:
+    """What verifies, as a unit keeps it: the persons and the passing tests; seen ones alone where there are some."""
+    counted = [item for item in citations if counts(item, tests)]
+    people = [item for item in counted if item.kind is CitationKind.HUMAN]
+    passing = [tests[item.ref] for item in counted if item.kind is CitationKind.TEST]
+    seen = [test for test in passing if test.witnessed]
+    if not counted:
+        return None
+    where = next((test.place for test in seen or passing), None)
+    return Proof(
+        by=(*(str(item) for item in people), *(f"test:{test.ref}" for test in seen or passing)),
+        witnessed=bool(people or seen),
+        at=now,
+        worktree=where or None,
+        flaky=any(test.flaky for test in seen or passing),
+    )
+
+
+def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, CitedTest]) -> Refusal | None:
     """Why these citations don't make a unit verified, or None if they do."""
     if not citations:
         return Refusal(
             "S10.1", "It cites nothing, so it stays a hypothesis.", "Cite a test or have a human approve it."
         )
-    if warranted(citations, passed_tests) is Status.HYPOTHESIS:
+    if warranted(citations, tests) is Status.HYPOTHESIS:
         pending = [item.ref for item in citations if item.kind is CitationKind.TEST]
+        failed = [ref for ref in pending if ref in tests and tests[ref].failed]
+        if failed:
+            return Refusal("S10.2", f"{failed[0]} fails.", "Make it pass and verify the task.")
         if pending:
             return Refusal("S10.2", f"No verification recorded {pending[0]} as passed.", "Run it and verify the task.")
         return Refusal(
@@ -53,20 +80,33 @@ def refusal_to_verify(citations: Collection[Citation], passed_tests: Collection[
     return None
 
 
-def publishable(status: Status, reuses: int, reuse_min: int) -> bool:
-    """Rule 3: verified, and reused by enough distinct tasks."""
-    return status is Status.VERIFIED and reuses >= reuse_min
+def publishable(unit: Unit, reuse_min: int) -> bool:
+    """Rule 3: verified, and reused by enough distinct tasks. A skill that mostly fails is not published."""
+    rate = unit.attributes.get("success_rate")
+    works = not isinstance(rate, int | float) or rate >= _SUCCESS_RATE_MIN
+    return unit.status is Status.VERIFIED and unit.uses >= reuse_min and works
 
 
-def refusal_to_write(actor: Actor, level: Level, status: Status, policy: Policy) -> Refusal | None:
-    """Why this actor may not place content of this status at this level, or None (G23, R4)."""
+def refusal_to_write(
+    actor: Actor, level: Level, status: Status, policy: Policy, *, is_witnessed: bool = True
+) -> Refusal | None:
+    """Why this actor may not place content of this status at this level, or None (G23, R4).
+
+    `is_witnessed`: a person vouched for it, or this program saw a test pass that is about it (R20, R21).
+    """
     if not policy.allows(actor.kind, Deed.WRITE, level):
         return Refusal("G23", f"{actor} may not write at {level} scope.", _who_may_write(level, policy))
     if policy.requires_validation(level) and status not in TRUSTED:
         return Refusal(
             "G23.validation",
             f"{level} scope takes only verified knowledge; this is a {status}.",
-            "Cite a test that a verification recorded as passed, or a human's approval.",
+            "Cite a test and run it with `verify -- COMMAND`, or have a person approve it.",
+        )
+    if policy.requires_validation(level) and not is_witnessed:
+        return Refusal(
+            "G23.validation",
+            f"{level} scope takes only what this program saw a test show, or what a person vouches for (R21).",
+            "Run a test that is about it with `verify -- COMMAND`, or have a person approve it.",
         )
     return None
 
@@ -84,7 +124,7 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
         return Refusal("G6", f"{unit.level} to {target} is not upward.", "Promote to a wider level than the unit has.")
     if not unit.live:
         return Refusal("G6", f"The unit is {unit.status}.", "Revive it first, or promote what replaced it.")
-    refusal = refusal_to_write(actor, target, unit.status, policy)
+    refusal = refusal_to_write(actor, target, unit.status, policy, is_witnessed=is_witnessed(unit))
     if refusal is None and target is Level.ORG and unit.status is not Status.PUBLISHED:
         return Refusal(
             "S10.3",
@@ -92,6 +132,11 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
             "Let more tasks reuse it first (gate.reuse_min).",
         )
     return refusal
+
+
+def is_witnessed(unit: Unit) -> bool:
+    """Whether a person vouched for it, or this program saw its test pass. A decision is validated by its commit."""
+    return "root" in unit.attributes or (unit.proof is not None and unit.proof.witnessed)
 
 
 def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:

@@ -13,6 +13,7 @@ from mnemarch.model.citation import CitationKind
 from mnemarch.model.decision import Relation, RelationType, VersionKey
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import new_id
+from mnemarch.model.testrun import TestRecord
 from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal, Trust, Use
 from mnemarch.ports import Store
 from mnemarch.stores.sql.reader import Reader
@@ -113,13 +114,21 @@ def decide(transaction: Transaction, id: str, root: str = "", number: int = 1, s
     put_at(transaction, unit, None, VersionKey(root=root or id, number=number, strength=strength))
 
 
+def made_test(
+    name: str, passed: bool = True, event_id: str = "e-1", *, stream: Stream = SHOP, place: str = "", **more: Any
+) -> TestRecord:
+    """How a test stands after one run."""
+    fields = {"witnessed": True, "at": START, "stream": stream, "place": place} | more
+    return TestRecord(name=name, passed=passed, event_id=event_id, **fields)
+
+
 def filled(transaction: Transaction) -> None:
     """Store one of everything."""
     put(transaction, made_unit("u-1"), key="text-key", skeleton="skeleton-key")
     put(transaction, made_unit("u-2", content="Checkout retries five times"), skeleton="skeleton-key")
     recorded(transaction, key="k-1", payload={"text": "staged"})
     transaction.put_link(made_link("l-1", "u-1", "u-2"))
-    transaction.put_test(SHOP, "test_b", True, START, "e-1")
+    transaction.put_test(made_test("test_b"))
     transaction.put_use(Use(unit_id="u-1", task_key="task", handed=True))
     transaction.put_relation(refines("r-1", "r-2"))
 
@@ -137,14 +146,14 @@ def everything(reader: Reader) -> dict[str, Any]:
         "counts": reader.counts(),
         "texts": reader.units_with_text([HERE.key], "text-key"),
         "skeletons": reader.units_with_skeleton([HERE.key], "skeleton-key", 10),
-        "citing": reader.units_citing([HERE.key], CitationKind.TEST, "tests/test_a.py::test_b"),
+        "citing": reader.units_citing([HERE.key], CitationKind.TEST, ["tests/test_a.py::test_b"]),
         "listed": reader.units_in([HERE.key]),
         "of scope": list(reader.events_of_scope(HERE.key)),
         "of subject": list(reader.events_of_subject("u-1")),
         "links": [reader.links_of("u-1"), reader.open_links([HERE.key], LinkType.CONTRADICTS)],
         "relations": [reader.relations_from(["r-1"]), reader.relations_to(["r-2"])],
         "uses": [reader.uses_of_unit("u-1"), reader.uses_of_task("task")],
-        "test": reader.test_passed(SHOP, "test_b"),
+        "tests": reader.tests(SHOP, ["test_b"]),
     }
 
 

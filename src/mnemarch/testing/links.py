@@ -5,9 +5,9 @@ from __future__ import annotations
 from mnemarch.model.caller import Stream
 from mnemarch.model.unit import LinkType, Use
 from mnemarch.model.value import replace
-from mnemarch.testing.builders import made_link, made_unit, put, put_all
+from mnemarch.testing.builders import made_link, made_test, made_unit, put, put_all
 from mnemarch.testing.probe import Probe, on_new_stores
-from mnemarch.testing.samples import HERE, SHOP, START, WIDE
+from mnemarch.testing.samples import HERE, SHOP, WIDE
 
 
 @on_new_stores
@@ -43,24 +43,30 @@ class LinkContract:
         for keys in ([WIDE.key], [HERE.key], []):
             assert store.open_links(keys, LinkType.CONTRADICTS) == []
 
-    def test_the_last_outcome_of_a_test_counts_in_its_own_stream(self, store: Probe) -> None:
+    def test_the_last_outcome_of_a_test_counts_in_its_own_stream_place_and_kind(self, store: Probe) -> None:
         org = Stream("acme", None)
+        name = "tests/test_a.py::test_b[1]"
         for stream in (SHOP, org):
-            store.put_test(stream, "test_b", True, START, f"e-{stream.project}")
-            assert store.test_passed(stream, "test_b")
-        assert not store.test_passed(Stream("acme", "shop-2"), "test_b")
-        assert not store.test_passed(SHOP, "test_%")
-        assert not store.test_passed(SHOP, "TEST_B")
-        store.put_test(SHOP, "test_b", False, START, "e-2")
-        assert not store.test_passed(SHOP, "test_b")
-        assert store.test_passed(org, "test_b")
+            store.put_test(made_test(name, True, f"e-{stream.project}", stream=stream))
+        assert [test.event_id for test in store.tests(org, [name])] == ["e-None"]
+        for unknown in ("tests/test_a.py::test_b[%]", name.upper()):
+            assert store.tests(SHOP, [unknown]) == []
+        assert store.tests(Stream("acme", "shop-2"), [name]) == []
+        again = made_test(name, False, "e-2", flaky=True, tree="t", greened_by="k")
+        elsewhere = made_test(name, True, "e-3", place="feat")
+        reported = made_test(name, True, "e-4", witnessed=False)
+        for test in (again, elsewhere, reported):
+            store.put_test(test)
+        assert store.tests(SHOP, [name]) == [reported, again, elsewhere]
+        assert store.tests(SHOP, ["test_b"], called=True) == [reported, again, elsewhere]
+        assert store.tests(SHOP, ["test_b"]) == []
 
     def test_outcomes_are_dropped_by_the_events_that_recorded_them_last(self, store: Probe) -> None:
         for name, event_id in (("a", "e-1"), ("b", "e-1"), ("c", "e-2"), ("b", "e-3")):
-            store.put_test(SHOP, name, True, START, event_id)
+            store.put_test(made_test(name, True, event_id))
         for event_ids in (["e-1", "nothing"], []):
             store.drop_tests(event_ids)
-            assert [store.test_passed(SHOP, name) for name in "abc"] == [False, True, True]
+            assert [test.name for test in store.tests(SHOP, "abc")] == ["b", "c"]
         assert len(list(store.rows())) == 2
 
     def test_a_flag_of_a_use_once_set_stays_set(self, store: Probe) -> None:

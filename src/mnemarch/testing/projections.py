@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from operator import itemgetter
 from random import Random
 from typing import Any
@@ -13,11 +12,12 @@ from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, RelationType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
+from mnemarch.model.testrun import TestRecord
 from mnemarch.model.unit import Link, Use, unit_to_json
 from mnemarch.stores.sql.transaction import Transaction
-from mnemarch.testing.builders import everything, filled, made_link, made_unit, refines
+from mnemarch.testing.builders import everything, filled, made_link, made_test, made_unit, refines
 from mnemarch.testing.probe import Probe, on_new_stores
-from mnemarch.testing.samples import HERE, HOSTILE_NAMES, SHOP, START, WIDE
+from mnemarch.testing.samples import HERE, HOSTILE_NAMES, SHOP, WIDE
 
 
 class _Model:
@@ -41,11 +41,13 @@ class _Model:
     def drop_relation(self, source: str, type: str, target: str) -> None:
         self.tables.pop(("3 relations", source, str(type), target), None)
 
-    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None:
-        self.tables["4 tests", stream.org, stream.project or "", name] = [int(passed), micros(at), event_id]
+    def put_test(self, record: TestRecord) -> None:
+        where = ("4 tests", record.stream.org, record.stream.project or "", record.name, record.place)
+        outcome = [int(record.passed), int(record.flaky), record.tree, record.greened_by, micros(record.at)]
+        self.tables[*where, str(int(record.witnessed))] = [*outcome, record.event_id]
 
     def drop_tests(self, event_ids: list[str]) -> None:
-        for key in [key for key, row in self.tables.items() if key[0] == "4 tests" and row[2] in event_ids]:
+        for key in [key for key, row in self.tables.items() if key[0] == "4 tests" and row[-1] in event_ids]:
             del self.tables[key]
 
     def put_use(self, use: Use) -> None:
@@ -84,7 +86,7 @@ class ProjectionContract:
             assert after[name] == []
             assert before[name] != []
         assert store.uses_of_task("task") == []
-        assert not store.test_passed(SHOP, "test_b")
+        assert store.tests(SHOP, ["test_b"]) == []
 
     def test_the_same_changes_give_the_same_rows_as_the_model(self, store: Probe) -> None:
         random = Random(20261116)  # noqa: S311 - the same changes in every run
@@ -96,7 +98,7 @@ class ProjectionContract:
                 unit = made_unit(name, scope=scope, content=name, attributes={name: name, "n": 1.5})
                 transaction.put_unit(unit, canonical_key=name, skeleton_key=None, searchable_at=number)
                 transaction.put_link(made_link(f"l-{name}", name, name))
-                transaction.put_test(Stream(scope.org, scope.project), name, number % 2 == 0, START, name)
+                transaction.put_test(made_test(name, number % 2 == 0, name, stream=Stream(scope.org, scope.project)))
                 transaction.put_use(Use(unit_id=name, task_key=name, handed=True, blamed=number % 2 == 0))
                 transaction.put_relation(refines(name, name, name))
 
@@ -110,7 +112,8 @@ class ProjectionContract:
                 case 3:
                     transaction.put_link(made_link(f"l-{one}", one, other, open=random.random() < 0.5))
                 case 4:
-                    transaction.put_test(Stream(one, random.choice([one, None])), one, True, START, other)
+                    stream, seen = Stream(one, random.choice([one, None])), random.random() < 0.5
+                    transaction.put_test(made_test(one, True, other, stream=stream, place=one, witnessed=seen))
                 case 5:
                     transaction.put_use(Use(unit_id=one, task_key=other, used=random.random() < 0.5))
                 case 6:

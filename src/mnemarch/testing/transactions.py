@@ -11,9 +11,9 @@ from mnemarch.model.decision import RelationType
 from mnemarch.model.unit import Use
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
-from mnemarch.testing.builders import chain_holds, everything, filled, made_link, made_unit, put, put_at, recorded
+from mnemarch.testing.builders import chain_holds, everything, filled, made_link, made_test, made_unit, put, put_at, recorded
 from mnemarch.testing.probe import Probe, Stop, error_of, on_new_stores
-from mnemarch.testing.samples import SHOP, START
+from mnemarch.testing.samples import SHOP
 
 _THREADS, _WRITES_EACH = 16, 50
 
@@ -26,7 +26,7 @@ def _changed(transaction: Transaction) -> None:
     recorded(transaction, key="k-2")
     recorded(transaction, scope=Scope(org="new", project="new"))
     transaction.put_link(made_link("l-1", "u-1", "u-2", open=False))
-    transaction.put_test(SHOP, "test_b", False, START, "e-2")
+    transaction.put_test(made_test("test_b", False, "e-2"))
     transaction.put_use(Use(unit_id="u-1", task_key="task", blamed=True))
     transaction.drop_uses("u-1")
     transaction.drop_link("l-1")

@@ -40,7 +40,7 @@ class UnitContract:
             assert store.unit(unit.id) == unit
             assert store.units([unit.id]) == {unit.id: unit}, text[:40]
             assert store.units_in([scope.key]) == [unit]
-            assert store.units_citing([scope.key], CitationKind.TEST, text) == [unit]
+            assert store.units_citing([scope.key], CitationKind.TEST, [text]) == [unit]
             assert store.units_with_text([scope.key], text) == [unit]
         assert [item.content for item in store.searchable_after(0, 1000)] == list(HOSTILE_NAMES)
 
@@ -58,8 +58,8 @@ class UnitContract:
         assert store.units_with_text(both, "after") == [moved]
         assert store.units_with_skeleton(both, "before", 9) == []
         assert store.units_with_skeleton(both, "after", 9) == [moved]
-        assert store.units_citing([WIDE.key], "test", "tests/test_a.py::test_b") == []
-        assert store.units_citing([WIDE.key], "test", "another") == [moved]
+        assert store.units_citing([WIDE.key], "test", ["tests/test_a.py::test_b"]) == []
+        assert store.units_citing([WIDE.key], "test", ["another"]) == [moved]
         assert len(list(store.rows())) == 1
 
     def test_many_units_are_fetched_at_once_and_unknown_ids_are_left_out(self, store: Probe) -> None:

@@ -10,14 +10,14 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Analysis
-from mnemarch.model.unit import Claim, Kind, LinkType
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Claim, Kind, LinkType, Status
 from mnemarch.model.value import replace, value
-from mnemarch.policy.promotion import warranted
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.conflicts import compared, link_units
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
-from mnemarch.units.status import passed_tests, practise
+from mnemarch.units.status import change, practise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,6 +187,7 @@ def _listed(items: Sequence[str], shown_max: int) -> str:
 
 
 _CITED_LOGS_MAX = 20
+_CITED_TESTS_MAX = 20
 _DECISIONS_MAX = 50
 _COMPARED_EPISODES_MAX = 200
 _SIMILAR_EPISODES_MAX = 3
@@ -203,7 +204,6 @@ def keep_episode(
     """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
     steps = [_step(event) for event in logged]
-    level = Level.WORKTREE if act.caller.scope.worktree is not None else Level.TASK
     draft = given or analysed(steps, passed, 0)
     account = Account(
         name=_name(act),
@@ -222,23 +222,23 @@ def keep_episode(
     task = described or cut(next((step.text for step in steps if step.text.strip()), ""))
     cited = [Citation.log(event.id) for event in logged[-_CITED_LOGS_MAX:]]
     if passed:
-        cited += [Citation.test(name) for name in tests]
+        cited += [Citation.test(name) for name in tests[:_CITED_TESTS_MAX]]
     claim = Claim(
         content=text_of(account),
         kind=Kind.EPISODE,
-        level=level,
+        level=Level.PROJECT,
         citations=tuple(cited),
         importance=0.6 if draft.success else 0.5,
         attributes=_attributes(act, account, draft, task),
     )
-    episode = _kept(act, claim)
+    episode = _updated(act, claim, staged)
     # Tasks that nothing describes resemble each other only in that.
     similar_successes = _relate(act, episode) if task else 0
     # Without a similar success the analysis stays the same, and a long log need not be read again.
     analysis = draft if given or not similar_successes else analysed(steps, passed, similar_successes)
     if not (analysis.success and analysis.is_repeatable):
         return episode, None
-    return episode, _skill(act, analysis, described, level, episode, similar_successes)
+    return episode, _skill(act, analysis, described, episode, similar_successes)
 
 
 def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> dict[str, Any]:
@@ -269,14 +269,14 @@ def _relate(act: Act, episode: Unit) -> int:
     return sum(bool(each.other.attributes.get("success")) for each in similar)
 
 
-def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit, successes: int) -> str | None:
+def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: int) -> str | None:
     """One skill for what is the same: a further success counts for it. A rejected skill is not made again."""
     name = cut(analysis.suggested_skill_name or "skill")
     code = cut(analysis.extracted_code or "")
     claim = Claim(
         content=f"{name}: {task}\n{code}".strip() if task else f"{name}\n{code}".strip(),
         kind=Kind.SKILL,
-        level=level,
+        level=Level.PROJECT,
         citations=tuple(item for item in episode.citations if item.kind is CitationKind.TEST),
         importance=0.7,
         attributes={
@@ -291,18 +291,43 @@ def _skill(act: Act, analysis: Analysis, task: str, level: Level, episode: Unit,
     same = live_with_same_text(act.transaction, act.caller.visible_keys, claim.content)
     known = [unit for unit in same if unit.kind is Kind.SKILL]
     if not known:
-        return _kept(act, claim).id if refusal_to_repeat(act, claim) is None else None
+        if refusal_to_repeat(act, claim) is not None:
+            return None
+        event, _ = record_unit(act, claim, None)
+        return event.subject
     use = act.transaction.use(known[0].id, act.caller.scope_key)
     if use is None or not use.credited:
         practise(act, known[0])
     return known[0].id
 
 
-def _kept(act: Act, claim: Claim) -> Unit:
-    """The gate's own record of what happened: no writer's permission is asked for it."""
-    status = warranted(claim.citations, passed_tests(act, claim.citations))
-    event, _ = record_unit(act, claim, status)
-    return act.known_unit(event.subject)
+def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
+    """The task's one episode: a new account takes the place of the old one. The gate keeps it for the project (R2)."""
+    before = _last_episode(act, staged)
+    if before is not None and before.content == claim.content:
+        return before
+    event, _ = record_unit(act, claim, None)
+    episode = act.known_unit(event.subject)
+    if before is None:
+        return episode
+    reason = "a newer account of the same task"
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": episode.id,
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, before.occurred_at)),
+    }
+    change(act, EventType.UNIT_SUPERSEDED, before, {"new": episode.id, "reason": reason, "set": changes})
+    return change(act, EventType.UNIT_SUPERSEDING, episode, {"old": before.id, "set": {"supersedes": before.id}})
+
+
+def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
+    for event in reversed(staged):
+        record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
+        if record.get("kind") == "episode":
+            unit = act.transaction.unit(event.subject or "")
+            return unit if unit is not None and unit.live else None
+    return None
 
 
 def _step(event: Event) -> LoggedStep:

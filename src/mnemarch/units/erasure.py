@@ -171,8 +171,12 @@ def _restate_outcome(
         restated = {"link": payload["link"], "winner": payload["winner"], "reason": "[ERASED]"}
         act.record(EventType.LINK_RESOLVED, restated, subject=payload["link"])
     if event.type is EventType.TASK_VERIFIED:
-        tests = [name for name in payload["tests"] if not any(content in name for content in contents)]
-        act.record(EventType.TESTS_RESTATED, {"passed": payload["passed"], "tests": tests})
+        tests = {
+            outcome: [name for name in names if not any(content in name for content in contents)]
+            for outcome, names in payload["tests"].items()
+        }
+        kept = {name: payload[name] for name in ("passed", "witnessed", "places", "tree")}
+        act.record(EventType.TESTS_RESTATED, kept | {"tests": tests})
 
 
 def _restate_relations(act: Act, payloads: Sequence[Mapping[str, Any]]) -> None:

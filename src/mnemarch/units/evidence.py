@@ -6,15 +6,16 @@ from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.event import EventType
-from mnemarch.model.unit import Signal, Status, Use
+from mnemarch.model.unit import Signal, Status
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.units.same_text import rejection_of
-from mnemarch.units.status import change, check_citations, credit, raise_by_evidence, signal
+from mnemarch.units.status import change, check_citations, raise_by_evidence, signal, whole_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from mnemarch.log.act import Act
     from mnemarch.model.unit import Unit
@@ -26,9 +27,12 @@ def cite(act: Act, unit_id: str, citation: Citation, expected_version: int | Non
     """Add evidence; a passed test or a person's own word makes a hypothesis verified at once (Rule 2)."""
     unit = act.permitted_unit(unit_id, Deed.CITE, expected_version)
     check_citations(act.transaction, act.caller, [citation])
-    if citation in unit.citations:
-        return raise_by_evidence(act, unit)
-    return raise_by_evidence(act, change(act, EventType.UNIT_CITED, unit, {"cite": [citation.to_json()]}))
+    citation = whole_names(act.transaction, act.caller.stream, [citation])[0]
+    payload: dict[str, Any] = {} if citation in unit.citations else {"cite": [citation.to_json()]}
+    if act.caller.task_key is not None:
+        payload["use"] = {"task_key": act.caller.task_key, "used": True}
+    cited = change(act, EventType.UNIT_CITED, unit, payload) if payload else unit
+    return raise_by_evidence(act, cited)
 
 
 def move(act: Act, unit_id: str, moves: Mapping[str, str], expected_version: int | None) -> Unit:
@@ -61,15 +65,15 @@ def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None
 
 
 def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
-    """Mark a unit as used by the seat's task; each task counts once towards publishing (Rule 3, R2)."""
+    """Mark a unit as used by the seat's task: it counts once the task succeeds, for blame once it fails (R2)."""
     unit = act.permitted_unit(unit_id, Deed.USE, expected_version)
     task_key = act.caller.task_key
     if task_key is None:
         raise InvalidInput("Use is counted by task, and this seat has none.", hint=Hint("name the task"))
     earlier = act.transaction.use(unit_id, task_key)
-    if earlier is not None and earlier.credited:
+    if earlier is not None and earlier.used:
         return unit
-    return credit(act, unit, Use(unit_id=unit_id, task_key=task_key, used=True), None)
+    return change(act, EventType.UNIT_USED, unit, {"use": {"task_key": task_key, "handed": True, "used": True}})
 
 
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Explanation
 from mnemarch.model.unit import LinkType, Provenance, Status
@@ -10,6 +9,7 @@ from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import confidence_at
 from mnemarch.units.conflicts import dispute_from
 from mnemarch.units.same_text import RULE, rejected_alike
+from mnemarch.units.status import cited_tests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +29,7 @@ def explained(
     reader: Reader, unit: Unit, stream: Stream, visible_keys: Sequence[str], now: datetime, rules: TrustRules
 ) -> Explanation:
     history = tuple(told(reader, unit.id, visible_keys))
-    tests = {
-        citation.ref
-        for citation in unit.citations
-        if citation.kind is CitationKind.TEST and reader.test_passed(stream, citation.ref)
-    }
+    tests = cited_tests(reader, stream, unit.scope, unit.citations)
     links = [
         link
         for link in reader.links_of(unit.id)

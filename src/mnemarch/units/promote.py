@@ -1,27 +1,24 @@
-"""A unit moves to a wider level, through the gate; a merged worktree hands over what it verified."""
+"""A unit moves to a wider level, through the gate."""
 
 from __future__ import annotations
 
-from mnemarch.code import git
-from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import receipt_for
-from mnemarch.model.caller import ActorKind, Caller, Level, Scope
+from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Adopted, Refused, Stored
+from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import TRUSTED, Status
+from mnemarch.model.unit import Status
 from mnemarch.policy.promotion import refusal_to_promote, refusal_to_verify
 from mnemarch.units.conflicts import with_open_disputes
 from mnemarch.units.same_text import refusal_to_repeat, twin_of
-from mnemarch.units.status import change, inherit, passed_tests, publish_if_reused
+from mnemarch.units.status import change, cited_tests, inherit, publish_if_reused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mnemarch.code.codebase import Codebase
-    from mnemarch.log.act import Act, Log
+    from mnemarch.log.act import Act
     from mnemarch.model.caller import Level
     from mnemarch.model.unit import Unit
     from mnemarch.policy.promotion import Refusal
@@ -53,7 +50,8 @@ def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal 
         return refusal  # A decision is validated by its commit (R4).
     if act.config.policy.requires_validation(target):
         # What was verified by a test that has failed since is not verified knowledge any more.
-        refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
+        tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
+        refusal = refusal_to_verify(unit.citations, tests)
     if refusal is None and twin is None and actor.kind is not ActorKind.HUMAN:
         refusal = refusal_to_repeat(act, unit, unit.id)
     return refusal
@@ -85,49 +83,3 @@ def _reuses(act: Act, unit: Unit, twin: Unit) -> dict[str, Any]:
     known = {use.task_key for use in act.transaction.uses_of_unit(twin.id) if use.credited}
     more = [use.task_key for use in act.transaction.uses_of_unit(unit.id) if use.credited and use.task_key not in known]
     return {"reused_by": more, "set": {"uses": twin.uses + len(more)}} if more else {}
-
-
-_UNITS_MAX = 10_000
-
-
-def adopt(log: Log, caller: Caller, codebase: Codebase | None, worktree: str, commit: str | None) -> Adopted:
-    """Promote what the worktree verified to project level, once its branch is merged.
-
-    `commit` is the merged commit, for a worktree whose folder is gone.
-    """
-    _check_merged(caller.root, codebase, worktree, commit)
-    scope = Scope(org=caller.scope.org, project=caller.scope.project, worktree=worktree)
-    there = Caller(caller.actor, scope, caller.session, caller.root)
-    newest_first = log.store.read(lambda reader: reader.units_in([scope.key], live=True, limit=_UNITS_MAX))
-    answers = [
-        log.act(there, lambda act, unit=unit: promote(act, unit.id, Level.PROJECT, None), durable=True)  # type: ignore[misc]
-        for unit in reversed(newest_first)
-        if unit.status in TRUSTED
-    ]
-    return Adopted(
-        worktree=worktree,
-        units=tuple(answer.unit for answer in answers if isinstance(answer, Stored)),
-        refused=tuple(answer for answer in answers if isinstance(answer, Refused)),
-    )
-
-
-def _check_merged(root: str | None, codebase: Codebase | None, worktree: str, commit: str | None) -> None:
-    if root is None or codebase is None:
-        raise InvalidInput(
-            "Whether a branch is merged is asked of git, and this seat has no working tree.",
-            hint=Hint("name the root"),
-        )
-    folder = codebase.worktrees().get(worktree)
-    checked_out = None if folder is None else git.head(folder)
-    tips = [tip for tip in (commit, checked_out) if tip is not None]
-    target = git.default_branch(root)
-    if not tips or target is None:
-        raise InvalidInput(
-            f"What worktree {worktree!r} was merged with can't be told.", hint=Hint("name what was merged")
-        )
-    for tip in tips:
-        if not codebase.history.is_merged(tip, target):
-            raise InvalidInput(
-                f"Worktree {worktree!r} at {tip[:12]} is not merged into {target} yet.",
-                hint="Merge its branch first, or promote single units.",
-            )

@@ -9,16 +9,28 @@ from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import new_id
-from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json, waiting_key
+from mnemarch.model.unit import (
+    KEPT_AS,
+    OBSERVED,
+    Claim,
+    DecayPolicy,
+    Kind,
+    Status,
+    Trust,
+    trust_to_json,
+    waiting_key,
+)
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
+from mnemarch.policy.evidence import cited_names
 from mnemarch.policy.kinds import KINDS
-from mnemarch.policy.promotion import refusal_to_write, warranted
+from mnemarch.policy.promotion import proof_from, refusal_to_write
 from mnemarch.text.canonical import canonical_key
 from mnemarch.text.prompt import has_fence, ids_in, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, with_disputes
 from mnemarch.units.evidence import approve
+from mnemarch.units.promote import promote
 from mnemarch.units.same_text import (
     is_same,
     live_with_same_text,
@@ -26,11 +38,18 @@ from mnemarch.units.same_text import (
     refusal_to_repeat,
     rejected_alike,
 )
-from mnemarch.units.status import check_citations, passed_tests, raise_by_evidence
+from mnemarch.units.status import (
+    as_gate,
+    check_citations,
+    cited_tests,
+    raise_by_evidence,
+    reaches_project,
+    whole_names,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
@@ -39,9 +58,10 @@ if TYPE_CHECKING:
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Refused, Stored
-    from mnemarch.model.unit import Claim, Unit
+    from mnemarch.model.unit import Claim, Proof, Unit
     from mnemarch.policy.promotion import Refusal
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.scene import TestSource
 
 
 _OF_A_CLAIM = frozenset(
@@ -49,20 +69,27 @@ _OF_A_CLAIM = frozenset(
 )
 
 
-def remember(act: Act, claim: Claim) -> Stored | Refused:
-    """Store one checked claim."""
+def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = None) -> Stored | Refused:
+    """Store one checked claim, at the level that its evidence reaches.
+
+    `sources` is what the working tree says of the tests it cites.
+    """
     clean, secrets = redacted(claim.content)
     claim = replace(claim, content=clean)
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
     check_citations(act.transaction, act.caller, claim.citations)
+    claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
     assert isinstance(claim.level, Level)
-    status = warranted(claim.citations, passed_tests(act, claim.citations))
+    proof = _proof(act, claim)
+    carries = proof is not None and reaches_project(act, claim, sources or {})
+    if proof is None and claim.level is Level.WORKTREE:
+        claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
     is_new = not act.transaction.units_with_text(act.caller.visible_keys, canonical_key(claim.content))
     known = None if is_new else _same(act, claim)
-    refusal = _refusal(act, claim, status, known, is_new=is_new)
+    refusal = _refusal(act, claim, known, is_new=is_new, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
         event, found = act.record(
@@ -72,11 +99,42 @@ def remember(act: Act, claim: Claim) -> Stored | Refused:
         return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt)
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
-        return _joined(act, claim, known, secrets)
-    return _born(act, claim, status, secrets, is_new=is_new)
+        stored = _joined(act, claim, known, secrets)
+    else:
+        stored = _born(act, claim, proof, secrets, is_new=is_new)
+    return _lifted(act, stored) if carries and stored.unit.level < Level.PROJECT else stored
 
 
-def _refusal(act: Act, claim: Claim, status: Status, known: Unit | None, *, is_new: bool) -> Refusal | None:
+def _proof(act: Act, claim: Claim) -> Proof | None:
+    assert isinstance(claim.level, Level)
+    if not claim.citations:
+        return None
+    tests = cited_tests(act.transaction, act.caller.stream, act.caller.scope.at(claim.level), claim.citations)
+    return proof_from(claim.citations, tests, act.now)
+
+
+def _as_observed(act: Act, claim: Claim) -> Claim:
+    """The claim for the whole project, if it cites output that this program saw: kept as observed, not verified (R20)."""
+    for citation in claim.citations:
+        event = act.transaction.event(citation.ref) if citation.kind is CitationKind.LOG else None
+        payload = (event and event.payload) or {}
+        if event is not None and event.type is EventType.TASK_VERIFIED and payload.get("witnessed"):
+            kept = {KEPT_AS: OBSERVED, "kept_by": f"{payload['command']}, {event.recorded_at:%Y-%m-%d}"}
+            return replace(claim, level=Level.PROJECT, attributes=dict(claim.attributes) | kept)
+    return claim
+
+
+def _lifted(act: Act, stored: Stored) -> Stored:
+    """What was stored, raised to the project by the gate; if a rule forbids that, where it is."""
+    outcome = promote(as_gate(act), stored.unit.id, Level.PROJECT, None)
+    if isinstance(outcome, Refused):
+        return stored
+    return replace(stored, unit=outcome.unit, merged=stored.merged or outcome.merged)
+
+
+def _refusal(
+    act: Act, claim: Claim, known: Unit | None, *, is_new: bool, is_verified: bool, is_witnessed: bool
+) -> Refusal | None:
     """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
     assert isinstance(claim.level, Level)
     actor = act.caller.actor
@@ -84,7 +142,10 @@ def _refusal(act: Act, claim: Claim, status: Status, known: Unit | None, *, is_n
         refusal = refusal_to_repeat(act, claim)
         if refusal is not None:
             return refusal
-    return refusal_to_write(actor, claim.level, status, act.config.policy)
+    if claim.attributes.get(KEPT_AS) == OBSERVED:
+        return None  # Kept by the program, not written by its author (R4).
+    status = Status.VERIFIED if is_verified else Status.HYPOTHESIS
+    return refusal_to_write(actor, claim.level, status, act.config.policy, is_witnessed=is_witnessed)
 
 
 def _taken_back(act: Act, claim: Claim) -> Unit | None:
@@ -185,20 +246,21 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Sto
     return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
 
 
-def _born(act: Act, claim: Claim, status: Status, secrets: tuple[str, ...], *, is_new: bool) -> Stored:
-    event, found = record_unit(act, claim, status)
+def _born(act: Act, claim: Claim, proof: Proof | None, secrets: tuple[str, ...], *, is_new: bool) -> Stored:
+    event, found = record_unit(act, claim, proof)
     unit = act.known_unit(event.subject)
     stored = Stored(unit=unit, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
     return with_disputes(stored, open_links(act, unit, is_new=True, is_new_text=is_new))
 
 
-def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[str, ...]]:
+def record_unit(act: Act, claim: Claim, proof: Proof | None) -> tuple[Event, tuple[str, ...]]:
     """Write a new unit. Its content is in this one event and nowhere else in the log."""
     rules = act.config.trust
     assert isinstance(claim.level, Level)
     assert isinstance(claim.kind, Kind)
     decay = DecayPolicy(claim.decay_policy or KINDS[claim.kind].decay_policy)
-    confidence = rules.initial_draft if status is Status.HYPOTHESIS else rules.initial_verified
+    status = Status.HYPOTHESIS if proof is None else Status.VERIFIED
+    confidence = rules.initial_draft if proof is None else rules.initial_verified
     unit = {
         "kind": str(claim.kind),
         "content": claim.content,
@@ -210,6 +272,8 @@ def record_unit(act: Act, claim: Claim, status: Status) -> tuple[Event, tuple[st
         "citations": [citation.to_json() for citation in (*claim.citations, *_seen(claim))],
         "attributes": dict(claim.attributes),
     }
+    if proof is not None:
+        unit["proof"] = proof.to_json()
     return act.record(
         EventType.UNIT_REMEMBERED,
         {"unit": unit},
@@ -252,11 +316,15 @@ class Intake:
         if any(claim.citations for claim in checked):
             self._check_citations(checked)
         complete = [self._with_named_code(claim) for claim in checked]
+        sources = self._test_sources(complete)
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
             batch = complete[start : start + size]
-            outcomes += self._log.act(self._caller, lambda act, batch=batch: [remember(act, claim) for claim in batch])  # type: ignore[misc]
+            outcomes += self._log.act(
+                self._caller,
+                lambda act, batch=batch: [remember(act, claim, sources) for claim in batch],  # type: ignore[misc]
+            )
             if progress is not None:
                 progress(len(outcomes))
         return outcomes
@@ -270,7 +338,7 @@ class Intake:
         return checked_in_tree(citation, self._caller.root, self._codebase.tree)
 
     def _checked(self, claim: Claim) -> Claim:
-        checked = checked_claim(claim, self._caller.scope, self._log.config.limits.text_bytes_max)
+        checked = checked_claim(claim, self._caller, self._log.config.limits.text_bytes_max)
         if has_fence(checked.content):
             checked = replace(checked, content=self._without_recalled(checked.content))
         return replace(checked, citations=tuple(map(self.completed, checked.citations)), seen=())
@@ -293,6 +361,15 @@ class Intake:
         events = self._log.store.read(lambda reader: [reader.event(event_id) for event_id in logged])
         data = [(event.payload or {}).get("data") for event in events if event is not None]
         return replace(claim, seen=cited_in_text(self._codebase, claim.content, data))
+
+    def _test_sources(self, claims: list[Claim]) -> dict[str, TestSource]:
+        """What the working tree says of the tests that the claims cite, so that evidence can be told to be about them."""
+        names = {name for claim in claims for name in cited_names(claim.citations)}
+        if self._codebase is None or not names:
+            return {}
+        from mnemarch.units.scene import sources_of
+
+        return sources_of(self._log, self._caller, self._codebase, names)
 
     def _without_recalled(self, content: str) -> str:
         """A claim without the recalled text in it; if there is nothing else, the first recalled unit's text (R6)."""

@@ -3,29 +3,57 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.citation import CitationKind
+from mnemarch.model.caller import Actor, Caller, Level
+from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.unit import Kind, Signal, Status, trust_to_json
-from mnemarch.policy.promotion import counts, publishable, warranted
+from mnemarch.model.testrun import base_name, short_name
+from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Signal, Status, trust_to_json
+from mnemarch.policy.evidence import cited_names, standing
+from mnemarch.policy.promotion import proof_from, publishable
 from mnemarch.policy.trust import signalled, verified
 from mnemarch.units.same_text import refusal_to_repeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Caller
-    from mnemarch.model.citation import Citation
-    from mnemarch.model.unit import Unit, Use
+    from mnemarch.model.caller import Scope, Stream
+    from mnemarch.model.unit import Claim, Unit, Use
+    from mnemarch.policy.evidence import CitedTest
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.scene import TestSource
+
+_AMBIGUOUS_SHOWN_MAX = 5
 
 
-def passed_tests(act: Act, citations: Iterable[Citation]) -> set[str]:
-    """Those of the cited tests that a verification of this project last recorded as passed."""
-    names = {item.ref for item in citations if item.kind is CitationKind.TEST}
-    return {name for name in names if act.transaction.test_passed(act.caller.stream, name)}
+def cited_tests(reader: Reader, stream: Stream, scope: Scope, citations: Iterable[Citation]) -> dict[str, CitedTest]:
+    """How each cited test stands for a unit of this scope, by the name it is cited with."""
+    refs = cited_names(citations)
+    records = reader.tests(stream, {short_name(ref) for ref in refs}, called=True) if refs else []
+    return {ref: standing(ref, records, scope) for ref in refs}
+
+
+def reaches_project(act: Act, said: Unit | Claim, sources: Mapping[str, TestSource]) -> bool:
+    """Whether its evidence carries to the whole project: a person's word, or a test seen passing that is about it (R20).
+
+    A test is about a claim if it turned green in this task, if its file was changed in it, or if the claim cites or
+    names code that the test names.
+    """
+    if any(item.kind is CitationKind.HUMAN for item in said.citations):
+        return True
+    from mnemarch.code.tests import is_about
+
+    here = act.caller.scope_key
+    for test in cited_tests(act.transaction, act.caller.stream, act.caller.scope, said.citations).values():
+        source = sources.get(test.ref)
+        if test.passed and test.witnessed:
+            if here in test.greened_by or (source is not None and source.is_changed):
+                return True
+            if source is not None and is_about(source.names, said.content, said.citations):
+                return True
+    return False
 
 
 def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation]) -> None:
@@ -46,6 +74,22 @@ def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation
                 )
 
 
+def whole_names(reader: Reader, stream: Stream, citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    """The citations with tests by their whole names, where a bare name is known; one that fits several is refused."""
+    return tuple(_whole_name(reader, stream, item) if item.kind is CitationKind.TEST else item for item in citations)
+
+
+def _whole_name(reader: Reader, stream: Stream, citation: Citation) -> Citation:
+    name = citation.ref
+    if short_name(name) != name:
+        return citation
+    known = sorted({base_name(record.name) for record in reader.tests(stream, [name], called=True)})
+    if len(known) > 1 and name not in known:
+        shown = ", ".join(known[:_AMBIGUOUS_SHOWN_MAX])
+        raise InvalidInput(f"{name!r} names {len(known)} tests: {shown}.", hint="Cite one of them by its whole name.")
+    return Citation.test(known[0]) if known and name not in known else citation
+
+
 def change(act: Act, type: EventType, unit: Unit, payload: dict[str, Any]) -> Unit:
     """Record one step in a unit's life and give the unit as it stands after it."""
     act.record(type, payload, subject=unit.id)
@@ -55,49 +99,113 @@ def change(act: Act, type: EventType, unit: Unit, payload: dict[str, Any]) -> Un
 
 
 def signal(act: Act, type: EventType, unit: Unit, given: Signal, payload: dict[str, Any]) -> Unit:
-    """Record a step that also moves trust."""
-    trust = signalled(unit.trust, given, act.now, act.config.trust)
-    changes = payload.get("set", {}) | {"trust": trust_to_json(trust)}
-    return change(act, type, unit, payload | {"signal": str(given), "set": changes})
+    """Record a step that also moves trust. One signal of one kind counts once per unit and task (R4)."""
+    changes = dict(payload.get("set", {}))
+    if not _is_repeated(act, unit, given):
+        trust = signalled(unit.trust, given, act.now, act.config.trust)
+        changes["trust"] = trust_to_json(trust)
+        attributes = dict(changes.get("attributes") or unit.attributes)
+        is_negative = act.config.trust.boosts[given] < 0
+        if is_negative and trust.confidence <= act.config.trust.minimum and _is_doubted_elsewhere(act, unit):
+            changes["attributes"] = attributes | {DISTRUSTED: True}
+        elif not is_negative and DISTRUSTED in attributes:
+            changes["attributes"] = {name: item for name, item in attributes.items() if name != DISTRUSTED}
+        payload = payload | {"signal": str(given)}
+    return change(act, type, unit, payload | {"set": changes}) if changes or payload else unit
+
+
+def _is_repeated(act: Act, unit: Unit, given: Signal) -> bool:
+    here = act.caller.scope_key
+    events = act.transaction.events_of_subject(unit.id)
+    return any(event.scope.key == here and (event.payload or {}).get("signal") == given for event in events)
+
+
+def _is_doubted_elsewhere(act: Act, unit: Unit) -> bool:
+    """Whether another task has already lowered the trust in it: only two together withhold a unit (R7)."""
+    boosts, here = act.config.trust.boosts, act.caller.scope_key
+    events = [event for event in act.transaction.events_of_subject(unit.id) if event.scope.key != here]
+    return any(boosts.get((event.payload or {}).get("signal", ""), 0) < 0 for event in events)
 
 
 def raise_by_evidence(act: Act, unit: Unit, given: Signal | None = None) -> Unit:
-    """Hypothesis to verified, if its citations warrant it (Rule 2); else the unit as it is."""
-    tests = passed_tests(act, unit.citations)
-    if unit.status is not Status.HYPOTHESIS or warranted(unit.citations, tests) is not Status.VERIFIED:
+    """The unit with the status and proof that its citations warrant (Rule 2); else as it is."""
+    tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
+    proof = proof_from(unit.citations, tests, act.now)
+    if proof is None or not unit.live:
+        return unit
+    is_better = (
+        unit.proof is None or (proof.witnessed and not unit.proof.witnessed) or proof.person != unit.proof.person
+    )
+    if unit.status in TRUSTED and not is_better:
         return unit
     if refusal_to_repeat(act, unit, unit.id) is not None:
         return unit  # The same was rejected: until a person speaks for it, evidence alone does not raise it.
-    because = [str(citation) for citation in unit.citations if counts(citation, tests)]
-    trust = unit.trust if given is None else signalled(unit.trust, given, act.now, act.config.trust)
-    trust = verified(trust, act.now, act.config.trust)
-    changes = {"status": str(Status.VERIFIED), "trust": trust_to_json(trust)}
-    return publish_if_reused(act, change(act, EventType.UNIT_VERIFIED, unit, {"because": because, "set": changes}))
+    changes: dict[str, Any] = {"proof": proof.to_json(), "fell_from": None}
+    payload: dict[str, Any] = {"because": list(proof.by)}
+    if unit.status is Status.HYPOTHESIS:
+        trust = unit.trust
+        if given is not None and not _is_repeated(act, unit, given):
+            trust = signalled(trust, given, act.now, act.config.trust)
+            payload["signal"] = str(given)
+        trust = verified(trust, act.now, act.config.trust)
+        changes |= {"status": str(unit.fell_from or Status.VERIFIED), "trust": trust_to_json(trust)}
+    return publish_if_reused(act, change(act, EventType.UNIT_VERIFIED, unit, payload | {"set": changes}))
+
+
+def follow_tests(act: Act, unit: Unit) -> Unit:
+    """The unit after a run of a test that verified it: it falls when every such test fails, and returns (R2).
+
+    A person's word stands whatever a test says. A flaky test moves nothing; the proof says that it is flaky.
+    """
+    proof = unit.proof
+    if proof is None or proof.person is not None or not proof.tests:
+        return unit
+    home = unit.scope if unit.level < Level.PROJECT else None
+    tests = _standing_at_home(act, unit, proof.tests, home)
+    if not tests or not all(test.witnessed for test in tests):
+        return unit
+    if any(test.flaky for test in tests) is not proof.flaky and any(test.flaky for test in tests):
+        flaky = proof.to_json() | {"flaky": True}
+        return change(act, EventType.UNIT_VERIFIED, unit, {"because": list(proof.by), "set": {"proof": flaky}})
+    if unit.status in TRUSTED and all(test.failed for test in tests):
+        unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_FAILED, {})
+        changes = {"status": str(Status.HYPOTHESIS), "fell_from": str(unit.status)}
+        return change(act, EventType.UNIT_UNVERIFIED, unit, {"because": list(proof.by), "set": changes})
+    if unit.fell_from is not None and unit.status is Status.HYPOTHESIS and any(test.passed for test in tests):
+        return raise_by_evidence(act, unit, Signal.TESTS_PASSED)
+    return unit
+
+
+def _standing_at_home(act: Act, unit: Unit, names: Iterable[str], home: Scope | None) -> list[CitedTest]:
+    """How the tests stand where the unit lives: in its worktree, or for a project's unit on the default branch."""
+    from mnemarch.model.testrun import DEFAULT_BRANCH
+
+    place = DEFAULT_BRANCH if home is None else home.worktree or DEFAULT_BRANCH
+    refs = list(names)
+    records = act.transaction.tests(act.caller.stream, {short_name(ref) for ref in refs}, called=True)
+    there = [record for record in records if record.place == place and record.witnessed]
+    return [standing(ref, there, unit.scope.at(Level.PROJECT)) for ref in refs if there]
 
 
 def inherit(act: Act, twin: Unit, unit: Unit) -> None:
     """A hypothesis into which a better unit folds stands as that unit stood."""
     if twin.status is Status.HYPOTHESIS and unit.status is not Status.HYPOTHESIS:
-        changes = {"status": str(unit.status), "trust": trust_to_json(unit.trust)}
+        proof = None if unit.proof is None else unit.proof.to_json()
+        changes = {"status": str(unit.status), "trust": trust_to_json(unit.trust), "proof": proof}
         change(act, EventType.UNIT_VERIFIED, twin, {"because": [f"unit:{unit.id}"], "set": changes})
 
 
-def credit(act: Act, unit: Unit, use: Use, given: Signal | None) -> Unit:
+def credit(act: Act, unit: Unit, use: Use) -> Unit:
     """Count one more task that reused the unit, and publish it when there are enough (Rule 3). One task counts once."""
     flags = {"task_key": use.task_key, "used": use.used, "credited": True}
-    changes: dict[str, Any] = {"uses": unit.uses + 1}
-    if given is not None:
-        changes |= _practised(unit, succeeded=True)
-    if given is None:
-        unit = change(act, EventType.UNIT_USED, unit, {"use": flags, "set": changes})
-    else:
-        unit = signal(act, EventType.UNIT_USED, unit, given, {"use": flags, "set": changes})
+    changes: dict[str, Any] = {"uses": unit.uses + 1} | _practised(unit, succeeded=True)
+    unit = signal(act, EventType.UNIT_USED, unit, Signal.REPEATED_SUCCESS, {"use": flags, "set": changes})
     return publish_if_reused(act, unit)
 
 
 def publish_if_reused(act: Act, unit: Unit) -> Unit:
     """Verified to published, once enough distinct tasks have reused it, in whichever order the two came (Rule 3)."""
-    if not publishable(unit.status, unit.uses, act.config.gate.reuse_min):
+    if not publishable(unit, act.config.gate.reuse_min):
         return unit
     payload = {"reuses": unit.uses, "set": {"status": str(Status.PUBLISHED)}}
     return change(act, EventType.UNIT_PUBLISHED, unit, payload)
@@ -126,3 +234,10 @@ def _practised(unit: Unit, *, succeeded: bool) -> dict[str, Any]:
         counted[name] = (known if isinstance(known, int) else 0) + more
     counted["success_rate"] = round(counted["successes"] / (counted["successes"] + counted["failures"]), 4)
     return {"attributes": counted}
+
+
+def as_gate(act: Act) -> Act:
+    """The same act in the name of the program's own gate (R4, R20)."""
+    caller = act.caller
+    gate = Caller(Actor.orchestrator("gate"), caller.scope, caller.session, caller.root)
+    return type(act)(act.transaction, gate, act.now, act.config)

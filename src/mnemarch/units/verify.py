@@ -1,20 +1,32 @@
-"""The gate (G4): a verification judges what a task staged, credits or blames what it relied on, keeps an episode."""
+"""The gate (G4, R20): a run of tests judges what a task claimed, and what it relied on; an episode is kept."""
 
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import Act, receipt_for
 from mnemarch.model.caller import Caller, Level
-from mnemarch.model.citation import CitationKind
+from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Promotion, Refused
+from mnemarch.model.outcome import Promotion, Refused, Stored, TrustChange
+from mnemarch.model.testrun import Outcome, base_name, short_name
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
-from mnemarch.policy.promotion import refusal_to_verify, warranted
+from mnemarch.policy.promotion import refusal_to_verify
 from mnemarch.units.episode import analysis_from, keep_episode
+from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
-from mnemarch.units.status import blame, credit, passed_tests, raise_by_evidence, signal
+from mnemarch.units.status import (
+    as_gate,
+    blame,
+    change,
+    cited_tests,
+    credit,
+    follow_tests,
+    raise_by_evidence,
+    reaches_project,
+    signal,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,127 +35,226 @@ if TYPE_CHECKING:
 
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Analysis
+    from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
+    from mnemarch.units.scene import Scene
 
 # What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
 _STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
 # How many of a unit's last events are searched for the refusal that was recorded last.
 _EVENTS_BACK_MAX = 100
+_LOCAL = "R20"
+# Records of what happened, and what `seat.decisions` governs.
+_NOT_JUDGED = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY})
 
 
-def verify(
-    act: Act,
-    *,
-    passed: bool,
-    tests: Sequence[str],
-    commit: str | None,
-    analysis: Analysis | Mapping[str, Any] | None,
-) -> Promotion:
-    """Run the gate over everything the seat's task staged."""
-    if act.caller.scope.level > Level.WORKTREE:
-        raise InvalidInput(
-            "Verify judges what a task staged, and this seat has no task.",
-            hint=Hint("name the task"),
+class Verification:
+    """One run of tests, judged in one act."""
+
+    def __init__(self, act: Act, run: TestRun, scene: Scene) -> None:
+        self._act = act
+        self._run = run
+        self._scene = scene
+        self._passed = run.named(Outcome.PASS)
+        self._failed = run.named(Outcome.FAIL)
+        self._trust_changes: dict[tuple[str, str], TrustChange] = {}
+        if act.caller.scope.level > Level.WORKTREE:
+            raise InvalidInput(
+                "Verify judges what a task staged, and this seat has no task.", hint=Hint("name the task")
+            )
+
+    def judge(self, analysis: Analysis | Mapping[str, Any] | None) -> Promotion:
+        """Run the gate over everything that the seat's task staged."""
+        act, run = self._act, self._run
+        staged = list(act.transaction.events_of_scope(act.caller.scope_key, _STAGED))
+        succeeded = self._has_succeeded(staged)
+        given = None if analysis is None else analysis_from(analysis, succeeded)
+        event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
+        if run.witnessed:
+            self._settle_reliance(succeeded)
+        units, refused = self._raised(staged)
+        for unit in self._citing((*self._passed, *self._failed)) if run.witnessed else ():
+            self._noting(unit, Signal.TESTS_FAILED, follow_tests(act, unit))
+        episode, skill_id = keep_episode(
+            act, staged, succeeded, self._passed if succeeded else self._failed, run.commit, given
         )
-    given = None if analysis is None else analysis_from(analysis, passed)
-    staged = list(act.transaction.events_of_scope(act.caller.scope_key, _STAGED))
-    payload = {"passed": passed, "tests": list(tests), "commit": commit}
-    event, _ = act.record(EventType.TASK_VERIFIED, payload)
-    _settle_reliance(act, passed)
-    units, refused = _judged(act, staged, tests) if passed else ([], [])
-    episode, skill_id = keep_episode(act, staged, passed, tests, commit, given)
-    return Promotion(
-        episode_id=episode.id,
-        skill_id=skill_id,
-        units=tuple(units),
-        refused=tuple(refused),
-        receipt=receipt_for(event),
-    )
+        return Promotion(
+            episode_id=episode.id,
+            skill_id=skill_id,
+            units=tuple(units),
+            refused=tuple(refused),
+            receipt=receipt_for(event),
+            witnessed=run.witnessed,
+            passed=succeeded,
+            trust_changes=tuple(self._trust_changes.values()),
+        )
 
+    def _payload(self, succeeded: bool) -> dict[str, Any]:
+        run = self._run
+        return {
+            "passed": succeeded,
+            "witnessed": run.witnessed,
+            "tests": {str(Outcome.PASS): list(self._passed), str(Outcome.FAIL): list(self._failed)},
+            "places": list(self._scene.places),
+            "tree": self._scene.tree,
+            "runner": run.runner,
+            "command": run.command,
+            "exit_code": run.exit_code,
+            "duration_ms": run.duration_ms,
+            "commit": run.commit,
+            "output": run.output,
+        }
 
-def _settle_reliance(act: Act, passed: bool) -> None:
-    """Units that recall handed to this task, or that it marked as used, share how it went, once each (R2).
+    def _has_succeeded(self, staged: Sequence[Event]) -> bool:
+        """Whether nothing failed but what had failed before the task began (R2)."""
+        if self._run.passed or not (self._run.witnessed and self._failed):
+            return self._run.passed
+        began = min((event.recorded_at for event in staged), default=self._act.now)
+        before = self._act.transaction.tests(self._act.caller.stream, self._failed)
+        old = {
+            record.name
+            for record in before
+            if not record.passed and record.witnessed and record.place in self._scene.places and record.at < began
+        }
+        return bool(self._passed) and old.issuperset(self._failed)
 
-    A worktree's own verification is no task, so it adds no reuse.
-    """
-    for use in act.transaction.uses_of_task(act.caller.scope_key):
-        unit = act.transaction.unit(use.unit_id)
-        if unit is None or not unit.live:
-            continue
-        if passed and not use.credited and act.caller.task_key is not None:
-            credit(act, unit, use, Signal.REPEATED_SUCCESS)
-        elif not passed and not use.blamed:
-            blame(act, unit, use)
+    # What the task relied on
 
-
-def _judged(act: Act, staged: Sequence[Event], tests: Sequence[str]) -> tuple[list[Unit], list[Refused]]:
-    """Raise what the evidence now warrants; say of the rest which rule keeps it down."""
-    raised: list[Unit] = []
-    refused: list[Refused] = []
-    for unit in _candidates(act, staged, tests):
-        if unit.status is Status.HYPOTHESIS:
-            after = raise_by_evidence(act, unit, Signal.TESTS_PASSED)
-            if after.status is not Status.HYPOTHESIS:
-                raised.append(after)
+    def _settle_reliance(self, succeeded: bool) -> None:
+        """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
+        act = self._act
+        for use in act.transaction.uses_of_task(act.caller.scope_key):
+            unit = act.transaction.unit(use.unit_id)
+            if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
                 continue
-            refused.append(_still_hypothesis(act, unit))
-        elif _cites_one_of(unit, tests):
-            signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
-    for claim, author in _waiting_claims(act, staged):
-        outcome = remember(author, claim)
-        if isinstance(outcome, Refused):
-            refused.append(outcome)
-        elif not outcome.merged:
-            raised.append(outcome.unit)
-    return raised, refused
+            if succeeded and not use.credited and act.caller.task_key is not None:
+                touched = any(item.ref in self._scene.changed for item in unit.citations)
+                if use.used or (use.handed and touched):
+                    self._noting(unit, Signal.REPEATED_SUCCESS, credit(act, unit, use))
+            elif not succeeded and use.used and not use.blamed:
+                self._noting(unit, Signal.TESTS_FAILED, blame(act, unit, use))
 
+    def _noting(self, before: Unit, given: Signal, after: Unit) -> None:
+        """Keep for the answer how far an act moved the trust in a unit."""
+        if after.trust.confidence != before.trust.confidence or after.status is not before.status:
+            self._trust_changes[before.id, str(given)] = TrustChange(
+                unit_id=before.id,
+                signal=str(after.trust.validation_source or given),
+                before=before.trust.confidence,
+                after=after.trust.confidence,
+                status=after.status,
+            )
 
-def _still_hypothesis(act: Act, unit: Unit) -> Refused:
-    """Why a unit stays a hypothesis. Recorded only when the reason changes, however often the task verifies."""
-    refusal = refusal_to_verify(unit.citations, passed_tests(act, unit.citations))
-    refusal = refusal or refusal_to_repeat(act, unit, unit.id)
-    assert refusal is not None
-    payload = {"rule": refusal.rule, "reason": refusal.reason}
-    known = _last_refusal(act, unit)
-    if known is not None and (known.payload or {}).items() >= payload.items():
-        receipt = receipt_for(known, duplicate=True)
-    else:
-        receipt = receipt_for(act.record(EventType.UNIT_HELD, payload, subject=unit.id)[0])
-    return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt, unit_id=unit.id)
+    # What the task claimed
 
+    def _raised(self, staged: Sequence[Event]) -> tuple[list[Unit], list[Refused]]:
+        """Raise what the evidence bears out, to the level it reaches; say of the rest which rule keeps it down."""
+        act = self._act
+        raised: list[Unit] = []
+        refused: list[Refused] = []
+        for unit in self._candidates(staged):
+            before, unit = unit, self._with_whole_names(unit)
+            if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.witnessed):
+                unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED)
+            elif self._is_cited(unit):
+                unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
+            if unit.status is Status.HYPOTHESIS:
+                refused += [self._still_hypothesis(unit)] if self._passed else []
+                continue
+            after, kept_local = self._lifted(unit)
+            refused += [kept_local] if kept_local else []
+            self._noting(before, Signal.TESTS_PASSED, after)
+            if before.status is Status.HYPOTHESIS or after.level is not before.level:
+                raised.append(after)
+        for claim, author in self._waiting_claims(staged):
+            outcome = remember(author, claim, self._scene.sources)
+            if isinstance(outcome, Refused):
+                refused.append(outcome)
+            elif not outcome.merged:
+                raised.append(outcome.unit)
+        return raised, refused
 
-def _last_refusal(act: Act, unit: Unit) -> Event | None:
-    history = list(act.transaction.events_of_subject(unit.id, last=_EVENTS_BACK_MAX))
-    return next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)
+    def _candidates(self, staged: Sequence[Event]) -> list[Unit]:
+        """The live units this task wrote, and visible ones that cite a test which has just passed."""
+        own = {event.subject for event in staged if event.type is EventType.UNIT_REMEMBERED and event.subject}
+        units = self._act.transaction.units(sorted(own)) | {unit.id: unit for unit in self._citing(self._passed)}
+        return sorted((unit for unit in units.values() if _is_judged(unit)), key=lambda unit: unit.id)
 
+    def _citing(self, names: Sequence[str]) -> list[Unit]:
+        """The visible units that cite one of these tests, by whichever of its names."""
+        refs = {form for name in names for form in (name, base_name(name), short_name(name))}
+        units = self._act.transaction.units_citing(self._act.caller.visible_keys, CitationKind.TEST, sorted(refs))
+        return [unit for unit in units if _is_judged(unit)]
 
-def _candidates(act: Act, staged: Sequence[Event], tests: Sequence[str]) -> list[Unit]:
-    """The live units this task wrote, and visible ones that wait for a test which has just passed."""
-    own = {event.subject for event in staged if event.type is EventType.UNIT_REMEMBERED and event.subject}
-    candidates = act.transaction.units(sorted(own))
-    for name in tests:
-        waiting = act.transaction.units_citing(act.caller.visible_keys, CitationKind.TEST, name)
-        candidates |= {unit.id: unit for unit in waiting}
-    judged = (unit for unit in candidates.values() if unit.live and unit.kind is not Kind.EPISODE)
-    return sorted(judged, key=lambda unit: unit.id)
+    def _with_whole_names(self, unit: Unit) -> Unit:
+        """The unit citing by its whole name the one test of this run that it cites by a bare name."""
+        gained = []
+        cited = {item.ref for item in unit.citations if item.kind is CitationKind.TEST}
+        for ref in sorted(cited):
+            ran = {base_name(name) for name in self._passed if short_name(name) == ref}
+            if len(ran) == 1 and ref not in ran and not ran & cited:
+                gained.append(Citation.test(ran.pop()).to_json())
+        return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
 
+    def _is_cited(self, unit: Unit) -> bool:
+        passed = {form for name in self._passed for form in (name, base_name(name))}
+        return any(item.kind is CitationKind.TEST and item.ref in passed for item in unit.citations)
 
-def _cites_one_of(unit: Unit, tests: Sequence[str]) -> bool:
-    return any(citation.kind is CitationKind.TEST and citation.ref in tests for citation in unit.citations)
+    def _lifted(self, unit: Unit) -> tuple[Unit, Refused | None]:
+        """The unit at the level that its evidence reaches: the project, if a test seen passing is about it (R20)."""
+        target = Level.PROJECT if reaches_project(self._act, unit, self._scene.sources) else Level.WORKTREE
+        if unit.level >= target or unit.scope.project is None:
+            is_local = unit.level is Level.WORKTREE and self._run.witnessed and self._is_cited(unit)
+            return unit, self._kept_local(unit) if is_local else None
+        if unit.scope.worktree is None and target is Level.WORKTREE:
+            return unit, None
+        outcome = promote(as_gate(self._act), unit.id, target, None)
+        return (outcome.unit, None) if isinstance(outcome, Stored) else (unit, outcome)
 
+    def _kept_local(self, unit: Unit) -> Refused:
+        reason = (
+            "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing"
+            " that the claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
+        )
+        return Refused(rule=_LOCAL, reason=reason, unit_id=unit.id)
 
-def _waiting_claims(act: Act, staged: Sequence[Event]) -> list[tuple[Claim, Act]]:
-    """Claims of this task that only lacked validation when they were made, each with its own author's rights."""
-    waiting = []
-    for event in staged:
-        payload = event.payload if event.type is EventType.CLAIM_REFUSED else None
-        if payload is not None and payload["rule"] == "G23.validation":
+    def _still_hypothesis(self, unit: Unit) -> Refused:
+        """Why a unit stays a hypothesis. Recorded only when the reason changes, however often the task verifies."""
+        act = self._act
+        tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
+        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
+        assert refusal is not None
+        payload = {"rule": refusal.rule, "reason": refusal.reason}
+        known = _last_refusal(act, unit)
+        if known is not None and (known.payload or {}).items() >= payload.items():
+            receipt = receipt_for(known, duplicate=True)
+        else:
+            receipt = receipt_for(act.record(EventType.UNIT_HELD, payload, subject=unit.id)[0])
+        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt, unit_id=unit.id)
+
+    def _waiting_claims(self, staged: Sequence[Event]) -> list[tuple[Claim, Act]]:
+        """Claims of this task that only lacked validation when they were made, each with its own author's rights."""
+        act, waiting = self._act, []
+        for event in staged:
+            payload = event.payload if event.type is EventType.CLAIM_REFUSED else None
+            if payload is None or payload["rule"] != "G23.validation":
+                continue
             # The key keeps a claim that went through from being made again by the next verification.
             key = waiting_key(event.id)
             if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
                 continue
             claim = replace(Claim.from_json(payload["claim"]), key=key)
             author = Caller(event.actor, event.scope, event.session, act.caller.root)
-            if warranted(claim.citations, passed_tests(act, claim.citations)) is Status.VERIFIED:
+            tests = cited_tests(act.transaction, act.caller.stream, event.scope.at(Level.PROJECT), claim.citations)
+            if refusal_to_verify(claim.citations, tests) is None:
                 waiting.append((claim, Act(act.transaction, author, act.now, act.config)))
-    return waiting
+        return waiting
+
+
+def _is_judged(unit: Unit) -> bool:
+    return unit.live and unit.kind not in _NOT_JUDGED
+
+
+def _last_refusal(act: Act, unit: Unit) -> Event | None:
+    history = list(act.transaction.events_of_subject(unit.id, last=_EVENTS_BACK_MAX))
+    return next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)

@@ -190,7 +190,6 @@ _WORKTREE = Parameter("worktree", of.WORDS, "whose units (default: the seat's ow
 _GATE = (
     Verb("seat.verify", "work", "Promotion", _VERIFICATION),
     Verb("seat.promote", "work", "Stored | Refused", (_UNIT, _TO, _VERSION)),
-    Verb("seat.adopt", "work", "Adopted", (_WORKTREE, _COMMIT)),
 )
 _QUOTING = Parameter("quoting", of.FLAG, "and units that say it in statements of their own", False)
 _KNOWLEDGE = (

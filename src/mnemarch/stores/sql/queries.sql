@@ -95,10 +95,10 @@ SELECT id, body FROM units
 WHERE live AND skeleton_key = :skeleton_key AND coalesce(scope_key, '') IN (:scope_keys)
 ORDER BY status DESC, id DESC LIMIT :limit;
 
--- units_citing: The units that cite one thing.
-SELECT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
-WHERE c.kind = :kind AND c.ref = :ref AND coalesce(u.scope_key, '') IN (:scope_keys)
-ORDER BY c.unit_id;
+-- units_citing: The units that cite one of some things of one kind.
+SELECT DISTINCT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
+WHERE c.kind = :kind AND c.ref IN (:refs) AND coalesce(u.scope_key, '') IN (:scope_keys)
+ORDER BY u.id;
 
 -- units_citing_code: A page of the units that cite files or symbols, in every scope, for the janitor.
 SELECT u.id, u.body FROM units u
@@ -212,16 +212,23 @@ SELECT source, type, target, id FROM relations WHERE source IN (:roots) ORDER BY
 -- relations_to: The relations that end at some decisions.
 SELECT source, type, target, id FROM relations WHERE target IN (:roots) ORDER BY target, type, source;
 
--- put_test: The last outcome of a test.
-INSERT INTO tests (org, project, name, passed, at, event_id) VALUES (:org, :project, :name, :passed, :at, :event_id)
-ON CONFLICT (org, project, name) DO UPDATE
-SET passed = excluded.passed, at = excluded.at, event_id = excluded.event_id;
+-- put_test: The newest outcome of a test in one place.
+INSERT INTO tests (org, project, name, place, witnessed, called, passed, flaky, tree, greened_by, at, event_id)
+VALUES (:org, :project, :name, :place, :witnessed, :called, :passed, :flaky, :tree, :greened_by, :at, :event_id)
+ON CONFLICT (org, project, name, place, witnessed) DO UPDATE SET
+  passed = excluded.passed, flaky = excluded.flaky, tree = excluded.tree, greened_by = excluded.greened_by,
+  at = excluded.at, event_id = excluded.event_id;
 
 -- drop_tests: Forget the outcomes that these events recorded last.
 DELETE FROM tests WHERE event_id IN (:event_ids);
 
--- test_passed: Whether a test passed when it was last recorded.
-SELECT passed FROM tests WHERE org = :org AND project = :project AND name = :name;
+-- tests: The newest outcomes of some tests by their whole names.
+SELECT name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests
+WHERE org = :org AND project = :project AND name IN (:names) ORDER BY name, place, witnessed;
+
+-- tests_called: The same by what people call them.
+SELECT name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests
+WHERE org = :org AND project = :project AND called IN (:names) ORDER BY name, place, witnessed;
 
 -- put_use: What a task did with a unit; a flag that is set stays set.
 INSERT INTO uses (unit_id, task_key, handed, used, credited, blamed)
@@ -263,7 +270,8 @@ SELECT body FROM links ORDER BY id;
 SELECT source, type, target, id FROM relations ORDER BY source, type, target;
 
 -- row_tests: Every test outcome, for the digest.
-SELECT org, project, name, passed, at, event_id FROM tests ORDER BY org, project, name;
+SELECT org, project, name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests
+ORDER BY org, project, name, place, witnessed;
 
 -- row_uses: Every use, for the digest.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses ORDER BY unit_id, task_key;

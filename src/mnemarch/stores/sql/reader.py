@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Stream
 from mnemarch.model.json_text import canonical_json, json_needles
-from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, unit_of, use_of
+from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, test_of, unit_of, use_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Level
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event, EventType
+    from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
     from mnemarch.stores.sql.queries import Queries
 
@@ -141,8 +142,10 @@ class Reader:
         """
         return self._units("units_with_skeleton", scope_keys=scope_keys, skeleton_key=skeleton_key, limit=limit)
 
-    def units_citing(self, scope_keys: Sequence[str], kind: str, ref: str) -> list[Unit]:
-        return self._units("units_citing", scope_keys=scope_keys, kind=str(kind), ref=ref)
+    def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
+        """The units of these scopes that cite one of these things, by id."""
+        rows = self._in_parts("units_citing", "refs", refs, scope_keys=scope_keys, kind=str(kind))
+        return [unit_of(row) for row in dict.fromkeys(rows)]
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
@@ -178,9 +181,11 @@ class Reader:
         rows = self._in_parts("contested", "unit_ids", unit_ids, scope_keys=scope_keys)
         return {unit_id for (unit_id,) in rows}
 
-    def test_passed(self, stream: Stream, name: str) -> bool:
-        row = self._one("test_passed", org=stream.org, project=stream.project or "", name=name)
-        return bool(row and row[0])
+    def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
+        """The newest outcomes of these tests, place by place; with `called` by the short names people give them."""
+        where = {"org": stream.org, "project": stream.project or ""}
+        rows = self._in_parts("tests_called" if called else "tests", "names", names, **where)
+        return [test_of(stream, row) for row in rows]
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
         row = self._one("use", unit_id=unit_id, task_key=task_key)

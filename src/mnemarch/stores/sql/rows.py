@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from mnemarch.model import decision as decisions
+    from mnemarch.model import testrun as testruns
     from mnemarch.model import unit as units
     from mnemarch.model.decision import Relation
+    from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Link, Searchable, Unit, Use
 
     T = TypeVar("T")
 else:
     # A process that only logs reads none of these.
     decisions = Lazy("mnemarch.model.decision")
+    testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
 
 # What reading a damaged row can raise.
@@ -99,6 +102,22 @@ def use_of(row: Any) -> Use:
     unit_id, task_key, *flags = row
     handed, used, credited, blamed = map(bool, flags)
     return units.Use(unit_id=unit_id, task_key=task_key, handed=handed, used=used, credited=credited, blamed=blamed)
+
+
+def test_of(stream: Stream, row: Any) -> TestRecord:
+    name, place, witnessed, passed, flaky, tree, greened_by, at, event_id = row
+    return testruns.TestRecord(
+        stream=stream,
+        name=name,
+        place=place,
+        witnessed=bool(witnessed),
+        passed=bool(passed),
+        at=instant(at),
+        event_id=event_id,
+        flaky=bool(flaky),
+        tree=tree,
+        greened_by=greened_by,
+    )
 
 
 def searchable_of(row: Any) -> Searchable:

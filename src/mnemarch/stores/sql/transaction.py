@@ -12,19 +12,21 @@ from mnemarch.stores.sql.rows import unit_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
     from typing import Any
 
     from mnemarch.model import decision as decisions
+    from mnemarch.model import testrun as testruns
     from mnemarch.model import unit as units
     from mnemarch.model.caller import Stream
     from mnemarch.model.decision import Relation, VersionKey
     from mnemarch.model.event import Event
+    from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Link, Unit, Use
     from mnemarch.stores.sql.queries import Queries
 else:
     # A process that only logs needs neither.
     decisions = Lazy("mnemarch.model.decision")
+    testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
 
 _PROJECTIONS = ("units", "citations", "links", "relations", "tests", "uses")
@@ -179,9 +181,22 @@ class Transaction(Reader):
     def drop_relation(self, source: str, type: str, target: str) -> None:
         self.query("drop_relation", source=source, type=type, target=target)
 
-    def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None:
-        where = {"org": stream.org, "project": stream.project or ""}
-        self.query("put_test", **where, name=name, passed=passed, at=micros(at), event_id=event_id)
+    def put_test(self, record: TestRecord) -> None:
+        self.query(
+            "put_test",
+            org=record.stream.org,
+            project=record.stream.project or "",
+            name=record.name,
+            place=record.place,
+            witnessed=record.witnessed,
+            called=testruns.short_name(record.name),
+            passed=record.passed,
+            flaky=record.flaky,
+            tree=record.tree,
+            greened_by=record.greened_by,
+            at=micros(record.at),
+            event_id=record.event_id,
+        )
 
     def drop_tests(self, event_ids: Sequence[str]) -> None:
         """Forget the outcomes that these events recorded last."""

@@ -114,15 +114,24 @@ CREATE TABLE relations (
 ) WITHOUT ROWID;
 CREATE INDEX relations_target ON relations (target, type);
 
+-- The newest outcome of each test by place, seen (`witnessed`) or reported. A place is a worktree, '' the default branch.
+-- `called` is what people call it, the bare function; `greened_by` the task in which a failing test began to pass.
 CREATE TABLE tests (
-  org      TEXT NOT NULL,
-  project  TEXT NOT NULL,
-  name     TEXT NOT NULL,
-  passed   INTEGER NOT NULL,
-  at       INTEGER NOT NULL,
-  event_id TEXT NOT NULL,
-  PRIMARY KEY (org, project, name)
+  org        TEXT NOT NULL,
+  project    TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  place      TEXT NOT NULL,
+  witnessed  INTEGER NOT NULL,
+  called     TEXT NOT NULL,
+  passed     INTEGER NOT NULL,
+  flaky      INTEGER NOT NULL,
+  tree       TEXT NOT NULL,
+  greened_by TEXT NOT NULL,
+  at         INTEGER NOT NULL,
+  event_id   TEXT NOT NULL,
+  PRIMARY KEY (org, project, name, place, witnessed)
 ) WITHOUT ROWID;
+CREATE INDEX tests_called ON tests (org, project, called);
 CREATE INDEX tests_event ON tests (event_id);
 
 CREATE TABLE uses (

@@ -1,0 +1,125 @@
+"""What the working tree says of tests, found out before an act: git must not be asked while the store is locked."""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch.code import git
+from mnemarch.code.tests import file_of, names_in_test
+from mnemarch.model.citation import CitationKind
+from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, short_name
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from mnemarch.code.codebase import Codebase
+    from mnemarch.log.act import Log
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.testrun import TestRun
+    from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
+
+
+@value
+class TestSource:
+    """Whether a test's file was changed in this line of work, and what the test names."""
+
+    __test__ = False
+
+    is_changed: bool = False
+    names: frozenset[str] = frozenset()
+
+
+@value
+class Scene:
+    """Where tests ran.
+
+    `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
+    tested; `sources` for the tests that units cite; `changed` are the files that units cite and that this line of work
+    changed.
+    """
+
+    places: tuple[str, ...]
+    tree: str = ""
+    sources: Mapping[str, TestSource] = {}
+    changed: frozenset[str] = frozenset()
+
+
+def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) -> Scene:
+    """The scene of a run that has just ended."""
+    worktree = caller.scope.worktree
+    if codebase is None:
+        return Scene(places=(worktree or DEFAULT_BRANCH,))
+    default = git.default_branch(codebase.root)
+    is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
+    began, units = log.store.read(lambda reader: (began_at(reader, caller), _units_met(reader, caller, run)))
+    since = _Since(codebase, began, is_default=is_default)
+    named = {item.ref for unit in units for item in unit.citations if item.kind is CitationKind.TEST}
+    files = {item.ref for unit in units for item in unit.citations if item.kind in _FILES}
+    return Scene(
+        places=tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ())))),
+        tree=git.content_digest(codebase.root) if run.witnessed else "",
+        sources=since.sources(named) if run.witnessed else {},
+        changed=frozenset(path for path in files if since.is_changed(path)),
+    )
+
+
+_FILES = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
+
+
+def _units_met(reader: Reader, caller: Caller, run: TestRun) -> list[Unit]:
+    """The visible units that cite a test of the run, and those that the task was handed or used."""
+    names = [result.name for result in run.results]
+    refs = {form for name in names for form in (name, base_name(name), short_name(name))}
+    met = reader.units(use.unit_id for use in reader.uses_of_task(caller.scope_key))
+    return [*reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs)), *met.values()]
+
+
+def began_at(reader: Reader, caller: Caller) -> datetime | None:
+    """When the caller's task began: with its first entry in the log. None outside a task."""
+    if caller.task_key is None:
+        return None
+    first = next(reader.events_of_scope(caller.scope_key), None)
+    return None if first is None else first.recorded_at
+
+
+def sources_of(log: Log, caller: Caller, codebase: Codebase, tests: Iterable[str]) -> dict[str, TestSource]:
+    """What the working tree says of these tests."""
+    began = log.store.read(lambda reader: began_at(reader, caller))
+    is_default = git.branch(codebase.root) == git.default_branch(codebase.root)
+    return _Since(codebase, began, is_default=is_default).sources(tests)
+
+
+class _Since:
+    """What changed in this line of work: since the branch left the default branch; on that branch, since the task began."""
+
+    def __init__(self, codebase: Codebase, began: datetime | None, *, is_default: bool) -> None:
+        self._codebase = codebase
+        self._began = began
+        self._commit: str | None = None
+        if is_default and codebase.head() is not None:
+            before = None if began is None else f"--before={began.isoformat()}"
+            wanted = ["rev-list", "-1", before, "HEAD"] if before else ["rev-parse", "--verify", "-q", "HEAD~1"]
+            self._commit = git.git(codebase.root, wanted) or codebase.head()
+
+    def sources(self, tests: Iterable[str]) -> dict[str, TestSource]:
+        sources = {}
+        for name in tests:
+            path = file_of(self._codebase, name)
+            if path is not None:
+                names = names_in_test(self._codebase, name)
+                sources[name] = TestSource(is_changed=self.is_changed(path), names=names)
+        return sources
+
+    def is_changed(self, path: str) -> bool:
+        if self._codebase.head() is not None:
+            return self._codebase.is_changed(path, self._commit)
+        # Without git a file's own time tells.
+        try:
+            touched = os.stat(os.path.join(self._codebase.root, path)).st_mtime
+        except OSError:
+            return False
+        return self._began is not None and touched >= self._began.timestamp()
