@@ -47,20 +47,6 @@ def _attempts(verb: Verb, call: Call) -> Answer:
     return Answer(data, lambda: text_of(verb.name, data, call), aside=answer.aside)
 
 
-def _adopt(verb: Verb, call: Call) -> Answer:
-    """What was merged of a worktree that git does not know has to be said."""
-    from mnemarch.code.codebase import Codebase
-
-    name, root = call.options.worktree or call.seat.scope.worktree, call.seat.caller.root
-    known = sorted(Codebase(root).worktrees()) if root is not None and call.options.commit is None else []
-    if name is not None and known and name not in known:
-        raise NotFound(
-            f"There is no worktree {name!r} in this repository.",
-            hint=f"There are: {', '.join(known)}. If it was removed, say what was merged: --commit HASH.",
-        )
-    return answered(verb, call)
-
-
 def _units(verb: Verb, call: Call) -> Answer:
     if call.options.after is not None:
         call.seat.get(call.options.after)  # After what is not there would be the first page, again and again.
@@ -164,7 +150,6 @@ def _relate(verb: Verb, call: Call) -> Answer:
 
 RUNS = {
     "seat.failed_approaches": _attempts,
-    "seat.adopt": _adopt,
     "seat.units": _units,
     "seat.validate": _validate,
     "seat.erase": _erase,

@@ -38,7 +38,7 @@ _BEGIN_MEMORY = {
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
 # Verbs whose command does more than the verb: it asks first, takes more options, or shows something else.
 _SPECIAL = {
-    *("seat.failed_approaches", "seat.adopt", "seat.units", "seat.validate", "seat.erase", "memory.doctor"),
+    *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "memory.doctor"),
     *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
     *("decisions.relate", "decisions.unrelate", "decisions.impact"),
 }
@@ -57,7 +57,6 @@ _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "ApproachValidation": lambda validation: DONE if validation.valid else REFUSED,
     "LoopVerdict": lambda verdict: REFUSED if verdict.type == "BLOCK" else DONE,
     "Promotion": lambda judged: exit_code_of(judged.loop),
-    "Adopted": lambda adopted: exit_code_of(adopted.refused),
     "LogCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
     "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
     "Finding": lambda finding: DONE if finding.ok else STORE_TROUBLE,

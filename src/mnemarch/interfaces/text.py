@@ -98,12 +98,6 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 
-def _adopted(adopted: outcome.Adopted, call: Call) -> str:
-    lines = [unit_line(unit, "adopted") for unit in adopted.units]
-    lines += [_refused(refusal, call) for refusal in adopted.refused]
-    return "\n".join(lines) or f"Worktree {clean(adopted.worktree)} has nothing verified to adopt."
-
-
 def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
     if validation.valid:
         return "not tried yet in this task"
@@ -355,7 +349,6 @@ TEXTS: dict[str, Text] = {
     "seat.promote": _outcome("promoted"),
     "list[Stored | Refused]": _outcomes,
     "Promotion": _promotion,
-    "Adopted": _adopted,
     "ApproachValidation": _approach,
     "LoopVerdict": _verdict,
     "seat.failed_approaches": _attempts,

@@ -121,7 +121,7 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
         )
     if _OF_THE_PROGRAM & attributes.keys():
         raise InvalidInput(
-            f"A claim can't name {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program notes it itself.",
+            f"A claim can't set {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program does.",
             hint="Leave it out of the attributes.",
         )
     actor, scope = caller.actor, caller.scope

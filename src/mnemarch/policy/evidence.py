@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @value
 class CitedTest:
-    """How one cited test stands where a unit lives. `place` is where it passed; `greened_by` the tasks that mended it."""
+    """How a cited test stands where a unit lives: `place` is where it passed, `greened_by` the tasks that fixed it."""
 
     ref: str
     passed: bool

@@ -19,8 +19,9 @@ from mnemarch.model.unit import (
     search_kinds,
 )
 from mnemarch.model.value import replace
+from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import HOPS, SELF_CONTAINED, is_repeated, judged, label, ranked, without_question
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, is_repeated, judged, ranked, without_question
 from mnemarch.text.coherence import project_key
 
 TYPE_CHECKING = False
@@ -346,7 +347,9 @@ class Recall:
         contested = reader.contested(ids, self._visible)
         self._explain_past(reader, [unit_id for unit_id in past if unit_id not in ids], withheld)
         found = Found(
-            items=tuple(replace(item, label=label(item.unit, item.unit.id in contested)) for item in items),
+            items=tuple(
+                replace(item, label=label_of(item.unit, is_contested=item.unit.id in contested)) for item in items
+            ),
             withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],
             intent=self._question.intent.name,
             notes=tuple(self._notes),

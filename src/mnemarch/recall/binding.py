@@ -7,7 +7,8 @@ from mnemarch.model.search import Recalled, Withheld
 from mnemarch.model.unit import Kind, search_kind, search_state
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import TIER_LOCK, TIER_NORMAL
-from mnemarch.recall.scores import label, tier_of
+from mnemarch.policy.labels import label_of
+from mnemarch.recall.scores import tier_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def behind_binding(binding: Sequence[Loaded], found: Found, admitted: Admitted) 
     withheld: dict[str, str] = {}
     led = admitted([one.unit for one in new if one.tier > TIER_NORMAL], withheld)
     loaded = [
-        Recalled(unit=unit, score=0.0, tier=tier, why={}, label=label(unit, contested=False), notes=notes)
+        Recalled(unit=unit, score=0.0, tier=tier, why={}, label=label_of(unit), notes=notes)
         for unit, notes, tier in (
             *((one.unit, (), one.tier) for one in new if one.tier <= TIER_NORMAL),
             *((unit, notes, TIER_NORMAL + 1) for unit, notes in led),

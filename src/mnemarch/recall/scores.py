@@ -21,6 +21,7 @@ from mnemarch.policy.kinds import (
     TIER_NORMAL,
     TIER_POLICY,
 )
+from mnemarch.policy.labels import label_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -303,12 +304,7 @@ def without_question(unit: Unit, now: datetime, rules: RecallRules, *, in_domain
     }
     kind = search_kind(str(unit.kind), unit.domain, unit.attributes)
     tier = tier_of(kind, TRUSTED_STATE if unit.status in TRUSTED else DRAFT_STATE, in_domain)
-    return Recalled(unit=unit, score=sum(why.values()), tier=tier, why=why, label=label(unit, contested=False))
-
-
-def label(unit: Unit, contested: bool) -> str:
-    """How far a reader may believe it."""
-    return f"[{unit.status.upper()}]" + (" [CONTESTED]" if contested else "")
+    return Recalled(unit=unit, score=sum(why.values()), tier=tier, why=why, label=label_of(unit))
 
 
 def is_repeated(first: Recalled, item: Recalled) -> bool:

@@ -118,8 +118,8 @@ def made_test(
     name: str, passed: bool = True, event_id: str = "e-1", *, stream: Stream = SHOP, place: str = "", **more: Any
 ) -> TestRecord:
     """How a test stands after one run."""
-    fields = {"witnessed": True, "at": START, "stream": stream, "place": place} | more
-    return TestRecord(name=name, passed=passed, event_id=event_id, **fields)
+    more.setdefault("witnessed", True)
+    return TestRecord(stream=stream, name=name, place=place, passed=passed, at=START, event_id=event_id, **more)
 
 
 def filled(transaction: Transaction) -> None:

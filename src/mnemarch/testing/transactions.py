@@ -11,7 +11,17 @@ from mnemarch.model.decision import RelationType
 from mnemarch.model.unit import Use
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
-from mnemarch.testing.builders import chain_holds, everything, filled, made_link, made_test, made_unit, put, put_at, recorded
+from mnemarch.testing.builders import (
+    chain_holds,
+    everything,
+    filled,
+    made_link,
+    made_test,
+    made_unit,
+    put,
+    put_at,
+    recorded,
+)
 from mnemarch.testing.probe import Probe, Stop, error_of, on_new_stores
 from mnemarch.testing.samples import SHOP
 

@@ -114,7 +114,7 @@ def _proof(act: Act, claim: Claim) -> Proof | None:
 
 
 def _as_observed(act: Act, claim: Claim) -> Claim:
-    """The claim for the whole project, if it cites output that this program saw: kept as observed, not verified (R20)."""
+    """The claim for the whole project, as observed, if it cites output that this program saw (R20)."""
     for citation in claim.citations:
         event = act.transaction.event(citation.ref) if citation.kind is CitationKind.LOG else None
         payload = (event and event.payload) or {}
@@ -363,7 +363,7 @@ class Intake:
         return replace(claim, seen=cited_in_text(self._codebase, claim.content, data))
 
     def _test_sources(self, claims: list[Claim]) -> dict[str, TestSource]:
-        """What the working tree says of the tests that the claims cite, so that evidence can be told to be about them."""
+        """What the working tree says of the tests that the claims cite."""
         names = {name for claim in claims for name in cited_names(claim.citations)}
         if self._codebase is None or not names:
             return {}

@@ -94,7 +94,7 @@ def sources_of(log: Log, caller: Caller, codebase: Codebase, tests: Iterable[str
 
 
 class _Since:
-    """What changed in this line of work: since the branch left the default branch; on that branch, since the task began."""
+    """What changed in this line of work: since the branch left the default one; on that one, since the task began."""
 
     def __init__(self, codebase: Codebase, began: datetime | None, *, is_default: bool) -> None:
         self._codebase = codebase

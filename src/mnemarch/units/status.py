@@ -36,7 +36,7 @@ def cited_tests(reader: Reader, stream: Stream, scope: Scope, citations: Iterabl
 
 
 def reaches_project(act: Act, said: Unit | Claim, sources: Mapping[str, TestSource]) -> bool:
-    """Whether its evidence carries to the whole project: a person's word, or a test seen passing that is about it (R20).
+    """Whether its evidence carries to the project: a person's word, or a test seen passing that is about it (R20).
 
     A test is about a claim if it turned green in this task, if its file was changed in it, or if the claim cites or
     names code that the test names.

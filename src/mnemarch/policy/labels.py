@@ -1,0 +1,54 @@
+"""How far a reader may believe a unit, in a few words (R2): what verified it, or as what it is kept."""
+
+from __future__ import annotations
+
+from mnemarch.model.testrun import short_name
+from mnemarch.model.unit import KEPT_AS, TRUSTED, Kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.model.unit import Unit
+
+
+def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = False) -> str:
+    """The label of a unit that is handed out.
+
+    `is_contested`: another unit contradicts it. `is_elsewhere`: its test is not in the reader's tree.
+    """
+    words = _verified(unit, is_elsewhere=is_elsewhere) if unit.status in TRUSTED else _kept(unit)
+    return f"[{words}]" + (" [CONTESTED]" if is_contested else "")
+
+
+def _verified(unit: Unit, *, is_elsewhere: bool) -> str:
+    status, proof = unit.status.upper(), unit.proof
+    if proof is None:
+        return status
+    if proof.person is not None:
+        return f"{status} by {proof.person}"
+    if not proof.witnessed:
+        return f"{status}, reported"
+    if proof.until is not None:
+        return f"{status} until {proof.until:%Y-%m-%d}"
+    test = short_name(proof.tests[0])
+    where = f" in {proof.worktree}" if is_elsewhere and proof.worktree else ""
+    return f"{status} by {test}{where}{', flaky' if proof.flaky else ''}"
+
+
+def _kept(unit: Unit) -> str:
+    """What the program keeps although nobody verified it has its own word."""
+    by, successes = unit.attributes.get("kept_by", ""), unit.attributes.get("successes")
+    words = {
+        "observed": f"OBSERVED: {by}",
+        "accepted": f"ACCEPTED by {by}",
+        "imported": "IMPORTED",
+        "lesson": f"LESSON from {by}",
+    }.get(str(unit.attributes.get(KEPT_AS)))
+    if words is not None:
+        return words
+    if unit.kind is Kind.EPISODE:
+        return "EPISODE"
+    if unit.kind is Kind.SKILL and isinstance(successes, int):
+        return f"SKILL, {successes} successes"
+    if unit.fell_from is not None and unit.proof is not None and unit.proof.tests:
+        return f"{unit.status.upper()}: {short_name(unit.proof.tests[0])} fails"
+    return unit.status.upper()
