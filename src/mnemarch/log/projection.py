@@ -73,7 +73,7 @@ def project(transaction: Transaction, event: Event) -> None:
             _change(transaction, event, payload)
         case (
             EventType.LOGGED | EventType.CLAIM_REFUSED | EventType.ACT_REFUSED | EventType.UNIT_HELD
-            | EventType.ATTEMPT_FAILED | EventType.ATTEMPTS_CLEARED | EventType.TASK_STUCK
+            | EventType.ATTEMPT_FAILED | EventType.ATTEMPTS_CLEARED | EventType.TASK_STUCK | EventType.INBOX_SETTLED
             | EventType.GRAPH_CHANGED | EventType.GRAPH_RESTATED
         ):  # fmt: skip
             pass  # Only read, never projected: the same set as WITHOUT_EFFECT.

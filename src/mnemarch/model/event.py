@@ -50,6 +50,7 @@ class EventType(Names):
     ATTEMPT_FAILED = "attempt.failed"
     ATTEMPTS_CLEARED = "attempts.cleared"
     TASK_STUCK = "task.stuck"
+    INBOX_SETTLED = "inbox.settled"
     GRAPH_CHANGED = "graph.changed"
     GRAPH_RESTATED = "graph.restated"
 
@@ -64,6 +65,7 @@ WITHOUT_EFFECT = frozenset(
         EventType.ATTEMPT_FAILED,
         EventType.ATTEMPTS_CLEARED,
         EventType.TASK_STUCK,
+        EventType.INBOX_SETTLED,
         EventType.GRAPH_CHANGED,
         EventType.GRAPH_RESTATED,
     }

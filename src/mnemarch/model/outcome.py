@@ -117,6 +117,28 @@ class Promotion:
 
 
 @value
+class InboxItem:
+    """One thing that waits for a person or a lead (R20): what it is, what it says, what speaks for it, why it waits."""
+
+    id: str
+    what: str
+    subject: str
+    evidence: str
+    why: str
+    wanted: int = 0
+
+
+@value
+class Settled:
+    """What became of an item of the inbox. `unit` is what came of it, if a unit did."""
+
+    id: str
+    what: str
+    answer: str
+    unit: Unit | None = None
+
+
+@value
 class Analysis:
     """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14)."""
 

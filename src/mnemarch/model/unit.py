@@ -96,12 +96,14 @@ class Trust(Record):
 class Proof(Record):
     """What verified a unit (R2, R21): tests and persons as citations, whether this program saw it, where and when.
 
-    `flaky`: a test of it both passes and fails on the same code. `until`: the test is gone since then.
+    `about`: a test seen passing is about the claim, so it holds for the project (R20). `flaky`: a test of it both passes
+    and fails on the same code. `until`: the test is gone since then.
     """
 
     by: tuple[str, ...]
     witnessed: bool
     at: datetime
+    about: bool = False
     worktree: str | None = None
     flaky: bool = False
     until: datetime | None = None
@@ -109,6 +111,11 @@ class Proof(Record):
     @property
     def tests(self) -> tuple[str, ...]:
         return tuple(name.removeprefix("test:") for name in self.by if name.startswith("test:"))
+
+    @property
+    def carries(self) -> bool:
+        """Whether it is good enough for the whole project: a person's word, or a test seen passing about the claim."""
+        return self.person is not None or (self.witnessed and self.about)
 
     @property
     def person(self) -> str | None:

@@ -43,7 +43,9 @@ def counts(citation: Citation, tests: Mapping[str, CitedTest]) -> bool:
     return citation.kind is CitationKind.HUMAN
 
 
-def proof_from(citations: Iterable[Citation], tests: Mapping[str, CitedTest], now: datetime) -> Proof | None:
+def proof_from(
+    citations: Iterable[Citation], tests: Mapping[str, CitedTest], now: datetime, *, is_about: bool
+) -> Proof | None:
     """What verifies, as a unit keeps it: the persons and the passing tests; seen ones alone where there are some."""
     counted = [item for item in citations if counts(item, tests)]
     people = [item for item in counted if item.kind is CitationKind.HUMAN]
@@ -56,6 +58,7 @@ def proof_from(citations: Iterable[Citation], tests: Mapping[str, CitedTest], no
         by=(*(str(item) for item in people), *(f"test:{test.ref}" for test in seen or passing)),
         witnessed=bool(people or seen),
         at=now,
+        about=is_about,
         worktree=where or None,
         flaky=any(test.flaky for test in seen or passing),
     )
@@ -124,7 +127,7 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
         return Refusal("G6", f"{unit.level} to {target} is not upward.", "Promote to a wider level than the unit has.")
     if not unit.live:
         return Refusal("G6", f"The unit is {unit.status}.", "Revive it first, or promote what replaced it.")
-    refusal = refusal_to_write(actor, target, unit.status, policy, is_witnessed=is_witnessed(unit))
+    refusal = refusal_to_write(actor, target, unit.status, policy, is_witnessed=carries(unit))
     if refusal is None and target is Level.ORG and unit.status is not Status.PUBLISHED:
         return Refusal(
             "S10.3",
@@ -134,9 +137,9 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
     return refusal
 
 
-def is_witnessed(unit: Unit) -> bool:
-    """Whether a person vouched for it, or this program saw its test pass. A decision is validated by its commit."""
-    return "root" in unit.attributes or (unit.proof is not None and unit.proof.witnessed)
+def carries(unit: Unit) -> bool:
+    """Whether its evidence is good enough for the whole project. A decision is validated by its commit (R4)."""
+    return "root" in unit.attributes or (unit.proof is not None and unit.proof.carries)
 
 
 def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
@@ -147,7 +150,7 @@ def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:
             f"A {new.level} unit can't replace a {old.level} unit: others would be left with nothing.",
             f"Promote it to {old.level} first.",
         )
-    if policy.requires_validation(old.level) and new.status not in TRUSTED:
+    if policy.requires_validation(old.level) and (new.status not in TRUSTED or not carries(new)):
         return Refusal(
             "G23.validation",
             f"{old.level} scope takes only verified knowledge; unit {new.id} is a {new.status}.",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from mnemarch.log.act import receipt_for
-from mnemarch.model.caller import ActorKind
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Status
-from mnemarch.policy.promotion import refusal_to_promote, refusal_to_verify
+from mnemarch.model.unit import ACCEPTED, KEPT_AS, TRUSTED, Status
+from mnemarch.policy.permissions import Deed
+from mnemarch.policy.promotion import carries, refusal_to_promote, refusal_to_verify
 from mnemarch.units.conflicts import with_open_disputes
 from mnemarch.units.same_text import refusal_to_repeat, twin_of
 from mnemarch.units.status import change, cited_tests, inherit, publish_if_reused
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Level
     from mnemarch.model.unit import Unit
     from mnemarch.policy.promotion import Refusal
 
@@ -38,6 +38,26 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
     if twin is not None:
         return _absorbed(act, unit, twin)
     payload = {"from": unit.scope.segments, "set": {"scope": scope.segments}}
+    event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit_id)
+    return with_open_disputes(act, Stored(unit=act.known_unit(unit_id), receipt=receipt_for(event)))
+
+
+def accept_for_project(act: Act, unit_id: str) -> Stored | Refused:
+    """Let a claim that nobody verified through to the project, labelled as accepted by whoever did it (R20)."""
+    unit = act.permitted_unit(unit_id, Deed.APPROVE, None)
+    if unit.status in TRUSTED and carries(unit):
+        return promote(act, unit_id, Level.PROJECT, None)
+    refusal = refusal_to_repeat(act, unit, unit.id)
+    if refusal is not None:
+        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", unit_id=unit_id)
+    scope = act.caller.scope.at(Level.PROJECT)
+    twin = twin_of(act.transaction, unit, scope.key)
+    if twin is not None:
+        return _absorbed(act, unit, twin)
+    kept = dict(unit.attributes) | {KEPT_AS: ACCEPTED, "kept_by": act.caller.actor.id}
+    # What was only reported, or is not about the claim, verifies nothing for the project.
+    changes = {"scope": scope.segments, "attributes": kept, "status": str(Status.HYPOTHESIS), "proof": None}
+    payload = {"from": unit.scope.segments, "set": changes}
     event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit_id)
     return with_open_disputes(act, Stored(unit=act.known_unit(unit_id), receipt=receipt_for(event)))
 

@@ -24,7 +24,7 @@ from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.evidence import cited_names
 from mnemarch.policy.kinds import KINDS
-from mnemarch.policy.promotion import proof_from, refusal_to_write
+from mnemarch.policy.promotion import refusal_to_write
 from mnemarch.text.canonical import canonical_key
 from mnemarch.text.prompt import has_fence, ids_in, without_fenced
 from mnemarch.text.secrets import redacted
@@ -41,9 +41,8 @@ from mnemarch.units.same_text import (
 from mnemarch.units.status import (
     as_gate,
     check_citations,
-    cited_tests,
+    proof_of,
     raise_by_evidence,
-    reaches_project,
     whole_names,
 )
 
@@ -82,8 +81,8 @@ def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = 
     check_citations(act.transaction, act.caller, claim.citations)
     claim = replace(claim, citations=whole_names(act.transaction, act.caller.stream, claim.citations))
     assert isinstance(claim.level, Level)
-    proof = _proof(act, claim)
-    carries = proof is not None and reaches_project(act, claim, sources or {})
+    proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources or {})
+    carries = proof is not None and proof.carries
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
@@ -99,18 +98,10 @@ def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = 
         return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt)
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
-        stored = _joined(act, claim, known, secrets)
+        stored = _joined(act, claim, known, secrets, sources or {})
     else:
         stored = _born(act, claim, proof, secrets, is_new=is_new)
     return _lifted(act, stored) if carries and stored.unit.level < Level.PROJECT else stored
-
-
-def _proof(act: Act, claim: Claim) -> Proof | None:
-    assert isinstance(claim.level, Level)
-    if not claim.citations:
-        return None
-    tests = cited_tests(act.transaction, act.caller.stream, act.caller.scope.at(claim.level), claim.citations)
-    return proof_from(claim.citations, tests, act.now)
 
 
 def _as_observed(act: Act, claim: Claim) -> Claim:
@@ -142,7 +133,7 @@ def _refusal(
         refusal = refusal_to_repeat(act, claim)
         if refusal is not None:
             return refusal
-    if claim.attributes.get(KEPT_AS) == OBSERVED:
+    if KEPT_AS in claim.attributes:
         return None  # Kept by the program, not written by its author (R4).
     status = Status.VERIFIED if is_verified else Status.HYPOTHESIS
     return refusal_to_write(actor, claim.level, status, act.config.policy, is_witnessed=is_witnessed)
@@ -226,7 +217,7 @@ def _was_handed(act: Act, unit: Unit) -> bool:
     return use is not None and use.handed
 
 
-def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Stored:
+def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...], sources: Mapping[str, TestSource]) -> Stored:
     """Another voice for a known fact; an echo of what recall handed out is only a mention (R6)."""
     cited = [citation.to_json() for citation in claim.citations]
     echo = not cited and _was_handed(act, unit)
@@ -242,7 +233,7 @@ def _joined(act: Act, claim: Claim, unit: Unit, secrets: tuple[str, ...]) -> Sto
         occurred_at=claim.occurred_at,
         session=claim.session,
     )
-    after = raise_by_evidence(act, act.known_unit(unit.id))
+    after = raise_by_evidence(act, act.known_unit(unit.id), None, sources)
     return Stored(unit=after, receipt=receipt_for(event, redacted=tuple(sorted({*secrets, *found}))), merged=True)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Scope, Stream
-    from mnemarch.model.unit import Claim, Unit, Use
+    from mnemarch.model.unit import Claim, Proof, Unit, Use
     from mnemarch.policy.evidence import CitedTest
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import TestSource
@@ -35,25 +35,27 @@ def cited_tests(reader: Reader, stream: Stream, scope: Scope, citations: Iterabl
     return {ref: standing(ref, records, scope) for ref in refs}
 
 
-def reaches_project(act: Act, said: Unit | Claim, sources: Mapping[str, TestSource]) -> bool:
-    """Whether its evidence carries to the project: a person's word, or a test seen passing that is about it (R20).
+def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, TestSource]) -> Proof | None:
+    """What verifies a claim or a unit of this scope now; `sources` is what the working tree says of its tests."""
+    if not said.citations:
+        return None
+    tests = cited_tests(act.transaction, act.caller.stream, scope, said.citations)
+    about = any(_is_about(act, said, test, sources.get(test.ref)) for test in tests.values())
+    return proof_from(said.citations, tests, act.now, is_about=about)
 
-    A test is about a claim if it turned green in this task, if its file was changed in it, or if the claim cites or
-    names code that the test names.
+
+def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource | None) -> bool:
+    """Whether a test seen passing is evidence about a claim (R20).
+
+    It turned green in this task, or its file was changed in it, or the claim cites or names code that the test names.
     """
-    if any(item.kind is CitationKind.HUMAN for item in said.citations):
+    if not (test.passed and test.witnessed):
+        return False
+    if act.caller.scope_key in test.greened_by or (source is not None and source.is_changed):
         return True
     from mnemarch.code.tests import is_about
 
-    here = act.caller.scope_key
-    for test in cited_tests(act.transaction, act.caller.stream, act.caller.scope, said.citations).values():
-        source = sources.get(test.ref)
-        if test.passed and test.witnessed:
-            if here in test.greened_by or (source is not None and source.is_changed):
-                return True
-            if source is not None and is_about(source.names, said.content, said.citations):
-                return True
-    return False
+    return source is not None and is_about(source.names, said.content, said.citations)
 
 
 def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation]) -> None:
@@ -127,15 +129,14 @@ def _is_doubted_elsewhere(act: Act, unit: Unit) -> bool:
     return any(boosts.get((event.payload or {}).get("signal", ""), 0) < 0 for event in events)
 
 
-def raise_by_evidence(act: Act, unit: Unit, given: Signal | None = None) -> Unit:
+def raise_by_evidence(
+    act: Act, unit: Unit, given: Signal | None = None, sources: Mapping[str, TestSource] | None = None
+) -> Unit:
     """The unit with the status and proof that its citations warrant (Rule 2); else as it is."""
-    tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
-    proof = proof_from(unit.citations, tests, act.now)
+    proof = proof_of(act, unit, unit.scope, sources or {})
     if proof is None or not unit.live:
         return unit
-    is_better = (
-        unit.proof is None or (proof.witnessed and not unit.proof.witnessed) or proof.person != unit.proof.person
-    )
+    is_better = unit.proof is None or _rank(proof) > _rank(unit.proof)
     if unit.status in TRUSTED and not is_better:
         return unit
     if refusal_to_repeat(act, unit, unit.id) is not None:
@@ -150,6 +151,10 @@ def raise_by_evidence(act: Act, unit: Unit, given: Signal | None = None) -> Unit
         trust = verified(trust, act.now, act.config.trust)
         changes |= {"status": str(unit.fell_from or Status.VERIFIED), "trust": trust_to_json(trust)}
     return publish_if_reused(act, change(act, EventType.UNIT_VERIFIED, unit, payload | {"set": changes}))
+
+
+def _rank(proof: Proof) -> tuple[bool, bool, bool]:
+    return proof.person is not None, proof.carries, proof.witnessed
 
 
 def follow_tests(act: Act, unit: Unit) -> Unit:

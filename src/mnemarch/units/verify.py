@@ -24,7 +24,6 @@ from mnemarch.units.status import (
     credit,
     follow_tests,
     raise_by_evidence,
-    reaches_project,
     signal,
 )
 
@@ -154,8 +153,8 @@ class Verification:
         refused: list[Refused] = []
         for unit in self._candidates(staged):
             before, unit = unit, self._with_whole_names(unit)
-            if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.witnessed):
-                unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED)
+            if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
+                unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
             elif self._is_cited(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
             if unit.status is Status.HYPOTHESIS:
@@ -202,7 +201,7 @@ class Verification:
 
     def _lifted(self, unit: Unit) -> tuple[Unit, Refused | None]:
         """The unit at the level that its evidence reaches: the project, if a test seen passing is about it (R20)."""
-        target = Level.PROJECT if reaches_project(self._act, unit, self._scene.sources) else Level.WORKTREE
+        target = Level.PROJECT if unit.proof is not None and unit.proof.carries else Level.WORKTREE
         if unit.level >= target or unit.scope.project is None:
             is_local = unit.level is Level.WORKTREE and self._run.witnessed and self._is_cited(unit)
             return unit, self._kept_local(unit) if is_local else None

@@ -1,0 +1,255 @@
+"""The inbox (R20): what waits for a person or a lead, the most wanted first; accepted or rejected in place."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
+from mnemarch.log.act import Act
+from mnemarch.model.caller import ActorKind, Caller, Level, Scope
+from mnemarch.model.event import EventType
+from mnemarch.model.outcome import InboxItem, Refused, Settled
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType
+from mnemarch.model.value import replace
+from mnemarch.policy.labels import label_of
+from mnemarch.recall.question import Question
+from mnemarch.units.conflicts import open_disputes
+from mnemarch.units.evidence import approve, reject
+from mnemarch.units.promote import accept_for_project, promote
+from mnemarch.units.remember import remember
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from mnemarch.engine import Engine
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
+
+_SHOWN_MAX = 20
+_AGE_DAYS_MAX = 30
+_READ_MAX = 500
+_QUESTIONS_MAX = 100
+_ANSWERS_OF_A_QUESTION = 3
+# A question that shares less with a text was not after it.
+_SHARE_MIN = 0.5
+_SAID_CHARS = 160
+_JUDGES = frozenset({ActorKind.HUMAN, ActorKind.ORCHESTRATOR})
+CLAIM, REFUSED, REQUEST, CONFLICT, PROPOSAL, STUCK = (
+    "claim",
+    "refused claim",
+    "request for a decision",
+    "conflict",
+    "merge proposal",
+    "stuck task",
+)
+_ORDER = (REQUEST, CONFLICT, STUCK, REFUSED, PROPOSAL, CLAIM)
+
+
+class Inbox:
+    """What waits in one project, for the caller to decide."""
+
+    def __init__(self, engine: Engine, caller: Caller) -> None:
+        self._engine = engine
+        self._caller = caller
+        if caller.scope.project is None:
+            raise InvalidInput("An inbox belongs to a project, and this seat has none.", hint=Hint("name the project"))
+        if caller.actor.kind not in _JUDGES:
+            raise NotAllowed(
+                f"{caller.actor} may not decide what waits: the inbox is for people and orchestrators (R4).",
+                rule="R4",
+                hint="Ask a person or the lead to look at the inbox.",
+            )
+
+    def items(self, limit: int = _SHOWN_MAX) -> list[InboxItem]:
+        """The items that wait, the most wanted first. What nobody asked for within 30 days has left."""
+        self._engine.finder.catch_up()
+        now = self._engine.log.clock()
+        items = self._engine.store.read(lambda reader: list(self._waiting(reader, now)))
+        items.sort(key=lambda item: (-item.wanted, _ORDER.index(item.what)))
+        return items[:limit]
+
+    def accept(self, item_id: str) -> Settled:
+        """Take an item: the claim goes to the project, the decision is committed, the task goes on."""
+        return self._settled(item_id, None)
+
+    def reject(self, item_id: str, reason: str) -> Settled:
+        return self._settled(item_id, reason)
+
+    # What waits
+
+    def _waiting(self, reader: Reader, now: datetime) -> Iterator[InboxItem]:
+        since = now - timedelta(days=_AGE_DAYS_MAX)
+        project = self._caller.scope.at(Level.PROJECT)
+        types = [EventType.INBOX_SETTLED, EventType.CLAIM_REFUSED, EventType.DECISION_REQUESTED, EventType.RECALLED]
+        events = reader.events_back(project, types=types, since=micros(since), limit=_READ_MAX)
+        settled = {event.subject for event in events if event.type is EventType.INBOX_SETTLED}
+        scopes = self._scopes_below(reader, since)
+        units = reader.units_in([scope.key for scope in scopes], live=True, limit=_READ_MAX)
+        claims = [unit for unit in units if unit.kind not in _NOT_CLAIMS and unit.recorded_at >= since]
+        wanted = self._wanted(claims, [event for event in events if event.type is EventType.RECALLED])
+        for unit in claims:
+            yield _item_of_claim(unit, wanted.get(unit.id, []))
+        for event in events:
+            if event.id not in settled and event.payload is not None:
+                if event.type is EventType.CLAIM_REFUSED:
+                    yield from _items_of_refusal(reader, event)
+                elif event.type is EventType.DECISION_REQUESTED:
+                    yield _item_of_request(event)
+        for event in reader.stuck_tasks(project, _READ_MAX):
+            if event.id not in settled:
+                why = str((event.payload or {}).get("reason", ""))
+                yield InboxItem(
+                    event.id, STUCK, f"Task {event.scope.task} is stuck", why, f"called so by {event.actor}"
+                )
+        keys = [*self._caller.visible_keys, *(scope.key for scope in scopes)]
+        for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
+            for dispute in open_disputes(reader, keys, type):
+                texts = [f"“{_cut(unit.content)}”" for unit in reader.units(dispute.units).values()]
+                yield InboxItem(dispute.id, what, " / ".join(texts), dispute.reason, _DECIDE[what])
+
+    def _scopes_below(self, reader: Reader, since: datetime) -> list[Scope]:
+        """The worktrees and tasks of the project where something happened lately."""
+        scopes: dict[str, Scope] = {}
+        for segments in reader.active_scopes(self._caller.scope.at(Level.PROJECT), micros(since)):
+            for scope in Scope.of(segments).visible:
+                if scope.level < Level.PROJECT:
+                    scopes[scope.key] = scope
+        return list(scopes.values())
+
+    def _wanted(self, claims: Sequence[Unit], recalls: Sequence[Event]) -> dict[str, list[str]]:
+        """The questions that each claim would have answered, had it been visible where they were asked."""
+        by_id = {unit.id: unit for unit in claims}
+        keys = sorted({unit.scope.key for unit in claims})
+        asked: dict[str, list[str]] = {}
+        questions = {(str((event.payload or {}).get("query") or ""), event.scope): None for event in recalls}
+        for query, scope in list(questions)[:_QUESTIONS_MAX]:
+            weights = Question(query, self._engine.config.recall).weights if query else {}
+            visible = {seen.key for seen in scope.visible}
+            hidden = [key for key in keys if key not in visible]
+            best = self._engine.finder.best(weights, hidden, states=LIVE_STATES, limit=_ANSWERS_OF_A_QUESTION)
+            for _, sketch in best:
+                share = sum(weight for word, weight in weights.items() if sketch.count(word)) / sum(weights.values())
+                if sketch.id in by_id and share >= _SHARE_MIN:
+                    asked.setdefault(sketch.id, []).append(query)
+        return asked
+
+    # Deciding
+
+    def _settled(self, item_id: str, rejection: str | None) -> Settled:
+        item = next((item for item in self.items(_READ_MAX) if item.id == item_id), None)
+        if item is None:
+            raise NotFound(f"Nothing waits as {item_id!r}.", hint="See what waits: mnemarch inbox.")
+        answer = "accepted" if rejection is None else f"rejected: {rejection}"
+        if item.what in (CONFLICT, PROPOSAL):
+            raise InvalidInput(f"A {item.what} is resolved, not accepted.", hint=_DECIDE[item.what])
+        if item.what == REQUEST and rejection is None:
+            from mnemarch.decisions.decisions import Decisions
+            from mnemarch.units.remember import Intake
+
+            decision = Decisions(
+                self._engine.log, self._caller, Intake(self._engine.log, self._caller, None)
+            ).accept_request(item_id)
+            return Settled(item_id, item.what, answer, decision.unit)
+
+        def work(act: Act) -> Settled:
+            unit = None
+            if item.what == CLAIM:
+                unit = self._judged_claim(act, item_id, rejection)
+            elif item.what == REFUSED and rejection is None:
+                unit = self._taken(act, item_id)
+            elif item.what == STUCK and rejection is None:
+                from mnemarch.loops import attempts
+
+                event = act.transaction.event(item_id)
+                assert event is not None
+                attempts.clear_stuck(act, event.subject or "", event.scope.task, "cleared from the inbox")
+            payload = {"what": item.what, "answer": "accept" if rejection is None else "reject", "reason": rejection}
+            act.record(EventType.INBOX_SETTLED, payload, subject=item_id)
+            return Settled(item_id, item.what, answer, unit)
+
+        return self._engine.log.act(self._caller, work, durable=True)
+
+    def _judged_claim(self, act: Act, unit_id: str, rejection: str | None) -> Unit:
+        """A person's yes verifies a claim for the project; a lead's only lets it through, labelled so."""
+        unit = act.transaction.unit(unit_id)
+        assert unit is not None
+        there = Act(act.transaction, _at(act.caller, unit.scope), act.now, act.config)
+        if rejection is not None:
+            return reject(there, unit_id, rejection, None)
+        if act.caller.actor.kind is ActorKind.HUMAN:
+            approve(there, unit_id, None)
+            outcome = promote(there, unit_id, Level.PROJECT, None)
+        else:
+            outcome = accept_for_project(there, unit_id)
+        if isinstance(outcome, Refused):
+            raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
+        return outcome.unit
+
+    def _taken(self, act: Act, event_id: str) -> Unit:
+        """A refused claim, said by whoever accepts it; a lead's keeps that label."""
+        event = act.transaction.event(event_id)
+        assert event is not None
+        assert event.payload is not None
+        claim = replace(Claim.from_json(event.payload["claim"]), level=Level.PROJECT, key=None)
+        there = Act(act.transaction, _at(act.caller, event.scope), act.now, act.config)
+        if act.caller.actor.kind is ActorKind.HUMAN:
+            from mnemarch.model.citation import Citation
+
+            cited = (*claim.citations, Citation.human(act.caller.actor.id))
+            outcome = remember(there, replace(claim, citations=cited))
+        else:
+            kept = {KEPT_AS: ACCEPTED, "kept_by": act.caller.actor.id}
+            outcome = remember(there, replace(claim, attributes=dict(claim.attributes) | kept))
+        if isinstance(outcome, Refused):
+            raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
+        return outcome.unit
+
+
+_NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.ANCHOR, Kind.DECISION, Kind.POLICY})
+_DECIDE = {
+    CONFLICT: "decide with: mnemarch resolve ID --winner UNIT --reason WHY (or --both)",
+    PROPOSAL: "merge with: mnemarch resolve ID --winner UNIT --reason WHY (or --both to keep the two)",
+}
+
+
+def _at(caller: Caller, scope: Scope) -> Caller:
+    """The caller where the item is: people and leads of a project may inspect what lies below it (R3)."""
+    return Caller(caller.actor, scope, caller.session, caller.root)
+
+
+def _item_of_claim(unit: Unit, questions: Sequence[str]) -> InboxItem:
+    status = "is verified only there" if unit.status in TRUSTED else "is not verified"
+    where = f"worktree {unit.scope.worktree}" + (f", task {unit.scope.task}" if unit.scope.task else "")
+    why = f"{unit.author} said it in {where}; it {status}, so others can't see it"
+    evidence = f"{label_of(unit)} {', '.join(str(item) for item in unit.citations[:3]) or 'cites nothing'}"
+    if questions:
+        times = "once" if len(questions) == 1 else f"{len(questions)} times"
+        evidence += f"; asked for {times}, last as “{_cut(questions[0])}”"
+    return InboxItem(unit.id, CLAIM, _cut(unit.content), evidence, why, wanted=len(questions))
+
+
+def _items_of_refusal(reader: Reader, event: Event) -> Iterator[InboxItem]:
+    payload = event.payload or {}
+    if payload["rule"] == "G23.validation" or payload["rule"] == "G23":
+        from mnemarch.model.unit import waiting_key
+
+        if reader.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id)) is None:
+            claim = payload["claim"]
+            cited = ", ".join(f"{item['kind']}:{item['ref']}" for item in claim["citations"][:3]) or "cites nothing"
+            yield InboxItem(event.id, REFUSED, _cut(claim["content"]), cited, f"{event.actor}: {payload['reason']}")
+
+
+def _item_of_request(event: Event) -> InboxItem:
+    payload = event.payload or {}
+    return InboxItem(
+        event.id, REQUEST, _cut(str(payload.get("text", ""))), str(payload.get("reason", "")), f"asked by {event.actor}"
+    )
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SAID_CHARS else f"{line[: _SAID_CHARS - 1]}…"
