@@ -285,7 +285,6 @@ MISTAKES = [
     ["decide", "x", "--type", "risk", "--reason", "y"],
     ["decide", "x", *WHY, "--evidence", NO_ID],
     ["decisions", "anchor", "x", NO_ID, "poem"],
-    ["decisions", "export", "adr", "--form", "foo"],
     ["graph", "answer", "abcd", "--text", "x", "--session", "s"],
     ["graph", "end", "--session", "s"],
 ]
@@ -346,7 +345,6 @@ def test_a_context_is_alone_on_standard_output(cli):
     ("argv", "named"),
     [
         (["decisions", "show", NO_ID, "--drop"], "--drop"),
-        (["decisions", "show", NO_ID, "--form", "madr"], "--form"),
         (["decisions", "history", NO_ID, "--limit", "3"], "--limit"),
         (["decisions", "--tag", "x"], "--tag"),
         (["decisions", "relate", NO_ID, "REFINES", NO_ID, "--override", "x"], "--drop"),

@@ -14,9 +14,9 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces import demo
+from mnemarch.interfaces import demo_story
 from mnemarch.interfaces.cli import main
-from mnemarch.interfaces.demo_proof import Proof, Witness, proofs_of
+from mnemarch.interfaces.demo import Proof, Witness, proofs_of
 
 AGENTS, EVENTS = 3, 10
 
@@ -125,13 +125,15 @@ def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
 
 
 def test_a_proof_that_fails_ends_the_demo_with_1(monkeypatch, capsys):
-    monkeypatch.setattr(demo, "proofs_of", lambda *_: [Proof(claim="the moon is cheese", counted="0 of 1", ok=False)])
+    monkeypatch.setattr(
+        demo_story, "proofs_of", lambda *_: [Proof(claim="the moon is cheese", counted="0 of 1", ok=False)]
+    )
     assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 1
     assert "1 proofs, 1 DO NOT HOLD" in capsys.readouterr().out
 
 
 def test_without_git_it_tells_the_same_story(monkeypatch, capsys):
-    monkeypatch.setattr(demo, "git", lambda *_: None)
+    monkeypatch.setattr(demo_story, "git", lambda *_: None)
     assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 0
     told = capsys.readouterr().out
     assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in told.partition("Recall:")[2]

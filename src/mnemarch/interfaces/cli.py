@@ -130,9 +130,9 @@ def _carried(error: BaseException) -> dict[str, Any]:
 
 
 def json_text(data: Any) -> str:
-    from mnemarch.interfaces import json_form
+    from mnemarch.interfaces import show
 
-    return json_form.json_text(data)
+    return show.json_text(data)
 
 
 def _let_any_text_out() -> None:

@@ -10,7 +10,7 @@ import signal
 import time
 
 from mnemarch.errors import Conflict, StoreUnavailable
-from mnemarch.interfaces.json_form import to_json
+from mnemarch.interfaces.show import to_json
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
 from mnemarch.wiring import open as open_memory

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.command import Command
     from mnemarch.verbs.types import Verb
 
-# Commands that are no verbs, by section, and the module of `commands` that has them.
+# Commands that are no verbs, by section, and the module beside this one that has them.
 BY_HAND = {
     "decisions: versioned, ranked, with their blast radius": {
         "decide": "decide",
@@ -138,10 +138,10 @@ def command_named(name: str) -> Command:
     """The command of that whole name: derived from its verb, or written by hand."""
     module = next((names[name] for names in BY_HAND.values() if name in names), None)
     if module is None:
-        from mnemarch.interfaces.derived import command_for
+        from mnemarch.interfaces.command import command_for
 
         return command_for(next(verb for verb in VERBS if command_of(verb) == name))
-    path = f"mnemarch.interfaces.commands.{module}"
+    path = f"mnemarch.interfaces.{module}"
     __import__(path)
     command: Command = sys.modules[path].COMMANDS[name]
     return command

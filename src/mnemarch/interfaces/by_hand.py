@@ -8,10 +8,18 @@ import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import REFUSED, Answer, Command, at_terminal
-from mnemarch.interfaces.derived import answered, exit_code_of, performed, text_of
-from mnemarch.interfaces.json_form import to_json
-from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
+from mnemarch.interfaces.command import (
+    REFUSED,
+    Answer,
+    Command,
+    answered,
+    at_terminal,
+    exit_code_of,
+    performed,
+    text_of,
+)
+from mnemarch.interfaces.show import to_json
+from mnemarch.verbs.types import FLAG, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 _LEVELS_CHARS = len("task, worktree, project")
 MORE_OPTIONS = {
     "seat.erase": (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
-    "decisions.impact": (Parameter("format", WORDS, "tree (default), mermaid, dot or json", "tree", metavar="FORMAT"),),
+    "decisions.impact": (Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),),
 }
 
 
@@ -154,14 +162,6 @@ def _relate(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
 
 
-def _impact(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.decision_text import FORMATS
-
-    if call.options.format not in FORMATS:
-        raise InvalidInput(f"There is no format {call.options.format!r}.", hint=f"Use one of: {', '.join(FORMATS)}.")
-    return answered(verb, call)
-
-
 RUNS = {
     "seat.failed_approaches": _attempts,
     "seat.adopt": _adopt,
@@ -176,7 +176,7 @@ RUNS = {
     "memory.backup": _backup,
     "decisions.relate": _relate,
     "decisions.unrelate": _relate,
-    "decisions.impact": _impact,
+    "decisions.impact": answered,
 }
 
 

@@ -1,29 +1,37 @@
-"""`decide`, which asks a person for what is missing, and the decision records that are imported and exported."""
+"""Decisions: `decide`, which asks a person for what is missing; decision records; and how decisions look in words."""
 
 from __future__ import annotations
 
 import sys
 
-from mnemarch.errors import Conflict, InvalidInput, MnemarchError
-from mnemarch.interfaces import decision_text
+from mnemarch.errors import Conflict, InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.arguments import text_given
 from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
-from mnemarch.interfaces.show import Counter, table
+from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table
 from mnemarch.verbs import OVERRIDE, version_of
 from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
     from mnemarch.decisions import Decisions
     from mnemarch.interfaces.adr import AdrOutcome
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.decision import Decision, DecisionProposal
+    from mnemarch.model.decision import (
+        Decision,
+        DecisionProposal,
+        GuardianVerdict,
+        Impact,
+        ImpactNode,
+        Loaded,
+        Relation,
+    )
+    from mnemarch.model.unit import Unit
 
 _TYPES = ("consistency", "risk", "security", "performance", "ux", "maintainability", "other")
-_FORMS = ("nygard", "madr")
+_LABEL_CHARS = 60
 _DECIDE = (
     Parameter("text", WORDS, "what is decided; - reads standard input", None, "", metavar="TEXT|-"),
     Parameter("reason", WORDS, "why, in a sentence or two", None, metavar="SUMMARY"),
@@ -116,18 +124,18 @@ def _check_first(desk: Decisions, options: Any) -> None:
     if not options.dry_run:
         desk.check(draft)
     if draft.guardian.type == "BLOCK":
-        print(decision_text.guardian(draft.guardian))
+        print(_guardian_text(draft.guardian))
 
 
 def _settled(desk: Decisions, options: Any, proposal: DecisionProposal, questions: _Questions | None) -> Answer:
     """What becomes of a proposal: shown, committed, or let go of; until it is committed nothing is stored."""
-    known = decision_text.known_decisions(desk, proposal.blast_radius)
+    known = _known_decisions(desk, proposal.blast_radius)
     if options.dry_run:
         code = REFUSED if proposal.guardian.type == "BLOCK" else DONE
-        return Answer(data=proposal, text=lambda: decision_text.proposal(proposal, known), exit_code=code)
+        return Answer(data=proposal, text=lambda: _proposal_text(proposal, known), exit_code=code)
     override = options.override
     if questions is not None and not options.yes:
-        print(decision_text.proposal(proposal, known))
+        print(_proposal_text(proposal, known))
         if proposal.guardian.type == "BLOCK" and not override:
             override = questions.asked("Why commit it all the same? (nothing: don't) ", "--override")
             if not override:
@@ -135,7 +143,7 @@ def _settled(desk: Decisions, options: Any, proposal: DecisionProposal, question
         elif _answered("Commit it? [y/N] ").lower() not in {"y", "yes"}:
             return _let_go(proposal, questions)
     decided = desk.commit(proposal, override=override)
-    return Answer(data=decided, text=lambda: f"decided\n\n{decision_text.decision(decided)}")
+    return Answer(data=decided, text=lambda: f"decided\n\n{_decision_text(decided)}")
 
 
 def _let_go(proposal: DecisionProposal | None, questions: _Questions, exit_code: int = REFUSED) -> Answer:
@@ -205,10 +213,7 @@ def _import(call: Call) -> Answer:
 def _export(call: Call) -> Answer:
     from mnemarch.interfaces import adr
 
-    folder, form = call.options.folder, call.options.form
-    if form and form not in _FORMS:
-        raise InvalidInput(f"There is no form {form!r} of decision records.", hint=f"Use {' or '.join(_FORMS)}.")
-    return _records(adr.export_folder(call.seat, folder, form), "Nothing is decided here.")
+    return _records(adr.export_folder(call.seat, call.options.folder), "Nothing is decided here.")
 
 
 def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
@@ -217,9 +222,173 @@ def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
 
 
 _FOLDER = Parameter("folder", PATH, "of Markdown files", metavar="FOLDER")
-_FORM = Parameter("form", WORDS, "nygard or madr (default: as imported, else nygard)", "", metavar="FORM")
 COMMANDS = {
     "decide": Command(*help_of("decide"), _decide, _DECIDE, begins_memory=True),
     "decisions import": Command(*help_of("decisions import"), _import, (_FOLDER, OVERRIDE), begins_memory=True),
-    "decisions export": Command(*help_of("decisions export"), _export, (_FOLDER, _FORM)),
+    "decisions export": Command(*help_of("decisions export"), _export, (_FOLDER,)),
+}
+
+
+# In words
+
+
+def _decision_text(given: Decision) -> str:
+    """One version, with its reason."""
+    unit = given.unit
+    replaced = f"superseded by {unit.superseded_by}" if unit.superseded_by else unit.status
+    state = "in force" if given.is_active else replaced
+    lines = [
+        clean(given.text),
+        "",
+        f"{given.id}  version {given.version}, {state}",
+        f"{given.strength} · {clean(given.domain)} · {unit.level} · decided by {unit.author} {age(unit.occurred_at)}",
+        f"because   {given.reason.type}: {clean(given.reason.summary)}",
+    ]
+    if given.reason.tradeoff:
+        lines.append(f"at a cost {clean(given.reason.tradeoff)}")
+    if given.override:
+        lines.append(f"override  {clean(given.override)}")
+    return "\n".join([*lines, *(f"evidence  {each}" for each in given.evidence)])
+
+
+def _in_force(listed: Sequence[Decision], call: Call) -> str:
+    """A page of decisions; to who named no domain also the others in which something is in force."""
+    rows = [(one.id, one.strength, clean(one.domain), one.version, quoted(one.text)) for one in listed]
+    page = table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
+    named = "domain" in call.given
+    others = [] if named else [each for each in call.seat.decisions.domains() if each != "global"]
+    more = f"\n\nDecided in other domains (--domain NAME): {', '.join(map(clean, others))}"
+    return page + (more if others else "")
+
+
+def _history(versions: Sequence[Decision], _: Call) -> str:
+    rows = [
+        (
+            one.version,
+            "in force" if one.is_active else "",
+            age(one.unit.occurred_at),
+            one.unit.author,
+            one.id,
+            quoted(one.text),
+        )
+        for one in versions
+    ]
+    return table(("version", "", "when", "who", "id", "decision"), rows, "No versions.")
+
+
+def _loaded(given: Sequence[Loaded], _: Call) -> str:
+    rows = [(one.tier, one.unit.kind, one.unit.id, quoted(one.unit.content)) for one in given]
+    return table(("tier", "kind", "id", "content"), rows, "Nothing to load here.")
+
+
+def _relations(given: Sequence[Relation], _: Call) -> str:
+    rows = [(one.source, one.type, one.target) for one in given]
+    return table(("id", "relation", "to"), rows, "No relations.")
+
+
+def _proposal_text(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
+    """What would be decided, and what it would break."""
+    lines = [
+        f"{'revises ' + given.base.id if given.base else 'new'}: {quoted(given.text)}",
+        f"{given.strength} · {clean(given.domain)} · {given.level}",
+        f"because {given.reason.type}: {clean(given.reason.summary)}",
+        _guardian_text(given.guardian),
+    ]
+    opposed = [f"  {one.strength} {one.id}  {quoted(one.text)}" for one in given.conflicts]
+    reaches = _tree_lines(given.blast_radius, known)
+    sections = (["conflicts with:", *opposed] if opposed else [], ["reaches:", *reaches] if reaches else [])
+    return "\n".join([*lines, *(line for section in sections for line in section)])
+
+
+def _guardian_text(given: GuardianVerdict) -> str:
+    return "\n".join([f"guardian: {given.type}", *(f"  {clean(reason)}" for reason in given.reasons)])
+
+
+def _known_decisions(desk: Decisions, impact: Impact) -> dict[str, Decision]:
+    """The decisions of an impact as they are in force, by their roots."""
+    return {node.id: desk.in_force(node.id) for node in impact.nodes}
+
+
+def _impact(impact: Impact, call: Call) -> str:
+    desk, drawn = call.seat.decisions, _mermaid if call.options.mermaid else _tree
+    head = _head(desk, call.options.decision_id)
+    return drawn(head.root_id, impact, _known_decisions(desk, impact) | {head.root_id: head})
+
+
+def _head(desk: Decisions, decision_id: str) -> Decision:
+    """What is in force of a decision; of one that was taken back, the version that was named."""
+    try:
+        return desk.in_force(decision_id)
+    except NotFound:
+        return desk.get(decision_id)
+
+
+def _tree(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
+    lines = _tree_lines(given, known) or ["Nothing depends on it, as far as relations say."]
+    return "\n".join([_named(root, known), *lines])
+
+
+def _tree_lines(given: Impact, known: Mapping[str, Decision]) -> list[str]:
+    """Each node under the one that leads to it; the arrow points as the relation reads."""
+    below: dict[str, list[ImpactNode]] = {}
+    for node in given.nodes:
+        below.setdefault(node.path[-2], []).append(node)
+    lines: list[str] = []
+    # A list of what is still to be drawn, not recursion: a chain of decisions can be longer than Python's stack.
+    waiting = _under(below, given.nodes[0].path[0], "") if given.nodes else []
+    while waiting:
+        node, indent, is_last = waiting.pop(0)
+        arrow = "→" if node.target == node.id else "←"
+        lines.append(f"{indent}{'└─' if is_last else '├─'} {node.relation} {arrow} {_named(node.id, known)}")
+        waiting[:0] = _under(below, node.id, indent + ("   " if is_last else "│  "))
+    return [*lines, *([f"(cut: {given.cut})"] if given.cut else [])]
+
+
+def _under(below: Mapping[str, list[ImpactNode]], parent: str, indent: str) -> list[tuple[ImpactNode, str, bool]]:
+    children = below.get(parent, [])
+    return [(child, indent, number == len(children) - 1) for number, child in enumerate(children)]
+
+
+def _named(root: str, known: Mapping[str, Decision]) -> str:
+    """A decision of an impact, with the id of the version that is in force."""
+    return f"{_label_of(root, known)}  {known[root].id if root in known else root}"
+
+
+def _label_of(root: str, known: Mapping[str, Decision]) -> str:
+    return short(known[root].text if root in known else root, _LABEL_CHARS)
+
+
+def _mermaid(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
+    """A flowchart for Markdown pages."""
+    names = _names(root, given)
+    lines = ["flowchart TD"]
+    for each, name in names.items():
+        label = _label_of(each, known).replace("&", "&amp;").replace('"', "&quot;")
+        lines.append(f'  {name}["{label.replace("<", "&lt;").replace(">", "&gt;")}"]')
+    lines += [f"  {names[node.source]} -->|{node.relation}| {names[node.target]}" for node in given.nodes]
+    return "\n".join([*lines, *([f'  cut["cut: {given.cut}"]'] if given.cut else [])])
+
+
+def _names(root: str, given: Impact) -> dict[str, str]:
+    return {each: f"n{number}" for number, each in enumerate([root, *(node.id for node in given.nodes)])}
+
+
+def _broken(given: Sequence[Unit], _: Call) -> str:
+    rows = [(one.id, one.attributes.get("target"), quoted(one.content)) for one in given]
+    return table(("id", "leads to", "hint"), rows, "Every anchor leads somewhere.")
+
+
+# By verb, as in `text`.
+TEXTS: dict[str, Callable[[Any, Call], str]] = {
+    "decisions.active": _in_force,
+    "decisions.get": lambda version, _: _decision_text(version),
+    "decisions.history": _history,
+    "decisions.load": _loaded,
+    "decisions.relate": _relations,
+    "decisions.unrelate": _relations,
+    "decisions.relations": _relations,
+    "decisions.add_evidence": lambda unit, _: f"kept  {unit.id}",
+    "decisions.add_anchor": lambda unit, _: f"anchored  {unit.id}",
+    "decisions.broken_anchors": _broken,
+    "decisions.impact": _impact,
 }
