@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Hint, InvalidInput, NotFound
+from contextlib import suppress
+
+from mnemarch.errors import Hint, InvalidInput, NotFound, StoreUnavailable
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
@@ -247,7 +249,8 @@ class UnitVerbs:
         from mnemarch.model.unit import LinkType
         from mnemarch.units.conflicts import open_disputes
 
-        self._engine.finder.link_duplicates()
+        with suppress(StoreUnavailable):  # Where nothing can be written, what is known is listed.
+            self._engine.finder.link_duplicates()
         return self._read(lambda reader: open_disputes(reader, self.caller.visible_keys, LinkType(type)))
 
     def _head(self) -> str | None:
