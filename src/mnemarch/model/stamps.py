@@ -31,7 +31,7 @@ else:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _last_tick = 0
-_ID_CHARS = 36
+ID_CHARS = 36
 
 
 def new_id() -> str:
@@ -54,7 +54,7 @@ def short_id(id: str) -> str:
 
     An id begins with the time, so ids made within a minute begin alike; the last group is random.
     """
-    return id[24:32] if len(id) == _ID_CHARS else id
+    return id[24:32] if len(id) == ID_CHARS else id
 
 
 def now() -> datetime:
