@@ -49,7 +49,7 @@ def test_every_example_is_valid_grammar(cli, command):
     examples = grammar.examples_of(command, described)
     assert 1 <= len(examples) <= 3
     for example in examples:
-        (typed,) = re.findall(r"mnemarch [^<|]+", example)
+        (typed,) = re.findall(r"mnemarch [^<>|]+", example)
         program, *argv = shlex.split(typed)
         name, rest = grammar.chosen(*grammar.split(argv))
         assert (program, name) == ("mnemarch", command)

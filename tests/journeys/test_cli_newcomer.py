@@ -348,7 +348,7 @@ def test_a_context_is_alone_on_standard_output(cli):
         (["decisions", "history", NO_ID, "--limit", "3"], "--limit"),
         (["decisions", "--tag", "x"], "--tag"),
         (["decisions", "relate", NO_ID, "REFINES", NO_ID, "--override", "x"], "--drop"),
-        (["graph", "ask", "x", "--out", "f.svg", "--session", "s"], "--out"),
+        (["graph", "ask", "x", "--svg", "--session", "s"], "--svg"),
         (["graph", "search", "x", "--no-promote"], "--no-promote"),
         (["graph", "--k", "0"], "--k"),
         (["graph", "end", "--agent", "--session", "s"], "--agent"),

@@ -351,26 +351,16 @@ def _under(below: Mapping[str, list[ImpactNode]], parent: str, indent: str) -> l
 
 def _named(root: str, known: Mapping[str, Decision]) -> str:
     """A decision of an impact, with the id of the version that is in force."""
-    return f"{_label_of(root, known)}  {known[root].id if root in known else root}"
-
-
-def _label_of(root: str, known: Mapping[str, Decision]) -> str:
-    return short(known[root].text if root in known else root, _LABEL_CHARS)
+    return f"{short(known[root].text, _LABEL_CHARS)}  {known[root].id}" if root in known else f"{root}  {root}"
 
 
 def _mermaid(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
     """A flowchart for Markdown pages."""
-    names = _names(root, given)
-    lines = ["flowchart TD"]
-    for each, name in names.items():
-        label = _label_of(each, known).replace("&", "&amp;").replace('"', "&quot;")
-        lines.append(f'  {name}["{label.replace("<", "&lt;").replace(">", "&gt;")}"]')
-    lines += [f"  {names[node.source]} -->|{node.relation}| {names[node.target]}" for node in given.nodes]
-    return "\n".join([*lines, *([f'  cut["cut: {given.cut}"]'] if given.cut else [])])
+    from mnemarch.interfaces.pictures import flowchart
 
-
-def _names(root: str, given: Impact) -> dict[str, str]:
-    return {each: f"n{number}" for number, each in enumerate([root, *(node.id for node in given.nodes)])}
+    labels = {each: known[each].text if each in known else each for each in (root, *(one.id for one in given.nodes))}
+    arrows = [(node.source, node.relation, node.target) for node in given.nodes]
+    return flowchart("TD", labels | ({"cut": f"cut: {given.cut}"} if given.cut else {}), arrows)
 
 
 def _broken(given: Sequence[Unit], _: Call) -> str:
