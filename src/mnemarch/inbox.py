@@ -114,8 +114,8 @@ class Inbox:
     def _scopes_below(self, reader: Reader, since: datetime) -> list[Scope]:
         """The worktrees and tasks of the project where something happened lately."""
         scopes: dict[str, Scope] = {}
-        for segments in reader.active_scopes(self._caller.scope.at(Level.PROJECT), micros(since)):
-            for scope in Scope.of(segments).visible:
+        for _, active, *_ in reader.activity_since(self._caller.scope.at(Level.PROJECT), micros(since)):
+            for scope in active.visible:
                 if scope.level < Level.PROJECT:
                     scopes[scope.key] = scope
         return list(scopes.values())

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.log.act import Act
     from mnemarch.loops.detector import CircularFixDetector
+    from mnemarch.model.caller import Actor
     from mnemarch.model.citation import Citation
-    from mnemarch.model.event import Receipt
+    from mnemarch.model.event import Event, EventType, Receipt
     from mnemarch.model.outcome import (
         Analysis,
         ApproachValidation,
+        Dispute,
+        Explanation,
         FailedApproach,
         LoopVerdict,
+        Overview,
         Promotion,
         Refused,
         Stored,
@@ -235,8 +239,46 @@ class Seat(UnitVerbs):
 
         level = Level.parse(to)
         self.scope.at(level)
-        outcome = self._act(lambda act: promote(act, unit_id, level, expected_version), durable=True)
+        whole = self._whole(unit_id)
+        outcome = self._act(lambda act: promote(act, whole, level, expected_version), durable=True)
         return self._with_current_trust(outcome)
+
+    # 3. Published: the life of a unit is in `UnitVerbs`; here is how to look around
+
+    def events(
+        self,
+        *,
+        task: str | None = None,
+        worktree: str | None = None,
+        actor: Actor | str | None = None,
+        types: Sequence[EventType | str] | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> list[Event]:
+        """The log as far as this seat may read it, newest first; `after` is the last id of the page before.
+
+        People and orchestrators read all of their project, an agent what its own scopes recorded. A type stands for
+        its group too: "unit" is every type that begins with "unit.".
+        """
+        from mnemarch import looking
+
+        wanted: dict[str, Any] = {"task": task, "worktree": worktree, "actor": actor, "types": types, "since": since}
+        return looking.events(self._engine, self.caller, **wanted, limit=limit, after=after)
+
+    def status(self) -> Overview:
+        """The project at a glance: worktrees, agents at work, tasks, what was learned, what waits for somebody."""
+        from mnemarch import looking
+
+        return looking.overview(self._engine, self.caller)
+
+    def show(self, id: str) -> Explanation | Dispute | Event:
+        """Whatever an id names: a unit or decision, explained; a conflict or merge proposal; an entry of the log."""
+        from mnemarch import looking
+        from mnemarch.model.unit import Unit
+
+        named = self._read(lambda reader: looking.named(reader, self.caller, id))
+        return self._explained(named) if isinstance(named, Unit) else named
 
     # 4. Recall
 

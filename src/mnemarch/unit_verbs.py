@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Hint, InvalidInput, NotFound
+from contextlib import suppress
+
+from mnemarch.errors import Hint, InvalidInput, NotFound, StoreUnavailable
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
@@ -73,7 +75,7 @@ class UnitVerbs:
                 level=None if level is None else Level.parse(level),
                 domain=None if domain is None else checked_id(domain, "a domain"),
                 limit=limit,
-                before=None if after is None else checked_id(after, "a unit's id"),
+                before=None if after is None else self._whole(after),
             )
         )
         return [self._aged(unit) for unit in units]
@@ -85,56 +87,59 @@ class UnitVerbs:
 
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
-        complete = self._intake().completed(citation)
-        return self._changed(lambda act: cite(act, unit_id, complete, expected_version))
+        complete, whole = self._intake().completed(citation), self._whole(unit_id)
+        return self._changed(lambda act: cite(act, whole, complete, expected_version))
 
     def validate(self, unit_id: str, signal: str, *, expected_version: int | None = None) -> float:
         """Raise or lower a unit's confidence by one signal; gives the new confidence (G18)."""
         from mnemarch.policy.admission import checked_signal
         from mnemarch.units.evidence import validate
 
-        checked = checked_signal(signal)
-        return self._act(lambda act: validate(act, unit_id, checked, expected_version)).confidence
+        checked, whole = checked_signal(signal), self._whole(unit_id)
+        return self._act(lambda act: validate(act, whole, checked, expected_version)).confidence
 
     def use(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
         """Say that this task used a unit; each task counts once towards publishing it."""
         from mnemarch.units.evidence import use
 
-        return self._changed(lambda act: use(act, unit_id, expected_version))
+        whole = self._whole(unit_id)
+        return self._changed(lambda act: use(act, whole, expected_version))
 
     def approve(self, unit_id: str, *, expected_version: int | None = None) -> Unit:
         """A yes; a human's is evidence."""
         from mnemarch.decisions import guard
 
-        return self._changed(lambda act: guard.approve(act, unit_id, expected_version), durable=True)
+        whole = self._whole(unit_id)
+        return self._changed(lambda act: guard.approve(act, whole, expected_version), durable=True)
 
     def reject(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """A no, and why: the unit leaves recall."""
         from mnemarch.decisions import guard
 
-        why = _checked_reason(reason)
-        return self._changed(lambda act: guard.reject(act, unit_id, why, expected_version), durable=True)
+        why, whole = _checked_reason(reason), self._whole(unit_id)
+        return self._changed(lambda act: guard.reject(act, whole, why, expected_version), durable=True)
 
     def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
         from mnemarch.units.succession import supersede
 
         why, commit = _checked_reason(reason), self._head()
-        return self._changed(lambda act: supersede(act, new_id, old_id, why, commit, expected_version), durable=True)
+        new, old = self._whole(new_id), self._whole(old_id)
+        return self._changed(lambda act: supersede(act, new, old, why, commit, expected_version), durable=True)
 
     def archive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Take a unit out of recall; it can be revived."""
         from mnemarch.decisions import guard
 
-        why = _checked_reason(reason)
-        return self._changed(lambda act: guard.archive(act, unit_id, why, expected_version))
+        why, whole = _checked_reason(reason), self._whole(unit_id)
+        return self._changed(lambda act: guard.archive(act, whole, why, expected_version))
 
     def revive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Bring an archived unit back."""
         from mnemarch.decisions import guard
 
-        why = _checked_reason(reason)
-        return self._changed(lambda act: guard.revive(act, unit_id, why, expected_version))
+        why, whole = _checked_reason(reason), self._whole(unit_id)
+        return self._changed(lambda act: guard.revive(act, whole, why, expected_version))
 
     def erase(self, unit_id: str, reason: str, *, quoting: bool = False, expected_version: int | None = None) -> Erased:
         """Delete the content of a unit, or of an entry of the log, for good: from the log to the last file (R16).
@@ -142,9 +147,10 @@ class UnitVerbs:
         Units that say it within statements of their own are named, and nothing is erased, unless they are meant too.
         """
         from mnemarch.erasing import erase
+        from mnemarch.units import lookup
 
-        why = _checked_reason(reason)
-        return erase(self._engine, self.caller, unit_id, why, quoting=quoting, expected_version=expected_version)
+        why, whole = _checked_reason(reason), self._whole(unit_id, lookup.any_id)
+        return erase(self._engine, self.caller, whole, why, quoting=quoting, expected_version=expected_version)
 
     def conflicts(self) -> list[Dispute]:
         """The open contradictions that this seat can see."""
@@ -167,26 +173,28 @@ class UnitVerbs:
 
         With `both` there is no winner: the two do not exclude each other, and stay as they are.
         """
-        from mnemarch.units import succession
+        from mnemarch.units import lookup, succession
 
-        why = _checked_reason(reason)
+        why, link_id = _checked_reason(reason), self._whole(conflict_id, lookup.link_id)
         if (winner is None) != bool(both) or (both and expected_version is not None):
             raise InvalidInput(
                 "A dispute is resolved for a winner, or for both sides as they are.",
                 hint=Hint("winner or both"),
             )
         if winner is None:
-            return self._act(lambda act: succession.let_both_hold(act, conflict_id, why), durable=True)
-        commit = self._head()
+            return self._act(lambda act: succession.let_both_hold(act, link_id, why), durable=True)
+        commit, kept = self._head(), self._whole(winner)
         return self._act(
-            lambda act: succession.resolve(act, conflict_id, winner, why, commit, expected_version), durable=True
+            lambda act: succession.resolve(act, link_id, kept, why, commit, expected_version), durable=True
         )
 
     def explain(self, unit_id: str) -> Explanation:
         """Where from, who, when true, how sure and why, replaced by what, used by whom."""
+        return self._explained(self._stored(unit_id))
+
+    def _explained(self, unit: Unit) -> Explanation:
         from mnemarch.units.explain import explained
 
-        unit = self._stored(unit_id)
         log, caller = self._engine.log, self.caller
         explanation = self._read(
             lambda reader: explained(reader, unit, caller.stream, caller.visible_keys, log.clock(), log.config.trust)
@@ -205,8 +213,8 @@ class UnitVerbs:
         """The unit's events, oldest first, without what they tell of units that this seat may not see."""
         from mnemarch.units.explain import told
 
-        self._stored(unit_id)
-        return self._read(lambda reader: told(reader, unit_id, self.caller.visible_keys))
+        whole = self._stored(unit_id).id
+        return self._read(lambda reader: told(reader, whole, self.caller.visible_keys))
 
     # Shared by the verbs
 
@@ -228,10 +236,20 @@ class UnitVerbs:
 
     def _stored(self, unit_id: str) -> Unit:
         """The unit as it is stored, if this seat may see it."""
-        unit = self._read(lambda reader: reader.unit(checked_id(unit_id, "a unit's id")))
+        whole = self._whole(unit_id)
+        unit = self._read(lambda reader: reader.unit(whole))
         if unit is None or unit.scope.key not in self.caller.visible_keys:
             raise NotFound(f"No unit {unit_id!r} here.", hint="Check the id, and that the seat's scope can see it.")
         return unit
+
+    def _whole(self, id: str, look: Callable[[Reader, Caller, str], str] | None = None) -> str:
+        """The whole id of which this is a part, by default a unit's."""
+        from mnemarch.units import lookup
+
+        checked = checked_id(id, "an id")
+        if lookup.is_whole(checked):
+            return checked
+        return self._read(lambda reader: (look or lookup.unit_id)(reader, self.caller, checked))
 
     def _aged(self, unit: Unit) -> Unit:
         log = self._engine.log
@@ -247,7 +265,8 @@ class UnitVerbs:
         from mnemarch.model.unit import LinkType
         from mnemarch.units.conflicts import open_disputes
 
-        self._engine.finder.link_duplicates()
+        with suppress(StoreUnavailable):  # Where nothing can be written, what is known is listed.
+            self._engine.finder.link_duplicates()
         return self._read(lambda reader: open_disputes(reader, self.caller.visible_keys, LinkType(type)))
 
     def _head(self) -> str | None:

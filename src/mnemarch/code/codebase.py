@@ -10,7 +10,7 @@ import time
 from functools import cache, cached_property
 
 from mnemarch.code import git
-from mnemarch.code.home import is_bare, repository_around, worktrees_of
+from mnemarch.code.home import is_bare, repository_around, text_of, worktrees_of
 from mnemarch.code.sources import GONE, HOLDS, UNKNOWN, Check, CommitFiles
 from mnemarch.code.worktree import WorkTree, checked
 from mnemarch.errors import InvalidInput
@@ -120,6 +120,18 @@ class Codebase:
         if {folder for _, _, folder in places} != {repository.prefix(self.root)}:
             return False
         return self.history.has({commit for commit, _, _ in places})
+
+    def branches(self) -> dict[str, str]:
+        """The branch that each worktree is on, by the name that scopes give it; nothing for one that is on none."""
+        heads = {
+            name: text_of(os.path.join(repository.own, "HEAD")) or ""
+            for name, folder in self.worktrees().items()
+            if (repository := repository_around(folder)) is not None
+        }
+        return {
+            name: head.partition("refs/heads/")[2].strip() if head.startswith("ref:") else ""
+            for name, head in heads.items()
+        }
 
     def worktrees(self) -> dict[str, str]:
         """The folders of the repository's worktrees by the names that scopes give them."""

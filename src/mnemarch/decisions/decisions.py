@@ -23,6 +23,7 @@ from mnemarch.model.unit import Claim, Kind
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_text
 from mnemarch.policy.permissions import Deed
+from mnemarch.units import lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Decisions:
     ) -> Unit:
         """Leave a hint that leads to one version of a decision, or to an evidence (D19)."""
         named = member_of(AnchorKind, kind, "kind of anchor")
-        target = self._read(lambda reader: reader.unit(checked_id(target_id, "a target's id")))
+        whole = self._whole(target_id)
+        target = self._read(lambda reader: reader.unit(whole))
         if target is None or target.scope.key not in self._caller.visible_keys or not is_original(target):
             raise InvalidInput(
                 f"{target_id!r} is no decision or evidence here.",
@@ -125,7 +127,7 @@ class Decisions:
         """
         given = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
         chosen = {"strength": strength, "domain": domain, "level": level}
-        named = None if revises is None else checked_id(revises, "a decision's id")
+        named = None if revises is None else self._whole(revises)
         return self._read(lambda reader: self._proposal(reader, given, chosen, named))
 
     def _proposal(
@@ -159,7 +161,7 @@ class Decisions:
         self, *, text: Any, reason: Any, evidence: Any, snapshots: Any, strength: Any, domain: Any, level: Any, key: Any
     ) -> dict[str, Any]:
         """What makes a decision (R12), every part of its proper type."""
-        cited = tuple(checked_id(each, "an evidence's id") for each in checked_list(evidence, "evidence"))
+        cited = tuple(self._whole(each) for each in checked_list(evidence, "evidence"))
         quoted = tuple(self._text(each, "A snapshot") for each in checked_list(snapshots, "snapshots"))
         if not cited and not quoted:
             raise InvalidInput("A decision needs at least one evidence (R12).", hint=Hint("give evidence"))
@@ -194,15 +196,15 @@ class Decisions:
 
     def get(self, decision_id: str) -> Decision:
         """One version of a decision."""
-        return self._ask(chain.found, checked_id(decision_id, "an id"))
+        return self._ask(chain.found, self._whole(decision_id))
 
     def in_force(self, decision_id: str) -> Decision:
         """The version that holds of the decision that this id, of whichever version, names."""
-        return self._ask(chain.in_force, checked_id(decision_id, "an id"))
+        return self._ask(chain.in_force, self._whole(decision_id))
 
     def active(self, domain: str = "global", *, limit: int = 50, after: str | None = None) -> list[Decision]:
         """What is in force in a domain, the firmest first; `after` is the id of the last one of the page before."""
-        last = None if after is None else checked_id(after, "a decision's id")
+        last = None if after is None else self._whole(after)
         return self._ask(_page, _domain(domain), checked_count(limit, "limit", _LIMIT_MAX), last)
 
     def domains(self) -> list[str]:
@@ -212,7 +214,7 @@ class Decisions:
 
     def history(self, decision_id: str) -> list[Decision]:
         """Every version, the first first (D4, D7)."""
-        return self._ask(chain.versions, checked_id(decision_id, "an id"))
+        return self._ask(chain.versions, self._whole(decision_id))
 
     def load(
         self,
@@ -225,7 +227,7 @@ class Decisions:
         """What to know first in a domain, in the order of D15; `around` is the decision that is being worked on."""
         checked_count(limit, "limit", _LIMIT_MAX)
         named = None if domain is None else _domain(domain)
-        at = None if around is None else checked_id(around, "a decision's id")
+        at = None if around is None else self._whole(around)
 
         def work(reader: Reader) -> list[Loaded]:
             root = None if at is None else chain.root_of(reader, self._caller, at)
@@ -237,23 +239,23 @@ class Decisions:
 
     def relate(self, source_id: str, relation: RelationType | str, target_id: str) -> None:
         """Say how one decision bears on another (D10)."""
-        sides = _sides(source_id, relation, target_id)
+        sides = (self._whole(source_id), RelationType.parse(relation), self._whole(target_id))
         self._log.act(self._caller, lambda act: chain.relate(act, *sides))
 
     def unrelate(
         self, source_id: str, relation: RelationType | str, target_id: str, *, override: str | None = None
     ) -> None:
         """Say that it no longer does; `override` is why, where that frees a decision from an axis."""
-        sides, why = _sides(source_id, relation, target_id), _override(override)
+        sides, why = (self._whole(source_id), RelationType.parse(relation), self._whole(target_id)), _override(override)
         self._log.act(self._caller, lambda act: chain.unrelate(act, *sides, why))
 
     def relations(self, decision_id: str) -> list[Relation]:
         """The relations that begin or end at a decision, by the roots of both sides."""
-        return self._ask(chain.relations, checked_id(decision_id, "an id"))
+        return self._ask(chain.relations, self._whole(decision_id))
 
     def impact(self, decision_id: str, *, depth: int | None = None, nodes: int | None = None) -> Impact:
         """What changing a decision reaches, by explicit relations alone, with the path to each (D11-D14)."""
-        named = checked_id(decision_id, "an id")
+        named = self._whole(decision_id)
         depth_max = None if depth is None else checked_count(depth, "depth", _DEPTH_MAX)
         nodes_max = None if nodes is None else checked_count(nodes, "nodes", _NODES_MAX)
 
@@ -279,6 +281,11 @@ class Decisions:
         checked_count(limit, "limit", _LIMIT_MAX)
         return self._read(lambda reader: list(islice(loading.broken_anchors(reader, self._caller), limit)))
 
+    def _whole(self, id: str) -> str:
+        """The whole id of the unit of which this is a part."""
+        checked = checked_id(id, "an id")
+        return checked if lookup.is_whole(checked) else self._ask(lookup.unit_id, checked)
+
     def _ask(self, question: Callable[..., T], *given: object) -> T:
         return self._read(lambda reader: question(reader, self._caller, *given))
 
@@ -295,11 +302,6 @@ def _page(reader: Reader, caller: Caller, domain: str, limit: int, after: str | 
             units = loading.decided(reader, caller, domain, strength, begin)
             page += [Decision(unit) for unit in islice(units, limit - len(page))]
     return page
-
-
-def _sides(source_id: str, relation: RelationType | str, target_id: str) -> tuple[str, RelationType, str]:
-    type = RelationType.parse(relation)
-    return checked_id(source_id, "a source's id"), type, checked_id(target_id, "a target's id")
 
 
 def _override(given: str | None) -> str | None:

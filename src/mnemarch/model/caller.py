@@ -221,6 +221,16 @@ class Caller:
         self.scope_key = scope.key
         self.visible_keys = tuple(seen.key for seen in scope.visible)
 
+    @property
+    def inspects(self) -> bool:
+        """Whether this caller may look at what lies below its project: people and orchestrators may (R3)."""
+        return self.scope.project is not None and self.actor.kind in {ActorKind.HUMAN, ActorKind.ORCHESTRATOR}
+
+    def may_read(self, scope: Scope) -> bool:
+        """Whether what lives at this address is visible from here, or may be inspected."""
+        is_below = (scope.org, scope.project) == (self.scope.org, self.scope.project)
+        return scope.key in self.visible_keys or (self.inspects and is_below)
+
     def graph_subject(self, session: str | None = None) -> str:
         """The subject of this actor's graph in the log: the graph of a session, or its own, one per project."""
         named = to_json([self.scope.org, self.scope.project, str(self.actor), session])

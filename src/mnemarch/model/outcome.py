@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.closed import Names
 from mnemarch.model.event import Event, Receipt
 from mnemarch.model.unit import LinkType, Provenance, Status, Unit
@@ -222,6 +223,52 @@ class Stats:
     unindexed: int
     bytes_on_disk: int
     format_version: int
+
+
+@value
+class WorktreeInUse:
+    """A worktree, the branch it is on, and how many agents and unfinished tasks are in it."""
+
+    name: str
+    branch: str
+    agents: int
+    tasks: int
+
+
+@value
+class AgentAtWork:
+    """An agent that did something within the last hour, and where it did so last."""
+
+    actor: Actor
+    scope: Scope
+    last_at: datetime
+
+
+@value
+class TaskUnderWay:
+    """A task of the last day (open, verified), or one that is stuck since whenever, and why."""
+
+    scope: Scope
+    state: str
+    last_at: datetime
+    reason: str | None = None
+
+
+@value
+class Overview:
+    """A project at a glance: who works on what, what was learned within a day, what waits for somebody."""
+
+    project: str | None
+    at: datetime
+    worktrees: tuple[WorktreeInUse, ...]
+    agents: tuple[AgentAtWork, ...]
+    tasks: tuple[TaskUnderWay, ...]
+    learned: tuple[Unit, ...]
+    open_conflicts: int
+    waiting: int
+    indexed: int
+    unindexed: int
+    writable: bool
 
 
 @value

@@ -96,7 +96,7 @@ class Trust(Record):
 class Proof(Record):
     """What verified a unit (R2, R21): tests and persons as citations, whether this program saw it, where and when.
 
-    `about`: a test seen passing is about the claim, so it holds for the project (R20). `flaky`: a test of it both passes
+    `about`: a test seen passing is about the claim, so it holds for the project (R20). `flaky`: a test of it passes
     and fails on the same code. `until`: the test is gone since then.
     """
 

@@ -14,6 +14,7 @@ from mnemarch.text.tokens import TOKENS_VERSION, sketched
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from tempfile import TemporaryDirectory
     from typing import Any
 
     import tantivy
@@ -39,6 +40,7 @@ class TantivyIndex:
         self._store_id = store_id
         self._event_at = event_at
         self._opened: tantivy.Index | None = None
+        self._links: TemporaryDirectory[str] | None = None
         self._schema: Any = None
         self._meta: dict[str, Any] = {}
 
@@ -56,15 +58,36 @@ class TantivyIndex:
         import tantivy
 
         self._schema = self._built_schema()
+        if os.path.isdir(self._folder) and not os.access(self._folder, os.W_OK):
+            return self._open_to_read()
         for attempt in range(_OPEN_ATTEMPTS):
             try:
                 os.makedirs(self._folder, exist_ok=True)
                 return tantivy.Index(self._schema, path=self._folder)
-            except (ValueError, OSError):
+            except (ValueError, OSError) as error:
+                if "denied" in str(error):  # By a sandbox, whatever the rights say.
+                    return self._open_to_read()
                 # Another process may be making it this very moment.
                 time.sleep(_NAP_S * attempt)
         # A damaged or foreign index is worth nothing: the store can make it again.
         return self._created_anew()
+
+    def _open_to_read(self) -> tantivy.Index:
+        """Open it where it can't be written: tantivy locks also to read, so it gets a folder of links to the files."""
+        from tempfile import TemporaryDirectory
+
+        import tantivy
+
+        try:
+            self._links = TemporaryDirectory(prefix="mnemarch-index-")
+            for name in os.listdir(self._folder):
+                if not name.endswith(".lock"):
+                    os.symlink(os.path.join(self._folder, name), os.path.join(self._links.name, name))
+            return tantivy.Index(self._schema, path=self._links.name, reuse=True)
+        except (ValueError, OSError) as error:
+            raise StoreUnavailable(
+                f"The search index {self._folder} can't be read: {error}.", hint="Check the folder's rights."
+            ) from None
 
     def _created_anew(self) -> tantivy.Index:
         import shutil
@@ -123,6 +146,9 @@ class TantivyIndex:
     def _drop(self) -> None:
         """It was deleted or damaged while open: the next call opens or makes it anew, empty."""
         self._opened = None
+        if self._links is not None:
+            self._links.cleanup()
+            self._links = None
         self._meta = {}
 
     # Reading
@@ -274,7 +300,12 @@ class TantivyIndex:
     def _writer(self, *, again: bool = True) -> tantivy.IndexWriter | None:
         """The index's one writer, or None while somebody else has it."""
         try:
-            return self._index().writer(_HEAP_BYTES, 1)
+            index = self._index()
+            if self._links is not None:
+                raise StoreUnavailable(
+                    f"The search index {self._folder} can't be written from here.", hint="Check the folder's rights."
+                )
+            return index.writer(_HEAP_BYTES, 1)
         except (ValueError, OSError) as error:
             if _BUSY in str(error):
                 return None

@@ -41,6 +41,45 @@ SELECT * FROM (
   SELECT * FROM entries WHERE subject = :subject AND position > :after ORDER BY position DESC LIMIT :last
 ) AS newest ORDER BY position;
 
+-- events_back: A page of the log, newest first, of the scopes that begin and end so.
+SELECT * FROM entries
+WHERE position < :before AND position >= :first AND recorded_at >= :since
+  AND substr(scope, 1, length(:beginning)) = :beginning
+  AND (:ending = '' OR substr(scope, -length(:ending)) = :ending)
+  AND (CAST(:actor AS TEXT) IS NULL OR actor = :actor)
+  AND (:any_type OR type IN (:types))
+ORDER BY position DESC LIMIT :limit;
+
+-- events_of_scope_back: The same of exactly one scope.
+SELECT * FROM entries
+WHERE scope_key = :scope_key AND position < :before AND position >= :first AND recorded_at >= :since
+  AND (CAST(:actor AS TEXT) IS NULL OR actor = :actor)
+  AND (:any_type OR type IN (:types))
+ORDER BY position DESC LIMIT :limit;
+
+-- first_since: The first entry since a moment. The sum keeps the planner from walking there from the first of all.
+SELECT min(position + 0) FROM events WHERE recorded_at >= :since;
+
+-- activity_since: Who did what where since a moment, and when last.
+SELECT actor, scope, type, count(*), max(recorded_at) FROM events
+WHERE recorded_at >= :since AND substr(scope, 1, length(:beginning)) = :beginning
+GROUP BY actor, scope, type;
+
+-- stuck_tasks: The tasks that somebody called stuck and nobody cleared, newest first.
+SELECT * FROM entries e
+WHERE e.type = 'task.stuck' AND substr(e.scope, 1, length(:beginning)) = :beginning AND NOT EXISTS (
+  SELECT 1 FROM events c WHERE c.subject = e.subject AND c.position > e.position
+    AND (c.type = 'task.stuck' OR (c.type = 'attempts.cleared' AND instr(coalesce(c.body, ''), '"unstuck":false') = 0)))
+ORDER BY e.position DESC LIMIT :limit;
+
+-- events_named: The events whose id begins so.
+SELECT * FROM entries WHERE id >= :low AND id < :high ORDER BY id LIMIT :limit;
+
+-- recent_events_named: The same by the last group of the id, among the newest: an index of random texts slows every append.
+SELECT * FROM entries WHERE id IN (
+  SELECT id FROM (SELECT id FROM events WHERE id < '~' ORDER BY id DESC LIMIT :newest) AS newest
+  WHERE substr(id, 25) >= :low AND substr(id, 25) < :high) ORDER BY id LIMIT :limit;
+
 -- events_containing: The events whose payload holds a text. A scan, for erasure only.
 SELECT * FROM entries WHERE body IS NOT NULL AND instr(body, :needle) > 0 ORDER BY position;
 
@@ -49,6 +88,10 @@ SELECT id, body FROM units WHERE id = :id;
 
 -- units: Some units.
 SELECT id, body FROM units WHERE id IN (:ids);
+
+-- units_named: The units whose id, or its last group, begins so.
+SELECT id, body FROM units
+WHERE (id >= :low AND id < :high) OR (substr(id, 25) >= :low AND substr(id, 25) < :high) LIMIT :limit;
 
 -- units_in: A page of one scope, newest first.
 SELECT id, body FROM units
@@ -150,6 +193,10 @@ DELETE FROM links WHERE id = :id;
 
 -- link: One link.
 SELECT id, body FROM links WHERE id = :id;
+
+-- links_named: The links whose id, or its last group, begins so.
+SELECT id, body FROM links
+WHERE (id >= :low AND id < :high) OR (substr(id, 25) >= :low AND substr(id, 25) < :high) LIMIT :limit;
 
 -- links_of: The links of a unit.
 SELECT id, body FROM links WHERE source = :unit_id OR target = :unit_id ORDER BY id;

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mnemarch.model.caller import Stream
-from mnemarch.model.json_text import canonical_json, json_needles
+from mnemarch.model.caller import Scope, Stream
+from mnemarch.model.json_text import canonical_json, from_json, json_needles, kept_json
 from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, test_of, unit_of, use_of
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ALL = 1 << 62
 _BOUND_MAX = 500
+_NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
 _GUIDES = ("policy", "anchor")
 _AGEING = ("episode", "skill")
@@ -85,6 +86,47 @@ class Reader:
         rows = self.query("events_of_subject", subject=subject, after=after, last=_ALL if last is None else last)
         return map(event_of, rows)
 
+    def events_back(
+        self,
+        scope: Scope | str,
+        *,
+        task: str | None = None,
+        before: int | None = None,
+        since: int = 0,
+        actor: str | None = None,
+        types: Sequence[EventType] = (),
+        limit: int,
+    ) -> list[Event]:
+        """A page of the log, newest first: of a scope and all below it (of it, one task), or of exactly the key."""
+        wanted: dict[str, Any] = {"actor": actor, "types": list(types), "any_type": not types, "limit": limit}
+        wanted |= {"before": _ALL if before is None else before, "since": since, "first": self._first_since(since)}
+        if isinstance(scope, str):
+            rows = self.query("events_of_scope_back", scope_key=scope, **wanted)
+        else:
+            ending = "" if task is None else kept_json(task)[1:]
+            ending = f",{ending}" if ending else ""
+            rows = self.query("events_back", beginning=_beginning(scope), ending=ending, **wanted)
+        return [event_of(row) for row in rows]
+
+    def _first_since(self, since: int) -> int:
+        return (self._one("first_since", since=since)[0] or _ALL) if since else 0
+
+    def activity_since(self, scope: Scope, since: int) -> list[tuple[str, Scope, str, int, int]]:
+        """Who did what below a scope since a moment: actor, scope, type, how often, and when last."""
+        rows = self.query("activity_since", beginning=_beginning(scope), since=since)
+        return [(actor, Scope.of(from_json(where)), type, count, last) for actor, where, type, count, last in rows]
+
+    def stuck_tasks(self, scope: Scope, limit: int) -> list[Event]:
+        """What called a task below a scope stuck, and still holds; newest first."""
+        return [event_of(row) for row in self.query("stuck_tasks", beginning=_beginning(scope), limit=limit)]
+
+    def events_named(self, beginning: str, limit: int) -> list[Event]:
+        """The events whose id begins so; of the newest ones also by the last group of their id."""
+        bounds = {"low": beginning, "high": f"{beginning}~", "limit": limit}
+        rows = self.query("events_named", **bounds).fetchall()
+        rows = rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)
+        return [event_of(row) for row in rows]
+
     def events_containing(self, needle: str) -> Iterator[Event]:
         """The events whose payload holds this text: verbatim in any string, or in JSON inside a string."""
         rows = {row[0]: row for form in json_needles(needle) for row in self.query("events_containing", needle=form)}
@@ -95,6 +137,10 @@ class Reader:
     def unit(self, unit_id: str) -> Unit | None:
         row = self._one("unit", id=unit_id)
         return row and unit_of(row)
+
+    def units_named(self, beginning: str, limit: int) -> list[Unit]:
+        """The units whose id, or its last group, begins so."""
+        return self._units("units_named", low=beginning, high=f"{beginning}~", limit=limit)
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
         ids = list(unit_ids)
@@ -168,6 +214,11 @@ class Reader:
     def link(self, link_id: str) -> Link | None:
         row = self._one("link", id=link_id)
         return row and link_of(row)
+
+    def links_named(self, beginning: str, limit: int) -> list[Link]:
+        """The links whose id, or its last group, begins so."""
+        rows = self.query("links_named", low=beginning, high=f"{beginning}~", limit=limit)
+        return [link_of(row) for row in rows]
 
     def links_of(self, unit_id: str) -> list[Link]:
         return [link_of(row) for row in self.query("links_of", unit_id=unit_id)]
@@ -255,6 +306,11 @@ class Reader:
         for table in ("row_relations", "row_tests", "row_uses"):
             for row in self.query(table):
                 yield canonical_json([int(item) if isinstance(item, bool) else item for item in row])
+
+
+def _beginning(scope: Scope) -> str:
+    """How the stored form of every scope at or below this one begins: no character in a name can end it."""
+    return f"{kept_json(*(segment for segment in scope.segments if segment is not None))[:-1]},"
 
 
 def _newest_first(units: Iterable[Unit], limit: int) -> list[Unit]:

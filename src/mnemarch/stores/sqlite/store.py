@@ -12,7 +12,7 @@ from mnemarch.model.stamps import new_id
 from mnemarch.stores.sql.queries import Queries, named_queries
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.store import READ_WAIT_S, SqlStore
-from mnemarch.stores.sqlite.raw import RawFile, missing_bytes
+from mnemarch.stores.sqlite.raw import RawFile, connected, missing_bytes, size_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 else:
-    # The same without the date adapters, which take time to load and are not used.
     import _sqlite3 as sqlite3
 
 _HERE = os.path.dirname(__file__)
@@ -50,6 +49,7 @@ class SqliteStore(SqlStore):
         self._lock_wait_s_max = lock_wait_s_max
         self._always_durable = durability == "power"
         self._raw: RawFile | None = None
+        self._may_write = True
         try:
             self._check_file()
             self._writer = self._connect_writer()
@@ -63,14 +63,14 @@ class SqliteStore(SqlStore):
 
     @property
     def writable(self) -> bool:
-        return os.access(self._path, os.W_OK) and os.access(os.path.dirname(self._path) or ".", os.W_OK)
+        """Whether the rights allow a write and none was denied: what a sandbox denies, rights don't show."""
+        places = (os.path.dirname(self._path) or ".", *([self._path] if os.path.exists(self._path) else []))
+        return self._may_write and all(os.access(place, os.W_OK) for place in places)
 
     # Opening
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=READ_WAIT_S, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
+        connection, self._may_write = connected(self._path, self.writable, READ_WAIT_S)
         try:
             # Erased content must not survive in free pages, whoever frees them.
             connection.execute("PRAGMA secure_delete = ON")
@@ -104,8 +104,8 @@ class SqliteStore(SqlStore):
 
     def _lost(self) -> str:
         """What is missing of a memory that was here, in words; nothing if it is whole, or was never made."""
-        log = _size(self._path + "-wal")
-        if not _size(self._path):
+        log = size_of(self._path + "-wal")
+        if not size_of(self._path):
             if log:  # SQLite would take it for the log of another file, and delete it.
                 return f"has no content, and {log} bytes of its write-ahead log are left"
             # Where file and mark are gone, a new memory may begin.
@@ -122,7 +122,7 @@ class SqliteStore(SqlStore):
     def _prepare(self) -> str:
         """Bring the file to this format, whoever comes first; give the store's id."""
         self._format()  # Another's file is refused before anything is done to it.
-        if self._asked("PRAGMA journal_mode") != ("wal",):  # New, or a restored backup.
+        if self._may_write and self._asked("PRAGMA journal_mode") != ("wal",):  # New, or a restored backup.
             self._execute_patiently("PRAGMA journal_mode = WAL")
         self._prepare_tables()
         # At every opening: who made the file may have been killed before this, and a restored backup has no mark.
@@ -138,6 +138,7 @@ class SqliteStore(SqlStore):
     def _prepare_tables(self) -> None:
         if self._format() == FORMAT_VERSION:
             return
+        self._require_writable()
         self._execute_patiently("BEGIN IMMEDIATE")
         try:
             for version in range(max(self._format() + 1, _FIRST_FORMAT), FORMAT_VERSION + 1):
@@ -194,7 +195,12 @@ class SqliteStore(SqlStore):
 
     # Writing
 
+    def _require_writable(self) -> None:
+        if not self._may_write:
+            raise StoreUnavailable(f"{self._path} can't be written from here.", hint=_HINTS[sqlite3.SQLITE_READONLY])
+
     def _begin(self, durable: bool) -> None:
+        self._require_writable()
         if durable and not self._always_durable:
             self._writer.execute("PRAGMA synchronous = FULL")
         self._execute_patiently("BEGIN IMMEDIATE")
@@ -295,6 +301,13 @@ class SqliteStore(SqlStore):
                 raise self._translation(error) from error
         return None if verdict == "ok" else str(verdict)
 
+    def _take_back(self, connection: Any, reader: Reader) -> None:
+        super()._take_back(connection, reader)
+        if not self._may_write:
+            # One without locks does not see what others write later, so each read begins anew.
+            while self._idle:
+                self._idle.pop().close()
+
     def _let_go(self) -> None:
         super()._let_go()
         if self._raw is not None and not self._reading:  # After every connection: see there.
@@ -305,6 +318,8 @@ class SqliteStore(SqlStore):
         if isinstance(error, OSError):
             return StoreUnavailable(f"{self.name}: {error.strerror or error}.", hint="Check the folder and its rights.")
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_READONLY:
+            self._may_write = False
         if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or "malformed" in str(error):
             return StoreCorrupt(
                 f"{self.name} is damaged or not a database: {error}.",
@@ -316,7 +331,8 @@ class SqliteStore(SqlStore):
 
 _HINTS = {
     sqlite3.SQLITE_FULL: "Free some disk space and call again; nothing was half-written.",
-    sqlite3.SQLITE_READONLY: "Make the file and its folder writable, or read only.",
+    sqlite3.SQLITE_READONLY: "It can be read here. To write, get the right to its file and folder, or run the command "
+    "outside the sandbox.",
     sqlite3.SQLITE_CANTOPEN: "Check that the folder exists and may be written.",
     sqlite3.SQLITE_BUSY: "Another process holds the file; call again.",
 }
@@ -378,10 +394,3 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(pending):
             yield pending
             pending = ""
-
-
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except FileNotFoundError:
-        return 0

@@ -36,6 +36,8 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_id ON events (id);
 CREATE INDEX events_scope ON events (scope_key, position);
 CREATE INDEX events_subject ON events (subject, position) WHERE subject IS NOT NULL;
+CREATE INDEX events_recorded ON events (recorded_at);
+CREATE INDEX events_stuck ON events (type, position) WHERE type = 'task.stuck';
 CREATE UNIQUE INDEX events_key ON events (scope_key, actor, key) WHERE key IS NOT NULL;
 
 -- An event with its stream's name. One whose stream is gone is shown without it, not left out.
@@ -68,6 +70,8 @@ CREATE TABLE units (
   turn            INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX units_id ON units (id);
+-- The last group of an id is random, and its beginning is how people name a unit.
+CREATE INDEX units_short ON units (substr(id, 25));
 CREATE INDEX units_scope ON units (scope_key, id);
 CREATE INDEX units_canonical ON units (canonical_key, id) WHERE canonical_key IS NOT NULL;
 CREATE INDEX units_skeleton ON units (skeleton_key, status, id) WHERE live AND skeleton_key IS NOT NULL;
@@ -100,6 +104,7 @@ CREATE TABLE links (
   open   INTEGER NOT NULL,
   body   TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX links_short ON links (substr(id, 25));
 CREATE INDEX links_source ON links (source, type);
 CREATE INDEX links_target ON links (target, type);
 CREATE INDEX links_open ON links (type, id) WHERE open;

@@ -1,0 +1,213 @@
+"""What somebody looks at: the log, the work that goes on, and whatever an id names."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
+from mnemarch.model.event import EventType
+from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
+from mnemarch.model.stamps import checked_instant, instant, micros
+from mnemarch.model.unit import Kind, LinkType, Status
+from mnemarch.policy.admission import checked_count, checked_list
+from mnemarch.units import lookup
+from mnemarch.units.conflicts import dispute_from, open_disputes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from mnemarch.engine import Engine
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.event import Event
+    from mnemarch.model.outcome import Dispute
+    from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
+
+    Activity = Sequence[tuple[str, Scope, str, int, int]]
+
+_PAGE_MAX = 10_000
+_DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
+_NEWS = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED, EventType.UNIT_PUBLISHED)
+_NEWS_MAX = 500
+_STUCK_MAX = 20
+_WORKERS = frozenset({ActorKind.AGENT, ActorKind.ORCHESTRATOR})
+
+
+def events(
+    engine: Engine,
+    caller: Caller,
+    *,
+    task: str | None,
+    worktree: str | None,
+    actor: Actor | str | None,
+    types: Sequence[EventType | str] | None,
+    since: datetime | None,
+    limit: int,
+    after: str | None,
+) -> list[Event]:
+    """A page of the log that this caller may read or inspect, newest first."""
+    wanted: dict[str, Any] = {
+        "task": None if task is None else checked_id(task, "a task"),
+        "worktree": None if worktree is None else checked_id(worktree, "a worktree"),
+        "actor": None if actor is None else str(Actor.parse(str(actor))),
+        "types": [type for name in checked_list(types or (), "types") for type in _types_named(str(name))],
+        "since": 0 if since is None else micros(checked_instant(since, "since")),
+        "limit": checked_count(limit, "limit", _PAGE_MAX),
+    }
+
+    def work(reader: Reader) -> list[Event]:
+        before = None if after is None else _event(reader, caller, checked_id(after, "an entry's id")).position
+        return _page(reader, caller, before=before, **wanted)
+
+    return engine.store.read(work)
+
+
+def _types_named(name: str) -> list[EventType]:
+    """The type of this name, or all of a group: `unit` is every `unit.…`."""
+    types = [type for type in EventType if type == name or type.startswith(f"{name}.")]
+    if not types:
+        raise InvalidInput(f"{name!r} is no type of event.", hint=f"Use one of: {', '.join(EventType)}.")
+    return types
+
+
+def _page(
+    reader: Reader, caller: Caller, *, task: str | None = None, worktree: str | None = None, **wanted: Any
+) -> list[Event]:
+    """Newest first. Who inspects reads the whole project at once; others each of the scopes that they see."""
+    fits = [
+        scope
+        for scope in caller.scope.visible
+        if task in {None, scope.task} and worktree in {None, scope.worktree} and not _is_inspected(caller, scope)
+    ]
+    pages = [reader.events_back(scope.key, **wanted) for scope in fits]
+    if caller.inspects:
+        whole = Scope(org=caller.scope.org, project=caller.scope.project, worktree=worktree)
+        pages.append(reader.events_back(whole, task=task, **wanted))
+    together = [event for page in pages for event in page]
+    return sorted(together, key=lambda event: event.position, reverse=True)[: wanted["limit"]]
+
+
+def _is_inspected(caller: Caller, scope: Scope) -> bool:
+    return caller.inspects and scope.project is not None
+
+
+def _event(reader: Reader, caller: Caller, typed: str) -> Event:
+    event = reader.event(lookup.event_id(reader, caller, typed))
+    if event is None or not caller.may_read(event.scope):
+        raise NotFound(f"No entry {typed!r} in the log here.", hint="Check the id, and what this seat can see.")
+    return event
+
+
+def named(reader: Reader, caller: Caller, typed: str) -> Unit | Dispute | Event:
+    """The unit, conflict, merge proposal or entry of the log that an id, or a part of one, names."""
+    whole = lookup.any_id(reader, caller, checked_id(typed, "an id"))
+    unit, link = reader.unit(whole), reader.link(whole)
+    if unit is not None and caller.may_read(unit.scope):
+        return unit
+    if link is not None:
+        sides = reader.units((link.source, link.target)).values()
+        if len(sides) == 2 and all(caller.may_read(side.scope) for side in sides):
+            return dispute_from(link)
+    event = None if link is not None else reader.event(whole)
+    if event is not None and caller.may_read(event.scope):
+        return event
+    raise NotFound(
+        f"Nothing here is called {typed!r}.",
+        hint="Give the id of a unit, a decision, a conflict or an entry of the log, or at least 6 characters of it.",
+    )
+
+
+def overview(engine: Engine, caller: Caller) -> Overview:
+    """Who works on what, what was learned, and what waits for somebody."""
+    now = engine.log.clock()
+    scope = caller.scope
+
+    def work(reader: Reader) -> dict[str, Any]:
+        since = micros(now - _DAY)
+        below = Scope(org=scope.org, project=scope.project)
+        activity = [row for row in reader.activity_since(below, since) if caller.may_read(row[1])]
+        news = _page(reader, caller, types=_NEWS, since=since, limit=_NEWS_MAX)
+        stuck = [event for event in reader.stuck_tasks(below, _STUCK_MAX) if caller.may_read(event.scope)]
+        conflicts = len(open_disputes(reader, caller.visible_keys, LinkType.CONTRADICTS))
+        merges = len(open_disputes(reader, caller.visible_keys, LinkType.DUPLICATES))
+        return {
+            "agents": _at_work(activity, now - _HOUR),
+            "tasks": _under_way(activity, news, stuck),
+            "learned": _learned(reader, caller, news),
+            "open_conflicts": conflicts,
+            "waiting": conflicts + merges + len(stuck),
+        }
+
+    seen = engine.store.read(work)
+    branches = {} if caller.root is None else engine.codebase(caller.root).branches()
+    return Overview(
+        project=scope.project,
+        at=now,
+        writable=engine.store.writable,
+        worktrees=_in_use(branches, seen["agents"], seen["tasks"]),
+        indexed=engine.finder.documents(),
+        unindexed=engine.finder.pending(),
+        **seen,
+    )
+
+
+def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
+    """The agents that did something lately, each where it did so last; the latest first."""
+    last: dict[str, tuple[int, Scope]] = {}
+    for actor, scope, _, _, at in activity:
+        if Actor.parse(actor).kind in _WORKERS and at >= micros(since) and at >= last.get(actor, (0, scope))[0]:
+            last[actor] = (at, scope)
+    latest = sorted(last.items(), key=lambda item: item[1][0], reverse=True)
+    return tuple(AgentAtWork(Actor.parse(actor), scope, instant(at)) for actor, (at, scope) in latest)
+
+
+def _under_way(activity: Activity, news: Sequence[Event], stuck: Sequence[Event]) -> tuple[TaskUnderWay, ...]:
+    """Each task that is stuck, or was worked on: as its last verification left it. Stuck ones come first."""
+    verified: dict[str, bool] = {}
+    for event in reversed(news):
+        if event.type is EventType.TASK_VERIFIED:
+            verified[event.scope.key] = bool((event.payload or {}).get("passed"))
+    tasks = {
+        event.scope.key: TaskUnderWay(event.scope, "stuck", event.recorded_at, (event.payload or {}).get("reason"))
+        for event in stuck
+        if event.scope.task is not None
+    }
+    for _, scope, _, _, at in sorted(activity, key=lambda row: row[4], reverse=True):
+        if scope.task is not None:
+            state = "verified" if verified.get(scope.key) else "open"
+            tasks.setdefault(scope.key, TaskUnderWay(scope, state, instant(at)))
+    return tuple(tasks.values())
+
+
+def _learned(reader: Reader, caller: Caller, news: Sequence[Event]) -> tuple[Unit, ...]:
+    """What became knowledge: what was verified or published, and skills; the newest first."""
+    subjects = dict.fromkeys(event.subject for event in news if event.subject is not None)
+    units = reader.units(subjects)
+    known = {Status.VERIFIED, Status.PUBLISHED}
+    return tuple(
+        unit
+        for unit in units.values()
+        if unit.live and (unit.status in known or unit.kind is Kind.SKILL) and caller.may_read(unit.scope)
+    )
+
+
+def _in_use(
+    branches: dict[str, str], agents: Sequence[AgentAtWork], tasks: Sequence[TaskUnderWay]
+) -> tuple[WorktreeInUse, ...]:
+    """Every worktree of the repository, and those that something happened in."""
+    scopes = [*(agent.scope for agent in agents), *(task.scope for task in tasks)]
+    names = dict.fromkeys([*sorted(branches), *(scope.worktree for scope in scopes)])
+    return tuple(
+        WorktreeInUse(
+            name=name,
+            branch=branches.get(name, ""),
+            agents=sum(agent.scope.worktree == name for agent in agents),
+            tasks=sum(task.scope.worktree == name and task.state != "verified" for task in tasks),
+        )
+        for name in names
+        if name is not None
+    )

@@ -1,0 +1,80 @@
+"""What a part of an id names: its beginning, or the beginning of its last group, which is how ids are printed."""
+
+from __future__ import annotations
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.stamps import ID_CHARS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Link, Unit
+    from mnemarch.stores.sql.reader import Reader
+
+_PART_CHARS_MIN = 6
+_CANDIDATES_MAX = 200
+_LISTED_MAX = 5
+_WORDS_CHARS_MAX = 60
+_LAST_GROUP = 24
+_OF_AN_ID = frozenset("0123456789abcdef-")
+
+
+def is_whole(typed: str) -> bool:
+    """Whether it can be no part of an id: it is a whole one, or no id at all."""
+    return not _PART_CHARS_MIN <= len(typed) < ID_CHARS or not _OF_AN_ID.issuperset(typed.lower())
+
+
+def unit_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """The whole id of the unit that is meant; what names none is given back as it was typed."""
+    return _whole(typed, lambda part: {unit.id: unit.content for unit in _units(reader, caller, part)})
+
+
+def link_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """The same for a conflict or a merge proposal."""
+    return _whole(typed, lambda part: {link.id: link.note for link in _links(reader, caller, part)})
+
+
+def event_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """The same for an entry of the log."""
+    return _whole(typed, lambda part: {event.id: str(event.type) for event in _events(reader, caller, part)})
+
+
+def any_id(reader: Reader, caller: Caller, typed: str) -> str:
+    """The same for whatever it names: units before conflicts, conflicts before entries, which are many."""
+    for look in (unit_id, link_id, event_id):
+        whole = look(reader, caller, typed)
+        if whole != typed:
+            return whole
+    return typed
+
+
+def _whole(typed: str, candidates_for: Callable[[str], dict[str, str]]) -> str:
+    candidates = {} if is_whole(typed) else candidates_for(typed.lower())
+    if len(candidates) < 2:
+        return next(iter(candidates), typed)
+    listed = [f"{id[_LAST_GROUP:]} ({_first_words(text)})" for id, text in list(candidates.items())[:_LISTED_MAX]]
+    more = f" and {len(candidates) - _LISTED_MAX} more" if len(candidates) > _LISTED_MAX else ""
+    raise InvalidInput(f"{typed!r} may be {', '.join(listed)}{more}.", hint="Name one of these.")
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _WORDS_CHARS_MAX else f"{line[: _WORDS_CHARS_MAX - 1]}…"
+
+
+def _units(reader: Reader, caller: Caller, part: str) -> list[Unit]:
+    return [unit for unit in reader.units_named(part, _CANDIDATES_MAX) if caller.may_read(unit.scope)]
+
+
+def _links(reader: Reader, caller: Caller, part: str) -> list[Link]:
+    links: Sequence[Link] = reader.links_named(part, _CANDIDATES_MAX)
+    sides = reader.units({side for link in links for side in (link.source, link.target)})
+    seen = {side for side, unit in sides.items() if caller.may_read(unit.scope)}
+    return [link for link in links if {link.source, link.target} <= seen]
+
+
+def _events(reader: Reader, caller: Caller, part: str) -> list[Event]:
+    return [event for event in reader.events_named(part, _CANDIDATES_MAX) if caller.may_read(event.scope)]
