@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -83,6 +84,19 @@ class Seats:
     def vouched(self, content: str, level: str = "project", **where):
         """What remembering gives when a person states it and vouches for it."""
         return self.human(**where).remember(content, level=level, citations=[Citation.human("alice")])
+
+    def saw(self, *tests: str, passed: bool = True, turned: bool = True, **where):
+        """What a verification gives after a person handed in a runner's report of these tests.
+
+        With `turned`, what passes failed first: it turned green in that task, so it is about its claims (R20).
+        """
+        for outcome in (False, True) if passed and turned else (passed,):
+            lines = [f"{'' if outcome else 'not '}ok {n} - {name}" for n, name in enumerate(tests, start=1)]
+            with tempfile.NamedTemporaryFile("w", suffix=".tap") as report:
+                report.write("\n".join(["TAP version 13", f"1..{len(tests)}", *lines, ""]))
+                report.flush()
+                last = self.human("ci", **where).verify(report=report.name)
+        return last
 
     def events(self) -> list[mnemarch.Event]:
         """The whole log."""

@@ -177,7 +177,7 @@ class Seat(UnitVerbs):
             seen = self._witnessed(run, report, commit)
         loops = self.loops
         if error is None and not seen.passed and seen.witnessed:
-            error = next((result.message for result in seen.results if result.message), seen.output) or seen.command
+            error = seen.error
         count_failure = None if error is None else loops.counting(error, approach)
         root = self.caller.root
         codebase = None if root is None else self._engine.codebase(root)
@@ -221,15 +221,26 @@ class Seat(UnitVerbs):
 
         A report that an agent hands in is its own word, so it counts as reported (R21).
         """
-        from mnemarch.witness import read_report, run_tests
+        root = self.caller.root
+        if report is not None:
+            from mnemarch.witness.reports import read_report
 
-        if run is not None:
-            return run_tests(
-                checked_list(run, "run"), self.caller.root, self._engine.config.witness, commit=self._head()
-            )
-        seen = read_report(str(report), self.caller.root)
-        is_trusted = self.actor.kind in {"human", "orchestrator"}
-        return replace(seen, witnessed=is_trusted, commit=self._full_hash(commit) or seen.commit)
+            is_trusted = self.actor.kind in {"human", "orchestrator"}
+            tested = self._full_hash(commit) or self._head()
+            seen = replace(read_report(report, root=root), commit=tested, witnessed=is_trusted)
+        else:
+            from mnemarch.witness.run import run_tests
+
+            if commit is not None:
+                raise InvalidInput("A run tests what is checked out.", hint=Hint("only reported"))
+            words = [
+                checked_text(word, "A word of the command", _REASON_BYTES_MAX) for word in checked_list(run, "run")
+            ]
+            configured = self._engine.config.witness.test_commands
+            seen = replace(run_tests(words, root=root, configured=configured), commit=self._head())
+        if not seen.ran:
+            raise InvalidInput(f"{seen.command} ran no test, so nothing was verified.", hint=Hint("no test ran"))
+        return seen
 
     def promote(
         self, unit_id: str, to: Level | str = Level.PROJECT, *, expected_version: int | None = None

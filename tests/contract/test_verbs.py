@@ -58,10 +58,11 @@ def verified(seats, content=FACT, level="worktree", **where):
 
 
 def used_by(seats, unit, *tasks):
-    """The unit after these tasks used it."""
+    """The unit after these tasks used it and succeeded, which this program saw."""
     for task in tasks:
-        unit = seats.agent(task=task).use(unit.id)
-    return unit
+        seats.agent(task=task).use(unit.id)
+        seats.saw("test_other", turned=False, task=task)
+    return seats.agent().get(unit.id)
 
 
 # The log
@@ -170,7 +171,7 @@ def test_a_claim_becomes_a_unit_that_knows_where_it_comes_from(memory, agent, cl
     assert isinstance(stored, Stored)
     assert (stored.merged, stored.conflicts, stored.similar) == (False, (), ())
     assert (unit.content, unit.kind, unit.domain, unit.importance) == (FACT, Kind.FACT, "coding", 0.7)
-    assert (unit.scope, unit.level, unit.version) == (agent.scope, Level.TASK, 1)
+    assert (unit.scope, unit.level, unit.version) == (agent.scope.at(Level.WORKTREE), Level.WORKTREE, 1)
     assert unit.status is Status.HYPOTHESIS
     assert unit.confidence == 0.3
     assert unit.attributes == {"a": [1]}
@@ -228,7 +229,7 @@ def test_r5_the_same_text_of_another_kind_or_domain_or_project_is_another_unit(s
         agent.remember(FACT, kind="preference").unit.id,
         agent.remember(FACT, domain="coding").unit.id,
         seats.agent(project="bank").remember(FACT).unit.id,
-        seats.agent(task="T-2").remember(FACT).unit.id,
+        seats.agent(worktree="other").remember(FACT).unit.id,
     }
     assert len(ids) == 5
 
@@ -431,10 +432,9 @@ def test_g17_a_draft_that_is_verified_later_starts_as_sure_as_a_verified_unit(se
 
 def test_s10_rule_3_verified_and_reused_by_three_distinct_tasks_is_published(seats):
     unit = verified(seats)
-    for number, task in enumerate(("T-2", "T-2", "T-2", "T-3"), start=1):
-        after = seats.agent(f"coder-{number}", task=task).use(unit.id)
+    after = used_by(seats, unit, "T-2", "T-2", "T-2", "T-3")
     assert (after.uses, after.status) == (2, Status.VERIFIED)
-    after = seats.agent(task="T-4").use(unit.id)
+    after = used_by(seats, unit, "T-4")
     assert (after.uses, after.status) == (3, Status.PUBLISHED)
     assert seats.agent().explain(unit.id).used_by == ("T-2", "T-3", "T-4")
 
@@ -445,44 +445,65 @@ def test_s10_rule_3_the_order_of_reuse_and_verification_does_not_matter(seats):
     assert (after.uses, after.status) == (3, Status.PUBLISHED)
 
 
-def test_r2_being_handed_out_counts_once_the_task_was_verified(seats):
-    unit = verified(seats)
-    for task in ("T-2", "T-3", "T-4"):
-        reader = seats.agent(task=task)
-        for _ in range(3):
-            assert reader.recall("how often does checkout retry?").items
-        assert reader.get(unit.id).uses < 3
-        reader.verify(True)
-        reader.verify(True)
-    assert seats.agent().get(unit.id).uses == 3
-    assert seats.agent().get(unit.id).status is Status.PUBLISHED
-
-
-def test_r2_use_and_verification_of_one_task_count_once(seats):
+@pytest.mark.parametrize("sign", ["none", "use", "cite"])
+@pytest.mark.parametrize("way", ["seen", "reported"])
+def test_r2_reuse_needs_a_sign_of_use_and_a_success_that_was_seen(seats, sign, way):
     unit = verified(seats)
     reader = seats.agent(task="T-2")
-    reader.recall("how often does checkout retry?")
-    reader.use(unit.id)
-    reader.verify(True)
-    reader.use(unit.id)
-    assert reader.get(unit.id).uses == 1
+    assert reader.recall("how often does checkout retry?").items
+    if sign == "use":
+        reader.use(unit.id)
+    elif sign == "cite":
+        reader.cite(unit.id, Citation.test("another"))
+    for _ in range(2):
+        reader.verify(True, tests=["t"]) if way == "reported" else seats.saw("t", turned=False, task="T-2")
+        reader.use(unit.id) if sign == "use" else None
+    assert reader.get(unit.id).uses == (1 if sign != "none" and way == "seen" else 0)
 
 
-def test_r2_a_failed_task_lowers_the_units_it_relied_on_once(seats):
+def test_r2_the_authoring_task_is_no_reuse(seats):
     unit = verified(seats)
-    untouched = verified(seats, "Delivery takes two days")
+    assert used_by(seats, unit, "T-1").uses == 0
+
+
+def test_r2_a_failed_task_lowers_only_what_it_used_and_once(seats):
+    unit, handed = verified(seats), verified(seats, "Delivery takes two days")
     before = seats.agent().get(unit.id).confidence
     reader = seats.agent(task="T-2")
-    reader.recall("how often does checkout retry?", k=1)
-    reader.verify(False)
-    assert reader.get(unit.id).confidence == pytest.approx(before - 0.2)
-    reader.verify(False)
-    assert reader.get(unit.id).confidence == pytest.approx(before - 0.2)
-    assert reader.get(untouched.id).confidence == untouched.confidence
+    reader.use(unit.id)
+    assert handed.id in recalled(reader, "delivery days")
+    reader.verify(False, tests=["t"])
+    assert reader.get(unit.id).confidence == before
+    for _ in range(2):
+        promotion = seats.saw("t", passed=False, task="T-2")
+        assert reader.get(unit.id).confidence == pytest.approx(before - 0.2)
+    assert promotion.trust_changes == ()
+    assert reader.get(handed.id).confidence == handed.confidence
     seats.agent(task="T-3").use(unit.id)
-    seats.agent(task="T-3").verify(False)
-    assert reader.get(unit.id).confidence == pytest.approx(max(0.1, before - 0.4))
+    (change,) = seats.saw("t", passed=False, task="T-3").trust_changes
+    assert (change.unit_id, change.signal) == (unit.id, "tests_failed")
+    assert change.after == reader.get(unit.id).confidence == pytest.approx(max(0.1, before - 0.4))
     assert reader.get(unit.id).status is Status.VERIFIED
+
+
+def test_r7_two_tasks_can_bring_a_unit_to_the_floor_and_only_then_is_it_withheld(seats):
+    unit = seats.agent().remember(FACT).unit
+    for task, withheld in (("T-2", False), ("T-2", False), ("T-3", True)):
+        seats.agent(task=task).use(unit.id)
+        seats.saw("t", passed=False, task=task)
+        assert (seats.agent().get(unit.id).attributes == {"distrusted": True}) is withheld
+    assert seats.agent().get(unit.id).confidence == 0.1
+    assert recalled(seats.agent(), FACT) == []
+    assert ("distrusted" in str(seats.agent().recall(FACT).withheld)) is True
+    seats.human().approve(unit.id)
+    assert recalled(seats.agent(), FACT) == [unit.id]
+
+
+def test_r7_decay_alone_withholds_nothing(seats, clock):
+    unit = seats.agent().remember(FACT).unit
+    clock.advance(days=9_000)
+    assert seats.agent().get(unit.id).confidence == 0.1
+    assert recalled(seats.agent(), FACT) == [unit.id]
 
 
 def test_use_needs_a_task(seats):
@@ -538,14 +559,14 @@ EVERYBODY = {"agent", "orchestrator", "human", "system"}
 JUDGES = [{"human", "orchestrator"}] * 3 + [{"human"}]
 # Who may do it at task, worktree, project and org, and the arguments of the verb.
 ACTS = {
-    "archive": ([{"system"}] * 4, lambda unit, other: (unit.id, "why")),
+    "archive": ([{"system", "human"}] * 4, lambda unit, other: (unit.id, "why")),
     "approve": (JUDGES, lambda unit, other: (unit.id,)),
     "reject": (JUDGES, lambda unit, other: (unit.id, "why")),
     "supersede": (JUDGES, lambda unit, other: (other.id, unit.id, "why")),
     "erase": (JUDGES, lambda unit, other: (unit.id, "why")),
     "cite": ([EVERYBODY] * 4, lambda unit, other: (unit.id, Citation.test("t"))),
     "use": ([EVERYBODY] * 4, lambda unit, other: (unit.id,)),
-    "validate": ([EVERYBODY] * 4, lambda unit, other: (unit.id, "tests_passed")),
+    "validate": (JUDGES, lambda unit, other: (unit.id, "tests_passed")),
     "revive": (
         [{"human", "orchestrator", "system"}] * 3 + [{"human", "system"}],
         lambda unit, other: (unit.id, "why"),
@@ -571,7 +592,7 @@ def placed(seats, level):
             seats.human().approve(seats.agent().remember(f"Checkout retries {n} times", level=level).unit.id)
             for n in (3, 5)
         )
-    seats.agent().verify(True, tests=[TEST])
+    seats.saw(TEST)
     writer = seats.orchestrator() if level == "project" else seats.human()
     return tuple(
         writer.remember(f"Checkout retries {n} times", level=level, citations=[Citation.test(TEST)]).unit
@@ -608,19 +629,21 @@ def test_r4_every_act_of_every_actor_at_every_level(memory, seats, act, level, k
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", sorted(EVERYBODY))
 def test_g23_every_actor_writing_at_every_level(memory, seats, kind, level, trusted):
-    seats.agent(task="other").verify(True, tests=[TEST])
+    seats.saw(TEST)
     before = len(log_of(memory))
     seat = seats.seat(kind, "somebody")
     citations = [Citation.test(TEST if trusted else "never-ran")]
     answer = seat.remember(FACT, level=level, citations=citations)
     if kind not in WRITERS[LEVELS.index(level)]:
         wanted = "G23"
-    elif level in {"project", "org"} and not trusted:
+    elif level in {"project", "org"} and not trusted and kind != "human":
         wanted = "G23.validation"
     else:
         assert isinstance(answer, Stored)
-        assert str(answer.unit.level) == level
-        assert answer.unit.status is (Status.VERIFIED if trusted else Status.HYPOTHESIS)
+        # What a person says, that person vouches for; what a test shows about it holds for the project (R20).
+        is_verified = trusted or kind == "human"
+        assert str(answer.unit.level) == ("project" if trusted and level in {"task", "worktree"} else level)
+        assert answer.unit.status is (Status.VERIFIED if is_verified else Status.HYPOTHESIS)
         return
     assert isinstance(answer, Refused)
     assert answer.rule == wanted
@@ -686,9 +709,9 @@ def test_g23_a_claim_that_only_lacked_validation_is_there_after_its_test_passed(
     refused = boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
     assert refused.rule == "G23.validation"
     assert boss.units() == []
-    assert [item.rule for item in boss.verify(False, tests=[TEST]).refused] == []
+    assert boss.verify(True, tests=[TEST]).refused[0].rule == "G23.validation"
     assert boss.units(kind="fact") == []
-    promotion = boss.verify(True, tests=[TEST])
+    promotion = seats.saw(TEST)
     (unit,) = boss.units(kind="fact")
     assert [item.id for item in promotion.units] == [unit.id]
     assert (unit.level, unit.status, unit.content) == (Level.PROJECT, Status.VERIFIED, "The gateway is idempotent")
@@ -697,7 +720,7 @@ def test_g23_a_claim_that_only_lacked_validation_is_there_after_its_test_passed(
 
 def test_g4_another_seats_verification_of_the_task_lets_the_claim_of_its_author_through(seats):
     seats.orchestrator("boss-1").remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
-    seats.agent("coder-1").verify(True, tests=[TEST])
+    seats.saw(TEST)
     (unit,) = seats.agent().units(kind="fact")
     assert str(unit.author) == "orchestrator:boss-1"
     assert unit.level is Level.PROJECT
@@ -705,23 +728,23 @@ def test_g4_another_seats_verification_of_the_task_lets_the_claim_of_its_author_
 
 def test_g4_a_verification_of_another_task_does_not_let_a_claim_through(seats):
     seats.orchestrator().remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
-    seats.agent(task="T-2").verify(True, tests=[TEST])
+    seats.saw(TEST, task="T-2")
     assert seats.agent().units(kind="fact") == []
 
 
 def test_g23_a_claim_refused_for_its_actor_stays_refused_after_verify(seats):
     agent = seats.agent()
     assert agent.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)]).rule == "G23"
-    agent.verify(True, tests=[TEST])
+    seats.saw(TEST)
     assert agent.units(kind="fact") == []
 
 
 def test_a_claim_that_went_through_and_was_rejected_does_not_come_back_with_the_next_verify(seats):
     boss = seats.orchestrator()
     boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
-    (unit,) = boss.verify(True, tests=[TEST]).units
+    (unit,) = seats.saw(TEST).units
     seats.human().reject(unit.id, "it is not")
-    again = boss.verify(True, tests=[TEST])
+    again = seats.saw(TEST)
     assert again.units == ()
     assert [item.status for item in boss.units(kind="fact")] == [Status.ARCHIVED]
 
@@ -729,9 +752,9 @@ def test_a_claim_that_went_through_and_was_rejected_does_not_come_back_with_the_
 def test_verifying_again_adds_nothing_to_an_accepted_claim(seats):
     boss = seats.orchestrator()
     boss.remember("The gateway is idempotent", level="project", citations=[Citation.test(TEST)])
-    (unit,) = boss.verify(True, tests=[TEST]).units
+    (unit,) = seats.saw(TEST).units
     mentions = boss.get(unit.id).mentions
-    boss.verify(True, tests=[TEST])
+    seats.saw(TEST, turned=False)
     (after,) = boss.units(kind="fact")
     assert (after.id, after.mentions, after.provenance) == (unit.id, mentions, unit.provenance)
 
@@ -741,14 +764,14 @@ def test_g4_verify_judges_the_units_of_the_task_and_names_the_rule_that_holds_th
     tested = agent.remember("Tested fact about apples", citations=[Citation.test(TEST)]).unit
     bare = agent.remember("Bare fact about pears").unit
     pending = agent.remember("Pending fact about plums", citations=[Citation.test("never-ran")]).unit
-    other = seats.agent(task="T-2").remember("Fact of another task", citations=[Citation.test(TEST)]).unit
+    other = seats.agent(worktree="other").remember("Fact of another tree", citations=[Citation.test(TEST)]).unit
     promotion = agent.verify(True, tests=[TEST])
     assert [unit.id for unit in promotion.units] == [tested.id]
     assert {item.unit_id: item.rule for item in promotion.refused} == {bare.id: "S10.1", pending.id: "S10.2"}
     assert all(item.reason and item.receipt for item in promotion.refused)
     held = {event.subject: event.payload["rule"] for event in log_of(memory) if event.type is EventType.UNIT_HELD}
     assert held == {bare.id: "S10.1", pending.id: "S10.2"}
-    assert seats.agent(task="T-2").get(other.id).status is Status.HYPOTHESIS
+    assert seats.agent(worktree="other").get(other.id).status is Status.HYPOTHESIS
     assert agent.explain(bare.id).status_reason.endswith("(S10.1)")
 
 
@@ -806,7 +829,7 @@ def test_g9_an_episode_is_kept_for_success_and_for_failure(memory, seats, passed
     agent.log("result", "done", data={"files": 2})
     promotion = agent.verify(passed, tests=[TEST])
     episode = agent.get(promotion.episode_id)
-    assert (episode.kind, episode.level) == (Kind.EPISODE, Level.WORKTREE)
+    assert (episode.kind, episode.level, episode.status) == (Kind.EPISODE, Level.PROJECT, Status.HYPOTHESIS)
     assert episode.attributes["task"] == "Fix the checkout"
     assert episode.attributes["success"] is passed
     assert (episode.attributes["reward"] > 0.5) is passed
@@ -817,15 +840,16 @@ def test_g9_an_episode_is_kept_for_success_and_for_failure(memory, seats, passed
     logged = [event.id for event in log_of(memory) if event.type is EventType.LOGGED]
     assert {item.ref for item in episode.citations if item.kind == "log"} == set(logged)
     assert promotion.skill_id is None
-    assert seats.agent(task="T-2").get(episode.id) == episode
+    assert seats.agent(worktree="other", task="T-2").get(episode.id) == episode
 
 
-def test_every_verification_keeps_an_episode_of_its_own(seats):
+def test_r2_a_task_has_one_episode_that_is_updated(seats):
     agent = seats.agent()
     agent.log("plan", "Make checkout retry")
-    ids = {agent.verify(passed).episode_id for passed in (True, True, False)}
-    assert len(ids) == 3
-    assert {unit.id for unit in agent.units(kind="episode")} == ids
+    first, again, last = (agent.verify(passed).episode_id for passed in (True, True, False))
+    assert first == again != last
+    assert agent.get(first).superseded_by == last
+    assert [unit.id for unit in agent.units(kind="episode") if unit.live] == [last]
 
 
 def test_a_task_that_logged_nothing_can_be_verified(seats):
@@ -842,7 +866,7 @@ def test_an_episode_marks_a_logged_thought_as_not_verified(seats):
     agent.log("thought", guess)
     agent.fail("TimeoutError: no answer", approach="raise the pool size")
     episode = agent.get(agent.verify(True, tests=[TEST]).episode_id)
-    assert episode.status is Status.VERIFIED
+    assert episode.status is Status.HYPOTHESIS
     assert episode.attributes["task"] == guess
     assert episode.content.splitlines() == [
         "Task T-1 succeeded.",
@@ -906,7 +930,7 @@ def test_r14_the_callers_own_analysis_is_kept(seats):
     assert (episode.attributes["critique"], episode.attributes["reward"]) == ("PKCE flow missing", 0.8)
     assert episode.attributes["key_decisions"] == ["Use hono"]
     assert (skill.kind, skill.attributes["name"], skill.attributes["code"]) == (Kind.SKILL, "retry-skill", "retry(3)")
-    assert skill.status is Status.VERIFIED
+    assert (skill.status, skill.level) == (Status.HYPOTHESIS, Level.PROJECT)
     same = seats.agent(task="T-2").verify(True, analysis={"critique": "short", "score": 0.6})
     assert agent.get(same.episode_id).attributes["critique"] == "short"
 
@@ -923,9 +947,9 @@ def test_g10_each_task_that_relied_on_a_skill_counts_for_or_against_it(memory, s
     skill = seats.agent(task="T-0").remember("Peel apples before baking", kind="skill", level="worktree").unit
     for task, passed in (("T-1", True), ("T-2", False), ("T-3", False)):
         agent = seats.agent(task=task)
-        assert skill.id in recalled(agent, "bake apples")
-        agent.verify(passed)
-        agent.verify(passed)
+        agent.use(skill.id)
+        for _ in range(2):
+            seats.saw("test_pie", passed=passed, turned=False, task=task)
     after = agent.get(skill.id).attributes
     assert (after["successes"], after["failures"], after["success_rate"]) == (1, 2, 0.3333)
     clock.advance(days=91)
@@ -959,7 +983,7 @@ def test_the_key_of_a_claim_accepted_later_gives_its_unit(seats):
     boss = seats.orchestrator()
     claimed = {"level": "project", "citations": [Citation.test(TEST)], "key": "k-1"}
     assert isinstance(boss.remember(FACT, **claimed), Refused)
-    (unit,) = boss.verify(True, tests=[TEST]).units
+    (unit,) = seats.saw(TEST).units
     again = boss.remember(FACT, **claimed)
     assert again.unit.id == unit.id
     assert again.receipt.duplicate
@@ -967,18 +991,14 @@ def test_the_key_of_a_claim_accepted_later_gives_its_unit(seats):
 
 def test_a_unit_folded_into_its_twin_brings_its_uses_along(memory, seats):
     boss = seats.orchestrator()
-    boss.verify(True, tests=[TEST])
-    narrow = boss.remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit
-    for task in ("A", "B"):
-        seats.agent(task=task).use(narrow.id)
-    elsewhere = seats.orchestrator(worktree="other", task="C")
-    wide = elsewhere.promote(elsewhere.remember(FACT, level="worktree", citations=[Citation.test(TEST)]).unit.id)
-    for task in ("B", "D"):
-        seats.agent(worktree="other", task=task).use(wide.unit.id)
+    narrow = verified(seats)
+    used_by(seats, narrow, "A", "B")
+    wide = seats.vouched(FACT, worktree="other").unit
+    used_by(seats, wide, "B", "D")
     folded = boss.promote(narrow.id).unit
-    assert (folded.id, folded.uses, folded.status) == (wide.unit.id, 4, Status.PUBLISHED)
-    seats.agent(task="A").use(folded.id)
-    assert boss.get(folded.id).uses == 4
+    assert (folded.id, folded.uses, folded.status) == (wide.id, 3, Status.PUBLISHED)
+    used_by(seats, folded, "A")
+    assert boss.get(folded.id).uses == 3
     assert memory.rebuild().same
 
 
@@ -1041,8 +1061,7 @@ def test_s10_3_only_published_knowledge_reaches_the_org(seats):
     unit = verified(seats)
     seats.orchestrator().promote(unit.id, to="project")
     assert seats.human().promote(unit.id, to="org").rule == "S10.3"
-    for task in ("U-1", "U-2", "U-3"):
-        seats.agent(task=task).use(unit.id)
+    used_by(seats, unit, "U-1", "U-2", "U-3")
     assert seats.orchestrator().promote(unit.id, to="org").rule == "G23"
     assert seats.human().promote(unit.id, to="org").unit.level is Level.ORG
     assert seats.agent(project="bank").get(unit.id).content == FACT
