@@ -293,12 +293,11 @@ def test_s10_rule_1_a_unit_without_citations_stays_a_hypothesis(seats):
         reader = seats.agent(task=task)
         reader.recall("checkout retries")
         reader.use(unit.id)
-        promotion = reader.verify(True, tests=["some_test"])
-        assert promotion.episode_id
-    agent.validate(unit.id, "pr_merged")
+        assert seats.saw("some_test", turned=False, task=task).episode_id
+    seats.orchestrator().validate(unit.id, "pr_merged")
     seats.orchestrator().approve(unit.id)
     assert agent.get(unit.id).status is Status.HYPOTHESIS
-    assert agent.get(unit.id).uses == 5
+    assert agent.get(unit.id).uses == 4
 
 
 @pytest.mark.parametrize("kind", ["log", "file", "symbol", "commit"])
@@ -528,9 +527,10 @@ def test_use_needs_a_task(seats):
 def test_g18_a_signal_gives_the_new_confidence(seats, signal, boost, clock):
     unit = seats.agent().remember(FACT).unit
     human = seats.human()
-    human.validate(unit.id, "human_approved")
+    seats.human(task="T-2").validate(unit.id, "human_approved")
     given = human.validate(unit.id, signal)
     assert given == pytest.approx(min(1.0, 0.7 + boost))
+    assert human.validate(unit.id, signal) == given
     after = human.get(unit.id)
     assert after.confidence == given
     assert (after.trust.validation_source, after.trust.validation_count) == (signal, 2)
@@ -1175,7 +1175,7 @@ def test_a_unit_cannot_be_superseded_by_itself_or_by_a_unit_that_is_gone(seats):
 
 VERSIONED = {
     "cite": "agent",
-    "validate": "agent",
+    "validate": "human",
     "use": "agent",
     "approve": "human",
     "reject": "human",
@@ -1206,7 +1206,8 @@ def test_r5_a_stale_version_gets_a_conflict_and_changes_nothing(memory, seats, v
         assert caught.value.hint
     assert log_of(memory) == before
     act(unit.version)
-    assert seats.agent().get(unit.id).version == unit.version + 1
+    # A use counts once its task succeeded; until then it changes nothing of the unit.
+    assert seats.agent().get(unit.id).version == unit.version + (verb != "use")
 
 
 def test_r5_a_stale_version_of_an_archived_unit_is_not_revived(seats):
@@ -1390,7 +1391,7 @@ def test_an_orchestrators_approval_is_noted_but_verifies_nothing(memory, seats):
 def test_get_returns_only_visible_units(seats):
     unit = seats.agent().remember(FACT).unit
     assert seats.human().get(unit.id) == unit
-    for seat in (seats.agent(task="T-2"), seats.agent(task=None), seats.agent(org="acme-corp")):
+    for seat in (seats.agent(worktree="other"), seats.agent(worktree=None, task=None), seats.agent(org="acme-corp")):
         with refused(NotFound):
             seat.get(unit.id)
     with pytest.raises(NotFound):
@@ -1408,7 +1409,7 @@ def test_units_are_listed_newest_first_in_pages_by_every_filter(seats):
     assert [unit.id for unit in agent.units(domain="d")] == made[5::-2]
     assert agent.units(limit=0) == []
     assert agent.units(kind="skill") == agent.units(status="published") == agent.units(level="org") == []
-    assert len(agent.units(kind=Kind.FACT, status=Status.HYPOTHESIS, level=Level.TASK)) == 7
+    assert len(agent.units(kind=Kind.FACT, status=Status.HYPOTHESIS, level=Level.WORKTREE)) == 7
 
 
 def test_history_is_the_life_of_a_unit_oldest_first(seats):
@@ -1437,7 +1438,7 @@ def test_explain_returns_provenance_citations_confidence_steps_validity_and_hist
 def test_r3_the_history_of_a_wide_unit_quotes_nothing_of_a_narrow_one(seats):
     """A conflict's note holds words of both sides; whoever can't see one side must not read them."""
     private = seats.orchestrator().remember('The vault code is "hunter-alpha-7"', level="task").unit
-    seats.agent().verify(True, tests=[TEST])
+    seats.saw(TEST)
     wide = seats.orchestrator().remember(
         'The vault code is "tango-beta-9"', level="project", citations=[Citation.test(TEST)]
     )
@@ -1480,7 +1481,7 @@ def test_r2_hypotheses_come_after_trusted_units_and_are_labelled(seats):
     known = verified(seats, "Sometimes the checkout client does its retries in the night")
     found = seats.agent().recall("checkout retries")
     assert [item.unit.id for item in found.items] == [known.id, guess.id]
-    assert found.items[0].label == "[VERIFIED]"
+    assert found.items[0].label == "[VERIFIED by alice]"
     assert found.items[1].label == "[HYPOTHESIS]"
     assert found.items[0].tier < found.items[1].tier
 
@@ -1789,11 +1790,11 @@ def test_a_memory_without_a_file_has_no_backup(tmp_path):
 
 def test_g24_prune_lists_old_worthless_units_and_archives_them_when_told(memory, seats, clock):
     agent = seats.agent()
-    for _ in range(7):
-        agent.verify(False)
-        clock.advance(minutes=1)
-    clock.advance(days=100)
-    agent.verify(False)
+    for number in range(8):
+        clock.advance(days=100 if number == 7 else 0, minutes=1)
+        again = seats.agent(task=f"T-{number}")
+        again.log("goal", "Make checkout retry")
+        again.verify(False)
     before = memory.stats().events
     shown = memory.prune()
     assert shown.dry_run

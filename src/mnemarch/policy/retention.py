@@ -45,7 +45,7 @@ def _task_of(unit: Unit) -> str:
     """The task whose last few units are kept, or "" for a kind that has no minimum."""
     if not KINDS[unit.kind].is_kept_per_task:
         return ""
-    return str(unit.attributes.get("task_key") or unit.scope.key)
+    return str(unit.attributes.get("task") or unit.attributes.get("task_key") or unit.scope.key)
 
 
 def _old(unit: Unit, now: datetime, rules: RetentionRules) -> bool:

@@ -118,5 +118,5 @@ def _users(reader: Reader, unit: Unit) -> list[str]:
     return [
         str(event.scope.task)
         for event in reader.events_of_subject(unit.id)
-        if event.type is EventType.UNIT_USED and event.scope.task is not None
+        if event.type is EventType.UNIT_USED and (event.payload or {}).get("use", {}).get("credited")
     ]

@@ -158,7 +158,7 @@ class Verification:
             elif self._is_cited(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
             if unit.status is Status.HYPOTHESIS:
-                refused += [self._still_hypothesis(unit)] if self._passed else []
+                refused += [self._still_hypothesis(unit)] if self._passed or self._run.passed else []
                 continue
             after, kept_local = self._lifted(unit)
             refused += [kept_local] if kept_local else []
