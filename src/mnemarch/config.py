@@ -64,6 +64,9 @@ def _check(section: str, rules: Any) -> None:
             _require(holds, name, setting, f"a whole number from {least} to {_NUMBER_MAX}")
         elif kind == "float":
             _require_between(name, setting, 0, 1 if section in _SECTIONS_OF_SHARES else _NUMBER_MAX)
+        elif kind == "tuple[str, ...]":
+            texts = isinstance(setting, tuple) and all(isinstance(text, str) and text.strip() for text in setting)
+            _require(texts, name, setting, "a list of texts")
         elif name in _CHOICES:
             _require(setting in _CHOICES[name], name, setting, " or ".join(f'"{one}"' for one in _CHOICES[name]))
 
@@ -146,6 +149,16 @@ class LoopRules:
 
 
 @value
+class WitnessRules:
+    """Commands that count as tests beside the runners that are known, by their first words (R21)."""
+
+    test_commands: tuple[str, ...] = ()
+
+    def __check__(self) -> None:
+        _check("witness", self)
+
+
+@value
 class DecisionRules:
     """How far the impact of a decision is followed (R12)."""
 
@@ -181,6 +194,7 @@ class Config:
     retention: RetentionRules = RetentionRules()
     recall: RecallRules = RecallRules()
     loops: LoopRules = LoopRules()
+    witness: WitnessRules = WitnessRules()
     decisions: DecisionRules = DecisionRules()
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
@@ -219,6 +233,7 @@ _PARTS: dict[str, type] = {
     "retention": RetentionRules,
     "recall": RecallRules,
     "loops": LoopRules,
+    "witness": WitnessRules,
     "decisions": DecisionRules,
     "store": StoreRules,
 }
@@ -294,4 +309,5 @@ def _changed(section: Any, name: str, changes: Mapping[str, Any]) -> Any:
         raise InvalidInput(
             f"mnemarch.toml has no setting {name}.{unknown[0]}.", hint=f"[{name}] knows: {', '.join(fields)}."
         )
-    return replace(section, **changes)
+    lists = {field: tuple(setting) for field, setting in changes.items() if isinstance(setting, list)}
+    return replace(section, **{**changes, **lists})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append
 from mnemarch.model.caller import Level, checked_id
+from mnemarch.model.testrun import Outcome
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_list, checked_text
 from mnemarch.unit_verbs import UnitVerbs
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         Stored,
     )
     from mnemarch.model.search import Found, Pack
+    from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Claim, Kind
 
     T = TypeVar("T")
@@ -145,22 +147,33 @@ class Seat(UnitVerbs):
 
     def verify(
         self,
-        passed: bool,
+        passed: bool | None = None,
         *,
+        run: Sequence[str] | None = None,
+        report: str | None = None,
         tests: Sequence[str] = (),
         commit: str | None = None,
         analysis: Analysis | Mapping[str, Any] | None = None,
         error: str | None = None,
         approach: str | None = None,
     ) -> Promotion:
-        """Report how the task's verification went: the gate judges what it staged, and an episode is kept.
+        """Verify the task: the gate judges what it staged, and an episode is kept.
 
-        Of a failure, say with which `error` and after which `approach`, and the answer's `loop` tells whether to go on.
+        `run` is a test command that is run now, `report` a file or folder that a runner wrote; without them `passed`
+        and `tests` are what the caller says. Of a failure, say after which `approach` (and, without a run, with which
+        `error`), and the answer's `loop` tells whether to go on.
         """
         from mnemarch.units.verify import verify
 
-        if not isinstance(passed, bool):
-            raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint=Hint("verify"))
+        if [passed, run, report].count(None) != 2 or (passed is not None and not isinstance(passed, bool)):
+            raise InvalidInput("Verify takes one of: a run, a report, or what passed.", hint=Hint("verify"))
+        seen = None
+        if passed is None:
+            if tests or error is not None:
+                raise InvalidInput("Tests and errors are read from the run.", hint=Hint("only reported"))
+            seen = self._tests_seen(run, report, commit)
+            passed, tests, commit = seen.passed, seen.named(Outcome.PASS), seen.commit
+            error, approach = (None, None) if passed else (seen.error, approach)
         if passed and not (error is None and approach is None):
             raise InvalidInput("A success has no error to report.", hint=Hint("only of a failure"))
         if approach is not None and error is None:
@@ -178,7 +191,31 @@ class Seat(UnitVerbs):
             return replace(judged, loop=None if count_failure is None else count_failure(act))
 
         judged = self._act(judge, durable=True)
-        return replace(judged, units=tuple(self._aged(unit) for unit in judged.units))
+        units = tuple(self._aged(unit) for unit in judged.units)
+        return replace(judged, units=units, run=seen, witnessed=seen is not None and seen.witnessed)
+
+    def _tests_seen(self, run: Sequence[str] | None, report: str | None, commit: str | None) -> TestRun:
+        """The tests of a command that is run now, or of a report. A report of an agent is only what it says (R21)."""
+        root = self.caller.root
+        seen: TestRun
+        if report is not None:
+            from mnemarch.witness.reports import read_report
+
+            trusted = self.actor.kind != "agent" and commit is not None
+            seen = replace(read_report(report, root=root), commit=commit, witnessed=trusted)
+        else:
+            from mnemarch.witness.run import run_tests
+
+            if commit is not None:
+                raise InvalidInput("A run tests what is checked out.", hint=Hint("only reported"))
+            words = checked_list(run, "run")
+            for word in words:
+                checked_text(word, "A word of the command", _REASON_BYTES_MAX)
+            configured = self._engine.config.witness.test_commands
+            seen = replace(run_tests(words, root=root, configured=configured), commit=self._head())
+        if not seen.ran:
+            raise InvalidInput(f"{seen.command} ran no test, so nothing was verified.", hint=Hint("no test ran"))
+        return seen
 
     def promote(
         self, unit_id: str, to: Level | str = Level.PROJECT, *, expected_version: int | None = None

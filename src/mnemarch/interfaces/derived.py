@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command
 from mnemarch.verbs.types import PROGRESS, SEAT, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from mnemarch.interfaces.command import Call
@@ -40,7 +43,7 @@ _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "Refused": lambda _: REFUSED,
     "ApproachValidation": lambda validation: DONE if validation.valid else REFUSED,
     "LoopVerdict": lambda verdict: REFUSED if verdict.type == "BLOCK" else DONE,
-    "Promotion": lambda judged: exit_code_of(judged.loop),
+    "Promotion": lambda judged: REFUSED if judged.run and not judged.run.passed else exit_code_of(judged.loop),
     "Adopted": lambda adopted: exit_code_of(adopted.refused),
     "LogCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
     "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
@@ -91,7 +94,8 @@ def performed(verb: Verb, call: Call) -> Any:
 def answered(verb: Verb, call: Call) -> Answer:
     """The verb's answer."""
     nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
-    result = performed(verb, call)
+    with _only_the_answer_on_stdout(call):
+        result = performed(verb, call)
     if verb.gives in {"Found", "Pack"}:
         result = _with_notes(result, call, nothing_here)
 
@@ -104,6 +108,13 @@ def answered(verb: Verb, call: Call) -> Answer:
         exit_code_of(result),
         None if verb.gives == "Found" else aside,
     )
+
+
+def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
+    """With --json, what a verb shows while it works (the output of tests) goes to stderr."""
+    from contextlib import nullcontext, redirect_stdout
+
+    return redirect_stdout(sys.stderr) if call.places.json else nullcontext()
 
 
 def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:

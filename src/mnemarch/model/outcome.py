@@ -6,6 +6,7 @@ from datetime import datetime
 
 from mnemarch.model.closed import Names
 from mnemarch.model.event import Event, Receipt
+from mnemarch.model.testrun import TestRun
 from mnemarch.model.unit import LinkType, Provenance, Unit
 from mnemarch.model.value import value
 
@@ -89,7 +90,10 @@ class Refused:
 
 @value
 class Promotion:
-    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals."""
+    """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
+
+    `run` is what was run or read, if the caller did not just report; `witnessed` says whether it counts as seen (R21).
+    """
 
     episode_id: str
     skill_id: str | None
@@ -97,6 +101,8 @@ class Promotion:
     refused: tuple[Refused, ...]
     receipt: Receipt
     loop: LoopVerdict | None = None
+    witnessed: bool = False
+    run: TestRun | None = None
 
 
 @value

@@ -5,9 +5,12 @@ from __future__ import annotations
 from mnemarch.model.closed import Names
 from mnemarch.model.value import Record, value
 
+# The exit code of a runner that came across no test.
+_NOTHING_COLLECTED = {"pytest": 5, "unittest": 5}
+
 
 class Outcome(Names):
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
     SKIP = "skip"
 
@@ -48,6 +51,24 @@ class TestRun(Record):
     def passed(self) -> bool:
         """Whether the run as a whole succeeded: no test failed, and the command, if there was one, ended with 0."""
         return not self.exit_code and all(result.outcome is not Outcome.FAIL for result in self.results)
+
+    @property
+    def ran(self) -> bool:
+        """Whether the run says anything: a test passed or failed, or the command broke before it came to one."""
+        tested = any(result.outcome is not Outcome.SKIP for result in self.results)
+        return tested or self.exit_code not in (None, 0, _NOTHING_COLLECTED.get(self.runner))
+
+    @property
+    def error(self) -> str:
+        """What went wrong: the first failure that says something, else the end of what was printed."""
+        messages = (result.message for result in self.results if result.outcome is Outcome.FAIL)
+        return next(filter(None, messages), self.output) or f"{self.command} ended with exit code {self.exit_code}"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tests failed, passed and were skipped, in these words; what is none is left out."""
+        words = {"failed": Outcome.FAIL, "passed": Outcome.PASS, "skipped": Outcome.SKIP}
+        return {word: len(self.named(outcome)) for word, outcome in words.items() if self.named(outcome)}
 
     def named(self, outcome: Outcome) -> tuple[str, ...]:
         return tuple(result.name for result in self.results if result.outcome is outcome)

@@ -1,0 +1,179 @@
+"""Which commands run tests, and by which runner: a table, the project's own commands, and a little shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# How a command begins, once its wrappers are off. A runner without a name is known by what it prints.
+_RUNNERS = (
+    ("pytest", r"pytest|py\.test"),
+    ("unittest", r"unittest|(django-admin|manage\.py) test"),
+    ("go", r"go( -C \S+)? test"),
+    ("cargo", r"cargo( \+\S+)? (test|t|nextest run)"),
+    ("vitest", r"vitest"),
+    ("jest", r"jest|react-scripts test"),
+    ("node", r"node( \S+)* --test"),
+    ("tap", r"prove|bats|tap"),
+    ("maven", r"mvnw?( \S+)* (test|verify|package|install)"),
+    ("gradle", r"gradlew?( \S+)* (\S*:)?(test|check|build)"),
+    ("", r"(npm|pnpm|yarn|bun)( -\S+)*( run)? (t|test)(:\S+)?|(make|just|task|rake)( \S+)* (test|tests|check)|tox|nox"),
+)
+# What runs another command, and those of its options that take a value.
+_WRAPPERS = {
+    "env": "-u --unset -C --chdir",
+    "time": "",
+    "nice": "-n",
+    "nohup": "",
+    "exec": "",
+    "command": "",
+    "timeout": "-s -k --signal --kill-after",
+    "xvfb-run": "-s -n",
+    "sudo": "-u",
+    "uv run": "-p --python --with --with-editable --group --extra --package --directory --project --env-file --index",
+    "uvx": "-p --python --with --from",
+    "poetry run": "",
+    "pipenv run": "",
+    "pdm run": "",
+    "rye run": "",
+    "hatch run": "",
+    "conda run": "-n --name -p --prefix",
+    "coverage run": "--source --rcfile --include --omit --data-file --context --concurrency",
+    "npx": "-p --package",
+    "bunx": "",
+    "pnpm exec": "",
+    "pnpm": "",
+    "yarn": "",
+    "bundle exec": "",
+    "python": "-X -W",
+    "py": "-X -W",
+}
+_PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+# With one of these nothing is run, whatever the runner.
+_NO_RUN = frozenset(
+    {
+        *("--version", "-V", "--help", "-h", "--list", "-list", "--no-run", "--dry-run", "-DskipTests"),
+        *("--collect-only", "--collectonly", "--co", "--fixtures", "--fixtures-per-test", "--markers", "--cache-show"),
+        *("--setup-plan", "--setup-only", "--listTests", "--showConfig"),
+    }
+)
+_ASSIGNMENT = re.compile(r"\w+=")
+_AMOUNT = re.compile(r"[\d.]+[smhd]?")
+
+
+@value
+class TestCommand:
+    """A command that runs tests.
+
+    `words` are the runner's own, `folder` is where a `cd` before it leads. `named` is how the configuration has it.
+    `decides`: it succeeds or fails as its tests do, which `pytest || true` does not.
+    """
+
+    __test__ = False
+
+    runner: str
+    words: tuple[str, ...]
+    folder: str = ""
+    named: str = ""
+    decides: bool = True
+
+
+def runner_of(command: str | Sequence[str], configured: Sequence[str] = ()) -> TestCommand | None:
+    """What `command` tests, as one line for a shell or as its words; None if it runs no test that we know of.
+
+    `configured` are commands that the project counts as tests, by their first words.
+    """
+    words = command if isinstance(command, str) else _script_in(command)
+    if not isinstance(words, str):
+        return _recognised(list(words), configured)
+    steps, folder = list(_steps(words)), ""
+    for step, _ in steps:
+        if step[:1] == ["cd"] and len(step) == 2:
+            folder = os.path.join(folder, step[1])
+        known = _recognised(step, configured)
+        if known is not None:
+            decides = all(operator in {"&&", ""} for _, operator in steps)
+            return TestCommand(known.runner, known.words, os.path.normpath(folder), known.named, decides)
+    return None
+
+
+def _script_in(words: Sequence[str]) -> str | Sequence[str]:
+    """What a shell is given to do, if this starts one."""
+    if len(words) == 3 and os.path.basename(words[0]) in _SHELLS and re.fullmatch(r"-[a-z]*c", words[1]):
+        return words[2]
+    return words
+
+
+def _steps(script: str) -> Iterator[tuple[list[str], str]]:
+    """The simple commands of a script, each with the operator after it. Redirections are left out."""
+    lexer = shlex.shlex(script.strip().replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return
+    step: list[str] = []
+    skipped = False
+    for token in tokens:
+        if skipped:
+            skipped = False
+        elif set(token) <= set("<>&") and set(token) & set("<>"):
+            skipped = True
+            if step and step[-1].isdigit():
+                step.pop()
+        elif set(token) <= set("();|&"):
+            yield step, token
+            step = []
+        else:
+            step.append(token)
+    yield step, ""
+
+
+def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | None:
+    for named in configured:
+        own = named.split()
+        if own and words[: len(own)] == own:
+            known = _recognised(words, ())
+            return TestCommand("" if known is None else known.runner, tuple(words), named=named)
+    own = _without_wrappers(words)
+    if not own or not _NO_RUN.isdisjoint(own):
+        return None
+    line = " ".join([os.path.basename(own[0]), *("_".join(word.split()) for word in own[1:])])
+    for runner, beginning in _RUNNERS:
+        if re.match(rf"(?:{beginning})(?= |$)", line):
+            return TestCommand(runner, tuple(own))
+    return None
+
+
+def _without_wrappers(words: list[str]) -> list[str]:
+    """The command itself, without what starts it: `uv run --extra dev python -m pytest -q` is `pytest -q`."""
+    while words:
+        if _ASSIGNMENT.match(words[0]):
+            words = words[1:]
+            continue
+        program = os.path.basename(words[0])
+        if _PYTHON.fullmatch(program):
+            program = "python"
+        wrapper = next((name for name in (" ".join([program, *words[1:2]]), program) if name in _WRAPPERS), None)
+        inner = [] if wrapper is None else words[len(wrapper.split()) :]
+        if wrapper is None or (wrapper in {"pnpm", "yarn"} and _is_script(inner)):
+            return words
+        valued = _WRAPPERS[wrapper].split()
+        while inner and inner[0] != "-m" and (inner[0][:1] == "-" or _AMOUNT.fullmatch(inner[0])):
+            inner = inner[2:] if inner[0] in valued else inner[1:]
+        words = inner[1:] if inner[:1] == ["-m"] else inner
+    return words
+
+
+def _is_script(words: Sequence[str]) -> bool:
+    """Whether `yarn` and `pnpm` run a script of the project with these words, and no program."""
+    return words[:1] in (["run"], ["test"], ["t"]) or not words

@@ -1,0 +1,236 @@
+"""Reads what runners print for people: the tests that it names, and the line that sums them up."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
+from mnemarch.model.value import replace
+from mnemarch.witness.commands import runner_of
+from mnemarch.witness.reports import MESSAGE_CHARS_MAX, merged, of_tap, prefix_of, rebased
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from mnemarch.witness.commands import TestCommand
+
+_TAIL_CHARS = 4_000
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)")
+_OUTCOMES = {
+    **dict.fromkeys(("passed", "pass", "ok", "xpass", "✓", "✔", "√"), Outcome.PASS),
+    **dict.fromkeys(("failed", "fail", "error", "dubious", "unexpected success", "✕", "✖", "×", "❯"), Outcome.FAIL),
+    **dict.fromkeys(("skipped", "skip", "xfail", "ignored", "expected failure", "○", "✎", "↓", "﹣"), Outcome.SKIP),
+}
+_PYTEST_WORDS = r"(?P<outcome>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
+# Lines that each name a test and its outcome.
+_LINES = {
+    "pytest": (
+        rf"^(?P<name>\S+\.py::.+?) {_PYTEST_WORDS}\b.*$",
+        rf"^(?:\[gw\d+\] \[ *\d+%\] )?{_PYTEST_WORDS} (?P<name>\S+\.py(?:::.+?)?)(?: - (?P<message>.*))?$",
+    ),
+    "cargo": (r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)\b.*$",),
+    "tap": (r"^(?P<name>\S+) \.\.+ (?P<outcome>ok|Failed|Dubious|skipped)\b.*$",),
+}
+# A line that sums a run up, and what in it means that a test failed.
+_SUMMARIES = {
+    "pytest": (
+        r"^=*\s*(?:\d+ \w+, )*\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed)\b.* in [\d.]+s",
+        "failed|error",
+    ),
+    "unittest": (r"^(?:OK|FAILED)(?: \(.*\))?$", "FAILED"),
+    "go": (r"^(?:ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[build failed\])", "FAIL"),
+    "cargo": (r"^test result: .*$", "FAILED"),
+    "jest": (r"^Tests: .* total$", "failed"),
+    "vitest": (r"^ *Tests  .*\(\d+\)$", "failed"),
+    "node": (r"^[ℹ#] fail \d+$", "fail [1-9]"),
+    "tap": (r"^(?:Result: \w+|# fail +\d+)$", "FAIL|fail +[1-9]"),
+    "maven": (r"^.*Tests run: \d+, Failures: \d+, Errors: \d+.*$", "(?:Failures|Errors): [1-9]"),
+}
+_UNITTEST = re.compile(
+    r"^(?P<test>\w+) \((?P<where>[\w.]+)\)(?:\n[^\n]*?)? \.\.\. "
+    r"(?P<outcome>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b|"
+    r"^(?:FAIL|ERROR): (?P<failed>\w+) \((?P<place>[\w.]+)\).*\n-+\n(?P<trace>(?:.+\n)*)",
+    re.MULTILINE,
+)
+_GO = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(|^(ok|FAIL)\s+(\S+)\s+\S.*$|^(?!FAIL|ok|PASS|===)(.+)$")
+_CARGO_FAILURE = re.compile(r"^---- (.+) stdout ----\n(?:\s*\n)*((?:.+\n)+)", re.MULTILINE)
+_JS_FILE = re.compile(r"^ *(PASS|FAIL|✓|❯|×) +(\S+\.[cm]?[jt]sx?)(?: \(.*\).*| \[.*)?$")
+_JS_PATH = re.compile(r"^ *(✓|×|↓|FAIL) +(\S+\.[cm]?[jt]sx?) > (.*?)(?: \d+m?s)?$")
+_JS_TEST = re.compile(r"^( +)(✓|✕|○|✎) (?:skipped |todo )?(.*?)(?: \([\d.]+ m?s\))?$")
+_JS_BULLET = re.compile(r"^ *● (.+)$")
+_SPEC = re.compile(r"^( *)(▶|✔|✖|﹣) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$")
+_MAVEN = re.compile(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+).* in (?:class )?([\w.$]+)$")
+
+
+def from_output(
+    command: str | Sequence[str],
+    exit_code: int | None,
+    printed: str,
+    *,
+    cwd: str = "",
+    root: str = "",
+    configured: Sequence[str] = (),
+) -> TestRun | None:
+    """The run of tests that somebody else ran, by what it printed; None if no test run is to be seen there.
+
+    An exit code of None is unknown. One that a pipe or `|| true` may have changed counts less than what was printed.
+    """
+    known, text = runner_of(command, configured), plain(printed)
+    if known is None:
+        return None
+    failed = _failed_by_summary(known.runner, text)
+    code = exit_code if known.decides and exit_code is not None else failed
+    results = results_in(known, text, code, prefix_of(os.path.join(cwd, known.folder), root or cwd))
+    if not results and failed is None and not code:
+        return None
+    return TestRun(
+        runner=known.runner,
+        command=command if isinstance(command, str) else " ".join(command),
+        results=tuple(results),
+        exit_code=code,
+        witnessed=True,
+        output=tail(text),
+    )
+
+
+def plain(printed: str) -> str:
+    """What was printed, without colours."""
+    return _CONTROL.sub("", printed)
+
+
+def tail(text: str) -> str:
+    return text[-_TAIL_CHARS:].strip()
+
+
+def results_in(known: TestCommand, text: str, exit_code: int | None, prefix: str) -> list[TestResult]:
+    """The tests that a text names, relative to the root; a configured check that names none is one test itself."""
+    for runner in [known.runner] if known.runner else _READERS:
+        results = merged(_READERS[runner](text)) if runner in _READERS else []
+        if results:
+            return [replace(one, name=rebased(one.name, prefix)) for one in results]
+    if known.named and exit_code is not None:
+        outcome, message = (Outcome.FAIL, tail(text)) if exit_code else (Outcome.PASS, "")
+        return [TestResult(name=f"{prefix}{known.named}", outcome=outcome, message=message)]
+    return []
+
+
+def _failed_by_summary(runner: str, text: str) -> int | None:
+    """1 if a line that sums up says that a test failed, 0 if it says that none did, None without such a line."""
+    for name in [runner] if runner else _SUMMARIES:
+        line, failing = _SUMMARIES.get(name, (r"(?!)", ""))
+        summaries = re.findall(line, text, re.MULTILINE)
+        if summaries:
+            return int(any(re.search(failing, summary) for summary in summaries))
+    return None
+
+
+def _result(name: str, outcome: str, message: str | None = None) -> TestResult:
+    kind = _OUTCOMES[outcome.lower()]
+    says = (message or "").strip()[:MESSAGE_CHARS_MAX] if kind is Outcome.FAIL else ""
+    return TestResult(name=name, outcome=kind, message=says)
+
+
+def _by_lines(runner: str) -> Callable[[str], Iterator[TestResult]]:
+    def read(text: str) -> Iterator[TestResult]:
+        for pattern in reversed(_LINES[runner]):
+            for match in re.finditer(pattern, text, re.MULTILINE):
+                yield _result(match["name"], match["outcome"], match.groupdict().get("message"))
+
+    return read
+
+
+def _of_unittest(text: str) -> Iterator[TestResult]:
+    """Python before 3.11 names the class only."""
+    for match in reversed(list(_UNITTEST.finditer(text))):
+        test, where = match["test"] or match["failed"], match["where"] or match["place"]
+        name = where if where.endswith(f".{test}") else f"{where}.{test}"
+        last = (match["trace"] or "").strip().rpartition("\n")[2]
+        yield _result(name.replace("unittest.loader._FailedTest.", ""), match["outcome"] or "FAIL", last)
+
+
+def _of_go(text: str) -> Iterator[TestResult]:
+    """A package is named after its tests. Without -v it is all that is named."""
+    tests: list[tuple[str, str]] = []
+    printed: list[str] = []
+    for line in text.splitlines():
+        match = _GO.match(line)
+        if match is None:
+            continue
+        if match[2]:
+            tests.append((match[2], match[1]))
+        elif match[5]:
+            printed.append(match[5])
+        else:
+            says = "\n".join(printed)
+            yield from (_result(f"{match[4]}.{name}", outcome, says) for name, outcome in tests)
+            if all(outcome != "FAIL" for _, outcome in tests):
+                yield _result(match[4], match[3], says)
+            tests, printed = [], []
+
+
+def _of_cargo(text: str) -> Iterator[TestResult]:
+    yield from (_result(match[1], "FAILED", match[2]) for match in _CARGO_FAILURE.finditer(text))
+    yield from _by_lines("cargo")(text)
+
+
+def _of_javascript(text: str) -> Iterator[TestResult]:
+    """jest and vitest. A file that passed may be all that is named; its tests are listed with --verbose."""
+    file, in_tree = "", False
+    suites: dict[int, str] = {}
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if match := _JS_PATH.match(line):
+            below = lines[number + 1].strip() if number + 1 < len(lines) else ""
+            yield _result(f"{match[2]}::{match[3]}", match[1], below)
+        elif match := _JS_FILE.match(line):
+            file, in_tree, suites = os.path.normpath(match[2]), True, {}
+            yield _result(file, match[1])
+        elif match := _JS_BULLET.match(line):
+            message = "\n".join(lines[number + 1 : number + 8]).strip()
+            yield _result(f"{file}::{match[1].replace(' › ', ' > ')}", "FAIL", message)
+        elif not line.strip():
+            in_tree = False
+        elif in_tree:
+            indent = len(line) - len(line.lstrip())
+            suites = {at: name for at, name in suites.items() if at < indent}
+            if match := _JS_TEST.match(line):
+                yield _result(f"{file}::{' > '.join([*suites.values(), match[3]])}", match[2])
+            else:
+                suites[indent] = line.strip()
+
+
+def _of_node(text: str) -> Iterator[TestResult]:
+    """What `node --test` prints on a terminal; elsewhere it is TAP."""
+    suites: dict[int, str] = {}
+    for line in text.splitlines():
+        match = _SPEC.match(line)
+        if line.startswith("ℹ tests"):
+            return
+        if match is None:
+            continue
+        suites = {at: name for at, name in suites.items() if at < len(match[1])}
+        if match[2] == "▶":
+            suites[len(match[1])] = match[3]
+        else:
+            yield _result(" > ".join([*suites.values(), match[3]]), match[2])
+
+
+def _of_maven(text: str) -> Iterator[TestResult]:
+    for match in filter(None, map(_MAVEN.search, text.splitlines())):
+        run, failed, broken, skipped = (int(count) for count in match.groups()[:4])
+        yield _result(match[5], "FAIL" if failed or broken else "SKIP" if run == skipped else "PASS")
+
+
+_READERS: dict[str, Callable[[str], Iterable[TestResult]]] = {
+    "pytest": _by_lines("pytest"),
+    "unittest": _of_unittest,
+    "go": _of_go,
+    "cargo": _of_cargo,
+    "jest": _of_javascript,
+    "vitest": _of_javascript,
+    "node": lambda text: list(_of_node(text)) or of_tap(text),
+    "tap": lambda text: list(of_tap(text)) or _by_lines("tap")(text),
+    "maven": _of_maven,
+}

@@ -1,0 +1,295 @@
+"""Reads what runners write for programs: JUnit XML, `go test -json`, TAP, the JSON of jest, vitest and our recorder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.testrun import Outcome, TestResult, TestRun
+from mnemarch.model.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+MESSAGE_CHARS_MAX = 4_000
+_REPORT_BYTES_MAX = 64 << 20
+_FILES_MAX = 10_000
+_DEPTH_MAX = 64
+_WORST_FIRST = (Outcome.FAIL, Outcome.SKIP, Outcome.PASS)
+_OUTCOMES = {
+    **dict.fromkeys(("passed", "pass", "ok"), Outcome.PASS),
+    **dict.fromkeys(("failed", "fail", "failure", "error", "not ok"), Outcome.FAIL),
+    **dict.fromkeys(("skipped", "skip", "pending", "todo", "disabled"), Outcome.SKIP),
+}
+# Where the runners of a JVM leave their reports, below each module.
+_LEFT_BEHIND = {
+    "maven": re.compile(r"target/(surefire|failsafe)-reports$"),
+    "gradle": re.compile(r"build/test-results/[^/]+$"),
+}
+_TAP_LINE = re.compile(r"( *)(ok|not ok)\b(?: +\d+)?(?: +-)? *(.*?)(?: +# *(skip|todo)\b.*)?$", re.IGNORECASE)
+_TAP_ERROR = re.compile(r" *(?:error|message): *(.+)")
+_HINT = "JUnit XML, `go test -json`, TAP, and the JSON of jest and vitest are read; a folder may hold JUnit XML files."
+
+
+def read_report(path: str, *, root: str | None = None) -> TestRun:
+    """The run that a report tells of: a file, or a folder of JUnit files. Names of tests are relative to `root`."""
+    names = Names(root or os.getcwd(), os.path.dirname(os.path.abspath(path)))
+    if not os.path.isdir(path):
+        runner, results = _parsed(_text_of(path), path, names)
+    else:
+        files = sorted(_xml_below(path))
+        if not files:
+            raise InvalidInput(f"{path} has no XML file.", hint=_HINT)
+        runner, results = "junit", [one for file in files for one in _parsed(_text_of(file), file, names)[1]]
+    return TestRun(runner=runner, command=path, results=tuple(merged(results)))
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(_REPORT_BYTES_MAX + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read: {error.strerror}.", hint="Check the path of the report.") from None
+    if len(raw) > _REPORT_BYTES_MAX:
+        raise InvalidInput(f"{path} has more than {_REPORT_BYTES_MAX} bytes.", hint="Report fewer tests at a time.")
+    return raw.decode("utf-8-sig", "replace")
+
+
+def _xml_below(folder: str) -> Iterator[str]:
+    for inner, _, files in os.walk(folder):
+        yield from (os.path.join(inner, name) for name in files[:_FILES_MAX] if name.endswith(".xml"))
+
+
+def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
+    """The runner and the results of a report, whose format is told by how it begins."""
+    begins = text.lstrip()[:1]
+    try:
+        if begins == "<":
+            return "junit", list(_Junit(text, names).results)
+        if begins == "{":
+            records = _json_records(text)
+            if "testResults" in records[0]:
+                return "jest", list(_of_jest(records[0], names))
+            if "Action" in records[0]:
+                return "go", list(_of_go(records))
+        elif results := list(of_tap(text)):
+            return "tap", results
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidInput(f"{path} is no report that can be read: {error}.", hint=_HINT) from None
+    raise InvalidInput(f"{path} is no report of a test runner that is known here.", hint=_HINT)
+
+
+def written_to(folder: str, root: str) -> list[TestResult]:
+    """What a runner was made to write into a folder of ours."""
+    recorded, report = os.path.join(folder, "results.jsonl"), os.path.join(folder, "report.json")
+    if os.path.exists(recorded):
+        return merged(_of_recorder(map(json.loads, _text_of(recorded).splitlines()), root))
+    if os.path.exists(report) and os.path.getsize(report):
+        return merged(_parsed(_text_of(report), report, Names(root, root))[1])
+    return []
+
+
+def left_below(runner: str, base: str, root: str, since: float) -> list[TestResult]:
+    """What a runner left below the folder that it ran in, as it always does."""
+    place, results = _LEFT_BEHIND.get(runner), []
+    for folder, inner, _ in os.walk(base) if place is not None else ():
+        inner[:] = [name for name in inner if name not in {".git", "node_modules"}]
+        if place is not None and place.search(folder.replace(os.sep, "/")):
+            fresh = [path for path in sorted(_xml_below(folder)) if os.path.getmtime(path) >= since]
+            results += [one for path in fresh for one in _parsed(_text_of(path), path, Names(root, base))[1]]
+    return merged(results)
+
+
+def merged(results: Iterable[TestResult]) -> list[TestResult]:
+    """One result for each test: it failed if its setup, its body, its teardown or one of several runs did."""
+    by_name: dict[str, TestResult] = {}
+    for result in results:
+        known = by_name.get(result.name)
+        if known is None or _WORST_FIRST.index(result.outcome) < _WORST_FIRST.index(known.outcome):
+            by_name[result.name] = result
+    return list(by_name.values())
+
+
+# Names
+
+
+def prefix_of(folder: str, root: str) -> str:
+    """What stands before a path relative to `folder` to make it one that is relative to `root`."""
+    inner = os.path.relpath(os.path.realpath(folder), os.path.realpath(root))
+    return "" if inner == "." else f"{inner}/".replace(os.sep, "/")
+
+
+def rebased(name: str, prefix: str) -> str:
+    """A test's name, its path relative to the root."""
+    path, separator, rest = f"{prefix}{name}".partition("::")
+    return f"{os.path.normpath(path)}{separator}{rest}" if prefix else name
+
+
+class Names:
+    """The names of tests in a report, found again among the files below `root`; `base` is where the report is."""
+
+    def __init__(self, root: str, base: str) -> None:
+        self._root = root
+        self._prefixes = dict.fromkeys(("", prefix_of(base, root)))
+
+    def of_file(self, path: str) -> str:
+        """A path as the root has it, wherever the report was written."""
+        parts = path.replace("\\", "/").split("/")
+        tails = ("/".join(parts[at:]) for at in range(len(parts)))
+        return next((tail for tail in tails if tail and self._exists(tail)), path)
+
+    def of_case(self, class_name: str, name: str, *, is_python: bool) -> str:
+        """pytest names classes after files: `tests.test_a.TestX` is `tests/test_a.py::TestX`."""
+        parts = (class_name or name).split(".")
+        inside = [name] if class_name else []
+        for end in range(len(parts), 0, -1):
+            path = "/".join(parts[:end]) + ".py"
+            for prefix in self._prefixes:
+                if self._exists(f"{prefix}{path}"):
+                    return "::".join([f"{prefix}{path}", *parts[end:], *inside])
+        if is_python:
+            end = next((at for at, part in enumerate(parts) if part[:1].isupper()), len(parts))
+            return "::".join(["/".join(parts[:end]) + ".py", *parts[end:], *inside])
+        return ".".join(filter(None, (class_name, name)))
+
+    def _exists(self, path: str) -> bool:
+        return os.path.isfile(os.path.join(self._root, path))
+
+
+# Formats
+
+
+def _of_recorder(lines: Iterable[dict[str, Any]], root: str) -> Iterator[TestResult]:
+    prefix = ""
+    for line in lines:
+        if "folder" in line:
+            prefix = prefix_of(line["folder"], root)
+        elif line["outcome"] in _OUTCOMES:
+            name = rebased(line["name"] or "collection", prefix)
+            yield TestResult(name=name, outcome=_OUTCOMES[line["outcome"]], message=line.get("message", ""))
+
+
+class _Junit:
+    """JUnit XML, read as a stream of tags; nothing in it is expanded or fetched."""
+
+    def __init__(self, text: str, names: Names) -> None:
+        from xml.parsers.expat import ExpatError, ParserCreate
+
+        self.results: list[TestResult] = []
+        self._names = names
+        self._open: list[str] = []
+        self._case: dict[str, str] = {}
+        self._outcome = Outcome.PASS
+        self._message: list[str] = []
+        self._is_python = False
+        parser = ParserCreate()
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._data
+        try:
+            # As text, so that the encoding that the file declares no longer matters.
+            parser.Parse(re.sub(r"^\s*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL), True)
+        except ExpatError as error:
+            raise ValueError(f"its XML is broken, {error}") from None
+
+    def _refuse(self, *_: object) -> None:
+        raise ValueError("it declares a document type, which can hide entities")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._open.append(tag)
+        if len(self._open) > _DEPTH_MAX:
+            raise ValueError(f"it is nested more than {_DEPTH_MAX} deep")
+        if len(self._open) == 1 and tag not in {"testsuites", "testsuite"}:
+            raise ValueError(f"it begins with <{tag}>, not with <testsuites>")
+        if tag == "testsuite":
+            self._is_python = attributes.get("name") == "pytest"
+        elif tag == "testcase":
+            self._case, self._outcome, self._message = attributes, Outcome.PASS, []
+        elif tag in {"failure", "error", "skipped"} and self._open[-2] == "testcase":
+            self._outcome = min(self._outcome, _OUTCOMES[tag], key=_WORST_FIRST.index)
+            kind, says = attributes.get("type", ""), attributes.get("message", "")
+            if tag != "skipped" and says:
+                self._message.append(says if kind in says else f"{kind}: {says}")
+
+    def _data(self, text: str) -> None:
+        if self._open[-1] in {"failure", "error"} and sum(map(len, self._message)) < MESSAGE_CHARS_MAX:
+            self._message.append(text)
+
+    def _end(self, tag: str) -> None:
+        self._open.pop()
+        if tag == "testcase":
+            case = self._case
+            name = self._names.of_case(case.get("classname", ""), case.get("name", ""), is_python=self._is_python)
+            message = "".join(self._message).strip()[:MESSAGE_CHARS_MAX] if self._outcome is Outcome.FAIL else ""
+            self.results.append(TestResult(name=name, outcome=self._outcome, message=message))
+
+
+def _json_records(text: str) -> list[dict[str, Any]]:
+    """One JSON document, or one in each line; a build may have printed lines of its own between those."""
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
+
+
+def _of_jest(report: dict[str, Any], names: Names) -> Iterator[TestResult]:
+    for file in report["testResults"]:
+        path = names.of_file(file["name"])
+        for test in file["assertionResults"]:
+            name = f"{path}::{' > '.join([*test['ancestorTitles'], test['title']])}"
+            message = "\n".join(test.get("failureMessages") or ())[:MESSAGE_CHARS_MAX]
+            yield TestResult(name=name, outcome=_OUTCOMES.get(test["status"], Outcome.SKIP), message=message)
+        if file["status"] == "failed" and not file["assertionResults"]:
+            yield TestResult(name=path, outcome=Outcome.FAIL, message=file.get("message", "")[:MESSAGE_CHARS_MAX])
+
+
+def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
+    """A package counts only where it failed without a test of its own: it did not build, or it panicked."""
+    printed: dict[str, list[str]] = {}
+    failed: set[str] = set()
+    for event in events:
+        package, test = event.get("Package", event.get("ImportPath", "")), event.get("Test")
+        name = f"{package}.{test}" if test else package
+        if "output" in event["Action"]:
+            printed.setdefault(name, []).append(event["Output"])
+        outcome = _OUTCOMES.get(event["Action"])
+        if outcome is None or (test is None and (outcome is not Outcome.FAIL or package in failed)):
+            continue
+        lines = printed.get(name, []) + printed.get(event.get("FailedBuild", ""), [])
+        message = "".join(line for line in lines if not line.lstrip().startswith(("===", "---"))).strip()
+        if outcome is Outcome.FAIL:
+            failed.add(package)
+        says = message[:MESSAGE_CHARS_MAX] if outcome is Outcome.FAIL else ""
+        yield TestResult(name=name, outcome=outcome, message=says)
+
+
+def of_tap(text: str) -> Iterator[TestResult]:
+    """Tests of a suite are indented below a line that names it, and what went wrong below the test."""
+    suites: dict[int, str] = {}
+    failed: TestResult | None = None
+    for line in text.splitlines():
+        indent, match = len(line) - len(line.lstrip()), _TAP_LINE.fullmatch(line)
+        if failed is not None and (says := _TAP_ERROR.fullmatch(line)):
+            failed = replace(failed, message=says[1][:MESSAGE_CHARS_MAX])
+        if failed is not None and (match or says):
+            yield failed
+            failed = None
+        if line.lstrip().startswith("# Subtest: "):
+            suites[indent] = line.partition(": ")[2]
+        elif line.startswith("Bail out!"):
+            yield TestResult(name="Bail out!", outcome=Outcome.FAIL, message=line)
+        elif match is not None:
+            name = " > ".join([*(suite for at, suite in sorted(suites.items()) if at < indent), match[3] or "test"])
+            outcome = Outcome.SKIP if match[4] else _OUTCOMES[match[2].lower()]
+            result = TestResult(name=name, outcome=outcome)
+            if outcome is Outcome.FAIL:
+                failed = result
+            else:
+                yield result
+    if failed is not None:
+        yield failed

@@ -1,0 +1,239 @@
+"""Runs a test command: what it prints is shown as it comes, and its runner is made to report each test."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from mnemarch.errors import Hint, InvalidInput
+from mnemarch.model.testrun import TestRun
+from mnemarch.witness import output, reports
+from mnemarch.witness.commands import runner_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
+    from typing import TextIO
+
+    from mnemarch.witness.commands import TestCommand
+
+    Sink = Callable[[bytes], None]
+
+_CHUNK_BYTES = 65_536
+_PRINTED_BYTES_MAX = 8 << 20
+# A process that the tests left behind may keep the pipe open after they end.
+_POLL_S = 0.25
+# After an interrupt a runner may say what it got done, for so long.
+_FAREWELL_S = 5.0
+_MODULE = "mnemarch_witness"
+# An installed plugin, not an option: a command that sets its own PYTHONPATH still runs, if unrecorded.
+_PLUGIN = {
+    "METADATA": f"Metadata-Version: 2.1\nName: {_MODULE}\nVersion: 1\n",
+    "entry_points.txt": f"[pytest11]\n{_MODULE} = {_MODULE}\n",
+}
+# What makes a runner write its report beside what it prints, unless the command asks for a report of its own.
+_REPORT_OPTIONS = {
+    "jest": ("--json", "--outputFile={folder}/report.json"),
+    "vitest": ("--reporter=default", "--reporter=json", "--outputFile.json={folder}/report.json"),
+}
+
+
+def run_tests(
+    command: Sequence[str],
+    *,
+    root: str | None = None,
+    cwd: str | None = None,
+    configured: Sequence[str] = (),
+    streams: tuple[TextIO, TextIO] | None = None,
+) -> TestRun:
+    """Run a command that tests, and show what it prints on `streams`: standard output and error by default.
+
+    It runs in `cwd`; by default in the current folder if that is below `root`, else in `root`. Names of tests are
+    relative to `root`. `configured` are commands that the project counts as tests.
+    """
+    known, line = runner_of(command, configured), " ".join(command)
+    if known is None or not known.decides:
+        why = "is no test command that Mnemarch knows" if known is None else "can succeed while its tests fail"
+        raise InvalidInput(f"`{line}` {why}, so it was not run.", hint=Hint("test command"))
+    here = os.getcwd()
+    top = root or cwd or here
+    cwd = cwd or (top if reports.prefix_of(here, top).startswith("../") else here)
+    base = os.path.join(cwd, known.folder)
+    folder = tempfile.mkdtemp(prefix="mnemarch-")
+    try:
+        started, began = time.time(), time.monotonic()
+        exit_code, printed = _run(command, known, cwd, folder, streams or (sys.stdout, sys.stderr))
+        duration_ms = int((time.monotonic() - began) * 1000)
+        text = output.plain(printed.decode(errors="replace"))
+        results = reports.written_to(folder, top) or reports.left_below(known.runner, base, top, started)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return TestRun(
+        runner=known.runner,
+        command=line,
+        results=tuple(results or output.results_in(known, text, exit_code, reports.prefix_of(base, top))),
+        exit_code=exit_code,
+        duration_ms=duration_ms,
+        witnessed=True,
+        output=output.tail(text),
+    )
+
+
+def _run(
+    command: Sequence[str], known: TestCommand, cwd: str, folder: str, streams: tuple[TextIO, TextIO]
+) -> tuple[int, bytes]:
+    """The exit code of the command, and the end of what it printed."""
+    argv, printed = list(_with_report(command, known, folder)), bytearray()
+    sinks = [_sink(streams[0], printed), _sink(streams[1], printed)]
+    with contextlib.ExitStack() as stack:
+        # On a terminal the runner gets one too, so that it prints colours and bars as it would without us.
+        pipes = [_terminal()] if all(stream.isatty() for stream in streams) else [os.pipe(), os.pipe()]
+        for reading, _ in pipes:
+            stack.callback(os.close, reading)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the caller's own test command
+                argv,
+                cwd=cwd,
+                env=_environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=pipes[0][1],
+                stderr=pipes[-1][1],
+                process_group=0,
+            )
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"{command[0]!r} can't be started: {error}.", hint=Hint("test command")) from None
+        finally:
+            for _, writing in pipes:
+                os.close(writing)
+        _watch(process, {reading: sink for (reading, _), sink in zip(pipes, sinks, strict=False)})
+    return process.returncode, bytes(printed)
+
+
+def _with_report(command: Sequence[str], known: TestCommand, folder: str) -> Sequence[str]:
+    """The command, made to write a report; a command inside a script or a wrapper that we can't see into is left."""
+    words, own = list(command), list(known.words)
+    at = len(words) - len(own)
+    options = _REPORT_OPTIONS.get(known.runner, ())
+    if words[at:] != own or any(word.startswith(("--json", "-json", "--reporter", "--outputFile")) for word in own):
+        return words
+    if known.runner == "go":
+        at += own.index("test") + 1
+        return [*words[:at], "-json", *words[at:]]
+    if known.runner == "unittest" and words[at - 1 : at + 1] == ["-m", "unittest"]:
+        return [*words[:at], _MODULE, *own[1:]]
+    return [*words, *(option.format(folder=folder) for option in options)]
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Ours, and the recorder where Python looks for modules: it reaches pytest through make, tox or a script."""
+    about = os.path.join(folder, f"{_MODULE}-1.dist-info")
+    os.mkdir(about)
+    for name, text in _PLUGIN.items():
+        with open(os.path.join(about, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    shutil.copyfile(os.path.join(os.path.dirname(__file__), "recorder.py"), os.path.join(folder, f"{_MODULE}.py"))
+    paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _terminal() -> tuple[int, int]:
+    """Both ends of a terminal that is as large as ours and changes nothing that passes through."""
+    import pty
+    import termios
+    import tty
+
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    with contextlib.suppress(OSError):
+        termios.tcsetwinsize(theirs, termios.tcgetwinsize(sys.stdout.fileno()))
+    return ours, theirs
+
+
+def _sink(stream: TextIO, printed: bytearray, translated: Callable[[bytes], bytes] | None = None) -> Sink:
+    """Keeps what comes, and shows it at once. A reader that left (`| head`) does not end the tests."""
+    binary, decoder, is_read = getattr(stream, "buffer", None), codecs.getincrementaldecoder("utf-8")("replace"), True
+    stream.flush()
+
+    def take(chunk: bytes) -> None:
+        nonlocal is_read
+        shown = chunk if translated is None else translated(chunk)
+        printed.extend(shown)
+        if len(printed) > _PRINTED_BYTES_MAX:
+            del printed[: _PRINTED_BYTES_MAX // 2]
+        if not is_read:
+            return
+        try:
+            if binary is not None:
+                binary.write(shown)
+            else:
+                stream.write(decoder.decode(shown))
+            stream.flush()
+        except BrokenPipeError:
+            is_read = False
+
+    return take
+
+
+def _watch(process: subprocess.Popen[bytes], sinks: dict[int, Sink]) -> None:
+    """Hand on what the process prints until it ends. If we are told to stop, it is, with all that it started."""
+    try:
+        with _stopped_by_signals():
+            _pump(process, sinks)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(KeyboardInterrupt):
+            _pump(process, sinks, time.monotonic() + _FAREWELL_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+
+
+def _pump(process: subprocess.Popen[bytes], sinks: dict[int, Sink], deadline: float | None = None) -> None:
+    with selectors.DefaultSelector() as selector:
+        for reading in sinks:
+            selector.register(reading, selectors.EVENT_READ)
+        while selector.get_map() and (deadline is None or time.monotonic() < deadline):
+            ready = selector.select(_POLL_S)
+            if not ready and process.poll() is not None:
+                break
+            for key, _ in ready:
+                try:
+                    chunk = os.read(key.fd, _CHUNK_BYTES)
+                except OSError:  # How a terminal says that nobody writes to it any more.
+                    chunk = b""
+                if chunk:
+                    sinks[key.fd](chunk)
+                else:
+                    selector.unregister(key.fd)
+    if deadline is None:
+        process.wait()
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Whoever ends this process ends the tests too: they are in a process group of their own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
