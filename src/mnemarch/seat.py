@@ -192,7 +192,8 @@ class Seat(UnitVerbs):
             return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)
 
         judged = self._act(judge, durable=True)
-        return replace(judged, units=tuple(self._aged(unit) for unit in judged.units))
+        units = tuple(self._aged(unit) for unit in judged.units)
+        return replace(judged, units=units, run=None if passed is not None else seen)
 
     def _reported(
         self, passed: bool, tests: Sequence[str], commit: str | None, error: str | None, approach: str | None

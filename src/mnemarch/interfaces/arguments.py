@@ -56,7 +56,9 @@ class Typed:
         self._flags = {flag: parameter for parameter in takes for flag in flags_of(parameter)}
         arguments = iter(argv)
         for argument in arguments:
-            if argument == "--":
+            if argument == "--" and "--" in self._flags:
+                self._texts[id(self._flags["--"])] = list(arguments)
+            elif argument == "--":
                 self._words.extend(arguments)
             elif is_option(argument):
                 self._option(argument, arguments)

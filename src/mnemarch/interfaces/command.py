@@ -18,6 +18,7 @@ from mnemarch.wiring import open as open_memory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from mnemarch.code.home import Home
@@ -56,7 +57,7 @@ _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "Refused": lambda _: REFUSED,
     "ApproachValidation": lambda validation: DONE if validation.valid else REFUSED,
     "LoopVerdict": lambda verdict: REFUSED if verdict.type == "BLOCK" else DONE,
-    "Promotion": lambda judged: exit_code_of(judged.loop),
+    "Promotion": lambda judged: REFUSED if judged.run and not judged.run.passed else exit_code_of(judged.loop),
     "LogCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
     "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
     "Finding": lambda finding: DONE if finding.ok else STORE_TROUBLE,
@@ -290,7 +291,8 @@ def performed(verb: Verb, call: Call) -> Any:
 def answered(verb: Verb, call: Call) -> Answer:
     """The verb's answer."""
     nothing_here = call.answer_from_nothing() if verb.name in _ASKED_BY_HOOKS else ""
-    result = performed(verb, call)
+    with _only_the_answer_on_stdout(call):
+        result = performed(verb, call)
     if verb.gives in {"Found", "Pack"}:
         result = _with_notes(result, call, nothing_here)
 
@@ -303,6 +305,13 @@ def answered(verb: Verb, call: Call) -> Answer:
         exit_code_of(result),
         None if verb.gives == "Found" else aside,
     )
+
+
+def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
+    """With --json, what a verb shows while it works (the output of tests) goes to stderr."""
+    from contextlib import nullcontext, redirect_stdout
+
+    return redirect_stdout(sys.stderr) if call.places.json else nullcontext()
 
 
 def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model import event, outcome, search, unit
+    from mnemarch.model import event, outcome, search, testrun, unit
 
     Outcome = outcome.Stored | outcome.Refused
     Text = Callable[[Any, Call], str]
@@ -87,7 +87,7 @@ def _outcomes(outcomes: Sequence[Outcome], call: Call) -> str:
 
 
 def _promotion(judged: outcome.Promotion, call: Call) -> str:
-    lines = [f"episode  {judged.episode_id}"]
+    lines = [*([] if judged.run is None else [_tests(judged.run)]), f"episode  {judged.episode_id}"]
     if judged.skill_id is not None:
         lines.append(f"skill    {judged.skill_id}")
     lines += [unit_line(unit, "raised ") for unit in judged.units]
@@ -96,6 +96,11 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
     if not judged.units and not judged.refused:
         lines.append("nothing was staged for the gate to judge")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
+
+
+def _tests(run: testrun.TestRun) -> str:
+    counts = ", ".join(f"{number} {word}" for word, number in run.counts.items()) or f"exit code {run.exit_code}"
+    return f"{'witnessed' if run.witnessed else 'reported'}  {counts}: {short(run.command)}"
 
 
 def _approach(validation: outcome.ApproachValidation, _: Call) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.closed import Names
 from mnemarch.model.event import Event, Receipt
+from mnemarch.model.testrun import TestRun
 from mnemarch.model.unit import LinkType, Provenance, Status, Unit
 from mnemarch.model.value import value
 
@@ -103,7 +104,8 @@ class TrustChange:
 class Promotion:
     """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
 
-    `witnessed`: this program saw the tests itself. `passed`: nothing failed that had not failed before the task.
+    `run` is what was run or read; `witnessed` says whether it counts as seen (R21). `passed`: nothing failed that had
+    not failed before the task.
     """
 
     episode_id: str
@@ -115,6 +117,7 @@ class Promotion:
     witnessed: bool = False
     passed: bool = True
     trust_changes: tuple[TrustChange, ...] = ()
+    run: TestRun | None = None
 
 
 @value

@@ -72,6 +72,12 @@ class TestRun(Record):
         messages = (result.message for result in self.results if result.outcome is Outcome.FAIL)
         return next(filter(None, messages), self.output) or f"{self.command} ended with exit code {self.exit_code}"
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tests failed, passed and were skipped, in these words; what is none is left out."""
+        words = {"failed": Outcome.FAIL, "passed": Outcome.PASS, "skipped": Outcome.SKIP}
+        return {word: len(self.named(outcome)) for word, outcome in words.items() if self.named(outcome)}
+
     def named(self, outcome: Outcome) -> tuple[str, ...]:
         return tuple(result.name for result in self.results if result.outcome is outcome)
 

@@ -76,8 +76,10 @@ _CLAIM_RECORD = record_type("claim", (*_CLAIM, _FADING), '{"content": "...", "ki
 _ENTRY_LINES = "on standard input, one a line: {kind, text, data?, key?, occurred_at?}"
 _CLAIM_LINES = "on standard input, one a line: {content, kind?, level?, citations?, ...}"
 _VERIFICATION = (
-    Parameter("passed", of.FLAG, "whether the verification passed", flag="--passed|--failed"),
-    Parameter("tests", of.WORDS, "a test that ran; repeatable", (), "--test", many=True, metavar="NAME"),
+    Parameter("passed", of.FLAG, "report whether the verification passed", None, "--passed|--failed"),
+    Parameter("run", of.WORDS, "run this test command, and verify by its tests", None, "--", True, "COMMAND ..."),
+    Parameter("report", of.PATH, "read the report of a run: JUnit XML, go test -json, TAP, jest or vitest", None),
+    Parameter("tests", of.WORDS, "with --passed: a test that ran; repeatable", (), "--test", many=True, metavar="NAME"),
     _COMMIT,
     Parameter("analysis", of.OBJECT, "your own: critique, score, key_decisions, ...", None),
     Parameter("error", of.OUTPUT, "of a failure: the error; - reads standard input", None),
