@@ -9,16 +9,18 @@ from shutil import get_terminal_size
 
 from mnemarch.interfaces.command import Answer, text_of
 from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, short, to_json, when
+from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.model.caller import Scope
+from mnemarch.model.event import Event
+from mnemarch.model.outcome import Dispute, Explanation
 from mnemarch.model.stamps import short_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.event import Event
     from mnemarch.model.outcome import Overview, TaskUnderWay
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Verb
@@ -60,7 +62,7 @@ SENTENCES = {
     "link.resolved": "resolved {link} because {reason}",
     "relation.added": "related {unit} {type} {target}",
     "relation.dropped": "no longer relates {unit} {type} {target}",
-    "recalled": "was handed {count} units",
+    "recalled": "was handed {count}",
     "task.verified": "verify {verdict}: {tests}",
     "tests.restated": "stated again, without what was erased: {tests} {verdict}",
     "attempt.failed": "failed: {error} ({verdict})",
@@ -85,7 +87,7 @@ def sentence(event: Event, contents: Mapping[str, str]) -> str:
     if payload is None:
         return f"{event.type} (erased)"
     said = SENTENCES[event.type].format_map(_parts(event, payload, contents))
-    return short(said.removesuffix(" ()").replace("..", "."), _SAID_CHARS_MAX)
+    return short(said.removesuffix(" ()"), _SAID_CHARS_MAX)
 
 
 def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -> _Parts:
@@ -102,13 +104,14 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
     trust = changes.get("trust") or texts.get("trust")
     parts |= {name: named(texts.get(name)) for name in ("new", "old", "target", "link") if texts.get(name)}
     parts["unit"] = named(event.subject)
+    parts["reason"] = parts["reason"].rstrip(". ")
     parts["claim"] = quoted(short(parts["content"], _WORDS_CHARS_MAX))
     parts["cited"] = ", ".join(f"{each['kind']}:{each['ref']}" for each in payload.get("cite", ()))
     parts["because"] = ", ".join(map(str, payload.get("because", ()))) or "its evidence"
     parts["relation"] = _RELATIONS.get(parts["type"], parts["type"])
     parts["confidence"] = f"{trust['confidence']:.2f}" if trust else ""
     parts["level"] = str(Scope.of(changes["scope"]).level) if "scope" in changes else ""
-    parts["count"] = str(len(payload.get("units", ())))
+    parts["count"] = _count(len(payload.get("units", ())), "unit")
     parts["tests"] = _tests(payload)
     verdict = payload.get("verdict")
     parts["verdict"] = str(verdict["type"]) if verdict else "passed" if payload.get("passed") else "failed"
@@ -150,7 +153,7 @@ def read_log(verb: Verb, call: Call) -> Answer:
     if call.options.follow:
         _follow(events, call, wanted)
         return Answer(None, lambda: "", is_printed=True)
-    return Answer(events, lambda: text_of(verb.name, events, call))
+    return Answer(events, lambda: text_of(verb.name, events, call, verb.gives))
 
 
 def _follow(events: Sequence[Event], call: Call, wanted: dict[str, Any]) -> None:
@@ -189,12 +192,18 @@ def _print(events: Sequence[Event], call: Call) -> None:
     sys.stdout.flush()
 
 
-def log_text(events: Sequence[Event], call: Call) -> str:
+def _log(events: Sequence[Event], call: Call) -> str:
     return "\n".join(lines(events, call.seat)) or "Nothing was recorded that can be seen from here."
 
 
-def event_text(event: Event, call: Call) -> str:
-    """One entry whole."""
+def _shown(what: Explanation | Dispute | Event, call: Call) -> str:
+    """A unit, explained; a conflict or merge proposal with its sides; an entry of the log whole."""
+    if isinstance(what, Explanation):
+        return WORDS["Explanation"](what, call)
+    return WORDS["seat.conflicts"]([what], call) if isinstance(what, Dispute) else _event(what, call)
+
+
+def _event(event: Event, call: Call) -> str:
     (line,) = lines([event], call.seat)
     payload = "(erased)" if event.payload is None else json.dumps(event.payload, ensure_ascii=False, indent=2)
     pairs: list[tuple[str, object]] = [("id", event.id), ("type", event.type), ("number", f"{event.seq} in the log")]
@@ -205,7 +214,7 @@ def event_text(event: Event, call: Call) -> str:
 # The project at a glance
 
 
-def overview_text(seen: Overview, call: Call) -> str:
+def _status(seen: Overview, call: Call) -> str:
     width = min(get_terminal_size((80, 24)).columns, _WIDTH_MAX)
     return "\n".join(_fitted(line, width) for line in _overview(seen, call))
 
@@ -272,3 +281,6 @@ def _fitted(line: str, columns: int) -> str:
     from rich.cells import cell_len, set_cell_size
 
     return line if cell_len(line) <= columns else f"{set_cell_size(line, columns - 1).rstrip()}…"
+
+
+TEXTS: dict[str, Callable[[Any, Call], str]] = {"list[Event]": _log, "seat.show": _shown, "seat.status": _status}

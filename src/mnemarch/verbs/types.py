@@ -191,7 +191,12 @@ def _since(item: Any, what: str) -> datetime | None:
         day = days.get(text) or datetime.strptime(text, "%Y-%m-%d")
         return day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None).astimezone()
     except ValueError:
+        pass
+    try:
         return _instant(item, what)
+    except InvalidInput:
+        hint = "Write 2h, 3d, today, 2026-01-31 or 2026-01-31T09:30Z."
+        raise InvalidInput(f"{what} {item!r} is no moment.", hint=hint) from None
 
 
 def json_object(item: Any, what: str) -> dict[str, Any]:
