@@ -84,7 +84,7 @@ class Inbox:
     def _waiting(self, reader: Reader, now: datetime) -> Iterator[InboxItem]:
         since = now - timedelta(days=_AGE_DAYS_MAX)
         project = self._caller.scope.at(Level.PROJECT)
-        types = [EventType.INBOX_SETTLED, EventType.CLAIM_REFUSED, EventType.DECISION_REQUESTED, EventType.RECALLED]
+        types = [EventType.INBOX_SETTLED, EventType.CLAIM_REFUSED, EventType.RECALLED]
         events = reader.events_back(project, types=types, since=micros(since), limit=_READ_MAX)
         settled = {event.subject for event in events if event.type is EventType.INBOX_SETTLED}
         scopes = self._scopes_below(reader, since)
@@ -94,11 +94,11 @@ class Inbox:
         for unit in claims:
             yield _item_of_claim(unit, wanted.get(unit.id, []))
         for event in events:
-            if event.id not in settled and event.payload is not None:
-                if event.type is EventType.CLAIM_REFUSED:
-                    yield from _items_of_refusal(reader, event)
-                elif event.type is EventType.DECISION_REQUESTED:
-                    yield _item_of_request(event)
+            if event.type is EventType.CLAIM_REFUSED and event.id not in settled and event.payload is not None:
+                yield from _items_of_refusal(reader, event)
+        for request in open_requests(reader, self._caller):
+            asked = f"asked by {request.actor} in {request.scope}"
+            yield InboxItem(request.id, REQUEST, _cut(request.text), str(request.reason.summary), asked)
         for event in reader.stuck_tasks(project, _READ_MAX):
             if event.id not in settled:
                 why = str((event.payload or {}).get("reason", ""))
@@ -241,13 +241,6 @@ def _items_of_refusal(reader: Reader, event: Event) -> Iterator[InboxItem]:
             claim = payload["claim"]
             cited = ", ".join(f"{item['kind']}:{item['ref']}" for item in claim["citations"][:3]) or "cites nothing"
             yield InboxItem(event.id, REFUSED, _cut(claim["content"]), cited, f"{event.actor}: {payload['reason']}")
-
-
-def _item_of_request(event: Event) -> InboxItem:
-    payload = event.payload or {}
-    return InboxItem(
-        event.id, REQUEST, _cut(str(payload.get("text", ""))), str(payload.get("reason", "")), f"asked by {event.actor}"
-    )
 
 
 def _cut(text: str) -> str:

@@ -191,7 +191,10 @@ def _learned(reader: Reader, caller: Caller, news: Sequence[Event]) -> tuple[Uni
     return tuple(
         unit
         for unit in units.values()
-        if unit.live and (unit.status in known or unit.kind is Kind.SKILL) and caller.may_read(unit.scope)
+        if unit.live
+        and unit.kind is not Kind.EPISODE
+        and (unit.status in known or unit.kind is Kind.SKILL)
+        and caller.may_read(unit.scope)
     )
 
 

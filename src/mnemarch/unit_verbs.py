@@ -7,12 +7,12 @@ from contextlib import suppress
 from mnemarch.errors import Hint, InvalidInput, NotFound, StoreUnavailable
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
-from mnemarch.policy.admission import checked_count, checked_text
+from mnemarch.policy.admission import checked_count, checked_list, checked_text
 from mnemarch.policy.trust import aged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from mnemarch.engine import Engine
@@ -62,11 +62,18 @@ class UnitVerbs:
         domain: str | None = None,
         limit: int = 50,
         after: str | None = None,
+        ids: Sequence[str] | None = None,
     ) -> list[Unit]:
-        """What this seat can see, newest first; `after` is the last id of the page before."""
+        """What this seat can see, newest first; `after` is the last id of the page before.
+
+        With `ids` those units instead, as far as this seat may see or inspect them.
+        """
         from mnemarch.model.unit import Kind, Status
 
         checked_count(limit, "limit", _PAGE_MAX)
+        if ids is not None:
+            asked = self._read(lambda reader: reader.units([self._whole(id) for id in checked_list(ids, "ids")]))
+            return [self._aged(unit) for unit in asked.values() if self.caller.may_read(unit.scope)][:limit]
         units = self._read(
             lambda reader: reader.units_in(
                 self.caller.visible_keys,

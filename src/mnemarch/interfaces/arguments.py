@@ -104,6 +104,7 @@ class Typed:
 
 def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
     """The parameters that were given, by name."""
+    _refuse_two_from_stdin([each for each in takes if _is_text(each) and typed.text(each) == "-"])
     content = {}
     for parameter in takes:
         item = typed.text(parameter)
@@ -112,6 +113,16 @@ def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
         elif item is not None or parameter.piped:
             content[parameter.name] = _value(parameter, item)
     return content
+
+
+def _is_text(parameter: Parameter) -> bool:
+    return parameter.type is TEXT or parameter.type is OUTPUT
+
+
+def _refuse_two_from_stdin(read_there: list[Parameter]) -> None:
+    if len(read_there) > 1:
+        names = " and ".join((flags_of(each) or [shown_name(each)])[0] for each in read_there)
+        raise InvalidInput(f"Standard input holds one text, not {names}.", hint="Write the other as an argument.")
 
 
 def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
@@ -125,7 +136,7 @@ def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
 
 def _value(parameter: Parameter, item: Any) -> Any:
     what = (flags_of(parameter) or [shown_name(parameter)])[0]
-    if parameter.type is TEXT or parameter.type is OUTPUT:
+    if _is_text(parameter):
         return text_given(item, errors="replace" if parameter.type is OUTPUT else "strict")
     if parameter.type is OBJECT and item[:1] == "@":
         item = _file_text(item[1:])
@@ -141,7 +152,11 @@ def text_given(argument: str | None, *, errors: str = "strict") -> str:
         return argument
     if argument is None and at_terminal(sys.stdin):
         raise InvalidInput("No text was given.", hint="Give it as an argument, or pipe it in and write - for it.")
+    if at_terminal(sys.stdin):
+        print("Type the text, then Ctrl-D on a line of its own.", file=sys.stderr)
     raw = sys.stdin.buffer.read(_STDIN_BYTES_MAX + 1)
+    if not raw.strip():
+        raise InvalidInput("Standard input is empty.", hint="Pipe the text in, or give it as an argument.")
     if len(raw) > _STDIN_BYTES_MAX:
         raise InvalidInput(
             f"Standard input has more than {_STDIN_BYTES_MAX} bytes.", hint="Give a summary and cite the source."

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _LEVELS_CHARS = len("task, worktree, project")
 MORE_OPTIONS = {
+    "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
     "seat.erase": (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
     "decisions.impact": (Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),),
 }
@@ -148,7 +149,14 @@ def _relate(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, call.seat.decisions.relations(call.options.source_id))
 
 
+def _events(verb: Verb, call: Call) -> Answer:
+    from mnemarch.interfaces.look import read_log
+
+    return read_log(verb, call)
+
+
 RUNS = {
+    "seat.events": _events,
     "seat.failed_approaches": _attempts,
     "seat.units": _units,
     "seat.validate": _validate,

@@ -93,6 +93,8 @@ class _Printer:
         self._answered = False
 
     def answered(self, answer: Answer) -> None:
+        if answer.is_printed:
+            return
         text = json_text(answer.data) if self._as_json else answer.text()
         aside = answer.aside() if answer.aside is not None and not self._as_json else ""
         self._answered = True

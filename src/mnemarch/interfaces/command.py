@@ -41,8 +41,10 @@ _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "sea
 _SPECIAL = {
     *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "memory.doctor"),
     *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
-    *("decisions.relate", "decisions.unrelate", "decisions.impact"),
+    *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
 }
+# Verbs that show the log, the work or anything: `look` has their words.
+_LOOKS = {"seat.events", "seat.history", "seat.status", "seat.show"}
 # What long work counts.
 _COUNTED = {
     "seat.remember_many": ("remembering", "claims"),
@@ -75,6 +77,7 @@ class Answer:
     text: Callable[[], str]
     exit_code: int = DONE
     aside: Callable[[], str] | None = None
+    is_printed: bool = False
 
 
 @value
@@ -297,14 +300,9 @@ def answered(verb: Verb, call: Call) -> Answer:
         result = _with_notes(result, call, nothing_here)
 
     def aside() -> str:
-        return text_of("about Pack", result, call) if verb.gives == "Pack" else nothing_here
+        return text_of(f"about {verb.gives}", result, call) if verb.gives in {"Found", "Pack"} else nothing_here
 
-    return Answer(
-        result,
-        lambda: text_of(verb.name, result, call, verb.gives),
-        exit_code_of(result),
-        None if verb.gives == "Found" else aside,
-    )
+    return Answer(result, lambda: text_of(verb.name, result, call, verb.gives), exit_code_of(result), aside)
 
 
 def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
@@ -325,6 +323,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
     if name.startswith("decisions."):
         from mnemarch.interfaces.decide import TEXTS
+    elif name in _LOOKS:
+        from mnemarch.interfaces.look import TEXTS
     else:
         from mnemarch.interfaces.text import TEXTS
     drawn = TEXTS.get(name) or TEXTS.get(gives)

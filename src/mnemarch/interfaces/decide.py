@@ -8,8 +8,9 @@ from mnemarch.errors import Conflict, InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.arguments import text_given
 from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table
+from mnemarch.model.stamps import short_id
 from mnemarch.verbs import OVERRIDE, version_of
-from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, WORDS, Parameter, help_of
+from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 _TYPES = ("consistency", "risk", "security", "performance", "ux", "maintainability", "other")
 _LABEL_CHARS = 60
 _DECIDE = (
-    Parameter("text", WORDS, "what is decided; - reads standard input", None, "", metavar="TEXT|-"),
-    Parameter("reason", WORDS, "why, in a sentence or two", None, metavar="SUMMARY"),
+    Parameter("text", TEXT, "what is decided; - reads standard input", None, "", metavar="TEXT|-"),
+    Parameter("reason", TEXT, "why, in a sentence or two", None, metavar="SUMMARY"),
     Parameter("type", WORDS, f"of reason: {', '.join(_TYPES)}", None, metavar="TYPE"),
     Parameter("tradeoff", WORDS, "what it costs", None),
     Parameter("evidence", ID, "it rests on; repeatable", (), many=True, metavar="UNIT"),
@@ -178,24 +179,23 @@ def _proposal(
         revises=options.revises,
     )
     if proposal.base is not None:
-        _refuse_stale(options, proposal.base)
+        _refuse_stale(options.expected_version, desk.get(options.revises).id, proposal.base)
     return proposal
 
 
-def _refuse_stale(options: Any, base: Decision) -> None:
+def _refuse_stale(seen: int | None, revises: str, base: Decision) -> None:
     """Who names a version decides against that one: if another is in force by now, somebody was faster (R5).
 
     To `propose` the id of the first version names the whole decision. Here it is the version that somebody saw.
     """
-    seen = options.expected_version
     if seen is None:
-        seen = base.version if base.id == options.revises else 1
+        seen = base.version if base.id == revises else 1
     if seen == base.version:
         return
     raise Conflict(
         f"Decision {base.root_id} is at version {base.version}, not {seen}: {base.id} is in force,"
         f" by {base.unit.author}.",
-        hint=f"Read it (mnemarch decisions show {base.id}), decide anew, and give --revises {base.id}.",
+        hint=f"Read it (mnemarch show {short_id(base.id)}), decide anew, and give --revises {short_id(base.id)}.",
         expected_version=seen,
         actual_version=base.version,
         current=base.unit,
@@ -217,7 +217,7 @@ def _export(call: Call) -> Answer:
 
 
 def _records(outcomes: list[AdrOutcome], none: str) -> Answer:
-    rows = [(one.name, one.decision_id or "", one.note) for one in outcomes]
+    rows = [(one.name, short_id(one.decision_id or ""), one.note) for one in outcomes]
     return Answer(data=outcomes, text=lambda: table(("file", "id", "what"), rows, none))
 
 
@@ -235,7 +235,7 @@ COMMANDS = {
 def _decision_text(given: Decision) -> str:
     """One version, with its reason."""
     unit = given.unit
-    replaced = f"superseded by {unit.superseded_by}" if unit.superseded_by else unit.status
+    replaced = f"superseded by {short_id(unit.superseded_by)}" if unit.superseded_by else unit.status
     state = "in force" if given.is_active else replaced
     lines = [
         clean(given.text),
@@ -248,12 +248,12 @@ def _decision_text(given: Decision) -> str:
         lines.append(f"at a cost {clean(given.reason.tradeoff)}")
     if given.override:
         lines.append(f"override  {clean(given.override)}")
-    return "\n".join([*lines, *(f"evidence  {each}" for each in given.evidence)])
+    return "\n".join([*lines, *(f"evidence  {short_id(each)}" for each in given.evidence)])
 
 
 def _in_force(listed: Sequence[Decision], call: Call) -> str:
     """A page of decisions; to who named no domain also the others in which something is in force."""
-    rows = [(one.id, one.strength, clean(one.domain), one.version, quoted(one.text)) for one in listed]
+    rows = [(short_id(one.id), one.strength, clean(one.domain), one.version, quoted(one.text)) for one in listed]
     page = table(("id", "strength", "domain", "version", "decision"), rows, "Nothing is decided here.")
     named = "domain" in call.given
     others = [] if named else [each for each in call.seat.decisions.domains() if each != "global"]
@@ -268,7 +268,7 @@ def _history(versions: Sequence[Decision], _: Call) -> str:
             "in force" if one.is_active else "",
             age(one.unit.occurred_at),
             one.unit.author,
-            one.id,
+            short_id(one.id),
             quoted(one.text),
         )
         for one in versions
@@ -277,7 +277,7 @@ def _history(versions: Sequence[Decision], _: Call) -> str:
 
 
 def _loaded(given: Sequence[Loaded], _: Call) -> str:
-    rows = [(one.tier, one.unit.kind, one.unit.id, quoted(one.unit.content)) for one in given]
+    rows = [(one.tier, one.unit.kind, short_id(one.unit.id), quoted(one.unit.content)) for one in given]
     return table(("tier", "kind", "id", "content"), rows, "Nothing to load here.")
 
 
@@ -289,12 +289,12 @@ def _relations(given: Sequence[Relation], _: Call) -> str:
 def _proposal_text(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
     """What would be decided, and what it would break."""
     lines = [
-        f"{'revises ' + given.base.id if given.base else 'new'}: {quoted(given.text)}",
+        f"{'revises ' + short_id(given.base.id) if given.base else 'new'}: {quoted(given.text)}",
         f"{given.strength} · {clean(given.domain)} · {given.level}",
         f"because {given.reason.type}: {clean(given.reason.summary)}",
         _guardian_text(given.guardian),
     ]
-    opposed = [f"  {one.strength} {one.id}  {quoted(one.text)}" for one in given.conflicts]
+    opposed = [f"  {one.strength} {short_id(one.id)}  {quoted(one.text)}" for one in given.conflicts]
     reaches = _tree_lines(given.blast_radius, known)
     sections = (["conflicts with:", *opposed] if opposed else [], ["reaches:", *reaches] if reaches else [])
     return "\n".join([*lines, *(line for section in sections for line in section)])
@@ -351,7 +351,7 @@ def _under(below: Mapping[str, list[ImpactNode]], parent: str, indent: str) -> l
 
 def _named(root: str, known: Mapping[str, Decision]) -> str:
     """A decision of an impact, with the id of the version that is in force."""
-    return f"{short(known[root].text, _LABEL_CHARS)}  {known[root].id}" if root in known else f"{root}  {root}"
+    return f"{short(known[root].text, _LABEL_CHARS)}  {short_id(known[root].id)}" if root in known else short_id(root)
 
 
 def _mermaid(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
@@ -364,7 +364,7 @@ def _mermaid(root: str, given: Impact, known: Mapping[str, Decision]) -> str:
 
 
 def _broken(given: Sequence[Unit], _: Call) -> str:
-    rows = [(one.id, one.attributes.get("target"), quoted(one.content)) for one in given]
+    rows = [(short_id(one.id), short_id(one.attributes.get("target", "")), quoted(one.content)) for one in given]
     return table(("id", "leads to", "hint"), rows, "Every anchor leads somewhere.")
 
 
@@ -377,8 +377,8 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "decisions.relate": _relations,
     "decisions.unrelate": _relations,
     "decisions.relations": _relations,
-    "decisions.add_evidence": lambda unit, _: f"kept  {unit.id}",
-    "decisions.add_anchor": lambda unit, _: f"anchored  {unit.id}",
+    "decisions.add_evidence": lambda unit, _: f"kept  {short_id(unit.id)}",
+    "decisions.add_anchor": lambda unit, _: f"anchored  {short_id(unit.id)}",
     "decisions.broken_anchors": _broken,
     "decisions.impact": _impact,
 }

@@ -10,6 +10,7 @@ from mnemarch.interfaces.command import at_terminal
 from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
 from mnemarch.model.closed import Names, Ranks
+from mnemarch.model.stamps import short_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def wrapped(text: str, indent: str = INDENT) -> str:
 
 
 def unit_line(unit: Unit, first: str) -> str:
-    return f"{first}  {unit.id}  {unit.status} {unit.confidence:.2f}  {unit.level}  {quoted(unit.content)}"
+    return f"{first}  {short_id(unit.id)}  {unit.status} {unit.confidence:.2f}  {unit.level}  {quoted(unit.content)}"
 
 
 class Counter:

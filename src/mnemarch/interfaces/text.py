@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, short, table, unit_line, when, wrapped
+from mnemarch.model.stamps import short_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _RECALLED_CHARS = 240
 
 def _receipt(receipt: event.Receipt, _: Call) -> str:
     first = "known already" if receipt.duplicate else "logged"
-    return "\n".join([f"{first}  {receipt.event_id}  #{receipt.seq}", *_redactions(receipt)])
+    return "\n".join([f"{first}  {short_id(receipt.event_id)}  #{receipt.seq}", *_redactions(receipt)])
 
 
 def _redactions(receipt: event.Receipt | None) -> list[str]:
@@ -57,19 +58,21 @@ def _stored(stored: outcome.Stored, first: str) -> str:
         ("resembles", "proposal", stored.similar),
     ):
         for dispute in disputes:
-            lines.append(f"  {verb} {_other(dispute, unit.id)} ({clean(dispute.reason)}): {what} {dispute.id}")
+            lines.append(
+                f"  {verb} {_other(dispute, unit.id)} ({clean(dispute.reason)}): {what} {short_id(dispute.id)}"
+            )
     return "\n".join(lines)
 
 
 def _other(dispute: outcome.Dispute, unit_id: str) -> str:
-    return next(side for side in dispute.units if side != unit_id)
+    return short_id(next(side for side in dispute.units if side != unit_id))
 
 
 def _refused(refusal: outcome.Refused, call: Call) -> str:
     actor = call.seat.actor
     lines = [f"refused by {refusal.rule}: {clean(refusal.reason)}"]
     if refusal.receipt is not None:
-        lines.append(f"  it stays in the log as event {refusal.receipt.event_id}")
+        lines.append(f"  it stays in the log as event {short_id(refusal.receipt.event_id)}")
     if actor.kind == "human" and refusal.rule.startswith("G23") and call.given.keys() & {"content", "claims"}:
         lines.append(f"  a person writes at --level project, with a word of their own: --cite human:{clean(actor.id)}")
         lines.append("  what an agent found out is its own to say: --actor agent:NAME")
@@ -87,12 +90,12 @@ def _outcomes(outcomes: Sequence[Outcome], call: Call) -> str:
 
 
 def _promotion(judged: outcome.Promotion, call: Call) -> str:
-    lines = [*([] if judged.run is None else [_tests(judged.run)]), f"episode  {judged.episode_id}"]
+    lines = [*([] if judged.run is None else [_tests(judged.run)]), f"episode  {short_id(judged.episode_id)}"]
     if judged.skill_id is not None:
-        lines.append(f"skill    {judged.skill_id}")
+        lines.append(f"skill    {short_id(judged.skill_id)}")
     lines += [unit_line(unit, "raised ") for unit in judged.units]
     for refusal in judged.refused:
-        lines.append(f"kept     {refusal.unit_id or ''}  by {refusal.rule}: {clean(refusal.reason)}")
+        lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {clean(refusal.reason)}")
     if not judged.units and not judged.refused:
         lines.append("nothing was staged for the gate to judge")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
@@ -155,7 +158,10 @@ def _changed(first: str) -> Text:
 
 
 def _units(units: Sequence[unit.Unit], _: Call) -> str:
-    rows = [(one.id, one.kind, f"{one.status} {one.confidence:.2f}", one.level, quoted(one.content)) for one in units]
+    rows = [
+        (short_id(one.id), one.kind, f"{one.status} {one.confidence:.2f}", one.level, quoted(one.content))
+        for one in units
+    ]
     return table(("id", "kind", "status", "level", "content"), rows, "No units can be seen from here.")
 
 
@@ -167,9 +173,9 @@ def _disputes(what: str) -> Text:
             return f"No open {what}s."
         paragraphs = []
         for dispute in disputes:
-            lines = [f"{what}  {dispute.id}", wrapped(f"differs in {clean(dispute.reason)}")]
-            for side in dispute.units:
-                lines += [f"{INDENT}unit  {side}", wrapped(quoted(call.seat.get(side).content), INDENT * 2)]
+            lines = [f"{what}  {short_id(dispute.id)}", wrapped(f"differs in {clean(dispute.reason)}")]
+            for side in call.seat.units(ids=dispute.units):
+                lines += [f"{INDENT}unit  {short_id(side.id)}", wrapped(quoted(side.content), INDENT * 2)]
             paragraphs.append("\n".join(lines))
         hints = (
             "Decide one: mnemarch resolve ID --winner UNIT --reason WHY\n"
@@ -182,38 +188,16 @@ def _disputes(what: str) -> Text:
 
 def _resolved(dispute: outcome.Dispute, _: Call) -> str:
     if dispute.winner is None:
-        return f"resolved  {dispute.id}\n  both hold  {'  '.join(dispute.units)}"
-    return f"resolved  {dispute.id}\n  winner  {dispute.winner}\n  loser   {_other(dispute, dispute.winner)}"
+        return f"resolved  {short_id(dispute.id)}\n  both hold  {'  '.join(map(short_id, dispute.units))}"
+    winner, loser = short_id(dispute.winner), _other(dispute, dispute.winner)
+    return f"resolved  {short_id(dispute.id)}\n  winner  {winner}\n  loser   {loser}"
 
 
 def _erased(erased: outcome.Erased, call: Call) -> str:
     return (
-        f"erased  {', '.join(erased.units) or call.options.unit_id}\n"
+        f"erased  {', '.join(map(short_id, erased.units)) or call.options.unit_id}\n"
         f"  {erased.events} event payloads removed, {erased.files_searched} files searched: no byte of it is left"
     )
-
-
-def _history(events: Sequence[event.Event], _: Call) -> str:
-    rows = [
-        (f"#{entry.seq}", when(entry.recorded_at), entry.type, entry.actor, entry.scope, _what_happened(entry))
-        for entry in events
-    ]
-    return table(("seq", "when", "event", "who", "where", "what"), rows, "No events.")
-
-
-def _what_happened(entry: event.Event) -> str:
-    payload = entry.payload
-    if payload is None:
-        return "(erased)"
-    trust = (payload.get("set") or {}).get("trust") or (payload.get("unit") or {}).get("trust")
-    parts = [
-        str(payload.get("signal") or ""),
-        f"confidence {trust['confidence']:.2f}" if trust else "",
-        f"by {payload['rule']}" if "rule" in payload else "",
-        ", ".join(map(str, payload.get("because", ()))),
-        short(payload.get("reason") or payload.get("said") or ""),
-    ]
-    return "; ".join(part for part in parts if part)
 
 
 def _explanation(explanation: outcome.Explanation, _: Call) -> str:
@@ -239,17 +223,17 @@ def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "", [f"{told.confidence_now:.2f} today, by decay since the last validation"] if faded else []
     yield "valid", [told.valid]
     yield "here", [clean(note) for note in told.here]
-    yield "replaces", [told.supersedes] if told.supersedes else []
-    yield "replaced", [f"by {told.superseded_by}"] if told.superseded_by else []
+    yield "replaces", [short_id(told.supersedes)] if told.supersedes else []
+    yield "replaced", [f"by {short_id(told.superseded_by)}"] if told.superseded_by else []
     yield "disputes", [_state_of(dispute, told.unit.id) for dispute in told.disputes]
     yield "used by", [clean(", ".join(told.used_by))] if told.used_by else ["no task yet"]
     yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]
 
 
 def _state_of(dispute: outcome.Dispute, unit_id: str) -> str:
-    decided = "both hold" if dispute.winner is None else f"won by {dispute.winner}"
+    decided = "both hold" if dispute.winner is None else f"won by {short_id(dispute.winner)}"
     state = "open" if dispute.open else decided
-    return f"{dispute.kind} {_other(dispute, unit_id)} ({short(dispute.reason)}), {state}: {dispute.id}"
+    return f"{dispute.kind} {_other(dispute, unit_id)} ({short(dispute.reason)}), {state}: {short_id(dispute.id)}"
 
 
 def _found(answer: search.Found, call: Call) -> str:
@@ -257,8 +241,12 @@ def _found(answer: search.Found, call: Call) -> str:
     for rank, item in enumerate(answer.items, start=1):
         lines += _recalled(rank, item)
     if answer.withheld:
-        lines += ["", "withheld", *(f"  {each.unit_id}  {clean(each.reason)}" for each in answer.withheld)]
-    return "\n".join([*lines, *(f"note: {clean(note)}" for note in answer.notes)])
+        lines += ["", "withheld", *(f"  {short_id(each.unit_id)}  {clean(each.reason)}" for each in answer.withheld)]
+    return "\n".join(lines)
+
+
+def _notes(answer: search.Found | search.Pack) -> list[str]:
+    return [f"note: {clean(note)}" for note in answer.notes]
 
 
 def _recalled(rank: int, item: search.Recalled) -> list[str]:
@@ -269,7 +257,7 @@ def _recalled(rank: int, item: search.Recalled) -> list[str]:
     return [
         f"{rank}. {item.label} {short(unit.content, _RECALLED_CHARS)}",
         f"   score {item.score:.2f} ({why})  tier {item.tier}{binds}  {unit.level}  {age(unit.occurred_at)}",
-        f"   {unit.id}",
+        f"   {short_id(unit.id)}",
         *(f"   note: {clean(note)}" for note in item.notes),
     ]
 
@@ -280,7 +268,7 @@ def _about_pack(pack: search.Pack, call: Call) -> str:
     units = "1 unit" if len(pack.items) == 1 else f"{len(pack.items)} units"
     size = f"{units}, {pack.tokens} of {pack.budget} tokens{left}"
     first = size if pack.text else f"Nothing found for {quoted(call.options.query)} that fits."
-    return "\n".join((first, *(f"note: {clean(note)}" for note in pack.notes)))
+    return "\n".join([first, *_notes(pack)])
 
 
 def _stats(stats: outcome.Stats, _: Call) -> str:
@@ -334,7 +322,7 @@ def _swept(swept: outcome.Swept, _: Call) -> str:
 
 def _pruned(pruned: outcome.Pruned, _: Call) -> str:
     verb = "would archive" if pruned.dry_run else "archived"
-    lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {id}" for id in pruned.units)]
+    lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {short_id(id)}" for id in pruned.units)]
     return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)
 
 
@@ -368,16 +356,16 @@ TEXTS: dict[str, Text] = {
     "seat.supersede": _changed("superseding"),
     "seat.archive": _changed("archived"),
     "seat.revive": _changed("revived"),
-    "seat.validate": lambda to, _: f"validated  {to['unit_id']}  confidence {to['confidence']:.2f}",
+    "seat.validate": lambda to, _: f"validated  {short_id(to['unit_id'])}  confidence {to['confidence']:.2f}",
     "list[Unit]": _units,
     "seat.conflicts": _disputes("conflict"),
     "seat.proposals": _disputes("proposal"),
     "Dispute": _resolved,
     "Erased": _erased,
-    "list[Event]": _history,
     "Explanation": _explanation,
     "Found": _found,
     "Pack": lambda pack, _: clean(pack.text),
+    "about Found": lambda answer, _: "\n".join(_notes(answer)),
     "about Pack": _about_pack,
     "Stats": _stats,
     "LogCheck": _audit,

@@ -20,15 +20,15 @@ _SIGNALS = "tests_passed, pr_merged, repeated_success, tests_failed, pr_reverted
 _KINDS = "fact (default), preference, profile, semantic, skill, ..."
 _STATUSES = "hypothesis, verified, published, deprecated or archived"
 
-_UNIT = Parameter("unit_id", of.ID, "the whole id of the unit", metavar="UNIT")
-_REASON = Parameter("reason", of.WORDS, "why; it is kept in the log", flag="--reason", metavar="WHY")
-_WHY = Parameter("reason", of.WORDS, "why", metavar="REASON")
+_UNIT = Parameter("unit_id", of.ID, "the id of the unit, or 6 characters of it", metavar="UNIT")
+_REASON = Parameter("reason", of.TEXT, "why; it is kept in the log", flag="--reason", metavar="WHY")
+_WHY = Parameter("reason", of.TEXT, "why; - reads standard input", metavar="REASON")
 _KEY = Parameter("key", of.WORDS, "idempotency key: the same key again gives the first answer", None, metavar="KEY")
 _SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
 _PROGRESS = Parameter("progress", of.PROGRESS, default=None)
 _COMMIT = Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH")
-_APPROACH = Parameter("approach", of.WORDS, "of a failure: what was tried before it", None)
-_QUERY = Parameter("query", of.WORDS, "a question or some words, in English or Korean", metavar="QUERY")
+_APPROACH = Parameter("approach", of.TEXT, "of a failure: what was tried before it", None)
+_QUERY = Parameter("query", of.TEXT, "a question or some words, in English or Korean", metavar="QUERY|-")
 _FILE = Parameter("path", of.PATH, "the file")
 
 
@@ -92,17 +92,18 @@ _LISTED = (
     Parameter("domain", of.WORDS, "what they are about", None, metavar="NAME"),
     _at_most(50),
     Parameter("after", of.ID, "the last id of the page before", None, metavar="UNIT"),
+    Parameter("ids", of.ID, "only these", None, many=True, offered=False),
 )
 _RESOLUTION = (
-    Parameter("conflict_id", of.ID, "the whole id of the conflict or the proposal"),
+    Parameter("conflict_id", of.ID, "the id of the conflict or the proposal"),
     Parameter("winner", of.ID, "the unit that stands", None, metavar="UNIT"),
     Parameter("both", of.FLAG, "both hold: neither excludes the other", False),
     _REASON,
     version_of("the unit that loses"),
 )
 _SUCCESSION = (
-    Parameter("new_id", of.ID, "the whole id of the unit that takes the place", metavar="NEW"),
-    Parameter("old_id", of.ID, "the whole id of the unit that is replaced", metavar="OLD"),
+    Parameter("new_id", of.ID, "the id of the unit that takes the place", metavar="NEW"),
+    Parameter("old_id", of.ID, "the id of the unit that is replaced", metavar="OLD"),
     _REASON,
     version_of("the old unit"),
 )
@@ -179,7 +180,7 @@ _STAGE = (
 )
 _TRIED = Parameter("approach", of.TEXT, "what you are about to try; - reads standard input")
 _ERROR = Parameter("error", of.OUTPUT, "the error; - or nothing reads standard input", piped=True)
-_BEFORE = Parameter("approach", of.WORDS, "what was tried before it", None)
+_BEFORE = Parameter("approach", of.TEXT, "what was tried before it", None)
 _LOOPS = (
     Verb("seat.validate_approach", "read", "ApproachValidation", (_TRIED,), "approach"),
     Verb("seat.fail", "work", "LoopVerdict", (_ERROR, _BEFORE, _KEY)),
@@ -211,6 +212,32 @@ _KNOWLEDGE = (
     Verb("seat.archive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
     Verb("seat.revive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
     Verb("seat.erase", "admin", "Erased", (_UNIT, _REASON, _QUOTING, _VERSION)),
+)
+_BY = Parameter("actor", of.ACTOR, "what this actor did", None, "--by")
+_TYPES = Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True)
+_LOOK = (
+    Verb(
+        "seat.events",
+        "read",
+        "list[Event]",
+        (
+            Parameter("task", of.WORDS, "what this task recorded", None, offered=False),
+            Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
+            _BY,
+            _TYPES,
+            Parameter("since", of.SINCE, "2h, 3d, today, 2026-11-01 or an instant", None),
+            Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
+            Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
+        ),
+        "log --read",
+    ),
+    Verb("seat.status", "read", "Overview"),
+    Verb(
+        "seat.show",
+        "read",
+        "Explanation | Dispute | Event",
+        (Parameter("id", of.ID, "the id of anything, or 6 characters of it"),),
+    ),
 )
 _AFTER = Parameter("after", of.ID, "the last id of the page before", None)
 _DECISIONS = (
@@ -264,6 +291,7 @@ SECTIONS = {
     "stage: append freely": _STAGE,
     "loops: whether a task goes round in circles": _LOOPS,
     "gate: verification is what raises": _GATE,
+    "look: the log and the work that goes on": _LOOK,
     "knowledge: the life of a unit": _KNOWLEDGE,
     "decisions: versioned, ranked, with their blast radius": _DECISIONS,
     "recall": _RECALL,

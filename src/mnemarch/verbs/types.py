@@ -173,6 +173,32 @@ def _instant(item: Any, what: str) -> datetime | None:
     return moment
 
 
+def _since(item: Any, what: str) -> datetime | None:
+    """A moment in the past: so long ago (2h), `today`, a day here, or an instant."""
+    from datetime import datetime, timedelta
+
+    now = datetime.now().astimezone()
+    text = item.strip().lower() if isinstance(item, str) else ""
+    units = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+    count = text.rstrip("minhdw")
+    if count.isdecimal() and text[len(count) :] in units:
+        try:
+            return now - timedelta(**{units[text[len(count) :]]: int(count)})
+        except OverflowError:
+            raise InvalidInput(f"{what} {item!r} is too long ago.", hint="Write 2h, 3d or 2026-01-31.") from None
+    days = {"today": now, "yesterday": now - timedelta(days=1)}
+    try:
+        day = days.get(text) or datetime.strptime(text, "%Y-%m-%d")
+        return day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None).astimezone()
+    except ValueError:
+        pass
+    try:
+        return _instant(item, what)
+    except InvalidInput:
+        hint = "Write 2h, 3d, today, 2026-01-31 or 2026-01-31T09:30Z."
+        raise InvalidInput(f"{what} {item!r} is no moment.", hint=hint) from None
+
+
 def json_object(item: Any, what: str) -> dict[str, Any]:
     """A JSON object, as text or already read."""
     import json
@@ -190,6 +216,12 @@ def _citation(item: Any, what: str) -> Any:
     from mnemarch.model.citation import Citation
 
     return Citation.parse(_text(item, what))
+
+
+def _actor(item: Any, what: str) -> Any:
+    from mnemarch.model.caller import Actor
+
+    return Actor.parse(_text(item, what))
 
 
 def _string() -> dict[str, Any]:
@@ -223,6 +255,7 @@ OUTPUT = Type("output", _text, _string, "TEXT|-")
 WORDS = Type("words", _text, _string, "TEXT", '"..."')
 ID = Type("id", _text, _string, "ID", EXAMPLE_ID)
 CITATION = Type("citation", _citation, _string, "CITATION", "test:tests/test_checkout.py::test_retry")
+ACTOR = Type("actor", _actor, _string, "KIND:ID")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")
 STATUS = _one_of("status", "mnemarch.model.unit", "Status", "STATUS")
@@ -233,6 +266,7 @@ ANCHOR_KIND = _one_of("anchor kind", "mnemarch.model.decision", "AnchorKind", "K
 NUMBER = Type("number", _number, lambda: {"type": "integer"}, "N")
 SHARE = Type("share", _share, lambda: {"type": "number", "minimum": 0, "maximum": 1}, "N")
 INSTANT = Type("instant", _instant, lambda: {"type": "string", "format": "date-time"}, "ISO")
+SINCE = Type("since", _since, lambda: {"type": "string"}, "WHEN")
 FLAG = Type("flag", _flag, lambda: {"type": "boolean"})
 OBJECT = Type("object", json_object, lambda: {"type": "object"}, "JSON|@FILE")
 PATH = Type("path", _text, _string, "FILE", "memory.jsonl")

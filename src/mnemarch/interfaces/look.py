@@ -1,0 +1,286 @@
+"""How the log and the work that goes on look to a person: a sentence for each entry, one screen for the project."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from shutil import get_terminal_size
+
+from mnemarch.interfaces.command import Answer, text_of
+from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, short, to_json, when
+from mnemarch.interfaces.text import TEXTS as WORDS
+from mnemarch.model.caller import Scope
+from mnemarch.model.event import Event
+from mnemarch.model.outcome import Dispute, Explanation
+from mnemarch.model.stamps import short_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.model.outcome import Overview, TaskUnderWay
+    from mnemarch.seat import Seat
+    from mnemarch.verbs.types import Verb
+
+_TAIL = 20
+_NEW_PAGE = 100
+_POLL_S = 0.5
+_LISTED_MAX = 5
+_WIDTH_MAX = 100
+_SAID_CHARS_MAX = 160
+_WORDS_CHARS_MAX = 60
+
+# What each type of entry says of its actor. `unit` is the unit it is about; the other names are explained in `_parts`.
+SENTENCES = {
+    "logged": "{kind}: {text}",
+    "claim.refused": "was refused {claim} because {reason} ({rule})",
+    "act.refused": "was refused: {reason} ({rule})",
+    "unit.remembered": "remembered {unit} as {status} {kind}",
+    "unit.merged": "said again {unit}",
+    "unit.mentioned": "mentioned {unit}",
+    "unit.cited": "cited {cited} for {unit}",
+    "unit.moved": "followed moved code: {unit}",
+    "unit.verified": "verified {unit} by {because}",
+    "unit.unverified": "no longer calls verified {unit} {reason}",
+    "unit.published": "published {unit}, reused by {reuses} tasks",
+    "unit.held": "kept {unit} where it is because {reason} ({rule})",
+    "unit.validated": "changed the trust in {unit} to {confidence} ({signal})",
+    "unit.used": "used {unit}",
+    "unit.promoted": "promoted {unit} to {level} level",
+    "unit.approved": "approved {unit}, trust {confidence}",
+    "unit.rejected": "rejected {unit} because {reason}",
+    "unit.superseded": "replaced {unit} by {new} because {reason}",
+    "unit.superseding": "put {unit} in the place of {old}",
+    "unit.archived": "archived {unit} because {reason}",
+    "unit.revived": "revived {unit} because {reason}",
+    "unit.erased": "erased {unit} because {reason}",
+    "unit.restated": "stated again, without what was erased: {unit}",
+    "link.added": "found that {unit} {relation} {target}",
+    "link.resolved": "resolved {link} because {reason}",
+    "relation.added": "related {unit} {type} {target}",
+    "relation.dropped": "no longer relates {unit} {type} {target}",
+    "recalled": "was handed {count}",
+    "task.verified": "verify {verdict}: {tests}",
+    "tests.restated": "stated again, without what was erased: {tests} {verdict}",
+    "attempt.failed": "failed: {error} ({verdict})",
+    "attempts.cleared": "starts anew: {reason}",
+    "task.stuck": "is stuck: {reason}",
+    "graph.changed": "changed its graph: {act}",
+    "graph.restated": "stated its graph again, without what was erased",
+}
+_RELATIONS = {"contradicts": "contradicts", "duplicates": "repeats", "similar_to": "resembles"}
+
+
+class _Parts(dict[str, str]):
+    """The parts of a sentence; what an entry does not say is left out."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+def sentence(event: Event, contents: Mapping[str, str]) -> str:
+    """What happened, in words; `contents` has those of the units, as far as the reader may see them."""
+    payload = event.payload
+    if payload is None:
+        return f"{event.type} (erased)"
+    said = SENTENCES[event.type].format_map(_parts(event, payload, contents))
+    return short(said.removesuffix(" ()"), _SAID_CHARS_MAX)
+
+
+def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -> _Parts:
+    """The texts of the payload, ids as units, and what has to be worked out."""
+
+    def named(id: str | None) -> str:
+        words = contents.get(id or "", "")
+        return f"{quoted(short(words, _WORDS_CHARS_MAX))} ({short_id(id)})" if id and words else short_id(id or "")
+
+    inner: Mapping[str, Any] = payload.get("unit") or payload.get("link") or payload.get("claim") or {}
+    texts = payload | (inner if isinstance(inner, dict) else {})
+    parts = _Parts({name: str(item) for name, item in texts.items() if isinstance(item, str | int)})
+    changes = payload.get("set") or {}
+    trust = changes.get("trust") or texts.get("trust")
+    parts |= {name: named(texts.get(name)) for name in ("new", "old", "target", "link") if texts.get(name)}
+    parts["unit"] = named(event.subject)
+    parts["reason"] = parts["reason"].rstrip(". ")
+    parts["claim"] = quoted(short(parts["content"], _WORDS_CHARS_MAX))
+    parts["cited"] = ", ".join(f"{each['kind']}:{each['ref']}" for each in payload.get("cite", ()))
+    parts["because"] = ", ".join(map(str, payload.get("because", ()))) or "its evidence"
+    parts["relation"] = _RELATIONS.get(parts["type"], parts["type"])
+    parts["confidence"] = f"{trust['confidence']:.2f}" if trust else ""
+    parts["level"] = str(Scope.of(changes["scope"]).level) if "scope" in changes else ""
+    parts["count"] = _count(len(payload.get("units", ())), "unit")
+    parts["tests"] = _tests(payload)
+    verdict = payload.get("verdict")
+    parts["verdict"] = str(verdict["type"]) if verdict else "passed" if payload.get("passed") else "failed"
+    return parts
+
+
+def _tests(payload: Mapping[str, Any]) -> str:
+    tests = payload.get("tests", ())
+    names = [name for each in tests.values() for name in each] if isinstance(tests, dict) else list(tests)
+    count = "no test named" if not names else names[0] if len(names) == 1 else f"{len(names)} tests"
+    return f"{count} ({'witnessed' if payload.get('witnessed') else 'reported'})"
+
+
+def lines(events: Sequence[Event], seat: Seat) -> list[str]:
+    """One line an entry, oldest first: when, who, where, what."""
+    subjects = dict.fromkeys(event.subject for event in events if event.subject and ":" not in event.subject)
+    contents = {unit.id: unit.content for unit in seat.units(ids=list(subjects), limit=max(1, len(subjects)))}
+    return [
+        f"{when(event.recorded_at)}  {clean(event.actor)}  {_where(event.scope)}  {sentence(event, contents)}"
+        for event in sorted(events, key=lambda event: event.position)
+    ]
+
+
+def _where(scope: Scope) -> str:
+    inner = [segment for segment in (scope.worktree, scope.task) if segment is not None]
+    return clean("/".join(inner) or scope.level)
+
+
+# Reading the log
+
+
+def read_log(verb: Verb, call: Call) -> Answer:
+    """The newest entries; with --follow also what comes after them."""
+    wanted = {parameter.name: call.given[parameter.name] for parameter in verb.takes if parameter.name in call.given}
+    # Who and where narrow the log if they are typed; set for a whole session, they say who reads it.
+    wanted |= {name: place for name in ("task", "worktree") if (place := getattr(call.places, name)) is not None}
+    limit = wanted.pop("limit", _TAIL)
+    events = call.seat.events(limit=limit, **wanted)
+    if call.options.follow:
+        _follow(events, call, wanted)
+        return Answer(None, lambda: "", is_printed=True)
+    return Answer(events, lambda: text_of(verb.name, events, call, verb.gives))
+
+
+def _follow(events: Sequence[Event], call: Call, wanted: dict[str, Any]) -> None:
+    """Print entries as they come, until Ctrl-C."""
+    try:
+        _print(events, call)
+        newest = call.seat.events(limit=1)
+        while True:
+            time.sleep(_POLL_S)
+            latest = call.seat.events(limit=1)
+            if latest and latest != newest:
+                _print(_since(call.seat, newest, wanted), call)
+                newest = latest
+    except KeyboardInterrupt:
+        return
+
+
+def _since(seat: Seat, known: Sequence[Event], wanted: dict[str, Any]) -> list[Event]:
+    """What is newer than the entry that is known."""
+    last = known[0].position if known else 0
+    new: list[Event] = []
+    after = None
+    while True:
+        page = seat.events(limit=_NEW_PAGE, **wanted | {"after": after})
+        new += [event for event in page if event.position > last]
+        if len(page) < _NEW_PAGE or page[-1].position <= last:
+            return new
+        after = page[-1].id
+
+
+def _print(events: Sequence[Event], call: Call) -> None:
+    ordered = sorted(events, key=lambda event: event.position)
+    out = [json.dumps(to_json(event)) for event in ordered] if call.places.json else lines(ordered, call.seat)
+    for line in out:
+        print(line)
+    sys.stdout.flush()
+
+
+def _log(events: Sequence[Event], call: Call) -> str:
+    return "\n".join(lines(events, call.seat)) or "Nothing was recorded that can be seen from here."
+
+
+def _shown(what: Explanation | Dispute | Event, call: Call) -> str:
+    """A unit, explained; a conflict or merge proposal with its sides; an entry of the log whole."""
+    if isinstance(what, Explanation):
+        return WORDS["Explanation"](what, call)
+    return WORDS["seat.conflicts"]([what], call) if isinstance(what, Dispute) else _event(what, call)
+
+
+def _event(event: Event, call: Call) -> str:
+    (line,) = lines([event], call.seat)
+    payload = "(erased)" if event.payload is None else json.dumps(event.payload, ensure_ascii=False, indent=2)
+    pairs: list[tuple[str, object]] = [("id", event.id), ("type", event.type), ("number", f"{event.seq} in the log")]
+    pairs += [(name, item) for name, item in (("about", event.subject), ("session", event.session)) if item]
+    return "\n".join([line, "", fields(pairs), "", clean(payload)])
+
+
+# The project at a glance
+
+
+def _status(seen: Overview, call: Call) -> str:
+    width = min(get_terminal_size((80, 24)).columns, _WIDTH_MAX)
+    return "\n".join(_fitted(line, width) for line in _overview(seen, call))
+
+
+def _overview(seen: Overview, call: Call) -> Iterator[str]:
+    is_read_only = "" if seen.writable else "   (can only be read from here)"
+    yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
+    yield f"memory     {clean(call.home.folder)}"
+    yield from _chapter(
+        "worktrees",
+        [
+            (clean(each.name), clean(each.branch or "-"), _count(each.agents, "agent"), _count(each.tasks, "task"))
+            for each in seen.worktrees
+        ],
+        "",
+    )
+    yield from _chapter(
+        "at work, last hour",
+        [(clean(each.actor), _where(each.scope), age(each.last_at)) for each in seen.agents],
+        "nobody",
+    )
+    states = [sum(task.state == state for task in seen.tasks) for state in ("open", "stuck", "verified")]
+    yield from _chapter(
+        f"tasks, last day: {states[0]} open, {states[1]} stuck, {states[2]} verified", [*map(_task, seen.tasks)], ""
+    )
+    yield from _chapter(
+        f"learned, last day: {len(seen.learned)}",
+        [(short_id(unit.id), str(unit.status), quoted(unit.content)) for unit in seen.learned],
+        "",
+    )
+    yield ""
+    yield f"waiting    {seen.waiting} for a person or a lead, {_count(seen.open_conflicts, 'open conflict')} among them"
+    yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"
+
+
+def _task(task: TaskUnderWay) -> tuple[str, ...]:
+    return (task.state, _where(task.scope), age(task.last_at), quoted(task.reason) if task.reason else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _chapter(head: str, rows: Sequence[Sequence[str]], empty: str) -> Iterator[str]:
+    """A heading and a few aligned rows; wide characters count as two columns."""
+    from rich.cells import cell_len, set_cell_size
+
+    if not rows and not empty and ":" not in head:
+        return
+    yield ""
+    yield head
+    shown = rows[:_LISTED_MAX]
+    widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = (set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True))
+        yield f"{INDENT}{'  '.join(cells)}".rstrip()
+    if len(rows) > _LISTED_MAX:
+        yield f"{INDENT}and {len(rows) - _LISTED_MAX} more"
+    if not rows and empty:
+        yield f"{INDENT}{empty}"
+
+
+def _fitted(line: str, columns: int) -> str:
+    from rich.cells import cell_len, set_cell_size
+
+    return line if cell_len(line) <= columns else f"{set_cell_size(line, columns - 1).rstrip()}…"
+
+
+TEXTS: dict[str, Callable[[Any, Call], str]] = {"list[Event]": _log, "seat.show": _shown, "seat.status": _status}
