@@ -87,26 +87,72 @@ def test_worktrees_see_their_own_branch(shop, tmp_path):
     assert contains(shop, head(shop), new) == [False]
 
 
-def test_a_commit_that_was_rebased_is_unknown_before_and_after_it_is_collected(shop):
-    git(shop, "checkout", "--quiet", "-b", "side")
-    old = commit(shop, "side", a="1")
-    git(shop, "checkout", "--quiet", "main")
-    commit(shop, "main", b="1")
-    git(shop, "checkout", "--quiet", "side")
-    git(shop, "rebase", "--quiet", "main")
-    new = head(shop)
-    assert contains(shop, new, old, new) == [None, True]
+# Lines that came another way
+
+
+def amended(folder, more: str = "") -> str:
+    """A commit, after which another is in its place, with more lines or only another message."""
+    old = commit(folder, "work", a="one\ntwo\nthree\n")
+    (folder / "a").write_text(f"one\ntwo\nthree\n{more}")
+    git(folder, "commit", "--quiet", "--all", "--amend", "-m", "work, said better")
+    return old
+
+
+def rebased(folder) -> str:
+    old = commit(folder, "work", a="one\n")
+    git(folder, "branch", "--force", "work")
+    git(folder, "reset", "--quiet", "--hard", "HEAD~1")
+    commit(folder, "meanwhile", b="1")
+    git(folder, "cherry-pick", "work")
+    git(folder, "branch", "-D", "work")
+    return old
+
+
+def squashed(folder) -> str:
+    """The first of two commits that came as one; the second changed some of its lines again."""
+    git(folder, "checkout", "--quiet", "-b", "side")
+    old = commit(folder, "side", **{"a b": "one\ntwo\nthree\n", "-상점.py": "x\n"})
+    commit(folder, "side", **{"a b": "one\n2\nthree\n"})
+    git(folder, "checkout", "--quiet", "main")
+    commit(folder, "main", c="1")
+    git(folder, "merge", "--quiet", "--squash", "side")
+    commit(folder, "squashed")
+    return old
+
+
+def deleting(folder) -> str:
+    commit(folder, "begin", a="one\ntwo\nthree\n")
+    old = commit(folder, "less", a="two\n")
+    git(folder, "commit", "--quiet", "--amend", "-m", "less, said better")
+    return old
+
+
+@pytest.mark.parametrize("rewrite", [amended, lambda folder: amended(folder, "four\n"), rebased, squashed, deleting])
+def test_lines_that_came_another_way_are_there_from_then_on(shop, rewrite):
+    first, old = head(shop), rewrite(shop)
+    newest = head(shop)
+    assert contains(shop, newest, first, old) == [True, True]
+    assert contains(shop, first, old) == [False]
+    rewritten = commit(shop, "all new", **{"a": "zero\n", "a b": "zero\n"})
+    assert contains(shop, rewritten, old) == [True], "what comes later does not make it undone"
+
+
+def test_work_that_was_thrown_away_is_nowhere_until_it_is_collected_and_then_unknown(shop):
+    old = commit(shop, "work", a="one\n")
+    git(shop, "reset", "--quiet", "--hard", "HEAD~1")
+    commit(shop, "other work", a="two\n", b="one\n")
+    assert contains(shop, head(shop), old) == [False]
     git(shop, "reflog", "expire", "--expire=now", "--all")
     git(shop, "gc", "--quiet", "--prune=now")
-    assert contains(shop, new, old) == [None]
+    assert contains(shop, head(shop), old) == [None]
 
 
-def test_a_squashed_branch_is_beside(shop):
-    git(shop, "checkout", "--quiet", "-b", "side")
-    side = commit(shop, "side", a="1")
-    git(shop, "checkout", "--quiet", "main")
-    git(shop, "merge", "--quiet", "--squash", "side")
-    assert contains(shop, commit(shop, "squashed"), side) == [False]
+def test_what_there_is_no_time_for_is_unknown_and_asked_again(shop, monkeypatch):
+    old, history = squashed(shop), History(str(shop))
+    monkeypatch.setattr(histories, "_REWRITTEN_WAIT_S_MAX", 0.0)
+    assert history.contains(head(shop), [old]) == {old: None}
+    monkeypatch.undo()
+    assert history.contains(head(shop), [old]) == {old: True}
 
 
 # What is here
@@ -133,84 +179,6 @@ def test_whether_a_commit_is_here_is_asked_once_until_objects_arrive(shop, tmp_p
     assert len(processes) == 2
     git(shop, "fetch", "--quiet", str(other), "main")
     assert history.has([theirs, first])
-
-
-# What was left behind: amended, rebased, thrown away
-
-
-def amended(folder) -> str:
-    """The commit that was in the place of the one that is checked out now."""
-    old = commit(folder, "work", a="1")
-    git(folder, "commit", "--quiet", "--amend", "--allow-empty", "-m", "work, said better")
-    return old
-
-
-def test_an_amended_commit_is_left_behind_and_one_that_a_branch_has_is_not(shop):
-    first, old = head(shop), amended(shop)
-    git(shop, "checkout", "--quiet", "-b", "side", first)
-    side = commit(shop, "side", b="1")
-    git(shop, "checkout", "--quiet", "main")
-    assert contains(shop, head(shop), first, old, side) == [True, None, False]
-
-
-@pytest.mark.parametrize(
-    "kept",
-    [
-        ["branch", "team/kept"],
-        ["tag", "kept"],
-        ["tag", "-a", "-m", "said", "kept"],
-        ["update-ref", "refs/remotes/origin/kept"],
-        ["worktree", "add", "--quiet", "--detach", "../kept"],
-    ],
-    ids=["branch", "tag", "annotated tag", "remote branch", "worktree"],
-)
-def test_whatever_leads_to_a_commit_keeps_it_until_it_goes(shop, kept):
-    old, newest, history = amended(shop), head(shop), History(str(shop))
-    git(shop, *kept, old)
-    assert history.contains(newest, [old]) == {old: False}
-    git(shop, "pack-refs", "--all")
-    assert history.contains(newest, [old]) == {old: False}
-    if kept[0] == "worktree":
-        git(shop, "worktree", "remove", "../kept")
-    else:
-        git(shop, "update-ref", "-d", {"branch": "refs/heads/team/kept", "tag": "refs/tags/kept"}.get(kept[0], kept[1]))
-    assert history.contains(newest, [old]) == {old: None}
-
-
-def test_a_stash_keeps_nothing(shop):
-    old = commit(shop, "work", a="1")
-    (shop / "a").write_text("2")
-    git(shop, "stash", "--quiet")
-    git(shop, "reset", "--quiet", "--hard", "HEAD~1")
-    assert contains(shop, head(shop), old) == [None]
-
-
-def test_what_a_detached_head_stands_on_is_left_when_it_goes_on(shop, tmp_path):
-    aside = worktree(shop, tmp_path / "aside", "--detach")
-    work, main, histories_of_both = commit(aside, "work", a="1"), head(shop), [History(str(shop)), History(str(aside))]
-    assert [history.contains(main, [work]) for history in histories_of_both] == [{work: False}] * 2
-    git(aside, "checkout", "--quiet", "--detach", "main")
-    assert [history.contains(main, [work]) for history in histories_of_both] == [{work: None}] * 2
-
-
-def test_what_is_left_is_asked_at_once_and_again_only_when_something_moved(shop, processes):
-    old = [amended(shop) for _ in range(3)]
-    newest, history = head(shop), History(str(shop))
-    processes.clear()
-    for _ in range(3):
-        assert history.contains(newest, old) == dict.fromkeys(old)
-    assert len(processes) == 3
-    git(shop, "branch", "again", old[0])
-    processes.clear()
-    assert history.contains(newest, old) == dict.fromkeys(old) | {old[0]: False}
-    assert len(processes) == 3
-
-
-def test_where_a_branch_has_no_commit_yet_the_others_still_count(shop, tmp_path):
-    old = amended(shop)
-    side = commit(worktree(shop, tmp_path / "side"), "side", b="1")
-    git(worktree(shop, tmp_path / "new", "--detach"), "checkout", "--quiet", "--orphan", "unborn")
-    assert contains(shop, head(shop), old, side) == [None, False]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +303,7 @@ def test_thousands_of_commits_are_told_apart_in_three_processes(tmp_path, proces
 def test_histories_that_were_joined_are_one(shop):
     old = head(shop)
     git(shop, "checkout", "--quiet", "--orphan", "new")
-    root = commit(shop, "again")
+    root = commit(shop, "again", readme__md="another text\n")
     assert contains(shop, root, old) == [False]
     git(shop, "replace", "--graft", root, old)
     assert contains(shop, root, old) == [True]
@@ -630,7 +598,7 @@ def test_a_squashed_branch_is_merged_and_the_repository_is_left_alone(side):
     assert git(side, "count-objects", "-v") == before
 
 
-def test_a_squash_that_changed_the_work_is_not_recognised(side):
+def test_a_squash_without_a_part_of_the_work_is_not_all_of_it(side):
     git(side, "merge", "--quiet", "--squash", "side")
     commit(side, "squashed", one="something else\n")
     assert is_merged(side) is False

@@ -49,12 +49,12 @@ PYTHON_FOUND = {
     "once": ("import", "once"),
     "Auth": ("class", "class Auth(Base, metaclass=Meta)"),
     "Auth.name": ("variable", "name: str"),
-    "Auth.__init__": ("method", "__init__(self, pool: Pool, /, *hosts: str, tries: int=…, **rest) -> None"),
+    "Auth.__init__": ("method", "__init__(self, pool: Pool, /, *hosts: str, tries: int=3, **rest) -> None"),
     "Auth.pool": ("field", "pool"),
     "Auth.seen": ("field", "seen: dict[str, int]"),
     "Auth.login": (
         "method",
-        "async login(self, user: User | None, password: str=…) -> Annotated[Token, Field(gt=0)]",
+        "async login(self, user: User | None, password: str='x') -> Annotated[Token, Field(gt=0)]",
     ),
     "Auth.login.attempt": ("function", "attempt(number)"),
     "Auth.close": ("method", "close(self, now: int)\nclose(self, now: str)\nclose(self, now)"),
@@ -88,11 +88,11 @@ JAVASCRIPT_FOUND = {
     "Auth.secret": ("field", "#secret"),
     "Auth.tries": ("field", "static tries"),
     "Auth.constructor": ("method", "constructor(pool)"),
-    "Auth.tokens": ("method", "async *tokens(user, { scope }=…, ...rest)"),
+    "Auth.tokens": ("method", "async *tokens(user, { scope }={}, ...rest)"),
     "Auth.open": ("method", "get open()\nset open(value)"),
     "Auth.onClose": ("method", "onClose(code)"),
     "Auth.renew": ("function", "renew(token)"),
-    "login": ("function", "login(user, password=…)"),
+    "login": ("function", 'login(user, password="x")'),
     "login.attempt": ("function", "attempt(number)"),
     "logout": ("function", "async logout(user)"),
     "MAX": ("constant", "MAX"),
@@ -329,10 +329,10 @@ template <typename T> T largest(T a, T b) { return a; }
 
 CPP_FOUND = {
     "shop": ("namespace", "namespace shop"),
-    "shop.Auth": ("class", "<typename T, int N=…> class Auth: Base<T>, Log"),
+    "shop.Auth": ("class", "<typename T, int N=3> class Auth: Base<T>, Log"),
     "shop.Auth.Auth": ("method", "Auth(int pool)"),
     "shop.Auth.~Auth": ("method", "~Auth()"),
-    "shop.Auth.login": ("method", "bool login(const std::string &user, int tries=…) const\nbool login(int id)"),
+    "shop.Auth.login": ("method", "bool login(const std::string &user, int tries=3) const\nbool login(int id)"),
     "shop.Auth.logout": ("function", "void logout(int code) const noexcept"),
     "shop.Auth.count": ("field", "static int count"),
     "shop.Auth.Seat.row": ("field", "int row"),
@@ -369,7 +369,7 @@ RUBY_FOUND = {
     "Shop.Auth": ("class", "class Auth < Base"),
     "Shop.Auth.name": ("field", ":name"),
     "Shop.Auth.age": ("field", ":age"),
-    "Shop.Auth.login": ("method", "login(user, password=…, *rest, key:, opt: …, **more, &block)"),
+    "Shop.Auth.login": ("method", "login(user, password=nil, *rest, key:, opt: 1, **more, &block)"),
     "Shop.Auth.make": ("method", "self.make(pool)"),
     "Shop.Auth.open?": ("method", "open?()"),
     "Shop.Auth.default": ("method", "default()"),
@@ -410,10 +410,10 @@ fun String.shout(times: Int): String = this
 KOTLIN_FOUND = {
     "MAX": ("constant", "MAX"),
     "Id": ("type", "typealias Id = String"),
-    "User": ("class", "data class User<T>(name: String, age: Int=…): Base, Store where T: Any"),
+    "User": ("class", "data class User<T>(name: String, age: Int=3): Base, Store where T: Any"),
     "User.name": ("field", "name: String"),
     "User.make": ("method", "make(): User"),
-    "User.login": ("method", "suspend login(user: String, vararg rest: Int, done: (Int) -> Unit=…): Result<T>"),
+    "User.login": ("method", "suspend login(user: String, vararg rest: Int, done: (Int) -> Unit={}): Result<T>"),
     "User.login.attempt": ("function", "attempt()"),
     "User.open": ("variable", "open: Boolean"),
     "User.constructor": ("method", "constructor(code: Int)"),
@@ -448,7 +448,7 @@ CSHARP_FOUND = {
     "Auth._mail": ("field", "string _mail"),
     "Auth.Name": ("field", "string Name"),
     "Auth.Auth": ("method", "Auth(int pool)"),
-    "Auth.Login": ("method", "async Task<T> Login(string user, int tries=…, params int[] rest)"),
+    "Auth.Login": ("method", "async Task<T> Login(string user, int tries=3, params int[] rest)"),
     "Auth.Login.Attempt": ("function", "int Attempt(int n)"),
     "Auth.operator+": ("method", "static Auth operator +(Auth a, Auth b)"),
     "IStore.Get": ("method", "User Get(string id)"),
@@ -477,12 +477,12 @@ PHP_FOUND = {
     "Auth": ("class", "class Auth extends Base implements Store"),
     "Auth.LIMIT": ("constant", "LIMIT"),
     "Auth.count": ("field", "$count"),
-    "Auth.__construct": ("method", "__construct(string $name, int $tries=…)"),
+    "Auth.__construct": ("method", "__construct(string $name, int $tries=3)"),
     "Auth.login": ("method", "static login(string $user, int ...$rest): ?bool"),
     "Store.get": ("method", "get(array $ids)"),
     "Logs": ("trait", "trait Logs"),
     "Suit.Hearts": ("constant", "Hearts"),
-    "helper": ("function", "helper(int &$a, $b=…): void"),
+    "helper": ("function", "helper(int &$a, $b=null): void"),
 }
 
 SWIFT = """
@@ -516,8 +516,8 @@ SWIFT_FOUND = {
     "Auth": ("class", "class Auth<T>: Base, Store where T: Equatable"),
     "Auth.tries": ("variable", "static tries"),
     "Auth.name": ("variable", "name: String"),
-    "Auth.init": ("method", "init(pool: Int=…)"),
-    "Auth.login": ("method", "login(_ user: String, with password: String=…) async throws -> Bool"),
+    "Auth.init": ("method", "init(pool: Int=3)"),
+    "Auth.login": ("method", 'login(_ user: String, with password: String="a") async throws -> Bool'),
     "Auth.renew": ("method", "mutating renew()"),
     "Point": ("struct", "struct Point"),
     "Color.green": ("constant", "green"),
@@ -544,10 +544,10 @@ enum Color { case Red, Green }
 SCALA_FOUND = {
     "Main": ("class", "object Main extends App"),
     "Main.Max": ("constant", "Max: Int"),
-    "Main.login": ("method", "login(user: String, tries: Int=…) (implicit pool: Pool): Option[Int]"),
+    "Main.login": ("method", "login(user: String, tries: Int=3) (implicit pool: Pool): Option[Int]"),
     "Main.login.attempt": ("function", "attempt(n: Int)"),
     "Main.Id": ("type", "type Id = String"),
-    "Auth": ("class", "class Auth[T <: Base](val name: String, age: Int=…) extends Core[T] with Store"),
+    "Auth": ("class", "class Auth[T <: Base](val name: String, age: Int=1) extends Core[T] with Store"),
     "Auth.name": ("field", "name: String"),
     "Auth.open": ("method", "open: Boolean"),
     "Store": ("trait", "trait Store"),
@@ -613,7 +613,7 @@ def test_a_symbol_knows_its_lines(path: str) -> None:
 # What is behind each arrow is the same source after a change that concerns nobody who calls it.
 UNNOTICED = {
     "a.py": [
-        ('password: str = "x"', "password: str = 'a longer default'"),
+        ('password: str = "x"', "password : str='x'"),
         ("user: User | None, password", "user: User|None,  # who\n        password"),
         ("limit = 3", "limit = 4\n        return limit"),
         ("@retry(3)\n    ", ""),
@@ -622,7 +622,7 @@ UNNOTICED = {
         ("(Base, metaclass=Meta)", "(Base, metaclass=Meta,)"),
     ],
     "a.js": [
-        ("password = 'x'", "password = defaults.password"),
+        ("password = 'x'", 'password="x"'),
         ("const local = 1;", "const local = 2; /* more */"),
         ("export default function login", "function login"),
         ("async user => { }", "async (user,) => user.out()"),
@@ -664,48 +664,42 @@ UNNOTICED = {
         ("GREEN = 2", "GREEN = 3"),
     ],
     "a.cpp": [
-        ("int tries = 3", "int tries = 5"),
+        ("int tries = 3", "int tries=3"),
         ("const override = 0", "const"),
         ("const std::string& user", "const std::string &user"),
         (": pool_(pool) {}", ": pool_(pool), open_(true) { start(); }"),
         ("explicit Auth", "Auth"),
     ],
     "a.rb": [
-        ("password = nil", 'password = "x"'),
         ("local = 1", "local = 2 # more"),
         (
             "(user, password = nil, *rest, key:, opt: 1, **more, &block)",
-            " user, password = nil, *rest, key:, opt: 2, **more, &block",
+            " user, password = nil, *rest, key:, opt: 1, **more, &block",
         ),
         ("def open?; end", "def open?()\n      true\n    end"),
     ],
     "a.kt": [
-        ("= {}): Result<T>", "= { println(it) },\n    ): Result<T>"),
+        ("= {}): Result<T>", "={},\n    ): Result<T>"),
         ("val local = 1", "val local = 2"),
         ("@Entity\ndata class", "data class"),
-        ("var age: Int = 3", "var age: Int = 4"),
         (": Base(name)", ": Base(name, 1)"),
         ("val open: Boolean get() = true", "val open: Boolean get() = false"),
     ],
     "a.cs": [
-        ("int tries = 3", "int tries = 4"),
         ("private readonly", "public"),
         (": base(pool) { }", ": base(pool, 1) { Open(); }"),
         ("[Serializable] public", "internal"),
     ],
     "a.php": [
         ("private string $name", "public string $name"),
-        ("$tries = 3", "$tries = 4"),
         ("#[Route] ", ""),
-        ("$b = null): void { }", "$b = 1): void { return; }"),
+        ("$b = null): void { }", "$b=null): void { return; }"),
     ],
     "a.swift": [
-        ('password: String = "a"', 'password: String = "b"'),
         ("public final class", "class"),
         ("let local = 1", "let local = 2"),
     ],
     "a.scala": [
-        ("tries: Int = 3", "tries: Int = 4"),
         ("sealed abstract class", "class"),
         ("Core[T](name)", "Core[T](name, 1)"),
         ("open: Boolean = true", "open: Boolean = false"),
@@ -716,6 +710,7 @@ UNNOTICED = {
 # And a change that somebody who relies on the named symbol must know.
 NOTICED = {
     "a.py": [
+        ('password: str = "x"', 'password: str = "y"', "Auth.login"),
         ('password: str = "x"', "password: str", "Auth.login"),
         ("async def login", "def login", "Auth.login"),
         ("user: User | None", "user: User", "Auth.login"),
@@ -724,6 +719,7 @@ NOTICED = {
         ("tries: int = 3, **rest", "tries: int = 3", "Auth.__init__"),
     ],
     "a.js": [
+        ("password = 'x'", "password = defaults.password", "login"),
         ("login(user, password = 'x')", "login(user)", "login"),
         ("async user =>", "user =>", "logout"),
         ("extends Base", "extends Other", "Auth"),
@@ -763,39 +759,48 @@ NOTICED = {
         ("char *name", "char name[8]", "point.name"),
     ],
     "a.cpp": [
+        ("int tries = 3", "int tries = 5", "shop.Auth.login"),
         ("logout(int code) const", "logout(int code)", "shop.Auth.logout"),
         ("public Base<T>", "public Other<T>", "shop.Auth"),
         ("T largest(T a, T b)", "T largest(T a)", "largest"),
         ("static int count", "static long count", "shop.Auth.count"),
     ],
     "a.rb": [
+        ("password = nil", "password = 1", "Shop.Auth.login"),
+        ("opt: 1", "opt: 2", "Shop.Auth.login"),
         ("key:, opt: 1", "key: 2, opt: 1", "Shop.Auth.login"),
         ("password = nil", "password", "Shop.Auth.login"),
         ("def self.make", "def make", "Shop.Auth.make"),
         ("Auth < Base", "Auth < Other", "Shop.Auth"),
     ],
     "a.kt": [
+        ("= {}): Result<T>", "= { println(it) }): Result<T>", "User.login"),
+        ("var age: Int = 3", "var age: Int = 4", "User"),
         ("suspend fun", "fun", "User.login"),
         ("fun get(id: String): User?", "fun get(id: String): User", "Store.get"),
         ("var age: Int = 3", "var age: Int", "User"),
         ("times: Int", "times: Long", "shout"),
     ],
     "a.cs": [
+        ("int tries = 3", "int tries = 4", "Auth.Login"),
         ("Login(string user,", "Login(User user,", "Auth.Login"),
         ("async Task<T>", "Task<T>", "Auth.Login"),
         ("User Get(string id)", "User Get(int id)", "IStore.Get"),
     ],
     "a.php": [
+        ("$tries = 3", "$tries = 4", "Auth.__construct"),
         ("static function login", "function login", "Auth.login"),
         ("): ?bool", "): bool", "Auth.login"),
         ("int &$a", "int $a", "helper"),
     ],
     "a.swift": [
+        ('password: String = "a"', 'password: String = "b"', "Auth.login"),
         ("with password: String", "password: String", "Auth.login"),
         ("async throws", "async", "Auth.login"),
         ("get(id: Int)", "get(id: String)", "Store.get"),
     ],
     "a.scala": [
+        ("tries: Int = 3", "tries: Int = 4", "Main.login"),
         ("(implicit pool: Pool)", "", "Main.login"),
         ("get(id: Int)", "get(id: Long)", "Store.get"),
         ("[T <: Base]", "[T]", "Auth"),
@@ -1005,6 +1010,18 @@ def test_a_name_is_found_however_it_is_written(name: str, found: list[str]) -> N
     assert [symbol.name for symbol in find(AUTH, name)] == found
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "signature"),
+    [
+        ("a.ts", "function f(a: number = 3, b = { c: 1 }) {}", "f(a: number=3, b={ c: 1 })"),
+        ("a.py", f"def f(a={list(range(40))}): ...", "f(a=…)"),
+        ("a.py", "def f(a=1_000, b=lambda x : x): ...", "f(a=1000, b=lambda x: x)"),
+    ],
+)
+def test_a_default_value_is_part_of_a_signature_unless_it_is_long(path: str, text: str, signature: str) -> None:
+    assert of(path, text)["f"].signature.removeprefix("function ") == signature
+
+
 def test_what_is_only_imported_yields_to_what_is_defined() -> None:
     found = of("a.py", "from x import login\nclass Auth:\n  def login(self): ...\n")
     assert [symbol.name for symbol in find(found, "login")] == ["Auth.login"]
@@ -1019,6 +1036,10 @@ def test_what_is_only_imported_yields_to_what_is_defined() -> None:
         ("", "f(a)\nf(b)", True),
         ("f(c)", "", True),
         ("3", "…", False),
+        ("f(a=…, b: int=…)", "f(a=(1, 2), b: int='x, y')", True),
+        ("f(a=…)", "f(a=3, b)", False),
+        ("f(a=3)", "f(a=…)", False),
+        ("f(a: …)", "f(a: 1)", True),
     ],
 )
 def test_one_of_several_signatures_or_values_is_enough(cited: str, current: str, same: bool) -> None:

@@ -12,6 +12,7 @@ from mnemarch.errors import Hint, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.value import replace
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ else:
 # A longer one (a name with dozens of overloads) is not stored: then only the name is checked later.
 _SIGNATURE_CHARS_MAX = 4_000
 _NAMED_MAX = 8
+_TEXT_DEFAULT = r"""=(?:"[^"]*"|'[^']*')"""
 
 
 def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None = None) -> Citation:
@@ -113,6 +115,8 @@ def _complete_symbol(citation: Citation, tree: WorkTree) -> Citation:
 
 
 def _storable_signature(signature: str) -> str:
+    if not _is_storable(signature):
+        signature = pattern(_TEXT_DEFAULT).sub(f"={COMPUTED}", signature)  # A default value may be a secret.
     return signature if len(signature) <= _SIGNATURE_CHARS_MAX and _is_storable(signature) else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 
 from mnemarch.code.git import full_hash, is_hash, output
@@ -22,8 +23,13 @@ _RENAME_WAIT_S_MAX = 3.0
 _RENAME_HOPS_MAX = 8
 # Git compares each removed file with each added one; in a commit with more of them, only equal files are matched.
 _RENAMES = ("-M", "-l400", "--name-status", "-z")
-# What keeps a commit in the history. A stash, a note or a tool's own backup does not.
-_LASTING = ("--branches", "--remotes", "--tags")
+# Patches as they are, with the commit's hash behind a mark that begins no line of a patch.
+_COMMIT_MARK = b"\x01"
+_PATCHES = ("log", "-p", "-U0", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--format=%x01%H")
+_RAW_PATH = re.compile(rb":\d+ \d+ \w+\.* \w+\.* \w\0([^\0]+)")
+_REWRITTEN_WAIT_S_MAX = 1.0
+_COMMITS_SINCE_MAX = 500
+_CHANGED_BY_FETCHING = ("FETCH_HEAD", "packed-refs", "shallow", "objects/pack")
 
 
 class History:
@@ -49,15 +55,16 @@ class History:
         return all(self._answers(repository, "", commits, ask).values())
 
     def contains(self, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
-        """Of each commit, whether it is `head` or before it; None if that can't be told.
+        """Of each commit, whether `head` has what it changed: it is `head` or before it, or its lines came another way.
 
-        None is the answer for a commit that the repository doesn't have, or that was left behind: amended, rebased,
-        squashed or thrown away, so that no branch, tag, remote branch or worktree's HEAD leads to it any more.
+        That way is an amended, rebased, picked or squashed commit, which brings more than half of the lines of the old
+        one to the same files. None if it can't be told: the repository doesn't have the commit, or it may lie behind
+        the cut of a shallow clone.
 
-        Whole hashes only (see `git.full_hash`). However many are asked, git is started three times at most. The history
-        is the one that `git log` shows: joined by `git replace`, cut off in a shallow clone. What may lie behind such a
-        cut is None, too. Git walks by date, so six or more commits in a row that are dated long before their parents
-        can make it deny what is older.
+        Whole hashes only (see `git.full_hash`). However many are asked, git is started three times for ancestry, and
+        once for each commit beside it that changed something. The history is the one that `git log` shows: joined by
+        `git replace`, cut off in a shallow clone. Git walks by date, so six or more commits in a row that are dated
+        long before their parents can make it deny what is older.
         """
         answers: dict[str, bool | None] = {commit: (commit == head and is_hash(head)) or None for commit in commits}
         asked = [commit for commit, answer in answers.items() if answer is None and is_hash(commit)]
@@ -126,19 +133,14 @@ class History:
     def is_merged(self, branch_or_commit: str, into: str) -> bool:
         """Whether all work of a branch is in another: merged, fast-forwarded, rebased, picked or squashed there.
 
-        Merges are told by ancestry, the rest by equal patches: what was changed on its way in, or squashed together
-        with other work, is not recognised.
+        Beside merges, each commit of the branch has to be told again by `contains`.
         """
         repository = repository_around(self._root)
         work, base = full_hash(self._root, branch_or_commit), full_hash(self._root, into)
         if repository is None or work is None or base is None:
             return False
-        # Each patch of the branch, or all of them as one, may be among those that went in since it left.
-        return (
-            bool(self.contains(base, [work])[work])
-            or _all_there(output(repository.top, ["cherry", base, work]))
-            or _is_squashed(repository, work, base, self.fork(base, work))
-        )
+        listed = output(repository.top, ["rev-list", "--no-merges", work, f"^{base}"])
+        return listed is not None and all(self.contains(base, _rows(listed)).values())
 
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
@@ -154,21 +156,56 @@ def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict
     answers: dict[str, bool | None] = {
         commit: (commit in present and commit not in outside) or None for commit in commits
     }
-    beside = [commit for commit in existing if commit in outside]
     cuts = set((text_of(os.path.join(repository.common, "shallow")) or "").split())
-    for commit in _reachable(repository, beside) if beside else ():
-        if not cuts or not _may_be_cut_off(repository, head, commit, cuts):
-            answers[commit] = False
+    beside = [
+        commit
+        for commit in existing
+        if commit in outside and not (cuts and _may_be_cut_off(repository, head, commit, cuts))
+    ]
+    told = {commit: answer for commit, answer in answers.items() if commit not in beside}
+    return told | (_rewritten(repository, head, beside) if beside else {})
+
+
+def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:
+    """Of each commit that is not before `head`, whether other commits brought most of its lines there.
+
+    What there was no time for is left out.
+    """
+    until = time.monotonic() + _REWRITTEN_WAIT_S_MAX
+    one_by_one = ["--no-walk=unsorted", "--stdin", "-m", "--first-parent", "--raw", "-z", "--root"]
+    patches = output(repository.top, [*_PATCHES, *one_by_one], _lines(commits)) or b""
+    answers: dict[str, bool | None] = dict.fromkeys(commits, False)
+    for patch in patches.split(_COMMIT_MARK)[1:]:
+        commit, paths, changed = (
+            os.fsdecode(patch[: patch.find(b"\0")]),
+            _RAW_PATH.findall(patch),
+            _changed_lines(patch),
+        )
+        lines = {(file, line) for file, line in changed if line.startswith(b"+")} or changed
+        if not lines:
+            continue
+        left_s = until - time.monotonic()
+        since = [*_PATCHES, f"--max-count={_COMMITS_SINCE_MAX}", head, f"^{commit}", "--", *map(os.fsdecode, paths)]
+        brought = output(repository.top, ["--literal-pathspecs", *since], wait_s_max=left_s) if left_s > 0 else None
+        if brought is None:
+            answers.pop(commit, None)
+        elif len(lines & _changed_lines(brought)) * 2 > len(lines):
+            answers[commit] = True
     return answers
 
 
-def _reachable(repository: Repository, commits: Sequence[str]) -> list[str]:
-    """Those of the commits that a branch, a tag, a remote's branch or a worktree's HEAD leads to."""
-    heads = ("main-worktree/HEAD", *(f"worktrees/{name}/HEAD" for name in repository.linked_names()))
-    # A worktree whose branch has no commit yet has no HEAD either.
-    asked = ["rev-list", "--ignore-missing", "--stdin", "--not", *_LASTING]
-    left = set(_rows(output(repository.top, asked, _lines([*commits, *(f"^{name}" for name in heads)]))))
-    return [commit for commit in commits if commit not in left]
+def _changed_lines(patches: bytes) -> set[tuple[bytes, bytes]]:
+    """The lines that patches add or remove, with the sign before them, each with its file."""
+    changed = set()
+    file, in_hunk = b"", False
+    for line in patches.split(b"\n"):
+        if line.startswith(b"diff --git ") or b"\0diff --git " in line:
+            file, in_hunk = line.rpartition(b"\0")[2], False
+        elif line.startswith(b"@@"):
+            in_hunk = True
+        elif in_hunk and line[:1] in {b"+", b"-"} and line[1:].strip():
+            changed.add((file, line))
+    return changed
 
 
 def _may_be_cut_off(repository: Repository, head: str, commit: str, cuts: Collection[str]) -> bool:
@@ -184,19 +221,11 @@ def _present(repository: Repository, commits: Sequence[str]) -> set[str] | None:
 
 
 def _state_of(repository: Repository) -> frozenset[tuple[str, int, int]]:
-    """Changes when a branch, a tag or a HEAD moved, or objects arrived, here or in a repository that lends its own."""
+    """Changes when objects arrived, here or in a repository that lends its own. What is known of the others stays."""
     lent = (text_of(os.path.join(repository.common, "objects/info/alternates")) or "").splitlines()
-    stamps: set[tuple[str, int, int]] = set()
-    for common in (repository.common, *(os.path.dirname(objects) for objects in lent)):
-        files = [
-            os.path.join(common, name) for name in ("HEAD", "FETCH_HEAD", "packed-refs", "shallow", "objects/pack")
-        ]
-        for kind in ("refs/heads", "refs/remotes", "refs/tags", "reftable", "worktrees"):
-            for folder, _, names in os.walk(os.path.join(common, kind)):
-                files += [os.path.join(folder, name) for name in names if kind != "worktrees" or name == "HEAD"]
-        # Git puts a new file in the place of the old one.
-        stamps.update((path, *stamp) for path in files if (stamp := _stamp(path)) is not None)
-    return frozenset(stamps)
+    commons = (repository.common, *(os.path.dirname(objects) for objects in lent))
+    files = [os.path.join(common, name) for common in commons for name in _CHANGED_BY_FETCHING]
+    return frozenset((path, *stamp) for path in files if (stamp := _stamp(path)) is not None)
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
@@ -253,28 +282,6 @@ def _changes(listed: bytes | None) -> dict[bytes, bytes | None]:
         elif changes.get(old) is None:
             changes[old] = None if kind == b"D" else old
     return changes
-
-
-def _is_squashed(repository: Repository, work: str, base: str, fork: str | None) -> bool:
-    """Whether all patches of a branch, as one, are in another."""
-    if fork is None:
-        return False
-    import tempfile
-
-    # The branch as one commit is written where the repository never sees it.
-    with tempfile.TemporaryDirectory(prefix="mnemarch-") as folder:
-        aside = {
-            "GIT_OBJECT_DIRECTORY": folder,
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.join(repository.common, "objects"),
-        } | {f"GIT_{who}_{what}": "mnemarch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        squash = ["commit-tree", f"{work}^{{tree}}", "-p", fork, "-m", "squashed"]
-        squashed = _rows(output(repository.top, squash, environment=aside))
-        return bool(squashed) and _all_there(output(repository.top, ["cherry", base, squashed[0]], environment=aside))
-
-
-def _all_there(cherries: bytes | None) -> bool:
-    rows = _rows(cherries)
-    return bool(rows) and all(row.startswith("- ") for row in rows)
 
 
 def _checked_names(repository: Repository, names: Iterable[str]) -> bytes | None:

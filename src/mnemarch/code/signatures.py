@@ -21,22 +21,26 @@ else:
     ast = Lazy("ast")
     warnings = Lazy("warnings")
 
-# A parameter has a default: which one is the body's business.
-DEFAULT = "=…"
+# A default value that is longer than this, or was cited before defaults were kept, may be any.
+_DEFAULT_CHARS_MAX = 80
+_ANY_DEFAULT = "=…"
 # A number, a text with nothing to work out in it, or a word that all languages have for such values.
 _LITERAL = r"""(?a)[-+]?\.?\d[\w.]*|"[^"\\\n$#{]*"|'[^'\\\n]*'|[Tt]rue|[Ff]alse|null|nil"""
 _DEPTH_MAX = 64
 _ELIDED = "…"
 # Between the parts of a signature: here a type begins, or ends.
 _BEFORE_TYPE, _AFTER_TYPE = "\x01", "\x02"
+# What comes behind it is a default value as it is written.
+_AS_IT_IS = "\x03"
 _PARTS = {part: frozenset(" ".join(lines).split()) for part, lines in table()["signatures"].items()}
 _BODIES = _PARTS["bodies"]
 # Says nothing about a call: who may see it, what decorates it, with what a base class is called.
 _SILENT, _SILENT_WORDS = _PARTS["silent"], _PARTS["silent_words"]
 _UNNAMED = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
 _QUOTES = "'\"`"
+_ENDS_OF_DEFAULT = frozenset({",", ")", "]", ">"})
 _SPACE_AROUND = frozenset({"->", "=>", "=", "|", "{", "}", "<:", ">:"})
-_NO_SPACE_BEFORE = frozenset({",", ":", ".", ")", "]", ">", "<", "::", "!", DEFAULT})
+_NO_SPACE_BEFORE = frozenset({",", ":", ".", ")", "]", ">", "<", "::", "!"})
 _NO_SPACE_AFTER = frozenset({"(", "[", "<", ".", "::", "&", "*", "**", "...", "@", "~", "$", "'", "?.", "&&"})
 
 
@@ -92,7 +96,7 @@ def _put_header(node: SgNode, parts: list[str], kind: str) -> None:
             continue
         skipping = False
         if what == "=" and parens:
-            parts.append(DEFAULT)
+            parts.append(_default_after(child))
             skipping = True
         elif what in {"=", "=>"} and kind != "type":
             break
@@ -154,15 +158,15 @@ def _put_children(kind: str, children: list[SgNode], parts: list[str], depth: in
     skipping = False
     for child in children:
         what = child.kind()
-        if skipping and what not in {",", ")", "]", ">"}:
+        if skipping and what not in _ENDS_OF_DEFAULT:
             continue
         skipping = what == "=" and kind not in {"type_binding", "setter"}
         if skipping:
-            parts.append(DEFAULT)
+            parts.append(_default_after(child))
         elif kind == "keyword_parameter" and what == ":":
             parts.append(":")
             if child.next() is not None:
-                parts.append(_ELIDED)
+                parts.append(_default_after(child).replace("=", " ", 1))
             break
         elif kind == "superclass" and what == "<":
             parts.append("< ")
@@ -172,6 +176,18 @@ def _put_children(kind: str, children: list[SgNode], parts: list[str], depth: in
             _put(child, parts, depth + 1, outer=outer)
     if bare:
         parts.append(")")
+
+
+def _default_after(sign: SgNode) -> str:
+    """A parameter's default value, which comes behind `=`, however it is spaced and quoted."""
+    nodes, node = [], sign.next()
+    while node is not None and node.kind() not in _ENDS_OF_DEFAULT:
+        nodes.append(node.text())
+        node = node.next()
+    text = " ".join(" ".join(nodes).split())
+    if text[:1] in _QUOTES and text[-1:] == text[:1]:
+        text = f'"{text[1:-1]}"'
+    return _AS_IT_IS + (f"={text}" if 0 < len(text) <= _DEFAULT_CHARS_MAX else _ANY_DEFAULT)
 
 
 def _last_name(node: SgNode) -> SgNode:
@@ -197,6 +213,10 @@ def _joined(parts: list[str]) -> str:
     for part in parts:
         if part in {_BEFORE_TYPE, _AFTER_TYPE}:
             gap = part
+            continue
+        if part[0] == _AS_IT_IS:
+            out.append(part[1:])
+            last, gap = part[1:], ""
             continue
         if part in {")", "]", ">", "}"} and last == ",":
             out.pop()
@@ -286,7 +306,13 @@ def _python_parameter(node: SgNode) -> str:
         raise SyntaxError
     named = named_in(node)[0] if "parameter" in kind else node
     typed = f": {_annotation(annotation.text())}" if annotation is not None else ""
-    return "".join(named.text().split()) + typed + (DEFAULT if "default" in kind else "")
+    return "".join(named.text().split()) + typed + (_python_default(node) if "default" in kind else "")
+
+
+def _python_default(node: SgNode) -> str:
+    default = node.field("value")
+    text = "" if default is None else _expression(default.text())
+    return f"={text}" if 0 < len(text) <= _DEFAULT_CHARS_MAX and "\n" not in text else _ANY_DEFAULT
 
 
 def _python_class(node: SgNode, name: str) -> str:

@@ -5,6 +5,8 @@ All languages are parsed by ast-grep, which tolerates errors of syntax.
 
 from __future__ import annotations
 
+import re
+
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace, value
 from mnemarch.text.cache import pattern
@@ -50,6 +52,7 @@ _VALUED = frozenset({"variable", "constant", "field"})
 _VARIABLES = _VALUED | {"import"}
 _ARGUMENTS = r"(?<=[\w!?=>])\s*\([^()]*\)$"
 _IN_ANGLES = r"<[^<>]*>|<.*>$"
+_ANY_VALUE = r"""(?:"[^"]*"|'[^']*'|\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|[^,()\[\]{}"'])+?"""
 _JOINTS = r"[\s`()*&]*(?:::|->|[.#$\\])+[\s`()*&]*|[\s`()*&]+"
 
 
@@ -124,7 +127,12 @@ def find(symbols: Mapping[str, Symbol], name: str) -> list[Symbol]:
 
 def agrees(cited: str, current: str) -> bool:
     """Whether two signatures or values have an alternative in common; one that can't be read contradicts none."""
-    return not cited or not current or not set(cited.split("\n")).isdisjoint(current.split("\n"))
+    now = current.split("\n")
+    if not cited or not current or not set(cited.split("\n")).isdisjoint(now):
+        return True
+    # A default value that was not kept may be any.
+    kept = [re.escape(line).replace(COMPUTED, _ANY_VALUE) for line in cited.split("\n") if COMPUTED in line]
+    return any(re.fullmatch(line, other) for line in kept for other in now)
 
 
 def plain_name(name: str) -> str:
