@@ -6,7 +6,9 @@ from datetime import timedelta
 
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.log.act import Act
+from mnemarch.loops.attempts import clear_stuck
 from mnemarch.model.caller import ActorKind, Caller, Level, Scope
+from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled
 from mnemarch.model.stamps import micros
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from mnemarch.decisions.decisions import Decisions
     from mnemarch.engine import Engine
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
@@ -52,9 +55,10 @@ _ORDER = (REQUEST, CONFLICT, STUCK, REFUSED, PROPOSAL, CLAIM)
 class Inbox:
     """What waits in one project, for the caller to decide."""
 
-    def __init__(self, engine: Engine, caller: Caller) -> None:
+    def __init__(self, engine: Engine, caller: Caller, decisions: Decisions) -> None:
         self._engine = engine
         self._caller = caller
+        self._decisions = decisions
         if caller.scope.project is None:
             raise InvalidInput("An inbox belongs to a project, and this seat has none.", hint=Hint("name the project"))
         if caller.actor.kind not in _JUDGES:
@@ -72,12 +76,40 @@ class Inbox:
         items.sort(key=lambda item: (-item.wanted, _ORDER.index(item.what)))
         return items[:limit]
 
-    def accept(self, item_id: str) -> Settled:
-        """Take an item: the claim goes to the project, the decision is committed, the task goes on."""
-        return self._settled(item_id, None)
+    def settle(self, typed: str, rejection: str | None) -> Settled:
+        """Accept an item, or reject it for a reason.
 
-    def reject(self, item_id: str, reason: str) -> Settled:
-        return self._settled(item_id, reason)
+        An accepted claim goes to the project, a request becomes a decision, a stuck task goes on.
+        """
+        item = self._named(typed)
+        answer = "accepted" if rejection is None else f"rejected: {rejection}"
+        if item.what in _DECIDE:
+            raise InvalidInput(f"A {item.what} is resolved, not {answer.partition(':')[0]}.", hint=item.why)
+        if item.what == REQUEST:
+            if rejection is not None:
+                self._decisions.decline_request(item.id, rejection)
+                return Settled(item.id, item.what, answer)
+            return Settled(item.id, item.what, answer, self._decisions.accept_request(item.id).unit)
+        work = {CLAIM: self._judged_claim, REFUSED: self._taken, STUCK: self._cleared}[item.what]
+
+        def settled(act: Act) -> Settled:
+            unit = work(act, item.id, rejection)
+            payload = {"what": item.what, "answer": answer}
+            act.record(EventType.INBOX_SETTLED, payload, subject=item.id)
+            return Settled(item.id, item.what, answer, unit)
+
+        return self._engine.log.act(self._caller, settled, durable=True)
+
+    def _named(self, typed: str) -> InboxItem:
+        """The item with this id, or the only one that begins so, or whose last group does."""
+        items = self.items(_READ_MAX)
+        named = [item for item in items if item.id == typed] or [
+            item for item in items if item.id.startswith(typed) or item.id[24:].startswith(typed)
+        ]
+        if len(named) != 1:
+            count = "Nothing waits" if not named else f"{len(named)} items wait"
+            raise NotFound(f"{count} as {typed!r}.", hint=Hint("see the inbox"))
+        return named[0]
 
     # What waits
 
@@ -139,41 +171,8 @@ class Inbox:
 
     # Deciding
 
-    def _settled(self, item_id: str, rejection: str | None) -> Settled:
-        item = next((item for item in self.items(_READ_MAX) if item.id == item_id), None)
-        if item is None:
-            raise NotFound(f"Nothing waits as {item_id!r}.", hint="See what waits: mnemarch inbox.")
-        answer = "accepted" if rejection is None else f"rejected: {rejection}"
-        if item.what in (CONFLICT, PROPOSAL):
-            raise InvalidInput(f"A {item.what} is resolved, not accepted.", hint=_DECIDE[item.what])
-        if item.what == REQUEST and rejection is None:
-            from mnemarch.decisions.decisions import Decisions
-            from mnemarch.units.remember import Intake
-
-            decision = Decisions(
-                self._engine.log, self._caller, Intake(self._engine.log, self._caller, None)
-            ).accept_request(item_id)
-            return Settled(item_id, item.what, answer, decision.unit)
-
-        def work(act: Act) -> Settled:
-            unit = None
-            if item.what == CLAIM:
-                unit = self._judged_claim(act, item_id, rejection)
-            elif item.what == REFUSED and rejection is None:
-                unit = self._taken(act, item_id)
-            elif item.what == STUCK and rejection is None:
-                from mnemarch.loops import attempts
-
-                event = act.transaction.event(item_id)
-                assert event is not None
-                attempts.clear_stuck(act, event.subject or "", event.scope.task, "cleared from the inbox")
-            payload = {"what": item.what, "answer": "accept" if rejection is None else "reject", "reason": rejection}
-            act.record(EventType.INBOX_SETTLED, payload, subject=item_id)
-            return Settled(item_id, item.what, answer, unit)
-
-        return self._engine.log.act(self._caller, work, durable=True)
-
-    def _judged_claim(self, act: Act, unit_id: str, rejection: str | None) -> Unit:
+    @staticmethod
+    def _judged_claim(act: Act, unit_id: str, rejection: str | None) -> Unit:
         """A person's yes verifies a claim for the project; a lead's only lets it through, labelled so."""
         unit = act.transaction.unit(unit_id)
         assert unit is not None
@@ -189,16 +188,24 @@ class Inbox:
             raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
         return outcome.unit
 
-    def _taken(self, act: Act, event_id: str) -> Unit:
+    @staticmethod
+    def _cleared(act: Act, event_id: str, rejection: str | None) -> None:
+        event = act.transaction.event(event_id)
+        assert event is not None
+        if rejection is None:
+            clear_stuck(act, event.subject or "", event.scope.task, "accepted from the inbox")
+
+    @staticmethod
+    def _taken(act: Act, event_id: str, rejection: str | None) -> Unit | None:
         """A refused claim, said by whoever accepts it; a lead's keeps that label."""
+        if rejection is not None:
+            return None
         event = act.transaction.event(event_id)
         assert event is not None
         assert event.payload is not None
         claim = replace(Claim.from_json(event.payload["claim"]), level=Level.PROJECT, key=None)
         there = Act(act.transaction, _at(act.caller, event.scope), act.now, act.config)
         if act.caller.actor.kind is ActorKind.HUMAN:
-            from mnemarch.model.citation import Citation
-
             cited = (*claim.citations, Citation.human(act.caller.actor.id))
             outcome = remember(there, replace(claim, citations=cited))
         else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append
-from mnemarch.model.caller import Level
+from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
-from mnemarch.policy.admission import checked_list, checked_text
+from mnemarch.policy.admission import checked_count, checked_list, checked_text
 from mnemarch.unit_verbs import UnitVerbs
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.inbox import Inbox
     from mnemarch.log.act import Act
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.caller import Actor
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
         Dispute,
         Explanation,
         FailedApproach,
+        InboxItem,
         LoopVerdict,
         Overview,
         Promotion,
         Refused,
+        Settled,
         Stored,
     )
     from mnemarch.model.search import Found, Pack
@@ -291,6 +294,29 @@ class Seat(UnitVerbs):
 
         named = self._read(lambda reader: looking.named(reader, self.caller, id))
         return self._explained(named) if isinstance(named, Unit) else named
+
+    def inbox(self, limit: int = 20) -> list[InboxItem]:
+        """What waits in the project for a person or a lead, the most wanted first."""
+        return self._inbox().items(checked_count(limit, "limit", _PAGE_MAX))
+
+    def accept(self, ids: str | Sequence[str]) -> list[Settled]:
+        """Say yes to items of the inbox: a claim goes to the project, a request becomes a decision, a task goes on."""
+        return self._settled(ids, None)
+
+    def decline(self, ids: str | Sequence[str], reason: str) -> list[Settled]:
+        """Say no to items of the inbox, and why; what was claimed leaves recall."""
+        return self._settled(ids, checked_text(reason, "The reason", _REASON_BYTES_MAX))
+
+    def _inbox(self) -> Inbox:
+        from mnemarch.inbox import Inbox
+
+        return Inbox(self._engine, self.caller, self.decisions)
+
+    def _settled(self, ids: str | Sequence[str], rejection: str | None) -> list[Settled]:
+        self._engine.has_new_units = True
+        named = [ids] if isinstance(ids, str) else checked_list(ids, "ids")
+        inbox = self._inbox()
+        return [inbox.settle(checked_id(item, "an id"), rejection) for item in named]
 
     # 4. Recall
 

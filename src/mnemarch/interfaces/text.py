@@ -96,6 +96,7 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
     lines += [unit_line(unit, "raised ") for unit in judged.units]
     for refusal in judged.refused:
         lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {clean(refusal.reason)}")
+    lines += [_trust(change) for change in judged.trust_changes]
     if not judged.units and not judged.refused:
         lines.append("nothing was staged for the gate to judge")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
@@ -104,6 +105,29 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
 def _tests(run: testrun.TestRun) -> str:
     counts = ", ".join(f"{number} {word}" for word, number in run.counts.items()) or f"exit code {run.exit_code}"
     return f"{'witnessed' if run.witnessed else 'reported'}  {counts}: {short(run.command)}"
+
+
+def _inbox(items: Sequence[outcome.InboxItem], _: Call) -> str:
+    if not items:
+        return "Nothing waits."
+    lines = []
+    for item in items:
+        lines.append(f"{short_id(item.id)}  {item.what}: {clean(item.subject)}")
+        lines += [f"    {clean(text)}" for text in (item.evidence, item.why) if text]
+    return "\n".join([*lines, "", "mnemarch accept ITEM... or mnemarch decline ITEM... --reason WHY"])
+
+
+def _settled(items: Sequence[outcome.Settled], _: Call) -> str:
+    lines = []
+    for item in items:
+        lines.append(f"{clean(item.answer)}  {item.what}  {short_id(item.id)}")
+        lines += [unit_line(item.unit, "  now  ")] if item.unit is not None else []
+    return "\n".join(lines)
+
+
+def _trust(change: outcome.TrustChange) -> str:
+    moved = f"{change.before:.2f} -> {change.after:.2f}"
+    return f"trust    {short_id(change.unit_id)}  {moved} by {change.signal}, {change.status}"
 
 
 def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
@@ -344,6 +368,9 @@ TEXTS: dict[str, Text] = {
     "Promotion": _promotion,
     "ApproachValidation": _approach,
     "LoopVerdict": _verdict,
+    "list[InboxItem]": _inbox,
+    "list[Settled]": _settled,
+    "seat.withdraw": _changed("withdrawn"),
     "seat.failed_approaches": _attempts,
     "seat.mark_stuck": lambda _, call: f"stuck  {clean(call.seat.scope)}",
     "seat.clear_stuck": lambda _, call: f"cleared  {clean(call.seat.scope)}",

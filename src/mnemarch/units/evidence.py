@@ -106,3 +106,21 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
     if act.caller.actor.kind is not ActorKind.HUMAN:
         return change(act, EventType.UNIT_REJECTED, unit, payload)
     return signal(act, EventType.UNIT_REJECTED, unit, Signal.HUMAN_REJECTED, payload)
+
+
+def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+    """An author's own no, while the unit is nobody else's business (R4)."""
+    unit = act.changeable_unit(unit_id, expected_version)
+    others = [source for source in unit.provenance if source.actor != act.caller.actor]
+    own_tasks = {source.scope.key for source in unit.provenance}
+    used = [use for use in act.transaction.uses_of_unit(unit_id) if use.used and use.task_key not in own_tasks]
+    if others or used or not unit.provenance:
+        who = f"{others[0].actor} said it too" if others else "another task used or cited it"
+        raise NotAllowed(
+            f"{act.caller.actor} may not withdraw unit {unit_id}: {who} (R4).",
+            rule="R4",
+            hint="Ask a person or an orchestrator to reject it.",
+        )
+    changes = {"status": str(Status.ARCHIVED), "archived_from": str(unit.status)}
+    changes["archive_reason"] = f"withdrawn: {reason}"
+    return change(act, EventType.UNIT_ARCHIVED, unit, {"reason": reason, "set": changes})

@@ -189,7 +189,6 @@ _LOOPS = (
     Verb("seat.clear_stuck", "work", "Receipt", (_WHY,), "stuck --clear"),
 )
 _TO = Parameter("to", of.LEVEL, "worktree, project (default) or org", "project")
-_WORKTREE = Parameter("worktree", of.WORDS, "whose units (default: the seat's own)", None, "", metavar="WORKTREE")
 _GATE = (
     Verb("seat.verify", "work", "Promotion", _VERIFICATION),
     Verb("seat.promote", "work", "Stored | Refused", (_UNIT, _TO, _VERSION)),
@@ -208,6 +207,7 @@ _KNOWLEDGE = (
     Verb("seat.validate", "work", "float", (_UNIT, Parameter("signal", of.SIGNAL, _SIGNALS), _VERSION)),
     Verb("seat.approve", "work", "Unit", (_UNIT, _VERSION)),
     Verb("seat.reject", "work", "Unit", (_UNIT, _REASON, _VERSION)),
+    Verb("seat.withdraw", "work", "Unit", (_UNIT, _REASON, _VERSION)),
     Verb("seat.supersede", "work", "Unit", _SUCCESSION),
     Verb("seat.archive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
     Verb("seat.revive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
@@ -215,6 +215,7 @@ _KNOWLEDGE = (
 )
 _BY = Parameter("actor", of.ACTOR, "what this actor did", None, "--by")
 _TYPES = Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True)
+_ITEMS = Parameter("ids", of.ID, "the items, by their ids in the inbox", many=True, metavar="ITEM")
 _LOOK = (
     Verb(
         "seat.events",
@@ -232,6 +233,9 @@ _LOOK = (
         "log --read",
     ),
     Verb("seat.status", "read", "Overview"),
+    Verb("seat.inbox", "read", "list[InboxItem]", (_at_most(20),)),
+    Verb("seat.accept", "work", "list[Settled]", (_ITEMS,)),
+    Verb("seat.decline", "work", "list[Settled]", (_ITEMS, _REASON)),
     Verb(
         "seat.show",
         "read",
