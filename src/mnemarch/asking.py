@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import Hint, InvalidInput, StoreUnavailable
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
+from mnemarch.model.search import UNRECORDED
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.policy.trust import aged
@@ -142,5 +143,5 @@ class Asking:
         try:
             self._engine.log.act(self._caller, lambda act: act.record(EventType.RECALLED, {"units": unit_ids}))
         except StoreUnavailable as error:
-            return (f"The store can't be written, so this recall was not recorded: {error.message}",)
+            return (f"{UNRECORDED}, so it counts as no use of what was found: {error.message}",)
         return ()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from mnemarch.errors import Hint, InvalidInput, NotFound, StoreUnavailable
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
@@ -279,8 +277,10 @@ class UnitVerbs:
         from mnemarch.model.unit import LinkType
         from mnemarch.units.conflicts import open_disputes
 
-        with suppress(StoreUnavailable):  # Where nothing can be written, what is known is listed.
+        try:
             self._engine.finder.link_duplicates()
+        except StoreUnavailable:
+            pass  # Where nothing can be written, what is known is listed.
         return self._read(lambda reader: open_disputes(reader, self.caller.visible_keys, LinkType(type)))
 
     def _head(self) -> str | None:

@@ -8,6 +8,7 @@ import pytest
 from cli_session import TEST, Cli
 
 from mnemarch.interfaces.grammar import sections
+from mnemarch.model.stamps import short_id
 
 COMMANDS = sorted({name for names in sections().values() for name in names} - {"demo"})
 
@@ -44,7 +45,7 @@ HAPPY = {
     "export": ("export", "copy"),
     "backup": ("backup", "copy"),
     "import": ("import", "copy", "--store", "elsewhere"),
-    **{name: (name, "UNIT") for name in ("get", "explain", "history", "use")},
+    **{name: (name, "UNIT") for name in ("get", "explain", "history", "show", "use")},
 }
 # What has to be done before.
 FIRST = {
@@ -160,7 +161,7 @@ def test_a_claim_says_what_it_contradicts(cli):
     assert run.exit_code == 0
     assert "contradicts" in run.out
     (dispute,) = cli.ok("conflicts")
-    assert dispute["id"] in run.out
+    assert short_id(dispute["id"]) in run.out
     assert dispute["kind"] == "contradicts"
 
 
@@ -193,8 +194,7 @@ def test_recall_gives_reasons_and_says_what_was_withheld(cli):
     assert found["withheld"] == [{"unit_id": old, "reason": f"superseded by {new}"}]
     said = cli("recall", "how does checkout retry?").out
     assert "[VERIFIED] Checkout retries with growing pauses." in said
-    assert new in said
-    assert f"{old}  superseded by {new}" in said
+    assert f"{short_id(old)}  superseded by {short_id(new)}" in said
 
 
 def test_recall_can_be_narrowed(cli):

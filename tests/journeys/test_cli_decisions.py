@@ -9,6 +9,8 @@ import subprocess
 import pytest
 from cli_session import CTRL_C, CTRL_D, told
 
+from mnemarch.model.stamps import short_id
+
 WHY = ("--type", "risk", "--reason", "one file is less to lose")
 LEAD = ("--actor", "orchestrator:lead")
 
@@ -26,7 +28,7 @@ def test_a_decision_is_made_listed_shown_and_revised(cli):
     assert [one["text"] for one in cli.ok("decisions", "--domain", "coding")] == ["Use SQLite in WAL mode"]
     assert [one["version"] for one in cli.ok("decisions", "history", second["id"])] == [1, 2]
     shown = cli("decisions", "show", first["id"]).out
-    assert "superseded by " + second["id"] in shown
+    assert "superseded by " + short_id(second["id"]) in shown
     assert "at a cost one machine" in shown
     assert "in force" in cli("decisions", "history", first["id"]).out
 
@@ -245,8 +247,8 @@ def test_an_impact_is_told_of_what_is_in_force(cli):
     later = decided(cli, "needs it still", "--revises", needs["id"])
     for named in (hub["id"], newer["id"]):
         tree = cli("impact", named).out
-        assert tree.splitlines()[0] == f"the hub, revised  {newer['id']}"
-        assert f"needs it still  {later['id']}" in tree
+        assert tree.splitlines()[0] == f"the hub, revised  {short_id(newer['id'])}"
+        assert f"needs it still  {short_id(later['id'])}" in tree
     cli.ok("erase", hub["id"], "--reason", "private", "--yes", *LEAD)
     assert "needs it still" in cli("impact", hub["id"]).out
 

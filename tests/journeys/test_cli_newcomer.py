@@ -18,10 +18,11 @@ from cli_session import TEST, WHERE, Cli, shown_at_terminal, told
 
 from mnemarch.hints import INTERFACES, WORDS
 from mnemarch.interfaces.grammar import sections
+from mnemarch.model.stamps import short_id
 
 ROOT = Path(__file__).parents[2]
 NO_ID = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
-ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+SHORT_ID = re.compile(r"\b[0-9a-f]{8}\b")
 WHY = ("--type", "risk", "--reason", "one file", "--snapshot", "the bench")
 LEAD = ("--actor", "orchestrator:lead")
 PERSON = ("--actor", "human:ada")
@@ -95,7 +96,7 @@ def test_who_revises_a_version_that_moved_on_gets_a_conflict_with_what_is_in_for
     assert (run.exit_code, error["type"]) == (1, "Conflict")
     assert (error["expected_version"], error["actual_version"]) == (1, 2)
     assert error["current"]["id"] == first["id"]
-    assert f"--revises {first['id']}" in error["hint"]
+    assert f"--revises {short_id(first['id'])}" in error["hint"]
     assert cli.ok("decisions")[0]["text"] == "Retry four times"
     assert decided(cli, "Retry five times", "--revises", first["id"])["version"] == 3
 
@@ -194,7 +195,7 @@ def test_at_a_narrow_terminal_no_id_is_broken_and_no_line_is_too_long(cli, colum
         assert all(len(re.sub(r"\x1b\[[\d;]*m", "", line).rstrip()) <= int(columns) for line in shown.splitlines()), (
             shown
         )
-        assert ids <= set(ID.findall(shown)), shown
+        assert {short_id(id) for id in ids} <= set(SHORT_ID.findall(shown)), shown
 
 
 @pytest.mark.parametrize("argv", [[], ["remember"], ["verify"], ["decisions"], ["decisions", "load"]], ids=" ".join)
@@ -210,7 +211,7 @@ def test_both_sides_of_a_conflict_stand_below_it(cli):
     for said in (cli("conflicts").out, shown_at_terminal(["conflicts"], [], cli.home, COLUMNS="60")[0]):
         head, *sides = said.partition("\n\n")[0].splitlines()
         assert head.startswith("conflict  ")
-        assert len([line for line in sides if ID.search(line)]) == 2
+        assert len([line for line in sides if SHORT_ID.search(line)]) == 2
         assert all(line.startswith("  ") for line in sides)
 
 

@@ -243,22 +243,40 @@ def test_an_index_of_another_memory_is_not_believed(worker, folder, tmp_path):
 # Disks
 
 
-def test_a_read_only_folder_can_be_read_or_says_so_and_is_not_written(worker):
+READ_ONLY = {
+    "closed": lambda writer, _: (writer.go(), writer.done()),
+    "killed, with a log that was not folded in": lambda writer, _: writer.killed(),
+    "killed, and its shared memory is gone": lambda writer, place: (
+        writer.killed(),
+        (place / "memory.db-shm").unlink(),
+    ),
+    "open in another process": lambda *_: None,
+}
+
+
+@pytest.mark.parametrize("is_folder_shut", [True, False], ids=["a folder", "a file"])
+@pytest.mark.parametrize("state", READ_ONLY)
+def test_what_can_only_be_read_is_read_whole_and_not_written(worker, state, is_folder_shut):
     # Not under pytest's own folder, which nobody but its owner may enter.
     folder = Path(tempfile.mkdtemp(prefix="mnemarch-readonly-"))
+    place = folder / ".mnemarch"
+    writer = worker("write_and_wait", folder)
     try:
-        with mnemarch.open(folder) as memory:
-            memory.seat(Actor.agent("a"), SCOPE).remember("Checkout retries three times", level="worktree")
-        for path in [folder, *folder.rglob("*")]:
-            path.chmod(0o555 if path.is_dir() else 0o444)
-        before = files(folder / ".mnemarch")
-        recalled, logged = worker("read_only", folder).done()
-        assert recalled.get("found") == ["Checkout retries three times"] or (
-            recalled.get("error") == "StoreUnavailable" and recalled["hint"]
-        )
-        assert logged["error"] == "StoreUnavailable"
-        assert logged["hint"]
-        assert files(folder / ".mnemarch")["memory.db"] == before["memory.db"]
+        unit_id = writer.line()["unit"]
+        READ_ONLY[state](writer, place)
+        for path in [*folder.rglob("*"), folder]:
+            path.chmod((0o555 if is_folder_shut else 0o777) if path.is_dir() else 0o444)
+        before = files(place)
+        runs = worker("read_only", folder, unit_id).done()
+        assert files(place) == before
+        for run in runs:
+            assert run["code"] == (0 if run["reads"] else 3), run
+            is_told = not run["reads"] or run["argv"][0] in {"recall", "context"}
+            assert ("can't be written" in run["err"]) == is_told, run
+        said = {run["argv"][0]: run for run in runs if run["reads"]}
+        assert all("zebra" in said[name]["out"] for name in ("recall", "context", "units", "get", "explain", "show"))
+        assert said["recall"]["err"].count("\n") == 1
+        assert "(can only be read from here)" in said["status"]["out"]
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(stat.S_IRWXU)

@@ -151,30 +151,61 @@ def open_only(folder):
         say(error=type(error).__name__, message=error.message, hint=error.hint)
 
 
-def read_only(folder):
-    """As nobody, in a folder that may only be read."""
+READS = (
+    ["recall", "zebra"],
+    ["context", "zebra"],
+    ["units"],
+    ["conflicts"],
+    ["log", "--tail", "1"],
+    ["status"],
+    ["get", "UNIT"],
+    ["explain", "UNIT"],
+    ["history", "UNIT"],
+    ["show", "UNIT"],
+)
+WRITES = (["log", "thought", "x"], ["remember", "y"], ["reindex"], ["rebuild"])
+
+
+def write_and_wait(folder):
+    """Write something to find, some of it indexed, and keep the memory open until the test says so."""
+    with mnemarch.open(folder) as memory:
+        seat_of(memory).remember("The lion sleeps", level="worktree")
+        memory.reindex()
+        say(unit=seat_of(memory).remember("The zebra is here", level="worktree").unit.id)
+        sys.stdin.readline()
+
+
+def read_only(folder, unit_id):
+    """Every command that reads, and some that write, as nobody in a folder that may only be read."""
     import tempfile
 
-    with tempfile.TemporaryDirectory() as elsewhere, mnemarch.open(elsewhere) as memory:
-        # Everything is imported before the rights to the interpreter's own files may be gone.
-        seat_of(memory).log("thought", "x")
-        seat_of(memory).recall("x")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        # Everything is loaded before the rights to the interpreter's own files may be gone.
+        with mnemarch.open(elsewhere) as memory:
+            known = seat_of(memory).remember("The zebra is here", level="worktree").unit.id
+        for argv in (*READS, *WRITES):
+            ran(argv, elsewhere, known)
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(65_534)
         os.setuid(65_534)
-    for verb in ("recall", "log"):
-        try:
-            memory = mnemarch.open(folder)
-            try:
-                seat = seat_of(memory)
-                told = seat.recall("checkout") if verb == "recall" else seat.log("thought", "x")
-                found = [item.unit.content for item in told.items] if verb == "recall" else []
-            finally:
-                memory.close()
-            say(verb=verb, found=found, notes=list(told.notes) if verb == "recall" else [])
-        except mnemarch.MnemarchError as error:
-            say(verb=verb, error=type(error).__name__, hint=error.hint)
+    for argv in (*READS, *WRITES):
+        say(reads=argv in READS, **ran(argv, folder, unit_id))
+
+
+def ran(argv, folder, unit_id):
+    """What a command answers there."""
+    import contextlib
+    import io
+
+    from mnemarch.interfaces.cli import main
+
+    typed = [unit_id if word == "UNIT" else word for word in argv]
+    where = ("--org", SCOPE.org, "--project", SCOPE.project, "--worktree", SCOPE.worktree, "--task", SCOPE.task)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([*typed, *where, "--store", folder, "--root", folder, "--actor", "agent:a"])
+    return {"argv": argv, "code": code, "out": out.getvalue(), "err": err.getvalue()}
 
 
 def fill(folder, limit, how):

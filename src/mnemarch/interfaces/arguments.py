@@ -152,11 +152,12 @@ def text_given(argument: str | None, *, errors: str = "strict") -> str:
         return argument
     if argument is None and at_terminal(sys.stdin):
         raise InvalidInput("No text was given.", hint="Give it as an argument, or pipe it in and write - for it.")
-    if at_terminal(sys.stdin):
-        print("Type the text, then Ctrl-D on a line of its own.", file=sys.stderr)
+    is_typed = at_terminal(sys.stdin)
+    if is_typed:
+        print("Type the text, then Ctrl-D on a line of its own: ", end="", file=sys.stderr, flush=True)
     raw = sys.stdin.buffer.read(_STDIN_BYTES_MAX + 1)
-    if not raw.strip():
-        raise InvalidInput("Standard input is empty.", hint="Pipe the text in, or give it as an argument.")
+    if is_typed and not raw.strip():
+        raise InvalidInput("Nothing was typed.", hint="Give the text as an argument, or pipe it in and write - for it.")
     if len(raw) > _STDIN_BYTES_MAX:
         raise InvalidInput(
             f"Standard input has more than {_STDIN_BYTES_MAX} bytes.", hint="Give a summary and cite the source."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, short, table, unit_line, when, wrapped
+from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
 
 TYPE_CHECKING = False
@@ -265,12 +266,17 @@ def _found(answer: search.Found, call: Call) -> str:
     for rank, item in enumerate(answer.items, start=1):
         lines += _recalled(rank, item)
     if answer.withheld:
-        lines += ["", "withheld", *(f"  {short_id(each.unit_id)}  {clean(each.reason)}" for each in answer.withheld)]
-    return "\n".join(lines)
+        withheld = (f"  {short_id(each.unit_id)}  {_with_short_ids(each.reason)}" for each in answer.withheld)
+        lines += ["", "withheld", *withheld]
+    return "\n".join([*lines, *(note for note in _notes(answer.notes) if UNRECORDED not in note)])
 
 
-def _notes(answer: search.Found | search.Pack) -> list[str]:
-    return [f"note: {clean(note)}" for note in answer.notes]
+def _notes(notes: Sequence[str]) -> list[str]:
+    return [f"note: {clean(note)}" for note in notes]
+
+
+def _with_short_ids(reason: str) -> str:
+    return clean(" ".join(short_id(word) if word.count("-") == 4 else word for word in reason.split(" ")))
 
 
 def _recalled(rank: int, item: search.Recalled) -> list[str]:
@@ -292,7 +298,7 @@ def _about_pack(pack: search.Pack, call: Call) -> str:
     units = "1 unit" if len(pack.items) == 1 else f"{len(pack.items)} units"
     size = f"{units}, {pack.tokens} of {pack.budget} tokens{left}"
     first = size if pack.text else f"Nothing found for {quoted(call.options.query)} that fits."
-    return "\n".join([first, *_notes(pack)])
+    return "\n".join([first, *_notes(pack.notes)])
 
 
 def _stats(stats: outcome.Stats, _: Call) -> str:
@@ -392,7 +398,7 @@ TEXTS: dict[str, Text] = {
     "Explanation": _explanation,
     "Found": _found,
     "Pack": lambda pack, _: clean(pack.text),
-    "about Found": lambda answer, _: "\n".join(_notes(answer)),
+    "about Found": lambda answer, _: "\n".join(_notes([note for note in answer.notes if UNRECORDED in note])),
     "about Pack": _about_pack,
     "Stats": _stats,
     "LogCheck": _audit,

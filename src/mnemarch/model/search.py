@@ -128,6 +128,10 @@ class Withheld:
     reason: str
 
 
+# How a note begins which says that an answer was not recorded.
+UNRECORDED = "Not recorded"
+
+
 @value
 class Found:
     """The answer to a recall. `notes` says what the reader should know about the answer itself."""

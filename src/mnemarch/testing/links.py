@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.caller import Stream
+from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import LinkType, Use
 from mnemarch.model.value import replace
 from mnemarch.testing.builders import made_link, made_test, made_unit, put, put_all
@@ -32,6 +33,17 @@ class LinkContract:
             store.drop_link("l-2")
         assert store.link("l-2") is None
         assert store.links_of("b") == []
+
+    def test_units_and_links_are_found_by_the_beginning_of_an_id_or_of_its_last_group(self, store: Probe) -> None:
+        ids = [new_id() for _ in range(3)]
+        units = [made_unit(id) for id in ids]
+        put_all(store, units)
+        store.put_link(made_link(ids[2], *ids[:2]))
+        for unit in units:
+            assert store.units_named(unit.id[:-1], 9) == store.units_named(unit.id[24:32], 9) == [unit]
+        assert len(store.units_named(ids[0][:6], 2)) == 2
+        assert [link.id for link in store.links_named(ids[2][24:30], 9)] == [ids[2]]
+        assert store.links_named(ids[0][24:], 9) == []
 
     def test_an_open_link_is_listed_only_for_scopes_that_see_both_of_its_sides(self, store: Probe) -> None:
         put(store, made_unit("a"))

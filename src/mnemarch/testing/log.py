@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from mnemarch import Actor, Event, EventType, Level, Scope
 from mnemarch.model.caller import Stream
+from mnemarch.model.stamps import micros
 from mnemarch.model.value import replace
 from mnemarch.testing.builders import chain_holds, recorded
 from mnemarch.testing.probe import Probe, on_new_stores
-from mnemarch.testing.samples import HERE, HOSTILE_NAMES
+from mnemarch.testing.samples import HERE, HOSTILE_NAMES, START
 
 
 @on_new_stores
@@ -95,6 +98,47 @@ class LogContract:
         assert list(store.events_of_subject("u-1", after=written[0].position)) == written[1:]
         for last in (0, 1, len(written), 99):
             assert list(store.events_of_subject("u-1", last=last)) == written[max(0, len(written) - last) :]
+
+    def test_the_log_is_read_back_by_scope_task_actor_type_and_time(self, store: Probe) -> None:
+        for name in HOSTILE_NAMES:
+            there = Scope(org="acme", project=name, worktree=name, task=name)
+            written = [
+                recorded(store, scope=there.at(level), type=type, actor=actor, at=START + timedelta(seconds=number))
+                for number, (level, type, actor) in enumerate(
+                    [
+                        (Level.TASK, EventType.LOGGED, Actor.human(name)),
+                        (Level.WORKTREE, EventType.UNIT_HELD, Actor.human("b")),
+                        (Level.PROJECT, EventType.LOGGED, Actor.human("b")),
+                    ]
+                )
+            ]
+            in_task, in_worktree, in_project = written
+            project = there.at(Level.PROJECT)
+            assert store.events_back(project, limit=9) == written[::-1], name[:40]
+            assert store.events_back(project, limit=1, before=in_project.position) == [in_worktree]
+            assert store.events_back(project, limit=9, task=name) == store.events_back(there.key, limit=9) == [in_task]
+            assert store.events_back(there.at(Level.WORKTREE), limit=9) == [in_worktree, in_task]
+            assert store.events_back(project.key, limit=9) == [in_project]
+            assert store.events_back(project, limit=9, actor=f"human:{name}", task=name) == [in_task]
+            assert store.events_back(project, limit=9, types=[EventType.UNIT_HELD]) == [in_worktree]
+            since = micros(in_project.recorded_at)
+            assert store.events_back(project, limit=9, since=since) == [in_project]
+            assert [row[1:4] for row in store.activity_since(project, since)] == [(project, "logged", 1)]
+
+    def test_a_task_is_stuck_until_somebody_clears_it(self, store: Probe) -> None:
+        for subject in ("loops:a", "loops:b", "loops:c"):
+            stuck = recorded(store, type=EventType.TASK_STUCK, subject=subject)
+            recorded(store, type=EventType.ATTEMPTS_CLEARED, subject=subject, payload={"unstuck": subject == "loops:b"})
+        again = recorded(store, type=EventType.TASK_STUCK, subject="loops:a")
+        assert store.stuck_tasks(HERE.at(Level.PROJECT), 9) == [again, stuck]
+        assert store.stuck_tasks(HERE.at(Level.PROJECT), 1) == [again]
+
+    def test_an_event_is_found_by_the_beginning_of_its_id_or_of_its_last_group(self, store: Probe) -> None:
+        written = [recorded(store) for _ in range(5)]
+        for event in written:
+            assert store.events_named(event.id[:-1], 9) == store.events_named(event.id[24:32], 9) == [event]
+        assert store.events_named(written[0].id[:6], 9) == written
+        assert store.events_named("~", 9) == []
 
     def test_a_text_is_searched_for_verbatim_at_any_depth_of_a_payload(self, store: Probe) -> None:
         for name in HOSTILE_NAMES[4:]:

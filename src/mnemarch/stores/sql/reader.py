@@ -310,6 +310,7 @@ class Reader:
 
 def _beginning(scope: Scope) -> str:
     """How the stored form of every scope at or below this one begins: no character in a name can end it."""
+    assert scope.task is None, "nothing is below a task"
     return f"{kept_json(*(segment for segment in scope.segments if segment is not None))[:-1]},"
 
 

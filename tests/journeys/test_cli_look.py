@@ -1,0 +1,172 @@
+"""Looking around from a terminal: the log, the project, whatever an id names, and texts from standard input."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from cli_session import CTRL_D, shown_at_terminal
+from rich.cells import cell_len
+
+from mnemarch import EventType
+from mnemarch.interfaces.look import SENTENCES
+from mnemarch.model.stamps import short_id
+
+PERSON = ("--actor", "human:ada")
+
+
+@pytest.fixture
+def busy(cli):
+    cli.ok("log", "thought", "The pool is exhausted", "--actor", "agent:coder-1")
+    stored = cli.ok("remember", "결제는 세 번까지 재시도한다", "--cite", "test:t", "--actor", "agent:coder-1")
+    cli.unit = stored["unit"]["id"]
+    cli.ok("verify", "--passed", "--test", "t", "--actor", "agent:coder-1")
+    cli("remember", "Agents rule", "--level", "project", "--task", "T-2", "--actor", "agent:coder-2")
+    cli.ok("stuck", "needs the staging password", "--task", "T-2", "--actor", "agent:coder-2")
+    return cli
+
+
+def test_every_type_of_entry_has_a_sentence():
+    assert set(EventType) <= SENTENCES.keys()
+
+
+def test_the_log_is_told_in_one_plain_line_an_entry_the_newest_last(busy):
+    lines = busy("log", *PERSON).out.splitlines()
+    line_form = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  agent:coder-[12]  main(/T-[12])?  \S")
+    assert all(map(line_form.match, lines))
+    said = [line.split("  ", 3)[3] for line in lines]
+    id = short_id(busy.unit)
+    assert said[0] == "thought: The pool is exhausted"
+    assert said[1] == f'remembered "결제는 세 번까지 재시도한다" ({id}) as hypothesis fact'
+    assert "verify passed: t (reported)" in said
+    assert f'verified "결제는 세 번까지 재시도한다" ({id}) by test:t' in said
+    assert said[-2].startswith('was refused "Agents rule" because agent:coder-2 may not write')
+    assert said[-1] == "is stuck: needs the staging password"
+
+
+@pytest.mark.parametrize(
+    ("options", "types"),
+    [
+        (["--tail", "1"], ["task.stuck"]),
+        (["--task", "T-2"], ["claim.refused", "task.stuck"]),
+        (["--by", "agent:coder-1", "--type", "unit.verified", "--since", "2h"], ["unit.verified"]),
+        (["--since", "today", "--worktree", "elsewhere"], []),
+        (["--since", "2026-01-01", "--type", "claim", "--type", "logged"], ["logged", "claim.refused"]),
+    ],
+)
+def test_the_log_is_narrowed_by_options(busy, options, types):
+    assert [event["type"] for event in reversed(busy.ok("log", *options, *PERSON))] == types
+    assert len(busy("log", *options, *PERSON).out.splitlines()) == max(1, len(types))
+
+
+@pytest.mark.parametrize("options", [["--since", "soon"], ["--by", "ada"], ["--type", "x"], ["--tail", "many"]])
+def test_a_wrong_option_of_the_log_says_what_to_write(busy, options):
+    run = busy("log", *options)
+    assert (run.exit_code, run.out) == (2, "")
+    assert "hint:" in run.err
+
+
+def test_the_log_is_followed_as_it_grows_until_ctrl_c(busy):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = busy.process("log", "--follow", "--tail", "1", "--type", "logged", "--json", *PERSON, **pipes)
+    try:
+        assert json.loads(process.stdout.readline())["payload"]["text"] == "The pool is exhausted"
+        for text in ("하나", "two"):
+            busy.ok("log", "thought", text, "--actor", "agent:coder-1")
+            busy.ok("recall", "pool")
+            assert json.loads(process.stdout.readline())["payload"]["text"] == text
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == ("", "")
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_word_still_writes_to_the_log(cli):
+    assert cli("log", "thought", "x").out.startswith("logged  ")
+    assert cli("log", "note", stdin=b"y").out.startswith("logged  ")
+    assert cli("log", "thought", "--tail", "3").exit_code == 2
+    assert [event["payload"]["text"] for event in cli.ok("log")] == ["y", "x"]
+
+
+def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
+    busy.repository()
+    shown, exit_code = shown_at_terminal(["status", *PERSON], [], busy.home, COLUMNS="80", LINES="24")
+    assert exit_code == 0
+    assert all(cell_len(line) <= 80 for line in shown.splitlines()), shown
+    assert len(shown.splitlines()) <= 24
+    for said in (
+        "main  main  2 agents  1 task",
+        "agent:coder-2  main/T-2  just now",
+        "0 open, 1 stuck, 1 verified",
+        '"needs the staging password"',
+        f'{short_id(busy.unit)}  verified  "결제는 세 번까지 재시도한다"',
+        "waiting    1 for a person or a lead",
+    ):
+        assert said in shown
+    seen = busy.ok("status", *PERSON)
+    assert [task["state"] for task in seen["tasks"]] == ["stuck", "verified"]
+    assert (seen["learned"][0]["id"], seen["waiting"]) == (busy.unit, 1)
+
+
+def test_show_tells_of_a_unit_a_conflict_and_an_entry_by_a_short_id(busy):
+    assert "evidence  ✓ test:t" in busy("show", short_id(busy.unit), *PERSON).out
+    busy.ok("remember", "Checkout retries 3 times")
+    (dispute,) = busy.ok("remember", "Checkout retries 5 times")["conflicts"]
+    shown = busy("show", short_id(dispute["id"]), *PERSON).out
+    assert '"Checkout retries 3 times"' in shown
+    assert '"Checkout retries 5 times"' in shown
+    (entry,) = busy.ok("log", "--type", "claim.refused", *PERSON)
+    assert '"content": "Agents rule"' in busy("show", short_id(entry["id"]), *PERSON).out
+    run = busy("show", "abcdef01", *PERSON)
+    assert run.exit_code == 2
+    assert "Nothing here is called 'abcdef01'" in run.err
+
+
+def test_what_is_printed_short_is_taken_wherever_an_id_is(cli):
+    id = re.match(r"stored  ([0-9a-f]{8})  ", cli("remember", "Cats sleep", "--level", "worktree").out)[1]
+    for argv in (["get", id], ["use", id], ["cite", id, "test:t"], ["approve", id, *PERSON], ["explain", id]):
+        assert cli(*argv).exit_code == 0
+    assert cli("reject", cli.ok("get", id)["id"][:6], "--reason", "x", *PERSON).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["remember", "-"],
+        ["log", "note", "-"],
+        ["fail", "-"],
+        ["recall", "-"],
+        ["context", "-"],
+        ["approach", "-"],
+        ["stuck", "-"],
+        ["decide", "-", "--type", "risk", "--reason", "r", "--snapshot", "s", "--actor", "orchestrator:lead"],
+        ["decide", "Use SQLite", "--type", "risk", "--reason", "-", "--snapshot", "s", "--actor", "orchestrator:lead"],
+        ["decisions", "evidence", "-"],
+        ["fail", "boom", "--approach", "-"],
+    ],
+    ids=" ".join,
+)
+def test_a_dash_reads_standard_input(cli, argv):
+    cli.begun()
+    assert cli(*argv, stdin="고양이는 잔다\n".encode()).exit_code == 0
+    if argv[0] not in {"recall", "context", "approach"}:
+        assert "고양이는 잔다" in json.dumps([event["payload"] for event in cli.ok("log", *PERSON)], ensure_ascii=False)
+
+
+def test_standard_input_is_read_for_one_text_only(cli):
+    run = cli("fail", "-", "--approach", "-", stdin=b"x")
+    assert (run.exit_code, os.listdir(cli.home)) == (2, [])
+    assert "--approach" in run.err
+
+
+def test_a_dash_at_a_terminal_waits_for_what_is_typed(cli):
+    shown, exit_code = shown_at_terminal(["remember", "-"], [CTRL_D], cli.home, MNEMARCH_ACTOR="agent:a")
+    assert exit_code == 2
+    assert "Type the text, then Ctrl-D" in shown
+    assert "Nothing was typed." in shown
