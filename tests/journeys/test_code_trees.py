@@ -7,6 +7,7 @@ from code_session import AUTH, commit, contents, git, known, person, repository,
 
 import mnemarch
 from mnemarch import Citation
+from mnemarch.units.evidence import retake
 
 OLD, NEW = "login takes a user and a password", "login takes a user, a password and a code"
 WITH_CODE = AUTH.replace("user, password", "user, password, otp")
@@ -161,3 +162,40 @@ def test_what_rests_on_a_test_that_is_not_here_comes_last_and_says_so(memory, re
     assert answer(repo)[-1] == (pair, True)
     person(memory, repo).approve(unit.id)
     assert (pair, False) in answer(repo), "a person's word holds everywhere"
+
+
+# A refactoring does not erase what stays true
+
+
+def retaken_in(memory, folder, unit, **where):
+    """What the gate does when a test that the unit cites passes."""
+    seat = person(memory, folder, **where)
+    codebase = memory._engine.codebase(str(folder))
+    test = "tests/test_login.py::test_login"
+    memory._engine.log.act(seat.caller, lambda act: retake(act, act.known_unit(unit.id), codebase, [test]))
+    return seat
+
+
+def test_a_changed_signature_is_retaken_by_a_test_that_passes_and_holds_on_both_branches(memory, repo):
+    unit = known(memory, repo, "login lets nobody in without a password", LOGIN)
+    feature = worktree(repo, "feature", "feature")
+    commit(feature, "ask for a code", src__auth_py=WITH_CODE)
+    assert (told(memory, repo), told(memory, feature)) == ([unit.content], [])
+    seat = retaken_in(memory, feature, unit, worktree="feature")
+    assert (told(memory, repo), told(memory, feature)) == ([unit.content], [unit.content])
+    event = seat.history(unit.id)[-1]
+    assert (event.type, event.payload["because"]) == ("unit.cited", ["tests/test_login.py::test_login"])
+    version = seat.get(unit.id).version
+    retaken_in(memory, feature, unit, worktree="feature")
+    assert seat.get(unit.id).version == version, "nothing changed since"
+    commit(feature, "no more", src__auth_py=AUTH.replace("user, password", "user"))
+    assert told(memory, feature) == []
+
+
+def test_a_changed_value_lines_that_changed_and_code_that_is_gone_are_not_retaken(memory, repo):
+    cited = [Citation.symbol("src/other.py", "VALUE"), Citation.file("src/auth.py", (1, 3)), LOGIN]
+    units = [known(memory, repo, f"login takes this, {number}", each) for number, each in enumerate(cited)]
+    commit(repo, "all new", src__auth_py="def enter():\n    return 1\n", src__other_py="VALUE = 2\n")
+    for unit in units:
+        assert retaken_in(memory, repo, unit).get(unit.id).citations == unit.citations
+    assert told(memory, repo) == []
