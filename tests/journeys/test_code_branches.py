@@ -178,6 +178,27 @@ def test_an_open_branch_does_not_keep_what_main_deleted(memory, repo):
     assert seat.get(unit.id).status == "archived", "the project is judged on its default branch"
 
 
+def test_a_project_is_judged_by_what_its_remote_has_as_far_as_it_is_known(memory, repo):
+    folder = repo.parent / "clone"
+    git(repo, "clone", "-q", str(repo), str(folder))
+    commit(repo, "refunds", src__new_py=REFUND)
+    git(folder, "fetch", "-q")
+    git(folder, "checkout", "-q", "--detach", "origin/main")
+    unit = known(memory, folder, "refund gives the full amount back", Citation.symbol("src/new.py", "refund"))
+    git(folder, "checkout", "-q", "main")
+    assert memory.janitor(seat_at(memory, folder)).archived == 0, "the local branch is only behind"
+    git(folder, "merge", "-q", "origin/main")
+    git(folder, "rm", "-q", "src/new.py")
+    commit(folder, "no refunds here")
+    assert memory.janitor(seat_at(memory, folder)).archived == 0, "nobody else has seen that yet"
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")
+    assert memory.janitor(seat_at(memory, folder)).archived == 1
+    assert person(memory, folder).get(unit.id).status == "archived"
+    commit(folder, "again", src__new_py=REFUND)
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")
+    assert memory.janitor(seat_at(memory, folder)).revived == 1
+
+
 def test_a_worktree_of_its_own_is_judged_with_the_branches_it_can_go_to(memory, repo):
     folder = worktree(repo, "feat", "feat/x")
     commit(folder, "new", src__new_py=REFUND)

@@ -85,6 +85,7 @@ def test_so_do_a_worktree_and_a_clone_of_it(memory, repo, unit):
     git(repo, "clone", "-q", str(repo), str(folder))
     branch = worktree(folder, "feat", "feat/x")
     gone(folder)
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")  # as a push does
     seat = seat_at(memory, branch, worktree="feat")
     assert memory.janitor(seat).archived == 1
 

@@ -93,7 +93,8 @@ class Codebase:
         branch = git.default_branch(self.root) if worktree is None else None
         root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
         if worktree is None:
-            commit = None if branch is None else git.tip(self.root, branch)
+            # What others have: a local branch may be behind it, or not pushed yet.
+            commit = None if branch is None else git.tip(self.root, branch, remote_first=True)
         else:
             commit = None if root is None else git.head(root)
         if commit is None:

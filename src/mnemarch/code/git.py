@@ -119,12 +119,13 @@ def default_branch(root: str) -> str | None:
     return branches[0].removeprefix(BRANCHES) or None if len(branches) == 1 else None
 
 
-def tip(root: str, branch: str) -> str | None:
-    """The newest commit of a branch: of the local one, else of the remote's as it was last fetched."""
+def tip(root: str, branch: str, *, remote_first: bool = False) -> str | None:
+    """The newest commit of a branch: of the local one, else of the remote's as it was last fetched; or the reverse."""
     repository = repository_around(root)
     if repository is None:
         return None
-    commits = (_commit_of(repository, place + branch) for place in (BRANCHES, _remote_branches(repository)) if place)
+    places = sorted((BRANCHES, _remote_branches(repository)), reverse=remote_first)
+    commits = (_commit_of(repository, place + branch) for place in places if place)
     return next(filter(None, commits), None)
 
 
