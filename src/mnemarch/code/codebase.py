@@ -109,21 +109,13 @@ class Codebase:
         )
 
     def is_root_of(self, unit: Unit) -> bool:
-        """Whether the unit's paths count from here: from this folder of its repository, or of a clone.
+        """Whether the unit's paths count from here: from the top of its repository, or of a clone.
 
         In doubt they don't; but of what was recorded in a plain folder nothing is known, and any folder may be its own.
         """
         cited = {citation.get("root") for citation in unit.citations if citation.kind in OF_CODE} - {None}
-        named = cited or ({f"{unit.valid_from_commit}:"} if unit.valid_from_commit else set())
-        if not named:
-            return True
-        repository = repository_around(self.root)
-        if repository is None:
-            return False
-        places = [str(name).partition(":") for name in named]
-        if {folder for _, _, folder in places} != {repository.prefix(self.root)}:
-            return False
-        return self.history.has({commit for commit, _, _ in places})
+        named = cited or ({unit.valid_from_commit} if unit.valid_from_commit else set())
+        return not named or self.history.has({str(name).partition(":")[0] for name in named})
 
     def worktrees(self) -> dict[str, str]:
         """The folders of the repository's worktrees by the names that scopes give them."""
@@ -392,10 +384,16 @@ def _checkable(unit: Unit) -> list[Citation]:
     """
     is_policy = unit.kind is Kind.POLICY
     return [
-        citation
+        _from_top(citation)
         for citation in unit.citations
         if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
     ]
+
+
+def _from_top(citation: Citation) -> Citation:
+    """The citation with a path from the top of its repository; older ones count from the folder that `root` names."""
+    folder = (citation.get("root") or "").partition(":")[2]
+    return replace(citation, ref=folder + citation.ref) if folder else citation
 
 
 def _begins(unit: Unit) -> list[str]:
