@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemarch.code.codebase import STALE, CodeCheck
 from mnemarch.decisions import guard
 from mnemarch.errors import Conflict, NotAllowed, NotFound, StoreError
 from mnemarch.model.caller import Actor, Caller
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from threading import Thread
 
-    from mnemarch.code.codebase import Codebase, CodeCheck, CodeView
+    from mnemarch.code.codebase import Codebase, CodeView
     from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Scope
     from mnemarch.model.unit import Unit
 
 _PAGE = 200
-_STALE = "stale: "
 _ARCHIVED, _REVIVED, _MOVED = "archived", "revived", "moved"
 _CHECKED_MAX = 4_096
 _SWEEP_S_MAX = 10.0
@@ -58,8 +58,6 @@ class Views:
             view = self.of(unit)
             if view is not None:
                 by_view.setdefault(view, []).append(unit)
-        from mnemarch.code.codebase import CodeCheck
-
         checks: dict[str, CodeCheck] = {}
         for view, judged in by_view.items():
             checks |= dict.fromkeys((unit.id for unit in judged), CodeCheck()) | view.checks(judged)
@@ -139,11 +137,11 @@ class Janitor:
         if unit.live and check.is_stale:
             if self._needs_a_person(unit):
                 return None
-            reason = check.reason or _STALE
+            reason = check.reason or STALE
             return self._changed(unit, _ARCHIVED, lambda act: guard.archive(act, unit.id, reason, unit.version))
         if unit.live and check.moves:
             return self._changed(unit, _MOVED, lambda act: move(act, unit.id, dict(check.moves), unit.version))
-        was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(_STALE)
+        was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(STALE)
         if was_stale and check.is_confirmed and unit.erased_at is None:
             back = "the code is back"
             return self._changed(unit, _REVIVED, lambda act: guard.revive(act, unit.id, back, unit.version))

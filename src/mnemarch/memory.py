@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mnemarch.code.home import top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import Actor, Caller, Scope
@@ -67,7 +68,7 @@ class Memory:
         for what, name in names.items():
             if name is not None:
                 checked_name(name, what)
-        tree = self._engine.root if root is None else os.path.abspath(os.fspath(root))
+        tree = self._engine.root if root is None else top_of(os.path.abspath(os.fspath(root)))
         return Seat(self._engine, Caller(actor, scope, session, tree))
 
     def now(self) -> datetime:

@@ -213,13 +213,14 @@ class UnitVerbs:
         )
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
+        from mnemarch.units.succession import REPLACED_ELSEWHERE, successors
+
         view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)
         check = view.checks([unit]).get(unit.id)
-        return (
-            explanation
-            if check is None
-            else replace(explanation, here=(*((check.reason,) if check.reason else ()), *check.notes))
-        )
+        here = (check.reason, *check.notes) if check is not None else ()
+        if unit.superseded_by and view.still_valid([unit], self._read(lambda reader: successors(reader, [unit]))):
+            here += (REPLACED_ELSEWHERE.format(unit.superseded_by),)
+        return replace(explanation, here=tuple(filter(None, here)))
 
     def history(self, unit_id: str) -> list[Event]:
         """The unit's events, oldest first, without what they tell of units that this seat may not see."""

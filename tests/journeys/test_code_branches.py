@@ -168,14 +168,35 @@ def test_code_that_was_deleted_long_ago_and_comes_again_on_a_branch_is_not_gone(
     assert memory.janitor(seat_at(memory, repo)).archived == 0
 
 
-def test_another_signature_on_an_open_branch_does_not_keep_what_main_changed(memory, repo):
+def test_an_open_branch_does_not_keep_what_main_deleted(memory, repo):
     unit = known(memory, repo, "login takes a user and a password", Citation.symbol("src/auth.py", "login"))
     git(repo, "branch", "open")
-    commit(repo, "signature", src__auth_py=AUTH.replace("user, password", "user, password, otp"))
+    commit(repo, "no login", src__auth_py="def logout(user):\n    return None\n")
     seat = seat_at(memory, repo)
     assert not seat.recall("login password").items
     settled(memory)
     assert seat.get(unit.id).status == "archived", "the project is judged on its default branch"
+
+
+def test_a_project_is_judged_by_what_its_remote_has_as_far_as_it_is_known(memory, repo):
+    folder = repo.parent / "clone"
+    git(repo, "clone", "-q", str(repo), str(folder))
+    commit(repo, "refunds", src__new_py=REFUND)
+    git(folder, "fetch", "-q")
+    git(folder, "checkout", "-q", "--detach", "origin/main")
+    unit = known(memory, folder, "refund gives the full amount back", Citation.symbol("src/new.py", "refund"))
+    git(folder, "checkout", "-q", "main")
+    assert memory.janitor(seat_at(memory, folder)).archived == 0, "the local branch is only behind"
+    git(folder, "merge", "-q", "origin/main")
+    git(folder, "rm", "-q", "src/new.py")
+    commit(folder, "no refunds here")
+    assert memory.janitor(seat_at(memory, folder)).archived == 0, "nobody else has seen that yet"
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")
+    assert memory.janitor(seat_at(memory, folder)).archived == 1
+    assert person(memory, folder).get(unit.id).status == "archived"
+    commit(folder, "again", src__new_py=REFUND)
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")
+    assert memory.janitor(seat_at(memory, folder)).revived == 1
 
 
 def test_a_worktree_of_its_own_is_judged_with_the_branches_it_can_go_to(memory, repo):
@@ -241,7 +262,7 @@ def test_a_replaced_hypothesis_still_holds_where_its_successor_is_not(memory, re
     assert contents(found) == ["Queue holds 30 jobs"]
     (item,) = found.items
     assert item.label == "[HYPOTHESIS]"
-    assert item.notes[0].startswith(f"Replaced by {new.id} in commit ")
+    assert item.notes == (f"Replaced by {new.id}, which does not hold in this tree.",)
     assert [held.unit_id for held in found.withheld] == [new.id]
     git(repo, "merge", "-q", "f2")
     after = seat.recall(question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from code_session import AUTH, commit, contents, git, known, person, repository, seat_at, worktree
+from code_session import commit, contents, git, known, person, repository, seat_at, worktree
 
 import mnemarch
 from mnemarch import Citation
@@ -33,10 +33,6 @@ def plain(repo):
     return folder
 
 
-def subfolder(repo):
-    return repo / "src"
-
-
 def another(repo):
     folder = unborn(repo, "another")
     commit(folder, "another project", src__third_py="X = 1\n")
@@ -56,7 +52,7 @@ def settled(memory, seat, unit):
     return seat.get(unit.id).status
 
 
-@pytest.mark.parametrize("elsewhere", [plain, subfolder, another, unborn])
+@pytest.mark.parametrize("elsewhere", [plain, another, unborn])
 def test_a_recall_from_another_folder_withholds_and_archives_nothing(memory, repo, unit, elsewhere):
     wrong = seat_at(memory, elsewhere(repo), name="coder-2")
     found = wrong.recall("login password")
@@ -85,23 +81,31 @@ def test_so_do_a_worktree_and_a_clone_of_it(memory, repo, unit):
     git(repo, "clone", "-q", str(repo), str(folder))
     branch = worktree(folder, "feat", "feat/x")
     gone(folder)
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")  # as a push does
     seat = seat_at(memory, branch, worktree="feat")
     assert memory.janitor(seat).archived == 1
 
 
-def test_a_project_that_is_a_folder_of_a_repository_is_judged_from_that_folder(memory, repo):
+def test_paths_count_from_the_top_whatever_folder_the_reader_stands_in(memory, repo):
+    commit(repo, "api", packages__api__src__pay_py="def refund(order):\n    return order\n")
     api = repo / "packages" / "api"
-    commit(repo, "api", packages__api__src__auth_py=AUTH)
-    unit = known(memory, api, LOGIN, Citation.symbol("src/auth.py", "login"))
-    git(repo, "rm", "-q", "src/auth.py")
-    commit(repo, "not the api's")
-    assert memory.janitor(seat_at(memory, repo)).skipped == 1
-    assert contents(seat_at(memory, api).recall("login password")) == [LOGIN]
-    git(repo, "rm", "-q", "packages/api/src/auth.py")
-    commit(repo, "the api's")
-    api.mkdir(parents=True, exist_ok=True)
-    assert memory.janitor(seat_at(memory, api)).archived == 1
-    assert seat_at(memory, api).get(unit.id).status == "archived"
+    for cited in ("packages/api/src/pay.py", "src/pay.py"):
+        unit = known(memory, api, f"refund is in {cited}", Citation.symbol(cited, "refund"))
+        assert "symbol:packages/api/src/pay.py::refund" in [str(citation) for citation in unit.citations]
+    for folder in (repo, api, api / "src", worktree(repo, "feat", "feat/x") / "packages"):
+        assert len(seat_at(memory, folder).recall("where is refund").items) == 2
+    git(repo, "rm", "-q", "packages/api/src/pay.py")
+    commit(repo, "no refunds")
+    assert memory.janitor(seat_at(memory, repo / "src")).archived == 2
+
+
+def test_what_was_cited_from_a_subfolder_before_still_holds(memory, repo, monkeypatch):
+    commit(repo, "api", packages__api__src__pay_py="def refund(order):\n    return order\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("mnemarch.memory.top_of", lambda folder: folder)
+        known(memory, repo / "packages" / "api", "refund is here", Citation.symbol("src/pay.py", "refund"))
+    assert contents(seat_at(memory, repo).recall("where is refund")) == ["refund is here"]
+    assert memory.janitor(seat_at(memory, repo)).archived == 0
 
 
 def test_what_a_text_names_counts_from_the_same_folder(memory, repo):
@@ -115,7 +119,7 @@ def test_what_replaced_another_before_roots_were_kept_is_judged_in_its_repositor
     old = known(memory, repo, "login takes a user")
     new = known(memory, repo, LOGIN, Citation.symbol("src/auth.py", "login"))
     person(memory, repo).supersede(new.id, old.id, "more")
-    for elsewhere in (plain, subfolder, another):
+    for elsewhere in (plain, another):
         assert memory.janitor(seat_at(memory, elsewhere(repo))).archived == 0
     gone(repo)
     assert memory.janitor(seat_at(memory, repo)).archived == 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from mnemarch.code.git import folder_name, full_hash
-from mnemarch.code.sources import Check
-from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, find
-from mnemarch.code.worktree import WorkTree, lines_hash, lines_of, span_of
+from mnemarch.code.sources import CHANGED, Check
+from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, agrees, find
+from mnemarch.code.worktree import WorkTree, checked, lines_hash, lines_of, span_of
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
@@ -57,6 +57,31 @@ def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None 
     complete = _complete_symbol if citation.kind is CitationKind.SYMBOL else _complete_file
     # The same path in another folder is another file.
     return _with_detail(complete(citation, tree or WorkTree(root)), root=folder_name(root) or "")
+
+
+def retaken(citations: Iterable[Citation], code: Codebase) -> list[Citation]:
+    """The symbols among these citations whose signatures changed, cited with the new one beside the old (R11).
+
+    The old one stays: it still holds on branches that have not seen the change. A constant with another value is
+    another fact, and stays as it was cited.
+    """
+    changed = []
+    for citation in citations:
+        if citation.kind is not CitationKind.SYMBOL or checked(code.tree, citation).state != CHANGED:
+            continue
+        try:
+            now = _complete_symbol(citation, code.tree)
+        except InvalidInput:
+            continue  # One name has become several.
+        old, new = (each.get("signature") or "" for each in (citation, now))
+        signature = "\n".join(dict.fromkeys([*new.split("\n"), *old.split("\n")]))
+        if (
+            not agrees(old, new)
+            and len(signature) <= _SIGNATURE_CHARS_MAX
+            and citation.get("value") == now.get("value")
+        ):
+            changed.append(_with_detail(now, signature=signature))
+    return changed
 
 
 def cited_in_text(code: Codebase, text: str, data: Iterable[Any] = ()) -> tuple[Citation, ...]:

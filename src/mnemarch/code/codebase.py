@@ -11,17 +11,18 @@ from functools import cache, cached_property
 
 from mnemarch.code import git
 from mnemarch.code.home import is_bare, repository_around, text_of, worktrees_of
-from mnemarch.code.sources import GONE, HOLDS, UNKNOWN, Check, CommitFiles
+from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles
+from mnemarch.code.tests import is_missing
 from mnemarch.code.worktree import WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
-from mnemarch.model.citation import OF_CODE
-from mnemarch.model.unit import Kind
+from mnemarch.model.citation import OF_CODE, CitationKind
+from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mnemarch.code import history as histories
     from mnemarch.code.history import History
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 else:
     histories = Lazy("mnemarch.code.history")
 
+# How the reason begins for which such a unit is withheld, and archived.
+STALE = "stale: "
 _COMMITS_MAX = 4
 _ENDINGS_MAX = 4_096
 # How long git may look for the new name of a file: while somebody waits for an answer, and while nobody does.
@@ -90,7 +93,8 @@ class Codebase:
         branch = git.default_branch(self.root) if worktree is None else None
         root = None if worktree is None else self.root if own else self.worktrees().get(worktree)
         if worktree is None:
-            commit = None if branch is None else git.tip(self.root, branch)
+            # What others have: a local branch may be behind it, or not pushed yet.
+            commit = None if branch is None else git.tip(self.root, branch, remote_first=True)
         else:
             commit = None if root is None else git.head(root)
         if commit is None:
@@ -105,21 +109,13 @@ class Codebase:
         )
 
     def is_root_of(self, unit: Unit) -> bool:
-        """Whether the unit's paths count from here: from this folder of its repository, or of a clone.
+        """Whether the unit's paths count from here: from the top of its repository, or of a clone.
 
         In doubt they don't; but of what was recorded in a plain folder nothing is known, and any folder may be its own.
         """
         cited = {citation.get("root") for citation in unit.citations if citation.kind in OF_CODE} - {None}
-        named = cited or ({f"{unit.valid_from_commit}:"} if unit.valid_from_commit else set())
-        if not named:
-            return True
-        repository = repository_around(self.root)
-        if repository is None:
-            return False
-        places = [str(name).partition(":") for name in named]
-        if {folder for _, _, folder in places} != {repository.prefix(self.root)}:
-            return False
-        return self.history.has({commit for commit, _, _ in places})
+        named = cited or ({unit.valid_from_commit} if unit.valid_from_commit else set())
+        return not named or self.history.has({str(name).partition(":")[0] for name in named})
 
     def branches(self) -> dict[str, str]:
         """The branch that each worktree is on, by the name that scopes give it; nothing for one that is on none."""
@@ -187,13 +183,14 @@ class CodeCheck:
     """What the code says of one unit. Without a reason it may be handed out; stale ones may be archived.
 
     `is_confirmed`: all that it cites was found. What can't be told is neither stale nor confirmed. `missing` is the
-    first citation that failed, or all of them where stale means gone from every branch.
+    code that is gone; here, or from every branch where stale means that. `lacks_tests`: it rests on tests alone, and
+    none of them is here.
     """
 
     reason: str | None = None
     is_stale: bool = False
     is_confirmed: bool = False
-    replaced_elsewhere: bool = False
+    lacks_tests: bool = False
     notes: tuple[str, ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
     missing: tuple[Citation, ...] = ()
@@ -251,49 +248,65 @@ class CodeView:
         """Whether this code can contradict the unit: what an org knows may come from another project."""
         return unit.is_bound_to_code and (not unit.provenance or unit.provenance[0].scope.project == self._project)
 
+    def still_valid(self, replaced: Iterable[Unit], successors: Mapping[str, Unit]) -> set[str]:
+        """Those of the replaced units whose replacements do not hold here, nor what replaced those (R8)."""
+        checks = self.checks(successors.values())
+        chains = {unit.id: list(_chain(unit, successors)) for unit in replaced}
+        contained = self._contained(before for chain in chains.values() for before, _ in chain)
+
+        def takes_effect(before: Unit, after: Unit) -> bool:
+            if after.status is Status.ARCHIVED:
+                return not (after.archive_reason or "").startswith(STALE)
+            if after.id in checks and checks[after.id].reason is not None:
+                return False
+            return bool(_checkable(after)) or contained.get(before.valid_to_commit or "") is not False
+
+        return {
+            unit_id for unit_id, chain in chains.items() if chain and not any(takes_effect(*pair) for pair in chain)
+        }
+
     def _contained(self, units: Iterable[Unit]) -> Mapping[str, bool | None]:
         """Of every commit that bounds one of these units, whether this reader's code has it: asked of git at once."""
         if not self._by_commit:
             return {}
-        commits = {commit for unit in units for commit in (unit.valid_from_commit, unit.valid_to_commit) if commit}
+        commits = {commit for unit in units for commit in (*_begins(unit), unit.valid_to_commit) if commit}
         head = (self.commit or self._codebase.head()) if commits else None
         return {} if head is None else self._codebase.history.contains(head, sorted(commits))
 
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
-        begin, end = unit.valid_from_commit, unit.valid_to_commit
-        notes = [
-            f"Commit {commit[:_HASH_CHARS]} is on no branch of this repository (any more), so its time decides."
-            for commit in (begin, end)
-            if commit and commit in contained and contained[commit] is None
-        ]
-        if begin and contained.get(begin) is False:
+        """Code that the unit cites decides; where it cites none, its commits do. Tests alone withhold nothing."""
+        citations = _checkable(unit)
+        if citations:
+            return self._check_code(citations)
+        begins = _begins(unit)
+        outside = next((commit for commit in begins if contained.get(commit) is False), None)
+        if outside is not None:
             return CodeCheck(
-                f"out of validity: holds from commit {begin[:_HASH_CHARS]} on, which is not in this branch"
+                f"out of validity: holds from commit {outside[:_HASH_CHARS]} on, which is not in this branch"
             )
-        replaced_elsewhere = bool(end) and contained.get(end or "") is False
-        if replaced_elsewhere:
-            shown = str(end)[:_HASH_CHARS]
-            notes.append(f"Replaced by {unit.superseded_by} in commit {shown}, which is not in this branch.")
+        notes = tuple(
+            f"Commit {commit[:_HASH_CHARS]} is not in this repository, so its time decides."
+            for commit in begins
+            if commit in contained and contained[commit] is None
+        )
+        cited = {citation.kind for citation in unit.citations}
+        tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
+        lacks_tests = (
+            bool(tests) and CitationKind.HUMAN not in cited and all(is_missing(self._tree, test) for test in tests)
+        )
+        return CodeCheck(notes=notes, lacks_tests=lacks_tests)
+
+    def _check_code(self, citations: Sequence[Citation]) -> CodeCheck:
         moves: dict[str, str] = {}
-        missing: dict[Citation, str] = {}
-        is_confirmed = True
-        for citation in _checkable(unit):
-            check = self._followed(citation, moves)
-            is_confirmed = is_confirmed and check.state == HOLDS
-            if check.reason:
-                notes.append(_one_line(f"{check.reason}."))
-            if check.state == GONE:
-                missing[citation] = check.reason
-                if self._other_branches is None:
-                    break
-        if missing:
-            reason = next(iter(missing.values()))
-            return CodeCheck(_one_line(f"stale: {reason}"), is_stale=True, missing=tuple(missing))
-        notes += [_one_line(f"{old} is now {new}.") for old, new in moves.items()]
+        checks = {citation: self._followed(citation, moves) for citation in citations}
+        failed = [check for check in checks.values() if check.state in {CHANGED, GONE}]
+        if failed:
+            missing = tuple(citation for citation, check in checks.items() if check.state == GONE)
+            return CodeCheck(_one_line(STALE + failed[0].reason), is_stale=bool(missing), missing=missing)
+        notes = [f"{check.reason}." for check in checks.values() if check.reason]
         return CodeCheck(
-            is_confirmed=is_confirmed,
-            notes=tuple(notes),
-            replaced_elsewhere=replaced_elsewhere,
+            is_confirmed=all(check.state == HOLDS for check in checks.values()),
+            notes=tuple(map(_one_line, [*notes, *(f"{old} is now {new}." for old, new in moves.items())])),
             moves=tuple(moves.items()),
         )
 
@@ -383,10 +396,32 @@ def _checkable(unit: Unit) -> list[Citation]:
     """
     is_policy = unit.kind is Kind.POLICY
     return [
-        citation
+        _from_top(citation)
         for citation in unit.citations
         if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
     ]
+
+
+def _from_top(citation: Citation) -> Citation:
+    """The citation with a path from the top of its repository; older ones count from the folder that `root` names."""
+    folder = (citation.get("root") or "").partition(":")[2]
+    return replace(citation, ref=folder + citation.ref) if folder else citation
+
+
+def _begins(unit: Unit) -> list[str]:
+    """The commits from which a unit holds that cites no code."""
+    cited = [citation.ref for citation in unit.citations if citation.kind is CitationKind.COMMIT]
+    return list(dict.fromkeys([*([unit.valid_from_commit] if unit.valid_from_commit else []), *cited]))
+
+
+def _chain(unit: Unit, successors: Mapping[str, Unit]) -> Iterator[tuple[Unit, Unit]]:
+    """Each unit with what replaced it, from this one on."""
+    for _ in range(len(successors)):
+        after = successors.get(unit.superseded_by or "")
+        if after is None:
+            return
+        yield unit, after
+        unit = after
 
 
 def _one_line(text: str) -> str:

@@ -141,12 +141,13 @@ def content_digest(root: str) -> str:
     return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
 
-def tip(root: str, branch: str) -> str | None:
-    """The newest commit of a branch: of the local one, else of the remote's as it was last fetched."""
+def tip(root: str, branch: str, *, remote_first: bool = False) -> str | None:
+    """The newest commit of a branch: of the local one, else of the remote's as it was last fetched; or the reverse."""
     repository = repository_around(root)
     if repository is None:
         return None
-    commits = (_commit_of(repository, place + branch) for place in (BRANCHES, _remote_branches(repository)) if place)
+    places = sorted((BRANCHES, _remote_branches(repository)), reverse=remote_first)
+    commits = (_commit_of(repository, place + branch) for place in places if place)
     return next(filter(None, commits), None)
 
 

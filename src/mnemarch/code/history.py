@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import time
 
 from mnemarch.code.git import full_hash, is_hash, output
@@ -25,8 +24,17 @@ _RENAME_HOPS_MAX = 8
 _RENAMES = ("-M", "-l400", "--name-status", "-z")
 # Patches as they are, with the commit's hash behind a mark that begins no line of a patch.
 _COMMIT_MARK = b"\x01"
-_PATCHES = ("log", "-p", "-U0", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--format=%x01%H")
-_RAW_PATH = re.compile(rb":\d+ \d+ \w+\.* \w+\.* \w\0([^\0]+)")
+_PATCHES = (
+    "log",
+    "-p",
+    "-U0",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--no-abbrev",
+    "--format=%x01%H",
+)
 _REWRITTEN_WAIT_S_MAX = 1.0
 _COMMITS_SINCE_MAX = 500
 _CHANGED_BY_FETCHING = ("FETCH_HEAD", "packed-refs", "shallow", "objects/pack")
@@ -171,6 +179,8 @@ def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dic
 
     What there was no time for is left out.
     """
+    import re
+
     until = time.monotonic() + _REWRITTEN_WAIT_S_MAX
     one_by_one = ["--no-walk=unsorted", "--stdin", "-m", "--first-parent", "--raw", "-z", "--root"]
     patches = output(repository.top, [*_PATCHES, *one_by_one], _lines(commits)) or b""
@@ -178,7 +188,7 @@ def _rewritten(repository: Repository, head: str, commits: Sequence[str]) -> dic
     for patch in patches.split(_COMMIT_MARK)[1:]:
         commit, paths, changed = (
             os.fsdecode(patch[: patch.find(b"\0")]),
-            _RAW_PATH.findall(patch),
+            re.findall(rb":\d+ \d+ \w+ \w+ \w\0([^\0]+)", patch),
             _changed_lines(patch),
         )
         lines = {(file, line) for file, line in changed if line.startswith(b"+")} or changed

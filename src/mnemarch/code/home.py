@@ -61,6 +61,12 @@ def repository_around(start: str) -> Repository | None:
     return None
 
 
+def top_of(folder: str) -> str:
+    """The top of the working tree that a folder is in: paths count from there. A plain folder is its own top."""
+    repository = repository_around(folder)
+    return folder if repository is None or not repository.prefix(folder) else repository.top
+
+
 def _upward(start: str) -> Iterator[str]:
     """The folder and those around it, the outermost last."""
     folder, parent = os.path.realpath(start), ""

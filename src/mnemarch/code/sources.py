@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 FILE_BYTES_MAX = 8_388_608
-HOLDS, GONE, UNKNOWN = "holds", "gone", "unknown"
+HOLDS, CHANGED, GONE, UNKNOWN = "holds", "changed", "gone", "unknown"
 
 # Two changes within a tick of the file system's clock leave one time behind: 10 ms on Linux, 2 s where times are whole.
 _TICK_NS, _COARSE_TICK_NS = 50_000_000, 2_100_000_000
@@ -53,7 +53,7 @@ class Source:
 
 @value
 class Check:
-    """Whether something stands in a tree: it HOLDS, is GONE, or that is UNKNOWN; why; and where it is if it moved."""
+    """Whether something stands in a tree: it HOLDS, is CHANGED or GONE, or that is UNKNOWN; why; where, if it moved."""
 
     state: str
     reason: str = ""

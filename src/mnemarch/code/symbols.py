@@ -5,8 +5,6 @@ All languages are parsed by ast-grep, which tolerates errors of syntax.
 
 from __future__ import annotations
 
-import re
-
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import replace, value
 from mnemarch.text.cache import pattern
@@ -130,6 +128,10 @@ def agrees(cited: str, current: str) -> bool:
     now = current.split("\n")
     if not cited or not current or not set(cited.split("\n")).isdisjoint(now):
         return True
+    if COMPUTED not in cited:
+        return False
+    import re
+
     # A default value that was not kept may be any.
     kept = [re.escape(line).replace(COMPUTED, _ANY_VALUE) for line in cited.split("\n") if COMPUTED in line]
     return any(re.fullmatch(line, other) for line in kept for other in now)

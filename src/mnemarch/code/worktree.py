@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 
-from mnemarch.code.sources import GONE, HOLDS, UNKNOWN, Check, Folder, Source
+from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, Folder, Source
 from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import CitationKind
@@ -177,12 +177,12 @@ def _checked_lines(tree: WorkTree, citation: Citation) -> Check:
         if isinstance(source, Check):
             return source
         count = len(lines_of(source.text))
-        return Check(HOLDS) if span[1] <= count else Check(GONE, f"{path} has only {count} lines now")
+        return Check(HOLDS) if span[1] <= count else Check(CHANGED, f"{path} has only {count} lines now")
     where = tree.holds_lines(path, *span, sha256)
     if isinstance(where, Check):
         return where
     if where is None:
-        return Check(GONE, f"{path}: lines {span[0]}-{span[1]} have changed")
+        return Check(CHANGED, f"{path}: lines {span[0]}-{span[1]} have changed")
     if where == span:
         return Check(HOLDS)
     moved_to = f"{path}#L{where[0]}-L{where[1]}"
@@ -207,10 +207,11 @@ def _checked_symbol(tree: WorkTree, citation: Citation) -> Check:
     if any(agrees(value, symbol.value) for symbol in same):
         return Check(HOLDS)
     if same:
-        return Check(GONE, f"{path}: {name} = {_alternatives([value])} is now {_alternatives(s.value for s in same)}")
+        now = _alternatives(symbol.value for symbol in same)
+        return Check(CHANGED, f"{path}: {name} = {_alternatives([value])} is now {now}")
     if named:
         now = _alternatives(symbol.signature for symbol in named)
-        return Check(GONE, f"{path}: {_alternatives([signature])} is now {now}")
+        return Check(CHANGED, f"{path}: {_alternatives([signature])} is now {now}")
     if symbols.broken and tree.mentions(path, plain_name(name)) is True:
         return Check(UNKNOWN, f"{path} has errors of syntax, and {name} may be among them")
     return Check(GONE, f"{path} no longer defines {name}")

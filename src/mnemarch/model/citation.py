@@ -23,6 +23,8 @@ class CitationKind(Names):
 
 # These point into a working tree, which may change any day.
 OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
+# One branch has what these point to, and another may not.
+IN_TREES = OF_CODE | {CitationKind.COMMIT, CitationKind.TEST}
 
 
 @value

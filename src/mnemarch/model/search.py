@@ -110,7 +110,10 @@ def place(session: str, turn: int) -> str:
 
 @value
 class Recalled:
-    """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence."""
+    """One unit handed out: where it ranks, why, how to label it, and what its reader should know of its evidence.
+
+    `elsewhere`: the tests that verified it are not in the reader's tree.
+    """
 
     unit: Unit
     score: float
@@ -118,6 +121,7 @@ class Recalled:
     why: Mapping[str, float]
     label: str
     notes: tuple[str, ...] = ()
+    elsewhere: bool = False
 
 
 @value

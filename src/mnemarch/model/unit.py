@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mnemarch.model.caller import Actor, Level, Scope
-from mnemarch.model.citation import OF_CODE, Citation
+from mnemarch.model.citation import IN_TREES, Citation
 from mnemarch.model.closed import Names, member_of
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.value import Record, value
@@ -211,10 +211,10 @@ class Unit(Record):
 
     @property
     def is_bound_to_code(self) -> bool:
-        """Whether code can contradict it: it names a commit from or until which it holds, a file or a symbol."""
+        """Whether it may hold in one tree and not in another: it rests on a file, a symbol, a commit or a test."""
         if self.valid_from_commit or self.valid_to_commit:
             return True
-        return any(citation.kind in OF_CODE for citation in self.citations)
+        return any(citation.kind in IN_TREES for citation in self.citations)
 
     def valid_at(self, moment: datetime) -> bool:
         """Whether it was valid at `moment`, by time alone (R8)."""

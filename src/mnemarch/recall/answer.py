@@ -54,44 +54,55 @@ class Gate:
         self._as_of = as_of
         self._code = code
         self._view: CodeView | None = None
+        # Set by whoever has a read open: what replaced a unit is looked up there.
+        self.reader: Reader | None = None
         # Units that this reader's code contradicts, or has only under another name.
         self.unsettled: list[Unit] = []
+        # The ids of those that were admitted though the tests they rest on are not in this reader's tree.
+        self.elsewhere: set[str] = set()
 
     def admitted(self, units: Sequence[Unit], withheld: dict[str, str]) -> list[tuple[Unit, tuple[str, ...]]]:
         """Those that may be handed out, with their status here and what their reader should know.
 
         The reasons of the others are added to `withheld`.
         """
-        checks = self._bearings(units)
+        checks, still_valid = self._seen_from_here(units)
         passed = []
         for unit in units:
-            reason, notes, shown = self._judged(unit, checks.get(unit.id))
-            if reason is None:
-                passed.append((shown, notes))
-            else:
+            check = checks.get(unit.id)
+            is_valid_here = unit.id in still_valid
+            reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=is_valid_here)
+            if check is not None:
+                if reason is None and (check.is_stale or check.moves):
+                    self.unsettled.append(unit)
+                reason = reason or check.reason
+            if reason is not None:
                 withheld[unit.id] = reason
+                continue
+            notes = check.notes if check is not None else ()
+            if check is not None and check.lacks_tests:
+                self.elsewhere.add(unit.id)
+            if is_valid_here and unit.status is Status.DEPRECATED:
+                from mnemarch.units.succession import REPLACED_ELSEWHERE
+
+                notes = (*notes, REPLACED_ELSEWHERE.format(unit.superseded_by))
+                unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
+            passed.append((unit, notes))
         return passed
 
-    def _bearings(self, units: Sequence[Unit]) -> dict[str, CodeCheck]:
-        """What the code says of those units that it can contradict."""
+    def _seen_from_here(self, units: Sequence[Unit]) -> tuple[dict[str, CodeCheck], set[str]]:
+        """What the code says of the units, and the ids of replaced ones whose replacements do not hold here."""
         bound = [unit for unit in units if unit.is_bound_to_code]
         if not bound or self._code is None:
-            return {}
+            return {}, set()
         # One view for the whole recall, so that its time limit is one too.
-        self._view = self._view or self._code()
-        return self._view.checks(bound)
+        view = self._view = self._view or self._code()
+        replaced = [unit for unit in bound if unit.superseded_by and unit.valid_to_commit]
+        if not replaced or self.reader is None or self._as_of is not None:
+            return view.checks(bound), set()
+        from mnemarch.units.succession import successors
 
-    def _judged(self, unit: Unit, check: CodeCheck | None) -> tuple[str | None, tuple[str, ...], Unit]:
-        """Why the unit is withheld, if it is; what its reader should know; and the unit with its status here."""
-        if check is None:
-            return withheld_reason(unit, self._now, self._as_of), (), unit
-        elsewhere = check.replaced_elsewhere
-        reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=elsewhere) or check.reason
-        if reason is check.reason and (check.is_stale or check.moves):
-            self.unsettled.append(unit)
-        if elsewhere and unit.status is Status.DEPRECATED:
-            unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
-        return reason, check.notes, unit
+        return view.checks(bound), view.still_valid(replaced, successors(self.reader, replaced))
 
 
 def withheld_reason(
@@ -279,6 +290,7 @@ class Recall:
 
     def _best(self, reader: Reader, ordered: Sequence[Relevance], past: Sequence[str]) -> Found:
         """The first `k` candidates that may be handed out."""
+        self.gate.reader = reader
         items: list[Recalled] = []
         repeated: list[Recalled] = []
         first_with_words: dict[str, Recalled] = {}
@@ -294,7 +306,10 @@ class Recall:
                     items.append(item)
             if len(items) >= self._k:
                 break
-        items = sorted([*items, *repeated[: self._k - len(items)]], key=lambda item: item.tier)
+        elsewhere = self.gate.elsewhere
+        items = sorted(
+            [*items, *repeated[: self._k - len(items)]], key=lambda item: (item.tier, item.unit.id in elsewhere)
+        )
         return self._answered(reader, items, withheld, past)
 
     def _batches(
@@ -316,13 +331,17 @@ class Recall:
 
     def _newest(self, reader: Reader, limit: int) -> Found:
         """The newest units, for a question without words."""
+        self.gate.reader = reader
         units = sorted(self._newest_units(reader, limit), key=lambda unit: unit.id, reverse=True)
         withheld: dict[str, str] = {}
         items = [
             replace(without_question(unit, self._now, self._rules, in_domain=self._in_domain), notes=notes)
             for unit, notes in self.gate.admitted(units, withheld)
         ]
-        items = sorted(items[:limit], key=lambda item: (item.tier, -item.score, item.unit.id))
+        elsewhere = self.gate.elsewhere
+        items = sorted(
+            items[:limit], key=lambda item: (item.tier, item.unit.id in elsewhere, -item.score, item.unit.id)
+        )
         live = {unit.id for unit in units if unit.live}
         withheld = {unit_id: reason for unit_id, reason in withheld.items() if unit_id in live}
         return self._answered(reader, items[: self._k], withheld, ())
@@ -348,7 +367,16 @@ class Recall:
         self._explain_past(reader, [unit_id for unit_id in past if unit_id not in ids], withheld)
         found = Found(
             items=tuple(
-                replace(item, label=label_of(item.unit, is_contested=item.unit.id in contested)) for item in items
+                replace(
+                    item,
+                    label=label_of(
+                        item.unit,
+                        is_contested=item.unit.id in contested,
+                        is_elsewhere=item.unit.id in self.gate.elsewhere,
+                    ),
+                    elsewhere=item.unit.id in self.gate.elsewhere,
+                )
+                for item in items
             ),
             withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],
             intent=self._question.intent.name,

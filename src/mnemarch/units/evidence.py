@@ -14,9 +14,10 @@ from mnemarch.units.status import change, check_citations, raise_by_evidence, si
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Act
     from mnemarch.model.unit import Unit
 
@@ -50,6 +51,17 @@ def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
         return citation
     detail = dict(citation.detail) | {"was": citation.ref}
     return replace(citation, ref=path, detail=tuple(sorted(detail.items())))
+
+
+def retake(act: Act, unit: Unit, codebase: Codebase, because: Sequence[str] = ()) -> Unit:
+    """Cite changed signatures as they are now, because a test that the unit cites passes on the changed code (R11).
+
+    `because` names the tests that passed.
+    """
+    from mnemarch.code.citing import retaken
+
+    cited = [citation.to_json() for citation in retaken(unit.citations, codebase)]
+    return change(act, EventType.UNIT_CITED, unit, {"cite": cited, "because": list(because)}) if cited else unit
 
 
 def validate(act: Act, unit_id: str, given: Signal, expected_version: int | None) -> Unit:

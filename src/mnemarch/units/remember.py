@@ -326,6 +326,8 @@ class Intake:
 
         if self._codebase is None or citation.kind not in OF_CODE:
             return checked_in_tree(citation, self._caller.root)
+        if not self._codebase.tree.has(citation.ref) and (path := self._codebase.ending_with(citation.ref)) is not None:
+            citation = replace(citation, ref=path)  # Whoever stands in a subfolder leaves out the way to it.
         return checked_in_tree(citation, self._caller.root, self._codebase.tree)
 
     def _checked(self, claim: Claim) -> Claim:

@@ -17,9 +17,29 @@ from mnemarch.units.status import change, raise_by_evidence, signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mnemarch.log.act import Act, Log
     from mnemarch.model.outcome import Dispute
     from mnemarch.model.unit import Link, Unit
+    from mnemarch.stores.sql.reader import Reader
+
+_CHAIN_MAX = 32
+# What is said of a unit where its replacement has no effect (R8).
+REPLACED_ELSEWHERE = "Replaced by {}, which does not hold in this tree."
+
+
+def successors(reader: Reader, units: Iterable[Unit]) -> dict[str, Unit]:
+    """What replaced these units, and what replaced that, by id."""
+    known: dict[str, Unit] = {}
+    waiting = {unit.superseded_by for unit in units if unit.superseded_by}
+    for _ in range(_CHAIN_MAX):
+        if not waiting:
+            break
+        rows = reader.units(sorted(waiting))
+        known |= rows
+        waiting = {unit.superseded_by for unit in rows.values() if unit.superseded_by}.difference(known)
+    return known
 
 
 def supersede(
