@@ -8,7 +8,7 @@ import re
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.value import replace
 from mnemarch.witness.commands import runner_of
-from mnemarch.witness.reports import MESSAGE_CHARS_MAX, merged, of_tap, prefix_of, rebased
+from mnemarch.witness.reports import LINE_CHARS_MAX, MESSAGE_CHARS_MAX, merged, of_tap, prefix_of, rebased
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _TAIL_CHARS = 4_000
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)")
 _OUTCOMES = {
     **dict.fromkeys(("passed", "pass", "ok", "xpass", "✓", "✔", "√"), Outcome.PASS),
-    **dict.fromkeys(("failed", "fail", "error", "dubious", "unexpected success", "✕", "✖", "×", "❯"), Outcome.FAIL),
+    **dict.fromkeys(("failed", "fail", "error", "unexpected success", "✕", "✖", "×", "❯"), Outcome.FAIL),
     **dict.fromkeys(("skipped", "skip", "xfail", "ignored", "expected failure", "○", "✎", "↓", "﹣"), Outcome.SKIP),
 }
 _PYTEST_WORDS = r"(?P<outcome>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
@@ -28,10 +28,9 @@ _PYTEST_WORDS = r"(?P<outcome>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
 _LINES = {
     "pytest": (
         rf"^(?P<name>\S+\.py::.+?) {_PYTEST_WORDS}\b.*$",
-        rf"^(?:\[gw\d+\] \[ *\d+%\] )?{_PYTEST_WORDS} (?P<name>\S+\.py(?:::.+?)?)(?: - (?P<message>.*))?$",
+        rf"^(?:\[gw\d+\] \[ *\d+%\] )?{_PYTEST_WORDS} (?P<name>\S+\.py(?:::.+?)?)(?: - (?P<message>.*))? *$",
     ),
     "cargo": (r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)\b.*$",),
-    "tap": (r"^(?P<name>\S+) \.\.+ (?P<outcome>ok|Failed|Dubious|skipped)\b.*$",),
 }
 # A line that sums a run up, and what in it means that a test failed.
 _SUMMARIES = {
@@ -49,13 +48,15 @@ _SUMMARIES = {
     "maven": (r"^.*Tests run: \d+, Failures: \d+, Errors: \d+.*$", "(?:Failures|Errors): [1-9]"),
 }
 _UNITTEST = re.compile(
-    r"^(?P<test>\w+) \((?P<where>[\w.]+)\)(?:\n[^\n]*?)? \.\.\. "
+    r"^ *(?P<test>[\w.]+) \((?P<where>[\w.]+)\)(?: \(.*\)| \[.*\])?(?:\n[^\n]*?)? \.\.\. "
     r"(?P<outcome>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b|"
-    r"^(?:FAIL|ERROR): (?P<failed>\w+) \((?P<place>[\w.]+)\).*\n-+\n(?P<trace>(?:.+\n)*)",
+    r"^(?:FAIL|ERROR): (?P<failed>[\w.]+) \((?P<place>[\w.]+)\).*\n-+\n(?P<trace>(?:.+\n)*)",
     re.MULTILINE,
 )
-_GO = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(|^(ok|FAIL)\s+(\S+)\s+\S.*$|^(?!FAIL|ok|PASS|===)(.+)$")
-_CARGO_FAILURE = re.compile(r"^---- (.+) stdout ----\n(?:\s*\n)*((?:.+\n)+)", re.MULTILINE)
+_GO = re.compile(
+    r" *--- (PASS|FAIL|SKIP): (\S+) \(|(ok|FAIL)\s+(\S+)\s+(?:[\d.]+s|\(cached\)|\[.*)$|(?!FAIL|ok|PASS|===)(.+)$"
+)
+_CARGO_FAILURE = re.compile(r"^---- (.+) stdout ----\n(?:\s*\n)*((?:(?!stack backtrace:).+\n)+)", re.MULTILINE)
 _JS_FILE = re.compile(r"^ *(PASS|FAIL|✓|❯|×) +(\S+\.[cm]?[jt]sx?)(?: \(.*\).*| \[.*)?$")
 _JS_PATH = re.compile(r"^ *(✓|×|↓|FAIL) +(\S+\.[cm]?[jt]sx?) > (.*?)(?: \d+m?s)?$")
 _JS_TEST = re.compile(r"^( +)(✓|✕|○|✎) (?:skipped |todo )?(.*?)(?: \([\d.]+ m?s\))?$")
@@ -82,11 +83,11 @@ def from_output(
         return None
     failed = _failed_by_summary(known.runner, text)
     code = exit_code if known.decides and exit_code is not None else failed
-    results = results_in(known, text, code, prefix_of(os.path.join(cwd, known.folder), root or cwd))
+    runner, results = results_in(known, text, code, prefix_of(os.path.join(cwd, known.folder), root or cwd))
     if not results and failed is None and not code:
         return None
     return TestRun(
-        runner=known.runner,
+        runner=runner,
         command=command if isinstance(command, str) else " ".join(command),
         results=tuple(results),
         exit_code=code,
@@ -96,24 +97,24 @@ def from_output(
 
 
 def plain(printed: str) -> str:
-    """What was printed, without colours."""
-    return _CONTROL.sub("", printed)
+    """What was printed, without colours and without the ends of lines that are too long to name a test."""
+    return "\n".join(line[:LINE_CHARS_MAX] for line in _CONTROL.sub("", printed).splitlines())
 
 
 def tail(text: str) -> str:
     return text[-_TAIL_CHARS:].strip()
 
 
-def results_in(known: TestCommand, text: str, exit_code: int | None, prefix: str) -> list[TestResult]:
-    """The tests that a text names, relative to the root; a configured check that names none is one test itself."""
+def results_in(known: TestCommand, text: str, exit_code: int | None, prefix: str) -> tuple[str, list[TestResult]]:
+    """The runner, and the tests that a text names; a configured check that names none is one test itself."""
     for runner in [known.runner] if known.runner else _READERS:
         results = merged(_READERS[runner](text)) if runner in _READERS else []
         if results:
-            return [replace(one, name=rebased(one.name, prefix)) for one in results]
+            return runner, [replace(one, name=rebased(one.name, prefix)) for one in results]
     if known.named and exit_code is not None:
         outcome, message = (Outcome.FAIL, tail(text)) if exit_code else (Outcome.PASS, "")
-        return [TestResult(name=f"{prefix}{known.named}", outcome=outcome, message=message)]
-    return []
+        return known.runner, [TestResult(name=f"{prefix}{known.named}", outcome=outcome, message=message)]
+    return known.runner, []
 
 
 def _failed_by_summary(runner: str, text: str) -> int | None:
@@ -134,7 +135,7 @@ def _result(name: str, outcome: str, message: str | None = None) -> TestResult:
 
 def _by_lines(runner: str) -> Callable[[str], Iterator[TestResult]]:
     def read(text: str) -> Iterator[TestResult]:
-        for pattern in reversed(_LINES[runner]):
+        for pattern in _LINES[runner]:
             for match in re.finditer(pattern, text, re.MULTILINE):
                 yield _result(match["name"], match["outcome"], match.groupdict().get("message"))
 
@@ -143,7 +144,7 @@ def _by_lines(runner: str) -> Callable[[str], Iterator[TestResult]]:
 
 def _of_unittest(text: str) -> Iterator[TestResult]:
     """Python before 3.11 names the class only."""
-    for match in reversed(list(_UNITTEST.finditer(text))):
+    for match in _UNITTEST.finditer(text):
         test, where = match["test"] or match["failed"], match["where"] or match["place"]
         name = where if where.endswith(f".{test}") else f"{where}.{test}"
         last = (match["trace"] or "").strip().rpartition("\n")[2]
@@ -185,7 +186,7 @@ def _of_javascript(text: str) -> Iterator[TestResult]:
             below = lines[number + 1].strip() if number + 1 < len(lines) else ""
             yield _result(f"{match[2]}::{match[3]}", match[1], below)
         elif match := _JS_FILE.match(line):
-            file, in_tree, suites = os.path.normpath(match[2]), True, {}
+            file, in_tree, suites = os.path.normpath(match[2]), match[1] in {"PASS", "FAIL"}, {}
             yield _result(file, match[1])
         elif match := _JS_BULLET.match(line):
             message = "\n".join(lines[number + 1 : number + 8]).strip()
@@ -231,6 +232,6 @@ _READERS: dict[str, Callable[[str], Iterable[TestResult]]] = {
     "jest": _of_javascript,
     "vitest": _of_javascript,
     "node": lambda text: list(_of_node(text)) or of_tap(text),
-    "tap": lambda text: list(of_tap(text)) or _by_lines("tap")(text),
+    "tap": of_tap,
     "maven": _of_maven,
 }

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 MESSAGE_CHARS_MAX = 4_000
+# No line that names a test is longer; a pattern may take its square in time.
+LINE_CHARS_MAX = 2_000
 _REPORT_BYTES_MAX = 64 << 20
 _FILES_MAX = 10_000
 _DEPTH_MAX = 64
@@ -37,14 +39,14 @@ _HINT = "JUnit XML, `go test -json`, TAP, and the JSON of jest and vitest are re
 
 def read_report(path: str, *, root: str | None = None) -> TestRun:
     """The run that a report tells of: a file, or a folder of JUnit files. Names of tests are relative to `root`."""
-    names = Names(root or os.getcwd(), os.path.dirname(os.path.abspath(path)))
-    if not os.path.isdir(path):
-        runner, results = _parsed(_text_of(path), path, names)
-    else:
-        files = sorted(_xml_below(path))
-        if not files:
-            raise InvalidInput(f"{path} has no XML file.", hint=_HINT)
-        runner, results = "junit", [one for file in files for one in _parsed(_text_of(file), file, names)[1]]
+    files = sorted(_xml_below(path)) if os.path.isdir(path) else [path]
+    if not files:
+        raise InvalidInput(f"{path} has no XML file.", hint=_HINT)
+    runner, results = "", list[TestResult]()
+    for file in files:
+        names = Names(root or os.getcwd(), os.path.dirname(os.path.abspath(file)))
+        runner, in_file = _parsed(_text_of(file), file, names)
+        results += in_file
     return TestRun(runner=runner, command=path, results=tuple(merged(results)))
 
 
@@ -83,14 +85,16 @@ def _parsed(text: str, path: str, names: Names) -> tuple[str, list[TestResult]]:
     raise InvalidInput(f"{path} is no report of a test runner that is known here.", hint=_HINT)
 
 
-def written_to(folder: str, root: str) -> list[TestResult]:
-    """What a runner was made to write into a folder of ours."""
+def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
+    """What a runner was made to write into a folder of ours, and which runner it is."""
     recorded, report = os.path.join(folder, "results.jsonl"), os.path.join(folder, "report.json")
     if os.path.exists(recorded):
-        return merged(_of_recorder(map(json.loads, _text_of(recorded).splitlines()), root))
+        lines = [json.loads(line) for line in _text_of(recorded).splitlines()]
+        return lines[0]["runner"], merged(_of_recorder(lines, root))
     if os.path.exists(report) and os.path.getsize(report):
-        return merged(_parsed(_text_of(report), report, Names(root, root))[1])
-    return []
+        runner, results = _parsed(_text_of(report), report, Names(root, root))
+        return runner, merged(results)
+    return "", []
 
 
 def left_below(runner: str, base: str, root: str, since: float) -> list[TestResult]:
@@ -108,8 +112,9 @@ def merged(results: Iterable[TestResult]) -> list[TestResult]:
     """One result for each test: it failed if its setup, its body, its teardown or one of several runs did."""
     by_name: dict[str, TestResult] = {}
     for result in results:
-        known = by_name.get(result.name)
-        if known is None or _WORST_FIRST.index(result.outcome) < _WORST_FIRST.index(known.outcome):
+        known = by_name.setdefault(result.name, result)
+        is_worse = _WORST_FIRST.index(result.outcome) < _WORST_FIRST.index(known.outcome)
+        if is_worse or (result.outcome is known.outcome and not known.message):
             by_name[result.name] = result
     return list(by_name.values())
 
@@ -134,13 +139,15 @@ class Names:
 
     def __init__(self, root: str, base: str) -> None:
         self._root = root
-        self._prefixes = dict.fromkeys(("", prefix_of(base, root)))
+        folders = prefix_of(base, root).split("/")[:-1]
+        # A runner names files from the folder that it ran in: the nearest above the report that has them.
+        self._prefixes = ["".join(f"{folder}/" for folder in folders[:end]) for end in range(len(folders), -1, -1)]
 
     def of_file(self, path: str) -> str:
         """A path as the root has it, wherever the report was written."""
-        parts = path.replace("\\", "/").split("/")
+        parts = path.replace("\\", "/").strip("/").split("/")
         tails = ("/".join(parts[at:]) for at in range(len(parts)))
-        return next((tail for tail in tails if tail and self._exists(tail)), path)
+        return next(filter(self._exists, tails), path)
 
     def of_case(self, class_name: str, name: str, *, is_python: bool) -> str:
         """pytest names classes after files: `tests.test_a.TestX` is `tests/test_a.py::TestX`."""
@@ -184,7 +191,7 @@ class _Junit:
         self._open: list[str] = []
         self._case: dict[str, str] = {}
         self._outcome = Outcome.PASS
-        self._message: list[str] = []
+        self._says = self._text = ""
         self._is_python = False
         parser = ParserCreate()
         parser.StartDoctypeDeclHandler = self._refuse
@@ -209,23 +216,23 @@ class _Junit:
         if tag == "testsuite":
             self._is_python = attributes.get("name") == "pytest"
         elif tag == "testcase":
-            self._case, self._outcome, self._message = attributes, Outcome.PASS, []
+            self._case, self._outcome, self._says, self._text = attributes, Outcome.PASS, "", ""
         elif tag in {"failure", "error", "skipped"} and self._open[-2] == "testcase":
             self._outcome = min(self._outcome, _OUTCOMES[tag], key=_WORST_FIRST.index)
             kind, says = attributes.get("type", ""), attributes.get("message", "")
-            if tag != "skipped" and says:
-                self._message.append(says if kind in says else f"{kind}: {says}")
+            if tag != "skipped" and says and not self._says:
+                self._says = says if kind in says else f"{kind}: {says}"
 
     def _data(self, text: str) -> None:
-        if self._open[-1] in {"failure", "error"} and sum(map(len, self._message)) < MESSAGE_CHARS_MAX:
-            self._message.append(text)
+        if self._open[-1] in {"failure", "error"} and not self._says and len(self._text) < MESSAGE_CHARS_MAX:
+            self._text += text
 
     def _end(self, tag: str) -> None:
         self._open.pop()
         if tag == "testcase":
             case = self._case
             name = self._names.of_case(case.get("classname", ""), case.get("name", ""), is_python=self._is_python)
-            message = "".join(self._message).strip()[:MESSAGE_CHARS_MAX] if self._outcome is Outcome.FAIL else ""
+            message = (self._says or self._text).strip()[:MESSAGE_CHARS_MAX]
             self.results.append(TestResult(name=name, outcome=self._outcome, message=message))
 
 
@@ -261,7 +268,7 @@ def _of_go(events: Sequence[dict[str, Any]]) -> Iterator[TestResult]:
         if outcome is None or (test is None and (outcome is not Outcome.FAIL or package in failed)):
             continue
         lines = printed.get(name, []) + printed.get(event.get("FailedBuild", ""), [])
-        message = "".join(line for line in lines if not line.lstrip().startswith(("===", "---"))).strip()
+        message = "".join(line for line in lines if not line.lstrip().startswith(("===", "---", "FAIL"))).strip()
         if outcome is Outcome.FAIL:
             failed.add(package)
         says = message[:MESSAGE_CHARS_MAX] if outcome is Outcome.FAIL else ""
@@ -272,7 +279,7 @@ def of_tap(text: str) -> Iterator[TestResult]:
     """Tests of a suite are indented below a line that names it, and what went wrong below the test."""
     suites: dict[int, str] = {}
     failed: TestResult | None = None
-    for line in text.splitlines():
+    for line in (line[:LINE_CHARS_MAX] for line in text.splitlines()):
         indent, match = len(line) - len(line.lstrip()), _TAP_LINE.fullmatch(line)
         if failed is not None and (says := _TAP_ERROR.fullmatch(line)):
             failed = replace(failed, message=says[1][:MESSAGE_CHARS_MAX])

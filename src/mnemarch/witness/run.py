@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
 import os
 import selectors
 import shutil
@@ -46,6 +47,8 @@ _REPORT_OPTIONS = {
     "jest": ("--json", "--outputFile={folder}/report.json"),
     "vitest": ("--reporter=default", "--reporter=json", "--outputFile.json={folder}/report.json"),
 }
+_OWN_REPORT = ("--json", "-json", "--reporter", "--outputFile")
+_SCRIPT_RUNNERS = frozenset({"npm", "pnpm", "yarn"})
 
 
 def run_tests(
@@ -75,13 +78,17 @@ def run_tests(
         exit_code, printed = _run(command, known, cwd, folder, streams or (sys.stdout, sys.stderr))
         duration_ms = int((time.monotonic() - began) * 1000)
         text = output.plain(printed.decode(errors="replace"))
-        results = reports.written_to(folder, top) or reports.left_below(known.runner, base, top, started)
+        runner, results = reports.written_to(folder, top)
+        results = results or reports.left_below(known.runner, base, top, started)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if not results:
+        named, results = output.results_in(known, text, exit_code, reports.prefix_of(base, top))
+        runner = runner or named
     return TestRun(
-        runner=known.runner,
+        runner=known.runner or runner,
         command=line,
-        results=tuple(results or output.results_in(known, text, exit_code, reports.prefix_of(base, top))),
+        results=tuple(results),
         exit_code=exit_code,
         duration_ms=duration_ms,
         witnessed=True,
@@ -93,8 +100,10 @@ def _run(
     command: Sequence[str], known: TestCommand, cwd: str, folder: str, streams: tuple[TextIO, TextIO]
 ) -> tuple[int, bytes]:
     """The exit code of the command, and the end of what it printed."""
-    argv, printed = list(_with_report(command, known, folder)), bytearray()
-    sinks = [_sink(streams[0], printed), _sink(streams[1], printed)]
+    argv, printed = _with_report(command, known, os.path.join(cwd, known.folder), folder), bytearray()
+    is_json = known.runner == "go" and argv != list(command)
+    translated = _GoText(os.path.join(folder, "report.json"), known.words).text if is_json else None
+    sinks = [_sink(streams[0], printed, translated), _sink(streams[1], printed)]
     with contextlib.ExitStack() as stack:
         # On a terminal the runner gets one too, so that it prints colours and bars as it would without us.
         pipes = [_terminal()] if all(stream.isatty() for stream in streams) else [os.pipe(), os.pipe()]
@@ -119,19 +128,33 @@ def _run(
     return process.returncode, bytes(printed)
 
 
-def _with_report(command: Sequence[str], known: TestCommand, folder: str) -> Sequence[str]:
-    """The command, made to write a report; a command inside a script or a wrapper that we can't see into is left."""
+def _with_report(command: Sequence[str], known: TestCommand, base: str, folder: str) -> list[str]:
+    """The command, made to write a report; one that is inside a script or asks for a report itself stays as it is."""
     words, own = list(command), list(known.words)
-    at = len(words) - len(own)
-    options = _REPORT_OPTIONS.get(known.runner, ())
-    if words[at:] != own or any(word.startswith(("--json", "-json", "--reporter", "--outputFile")) for word in own):
+    at, inner = len(words) - len(own), _script_of(own, base) or known
+    if words[at:] != own or any(word.startswith(_OWN_REPORT) for word in (*own, *inner.words)):
         return words
     if known.runner == "go":
         at += own.index("test") + 1
         return [*words[:at], "-json", *words[at:]]
     if known.runner == "unittest" and words[at - 1 : at + 1] == ["-m", "unittest"]:
         return [*words[:at], _MODULE, *own[1:]]
-    return [*words, *(option.format(folder=folder) for option in options)]
+    options = [option.format(folder=folder) for option in _REPORT_OPTIONS.get(inner.runner, ())]
+    separator = ["--"] if options and own[0] == "npm" and "--" not in own else []
+    return [*words, *separator, *options]
+
+
+def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
+    """What `npm test` comes down to, if its arguments reach the runner."""
+    name = next((word for word in words[1:] if word.startswith("t")), "") if words[0] in _SCRIPT_RUNNERS else ""
+    try:
+        with open(os.path.join(base, "package.json"), encoding="utf-8") as file:
+            script = json.load(file)["scripts"]["test" if name == "t" else name]
+        known = runner_of(script)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    is_last = known is not None and script.split()[-len(known.words) :] == list(known.words)
+    return known if is_last else None
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -237,3 +260,55 @@ def _stopped_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class _GoText:
+    """Turns `go test -json` back into what go prints without it, and keeps the events as a report."""
+
+    def __init__(self, report: str, words: Sequence[str]) -> None:
+        self._report = report
+        self._is_verbose = not {"-v", "-v=true", "--v", "-test.v"}.isdisjoint(words)
+        # With packages named, go says of one that passed only that it did.
+        self._is_brief = any(word[:1] in "./" or "/" in word for word in words[2:])
+        self._begun = b""
+        self._tests: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._packages: dict[str, list[str]] = {}
+
+    def text(self, chunk: bytes) -> bytes:
+        *lines, self._begun = (self._begun + chunk).split(b"\n")
+        with open(self._report, "ab") as file:
+            file.writelines(line + b"\n" for line in lines)
+        return "".join(map(self._shown, lines)).encode()
+
+    def _shown(self, line: bytes) -> str:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return line.decode(errors="replace") + "\n"
+        action, package, test = event["Action"], event.get("Package", ""), event.get("Test")
+        printed, top = event.get("Output", ""), (test or "").partition("/")[0]
+        if self._is_verbose or action == "build-output":
+            return str(printed)
+        if test is None:
+            lines = self._packages.setdefault(package, [])
+            lines.append(printed)
+            if action not in {"pass", "fail", "skip"}:
+                return ""
+            is_ok = self._is_brief and action != "fail"
+            return "".join(line for line in lines if not is_ok or line.startswith(("ok", "?")))
+        tests = self._tests.setdefault((package, top), {})
+        tests.setdefault(test, []).append(printed)
+        if test != top or action not in {"pass", "fail", "skip"}:
+            return ""
+        return _go_failures(tests) if action == "fail" else ""
+
+
+def _go_failures(tests: dict[str, list[str]]) -> str:
+    """A test that failed with those inside it, each below its verdict."""
+    shown = []
+    for name, lines in tests.items():
+        indent = "    " * name.count("/")
+        verdicts = [line for line in lines if line.startswith("--- FAIL")]
+        others = [line for line in lines if line and not line.startswith(("--- ", "=== "))]
+        shown += [indent + line for line in (*verdicts, *others) if verdicts]
+    return "".join(shown)
