@@ -300,7 +300,7 @@ class _Import:
             note = f"the next version of {old}" if base else "decided"
             return note if force is Force.HOLDS else f"{why}: {force}", force is not Force.NEVER, base
         if force is not Force.HOLDS:
-            return f"{why}: {force}, kept as evidence", False, None
+            return f"{why}: {force}{', kept as evidence' if known.decision is None else ''}", False, None
         is_same = known.is_decided_by(record)
         if is_same and current is not None and current is known.decision:
             return "unchanged", False, None
