@@ -267,10 +267,8 @@ class Graph:
     def table(self) -> NodeTable:
         """The nodes as arrays."""
         self._check_embedder()
-        if self._table is None:
-            self._table = NodeTable(self.config, self._vector)
-            for vertex in self.state.nodes.values():
-                self._table.note(vertex, True)
+        if self._table is None or self._table.is_worn:
+            self._table = NodeTable(self.config, self.state.nodes.values(), self.vector_of)
         return self._table
 
     def _check_embedder(self) -> None:
@@ -285,10 +283,7 @@ class Graph:
         return unit_vector(self.embedder.embed(text))
 
     def vector_of(self, vertex: Vertex) -> Vector:
-        """The vector of a question. It needs no numpy if nothing was searched yet."""
-        self._check_embedder()
-        if self._table is not None:
-            return self._table.vector(vertex)
+        """The vector of a question, made when it is first needed."""
         if vertex.vector is None:
             vertex.vector = self._vector(vertex.text or "")
         return vertex.vector
