@@ -11,9 +11,8 @@ from itertools import pairwise
 
 import pytest
 
-from mnemarch.embedding.question import QuestionEmbedder
 from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
-from mnemarch.embedding.words import BagOfWordsEmbedder
+from mnemarch.embedding.words import BagOfWordsEmbedder, QuestionEmbedder
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, NotFound, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.graph import FileKeeper, GraphConfig, GraphStore, MemoryOrchestrator, files
 from mnemarch.graph.values import EdgeType

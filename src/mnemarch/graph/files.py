@@ -11,9 +11,8 @@ from threading import Lock, Timer
 
 from xxhash import xxh3_128_hexdigest
 
-from mnemarch.embedding.question import QuestionEmbedder
 from mnemarch.embedding.sparse import NgramHashEmbedder
-from mnemarch.embedding.words import BagOfWordsEmbedder
+from mnemarch.embedding.words import BagOfWordsEmbedder, QuestionEmbedder
 from mnemarch.errors import (
     Conflict,
     Incompatible,

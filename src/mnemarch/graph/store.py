@@ -69,7 +69,7 @@ class GraphStore(Graph):
         keeper: Keeper | None = None,
     ) -> None:
         if embedder is None:
-            from mnemarch.embedding.question import QuestionEmbedder
+            from mnemarch.embedding.words import QuestionEmbedder
 
             embedder = QuestionEmbedder()
         if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):
