@@ -5,9 +5,8 @@ from __future__ import annotations
 from mnemarch import Actor, Event, EventType, Level, Scope
 from mnemarch.model.caller import Stream
 from mnemarch.model.value import replace
-from mnemarch.testing.builders import chain_holds, recorded
+from mnemarch.testing.builders import HERE, HOSTILE_NAMES, chain_holds, recorded
 from mnemarch.testing.probe import Probe, on_new_stores
-from mnemarch.testing.samples import HERE, HOSTILE_NAMES
 
 
 @on_new_stores

@@ -11,9 +11,19 @@ from mnemarch.model.decision import RelationType
 from mnemarch.model.unit import Use
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
-from mnemarch.testing.builders import chain_holds, everything, filled, made_link, made_unit, put, put_at, recorded
+from mnemarch.testing.builders import (
+    SHOP,
+    START,
+    chain_holds,
+    everything,
+    filled,
+    made_link,
+    made_unit,
+    put,
+    put_at,
+    recorded,
+)
 from mnemarch.testing.probe import Probe, Stop, error_of, on_new_stores
-from mnemarch.testing.samples import SHOP, START
 
 _THREADS, _WRITES_EACH = 16, 50
 
