@@ -51,17 +51,9 @@ class Keeper:
         return stamps.micros(self._clock())
 
     def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
-        """Run `work` at one time. All of its changes to these graphs are saved as one act, or none is."""
-        # An act on one graph is refused before it changes anything. One on two may fail after it changed the first.
-        before = [graph.state.all_steps() for graph in graphs] if len(graphs) > 1 else []
+        """Run `work` at one time. A keeper that saves graphs saves all of its changes as one act, or none."""
         try:
             return work(self.now())
-        except BaseException:
-            for graph, steps in zip(graphs, before, strict=False):
-                if graph.state.steps:
-                    graph.reset()
-                    graph.replay(steps)
-            raise
         finally:
             for graph in graphs:
                 graph.take_steps()
