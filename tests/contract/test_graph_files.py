@@ -117,9 +117,8 @@ def path(tmp_path):
 
 @LANGUAGES
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("enable_inverted_index", [False, True], ids=["scanned", "indexed"])
-def test_A9_search_results_are_equal_after_save_and_load(clock, path, texts, maker, enable_inverted_index):
-    store = filled(clock, texts, maker(), enable_inverted_index=enable_inverted_index)
+def test_A9_search_results_are_equal_after_save_and_load(clock, path, texts, maker):
+    store = filled(clock, texts, maker())
     assert store.save_to_file(path) is True
     loaded = GraphStore.load_from_file(path, GraphStore(store.config, maker(), clock=clock))
     assert searched(loaded, texts) == searched(store, texts)
