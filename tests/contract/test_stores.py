@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sqlite3
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +14,7 @@ import mnemarch
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
 from mnemarch.log.projection import digest
 from mnemarch.stores.sql.queries import Queries
+from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.stores.sqlite import InMemoryStore, SqliteStore
 from mnemarch.testing import StoreContract, recorded
@@ -84,6 +86,50 @@ def test_the_contract_calls_every_public_method_of_a_reader_and_a_transaction(tm
             getattr(contract, name)(tmp_path)
     public = {name for name in dir(Transaction) if not name.startswith("_")}
     assert public - called == {"forget"}, "which the store itself calls after the rollback of a part"
+
+
+def spoiled(result):
+    """An answer that is wrong in one place."""
+    match result:
+        case bool() | None:
+            return not result
+        case int():
+            return result + 1
+        case list() | tuple() | bytes():
+            return result[:-1] or ["more"]
+        case dict() | set():
+            return type(result)(list(result.items())[1:]) if isinstance(result, dict) else set(list(result)[1:])
+        case _:
+            return list(result)[:-1] if isinstance(result, Iterator) else None
+
+
+READS = sorted(name for name in dir(Reader) if not name.startswith("_") and name != "query")
+
+
+@pytest.mark.parametrize("broken", READS)
+def test_the_contract_catches_a_store_with_one_wrong_answer(tmp_path, broken):
+    class Spoiling(Watched):
+        def __getattr__(self, name):
+            method = getattr(self._view, name)
+            return (lambda *given, **more: spoiled(method(*given, **more))) if name == broken else method
+
+    class BrokenStore(InMemoryStore):
+        def read(self, work):
+            return super().read(lambda reader: work(Spoiling(reader, set())))
+
+    class Contract(StoreContract):
+        def make_store(self, tmp_path):
+            return BrokenStore()
+
+    def is_caught(name):
+        try:
+            getattr(Contract(), name)(tmp_path)
+        except Exception:  # noqa: BLE001 - a wrong answer may break a test in any way
+            return True
+        return False
+
+    tests = [name for name in dir(Contract) if name.startswith("test_")]
+    assert any(map(is_caught, sorted(tests, key=lambda name: "thread" in name)))
 
 
 def journal(memory, seats, clock):

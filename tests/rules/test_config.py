@@ -86,9 +86,9 @@ SENSELESS = [
     ({"recall": {"expanded_max": -1}}, "recall.expanded_max", -1, "a whole number from 0"),
     ({"recall": {"spelling": 1}}, "recall.spelling", 1, "true or false"),
     ({"recall": {"fusion": "borda"}}, "recall.fusion", "borda", '"weighted" or "rrf"'),
-    ({"recall": {"semantic": "sentense"}}, "recall.semantic", "sentense", '"sentence", "onnx:FOLDER"'),
-    ({"recall": {"semantic": "onnx:"}}, "recall.semantic", "onnx:", '"sentence", "onnx:FOLDER"'),
-    ({"recall": {"semantic": True}}, "recall.semantic", True, '"sentence", "onnx:FOLDER"'),
+    ({"recall": {"semantic": "sentense"}}, "recall.semantic", "sentense", '"sentence", "https://host'),
+    ({"recall": {"semantic": "onnx:x"}}, "recall.semantic", "onnx:x", '"sentence", "https://host'),
+    ({"recall": {"semantic": True}}, "recall.semantic", True, '"sentence", "https://host'),
     ({"loops": {"threshold": 1}}, "loops.threshold", 1, "a whole number from 2"),
     ({"decisions": {"impact_depth_max": 0}}, "decisions.impact_depth_max", 0, "a whole number from 1"),
     ({"decisions": {"impact_nodes_max": 0}}, "decisions.impact_nodes_max", 0, "a whole number from 1"),
@@ -137,12 +137,12 @@ def test_the_ends_of_every_range_are_allowed():
         {
             "gate": {"tau_dup": 0.78, "neighbours_max": 0},
             "trust": {"minimum": 0, "maximum": 1, "initial_draft": 0, "initial_verified": 1.0},
-            "recall": {"weight_similarity": 0, "weight_recency": 0, "semantic": "onnx:models/small"},
+            "recall": {"weight_similarity": 0, "weight_recency": 0, "semantic": "http://models/v1#small"},
             "store": {"lock_wait_s_max": 0, "index_tail_max": 0, "index_at_close_min": 0},
         }
     )
     assert config.gate.tau_dup == config.gate.tau_sim
-    assert config.recall.semantic == "onnx:models/small"
+    assert config.recall.semantic == "http://models/v1#small"
 
 
 @pytest.mark.parametrize("settings", BAD, ids=str)

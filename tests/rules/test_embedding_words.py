@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.embedding import BagOfWordsEmbedder, cosine
-from mnemarch.embedding.words import features_of
+from mnemarch.embedding.words import bag_of
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import forget_texts
@@ -22,20 +22,20 @@ TEXTS = ["결제는 세 번 재시도한다", "the pool is exhausted", "API를 g
 
 def test_an_english_text_gives_its_telling_tokens():
     text = "The retries of getUserName are in src/app/auth.ts"
-    assert list(features_of(text)) == list(dict.fromkeys(telling_tokens(text)))
+    assert list(bag_of(text)) == list(dict.fromkeys(telling_tokens(text)))
 
 
 def test_a_korean_word_gives_its_stem_its_syllables_and_its_form():
-    assert list(features_of("재시도합니다")) == list(dict.fromkeys(korean.fine_features("재시도합니다")))
+    assert list(bag_of("재시도합니다")) == list(dict.fromkeys(korean.fine_features("재시도합니다")))
 
 
 def test_the_particle_of_a_foreign_word_is_no_word():
-    assert features_of("API를") == features_of("API")
-    assert list(features_of("API를")) == ["api"]
+    assert bag_of("API를") == bag_of("API")
+    assert list(bag_of("API를")) == ["api"]
 
 
 def test_a_foreign_word_weighs_as_much_as_a_korean_one_beside_it():
-    features = features_of("API 서버")
+    features = bag_of("API 서버")
     assert features["api"] == 4.0
     assert {weight for feature, weight in features.items() if feature != "api"} == {1.0}
 
@@ -70,9 +70,9 @@ def test_the_order_of_the_words_does_not_matter(words):
 
 @given(mixed)
 def test_the_same_text_gives_the_same_features_when_nothing_is_kept(text):
-    before = features_of(text)
+    before = bag_of(text)
     forget_texts()
-    assert features_of(text) == before
+    assert bag_of(text) == before
 
 
 def test_what_is_rare_weighs_more_once_learnt():

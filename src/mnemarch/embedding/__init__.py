@@ -1,6 +1,6 @@
 """Embedding. Takes: text. Gives: vectors that carry the name of their maker. Never: decides a duplicate by itself.
 
-The names below are imported when first used; numpy, usearch and models only when a dense vector is really asked for.
+The names below are imported when first used; numpy and models only when a dense vector is really asked for.
 """
 
 from __future__ import annotations
@@ -10,27 +10,24 @@ from mnemarch.lazy import names_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.embedding.dense import DenseEmbedder as DenseEmbedder
-    from mnemarch.embedding.dense import OnnxEmbedder as OnnxEmbedder
     from mnemarch.embedding.dense import SentenceEncoder as SentenceEncoder
     from mnemarch.embedding.dense_search import DenseSearch as DenseSearch
     from mnemarch.embedding.endpoint import EndpointEmbedder as EndpointEmbedder
-    from mnemarch.embedding.question import QuestionEmbedder as QuestionEmbedder
     from mnemarch.embedding.sparse import NgramHashEmbedder as NgramHashEmbedder
     from mnemarch.embedding.sparse import SparseVector as SparseVector
     from mnemarch.embedding.sparse import cosine as cosine
     from mnemarch.embedding.sparse import cosine_sparse as cosine_sparse
-    from mnemarch.embedding.vectors import VectorIndex as VectorIndex
     from mnemarch.embedding.words import BagOfWordsEmbedder as BagOfWordsEmbedder
+    from mnemarch.embedding.words import QuestionEmbedder as QuestionEmbedder
 
 _SPARSE = ("NgramHashEmbedder", "SparseVector", "cosine", "cosine_sparse")
 _HOME_OF = {
     **dict.fromkeys(_SPARSE, "mnemarch.embedding.sparse"),
-    **dict.fromkeys(("DenseEmbedder", "OnnxEmbedder", "SentenceEncoder"), "mnemarch.embedding.dense"),
-    "BagOfWordsEmbedder": "mnemarch.embedding.words",
+    **dict.fromkeys(("DenseEmbedder", "SentenceEncoder"), "mnemarch.embedding.dense"),
     "DenseSearch": "mnemarch.embedding.dense_search",
     "EndpointEmbedder": "mnemarch.embedding.endpoint",
-    "QuestionEmbedder": "mnemarch.embedding.question",
-    "VectorIndex": "mnemarch.embedding.vectors",
+    "BagOfWordsEmbedder": "mnemarch.embedding.words",
+    "QuestionEmbedder": "mnemarch.embedding.words",
 }
 __all__ = sorted(_HOME_OF)
 

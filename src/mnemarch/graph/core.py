@@ -51,17 +51,9 @@ class Keeper:
         return stamps.micros(self._clock())
 
     def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:  # noqa: ARG002
-        """Run `work` at one time. All of its changes to these graphs are saved as one act, or none is."""
-        # An act on one graph is refused before it changes anything. One on two may fail after it changed the first.
-        before = [graph.state.all_steps() for graph in graphs] if len(graphs) > 1 else []
+        """Run `work` at one time. A keeper that saves graphs saves all of its changes as one act, or none."""
         try:
             return work(self.now())
-        except BaseException:
-            for graph, steps in zip(graphs, before, strict=False):
-                if graph.state.steps:
-                    graph.reset()
-                    graph.replay(steps)
-            raise
         finally:
             for graph in graphs:
                 graph.take_steps()
@@ -267,10 +259,8 @@ class Graph:
     def table(self) -> NodeTable:
         """The nodes as arrays."""
         self._check_embedder()
-        if self._table is None:
-            self._table = NodeTable(self.config, self._vector)
-            for vertex in self.state.nodes.values():
-                self._table.note(vertex, True)
+        if self._table is None or self._table.is_worn:
+            self._table = NodeTable(self.config, self.state.nodes.values(), self.vector_of)
         return self._table
 
     def _check_embedder(self) -> None:
@@ -285,10 +275,7 @@ class Graph:
         return unit_vector(self.embedder.embed(text))
 
     def vector_of(self, vertex: Vertex) -> Vector:
-        """The vector of a question. It needs no numpy if nothing was searched yet."""
-        self._check_embedder()
-        if self._table is not None:
-            return self._table.vector(vertex)
+        """The vector of a question, made when it is first needed."""
         if vertex.vector is None:
             vertex.vector = self._vector(vertex.text or "")
         return vertex.vector

@@ -5,15 +5,12 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import weakref
-from contextlib import ExitStack
 from threading import Lock, Timer
 
 from xxhash import xxh3_128_hexdigest
 
-from mnemarch.embedding.question import QuestionEmbedder
 from mnemarch.embedding.sparse import NgramHashEmbedder
-from mnemarch.embedding.words import BagOfWordsEmbedder
+from mnemarch.embedding.words import BagOfWordsEmbedder, QuestionEmbedder
 from mnemarch.errors import (
     Conflict,
     Incompatible,
@@ -23,7 +20,7 @@ from mnemarch.errors import (
     StoreCorrupt,
     StoreUnavailable,
 )
-from mnemarch.files import holds_any, locked, locked_if_free, write_whole
+from mnemarch.files import holds_any, locked, write_whole
 from mnemarch.graph import snapshot
 from mnemarch.graph.core import Keeper, finite
 from mnemarch.model.json_text import canonical_json, json_needles
@@ -249,7 +246,7 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
 
 
 class FileKeeper(Keeper):
-    """Keeps one graph in one file, alone among all processes; `close`, or the end of the process, writes what is left.
+    """Keeps one graph in one file: changes are saved together a moment later, the last by `close` or at exit (A28).
 
     keeper = FileKeeper("agent.graph.json")
     store = keeper.open(GraphStore(config, embedder, keeper=keeper))
@@ -262,18 +259,11 @@ class FileKeeper(Keeper):
         self.file = os.path.abspath(os.fspath(file))
         self._delay_s = finite(delay_s, "delay_s", least=0)
         self._store: GraphStore | None = None
-        self._closed = False
-        self._pid = os.getpid()
         self._timer: Timer | None = None
         self._starting = Lock()
         self._saving = Lock()
-        self._file_lock = ExitStack()
         self.error: MnemarchError | None = None
         """The error of the last save in the background, if it failed; the next change tries again."""
-        if not self._file_lock.enter_context(locked_if_free(self.file + ".lock")):
-            self._file_lock.close()
-            shared = "Share a graph between processes through a memory: mem.seat(...).graph."
-            raise StoreUnavailable(f"{self.file} is kept by another process.", hint=shared)
 
     def __enter__(self) -> Self:
         return self
@@ -283,10 +273,9 @@ class FileKeeper(Keeper):
 
     def open(self, store: GraphStore) -> GraphStore:
         """Fill a graph from the file, if there is one, and save its changes from now on."""
-        if self._store is not None or self._closed:
-            raise InvalidInput(f"{self.file} was opened already.", hint="Use one FileKeeper for each graph.")
-        if store.keeper is not self:
-            raise InvalidInput("This graph has another keeper.", hint="GraphStore(config, embedder, keeper=keeper)")
+        if self._store is not None or store.keeper is not self:
+            own = "GraphStore(config, embedder, keeper=keeper), with one FileKeeper for each graph."
+            raise InvalidInput(f"{self.file} keeps another graph, or this graph has another keeper.", hint=own)
         self._store = store
         try:
             if os.path.exists(self.file):
@@ -294,25 +283,21 @@ class FileKeeper(Keeper):
         except BaseException:
             self._store = None
             raise
-        atexit.register(_flush_at_exit, weakref.ref(self))
+        atexit.register(self.flush)
         return store
 
     def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:
-        if self._store is None or self._pid != os.getpid():
-            closed = f"{self.file} does not keep this graph: it is closed, never opened, or another process's."
-            raise StoreUnavailable(closed, hint="keeper.open(store) first; after a fork, make another keeper.")
+        if self._store is None:
+            closed = f"{self.file} does not keep this graph: it is closed, or was never opened."
+            raise StoreUnavailable(closed, hint="keeper.open(store) first.")
         try:
             return super().change(graphs, act, work)
         finally:
-            self._save_soon()
-
-    def _save_soon(self) -> None:
-        """Start the timer. Changes until it fires are saved together."""
-        with self._starting:
-            if self._timer is None:
-                self._timer = Timer(self._delay_s, self._save_in_background)
-                self._timer.daemon = True
-                self._timer.start()
+            with self._starting:
+                if self._timer is None:
+                    self._timer = Timer(self._delay_s, self._save_in_background)
+                    self._timer.daemon = True
+                    self._timer.start()
 
     def _save_in_background(self) -> None:
         try:
@@ -322,8 +307,6 @@ class FileKeeper(Keeper):
 
     def flush(self) -> None:
         """Write now what is not written yet."""
-        if self._pid != os.getpid():
-            return  # A fork has a copy of the graph, and no business with the file.
         with self._starting:
             if self._timer is not None:
                 self._timer.cancel()
@@ -334,15 +317,9 @@ class FileKeeper(Keeper):
                 self.error = None
 
     def close(self) -> None:
-        """Write what is left and release the file."""
+        """Write what is left and let the graph go."""
+        atexit.unregister(self.flush)
         try:
             self.flush()
         finally:
-            self._store, self._closed = None, True
-            self._file_lock.close()
-
-
-def _flush_at_exit(reference: weakref.ref[FileKeeper]) -> None:
-    keeper = reference()
-    if keeper is not None:
-        keeper.flush()
+            self._store = None

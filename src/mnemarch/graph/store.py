@@ -24,7 +24,6 @@ from mnemarch.graph.state import edge_id
 from mnemarch.graph.values import Edge, EdgeType, GraphHit, GraphStats, Node, NodeType, Weights, parsed
 from mnemarch.lazy import Lazy
 from mnemarch.model.stamps import instant
-from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
 from mnemarch.policy.heat import FEEDBACK, GraphConfig, section, spread
 from mnemarch.text.canonical import canonical, canonical_key
@@ -70,7 +69,7 @@ class GraphStore(Graph):
         keeper: Keeper | None = None,
     ) -> None:
         if embedder is None:
-            from mnemarch.embedding.question import QuestionEmbedder
+            from mnemarch.embedding.words import QuestionEmbedder
 
             embedder = QuestionEmbedder()
         if isinstance(embedder, type) or not callable(getattr(embedder, "embed", None)):
@@ -304,10 +303,8 @@ class GraphStore(Graph):
     def node(self, id: str) -> Node:
         """A node as it is now; a question with its vector, if that was needed before."""
         with self.reading() as now:
-            vertex = self.vertex(id)
             self._check_embedder()
-            is_made = vertex.type is NodeType.QUERY and (self._table is not None or vertex.vector is not None)
-            return replace(self._node(vertex, now), embedding=dict(self.vector_of(vertex)) if is_made else None)
+            return self._node(self.vertex(id), now, with_vector=True)
 
     def nodes(self, type: NodeType | str | None = None) -> list[Node]:
         """All nodes, or those of a type, the hottest first."""
@@ -359,7 +356,7 @@ class GraphStore(Graph):
         with self.reading():
             return GraphStats(nodes=len(self.state.nodes), edges=len(self.state.arcs))
 
-    def _node(self, vertex: Vertex, now: int) -> Node:
+    def _node(self, vertex: Vertex, now: int, *, with_vector: bool = False) -> Node:
         return Node(
             id=vertex.id,
             type=vertex.type,
@@ -372,6 +369,7 @@ class GraphStore(Graph):
             rank=vertex.rank(now, self.config.half_life_min),
             pinned=vertex.pinned,
             about=deepcopy(vertex.about),
+            embedding=dict(vertex.vector) if with_vector and vertex.vector is not None else None,
         )
 
     # Files (A8, A11)

@@ -14,19 +14,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from mnemarch.ports import Store
-from mnemarch.testing.builders import made_link, made_unit, recorded
-from mnemarch.testing.decisions import DecisionContract
-from mnemarch.testing.links import LinkContract
+from mnemarch.testing.builders import HOSTILE_NAMES, made_link, made_unit, recorded
 from mnemarch.testing.log import LogContract
 from mnemarch.testing.projections import ProjectionContract
-from mnemarch.testing.samples import HOSTILE_NAMES
 from mnemarch.testing.transactions import TransactionContract
-from mnemarch.testing.units import UnitContract
 
 __all__ = ["HOSTILE_NAMES", "StoreContract", "made_link", "made_unit", "recorded"]
 
 
-class StoreContract(TransactionContract, LogContract, UnitContract, DecisionContract, LinkContract, ProjectionContract):
+class StoreContract(TransactionContract, LogContract, ProjectionContract):
     """Every promise of `mnemarch.ports.Store`, `Reader` and `Transaction`."""
 
     def make_store(self, tmp_path: Path) -> Store:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mnemarch import Actor, Citation, Event, EventType, Kind, Scope, Status, Unit
+from mnemarch import Actor, Citation, Event, EventType, Kind, Level, Scope, Status, Unit
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
 from mnemarch.model.caller import Stream
 from mnemarch.model.citation import CitationKind
@@ -18,8 +17,18 @@ from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal,
 from mnemarch.ports import Store
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
-from mnemarch.testing.samples import HERE, SHOP, START
 
+# Names that only look special: every character of an id is only a character (R3).
+HOSTILE_NAMES = (
+    *("acme", "acme-corp", "acm_", "acm%", "%", "_", "a/b", "a::b", "a:b", "a / b"),
+    *("quote'quote", 'double"double', "back\\slash", "semi;--drop", "nul\x00nul", "new\nline", " spaced "),
+    *("emoji🧠👩‍💻", "한국어", "é", "e\u0301", "null", "[]", "x" * 10_000),
+)
+
+START = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
+HERE = Scope(org="acme", project="shop", worktree="main", task="T-1")
+WIDE = HERE.at(Level.PROJECT)
+SHOP = Stream("acme", "shop")
 _SALT = b"0123456789abcdef"
 
 
@@ -103,17 +112,6 @@ def put_at(transaction: Transaction, unit: Unit, position: int | None, version_k
     transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=position, version_key=version_key)
 
 
-def put_all(store: Store, units: Iterable[Unit], *, key: str | None = None, skeleton: str | None = None) -> None:
-    """Store units in one transaction."""
-    store.write(lambda transaction: [put(transaction, unit, key=key, skeleton=skeleton) for unit in units])
-
-
-def decide(transaction: Transaction, id: str, root: str = "", number: int = 1, strength: int = 1, **more: Any) -> None:
-    """Store one version of a decision."""
-    unit = made_unit(id, kind=Kind.DECISION, **more)
-    put_at(transaction, unit, None, VersionKey(root=root or id, number=number, strength=strength))
-
-
 def made_test(
     name: str, passed: bool = True, event_id: str = "e-1", *, stream: Stream = SHOP, place: str = "", **more: Any
 ) -> TestRecord:
@@ -159,7 +157,3 @@ def everything(reader: Reader) -> dict[str, Any]:
 
 def chain_holds(store: Store) -> bool:
     return store.read(lambda reader: checked_chain(reader.events(), reader.heads())).ok
-
-
-def ids(units: Sequence[Unit]) -> list[str]:
-    return [unit.id for unit in units]

@@ -12,6 +12,7 @@ from mnemarch.model.unit import Use
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.testing.builders import (
+    SHOP,
     chain_holds,
     everything,
     filled,
@@ -23,7 +24,6 @@ from mnemarch.testing.builders import (
     recorded,
 )
 from mnemarch.testing.probe import Probe, Stop, error_of, on_new_stores
-from mnemarch.testing.samples import SHOP
 
 _THREADS, _WRITES_EACH = 16, 50
 

@@ -1,0 +1,266 @@
+"""The projections of a store in plain dictionaries: the oracle that the answers of every store are compared with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from mnemarch import Kind, Level, Status, Unit
+from mnemarch.model.caller import Stream
+from mnemarch.model.decision import Relation, VersionKey
+from mnemarch.model.json_text import canonical_json
+from mnemarch.model.stamps import micros
+from mnemarch.model.testrun import TestRecord, short_name
+from mnemarch.model.unit import Link, LinkType, Use, unit_to_json
+
+_FLAGS = ("handed", "used", "credited", "blamed")
+_SURENESS = (Status.VERIFIED, Status.PUBLISHED, Status.HYPOTHESIS)
+
+
+class _Stored(NamedTuple):
+    unit: Unit
+    text: str | None
+    skeleton: str | None
+    changed_at: int
+    version: VersionKey | None
+
+
+class Change(NamedTuple):
+    """What the model says of a change that search has to learn."""
+
+    id: str
+    changed_at: int
+
+
+class Model:
+    """What `Transaction` writes and `Reader` reads of the projections, by the same names."""
+
+    def __init__(self) -> None:
+        self._units: dict[str, _Stored] = {}
+        self._links: dict[str, Link] = {}
+        self._relations: dict[tuple[str, str, str], Relation] = {}
+        self._tests: dict[tuple[str, str, str, str, bool], TestRecord] = {}
+        self._uses: dict[tuple[str, str], Use] = {}
+
+    # Writing
+
+    def put_unit(
+        self,
+        unit: Unit,
+        *,
+        canonical_key: str | None,
+        skeleton_key: str | None,
+        searchable_at: int | None,
+        version_key: VersionKey | None = None,
+    ) -> None:
+        known = self._units.get(unit.id)
+        changed_at = searchable_at if searchable_at is not None else known.changed_at if known else 0
+        self._units[unit.id] = _Stored(unit, canonical_key, skeleton_key, changed_at, version_key)
+
+    def put_link(self, link: Link) -> None:
+        self._links[link.id] = link
+
+    def drop_link(self, link_id: str) -> None:
+        self._links.pop(link_id, None)
+
+    def put_relation(self, relation: Relation) -> None:
+        self._relations[relation.source, str(relation.type), relation.target] = relation
+
+    def drop_relation(self, source: str, type: str, target: str) -> None:
+        self._relations.pop((source, str(type), target), None)
+
+    def put_test(self, record: TestRecord) -> None:
+        where = (record.stream.org, record.stream.project or "", record.name, record.place, record.witnessed)
+        self._tests[where] = record
+
+    def drop_tests(self, event_ids: Sequence[str]) -> None:
+        self._tests = {key: record for key, record in self._tests.items() if record.event_id not in event_ids}
+
+    def put_use(self, use: Use) -> None:
+        known = self._uses.get((use.unit_id, use.task_key), use)
+        flags = {flag: getattr(use, flag) or getattr(known, flag) for flag in _FLAGS}
+        self._uses[use.unit_id, use.task_key] = Use(unit_id=use.unit_id, task_key=use.task_key, **flags)
+
+    def drop_uses(self, unit_id: str) -> None:
+        self._uses = {key: use for key, use in self._uses.items() if key[0] != unit_id}
+
+    # Units
+
+    def _sorted(self, scope_keys: Iterable[str] | None = None, *, live: bool | None = None) -> list[_Stored]:
+        """Units by id: of these scopes, and live or not."""
+        return [
+            one
+            for _, one in sorted(self._units.items())
+            if (scope_keys is None or one.unit.scope.key in scope_keys) and live in (None, one.unit.live)
+        ]
+
+    def unit(self, unit_id: str) -> Unit | None:
+        return self._units[unit_id].unit if unit_id in self._units else None
+
+    def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
+        return {id: self._units[id].unit for id in unit_ids if id in self._units}
+
+    def units_in(
+        self,
+        scope_keys: Sequence[str],
+        *,
+        kind: Kind | None = None,
+        status: Status | None = None,
+        level: Level | None = None,
+        domain: str | None = None,
+        live: bool | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Unit]:
+        units = [
+            one.unit for one in reversed(self._sorted(scope_keys, live=live)) if not before or one.unit.id < before
+        ]
+        wanted = kind, status, level, domain
+        return [
+            unit
+            for unit in units
+            if all(
+                want in (None, has)
+                for want, has in zip(wanted, (unit.kind, unit.status, unit.level, unit.domain), strict=True)
+            )
+        ][:limit]
+
+    def units_replaced(
+        self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
+    ) -> list[Unit]:
+        units = self.units_in(scope_keys, kind=kind, domain=domain, status=Status.DEPRECATED, limit=10_000)
+        return [unit for unit in units if unit.valid_to_commit and self._units[unit.id].version is None][:limit]
+
+    def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
+        return [one.unit for one in self._sorted(scope_keys) if one.text == canonical_key]
+
+    def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
+        live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.skeleton == skeleton_key]
+        return sorted(live, key=lambda unit: _SURENESS.index(unit.status))[:limit]
+
+    def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
+        units = [one.unit for one in self._sorted(scope_keys)]
+        return [unit for unit in units if any(cited.kind == kind and cited.ref in refs for cited in unit.citations)]
+
+    def units_citing_code(self, after: str, limit: int) -> list[Unit]:
+        units = [one.unit for one in self._sorted() if one.unit.id > after]
+        return [unit for unit in units if any(cited.kind in ("file", "symbol") for cited in unit.citations)][:limit]
+
+    def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
+        return (one.unit for one in self._sorted(live=True) if one.unit.kind in kinds)
+
+    def searchable_after(self, position: int, limit: int) -> list[Change]:
+        changes = [Change(one.unit.id, one.changed_at) for one in self._sorted() if one.changed_at > position]
+        changes.sort(key=lambda change: change.changed_at)
+        return [change for change in changes if change.changed_at <= max(one.changed_at for one in changes[:limit])]
+
+    def searchable_count_after(self, position: int) -> int:
+        return sum(one.changed_at > position for one in self._units.values())
+
+    # Links, tests, uses
+
+    def link(self, link_id: str) -> Link | None:
+        return self._links.get(link_id)
+
+    def links_of(self, unit_id: str) -> list[Link]:
+        return [link for _, link in sorted(self._links.items()) if unit_id in (link.source, link.target)]
+
+    def _is_live_in(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
+        unit = self.unit(unit_id)
+        return unit is not None and unit.live and unit.scope.key in scope_keys
+
+    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
+        links = [link for _, link in sorted(self._links.items()) if link.open and link.type == type]
+        return [link for link in links if all(self._is_live_in(id, scope_keys) for id in (link.source, link.target))]
+
+    def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
+        open_links = [link for link in self._links.values() if link.open and link.type == LinkType.CONTRADICTS]
+        sides = [pair for link in open_links for pair in ((link.source, link.target), (link.target, link.source))]
+        return {id for id, other in sides if id in unit_ids and self._is_live_in(other, scope_keys)}
+
+    def tests(self, stream: Stream, names: Sequence[str], *, called: bool = False) -> list[TestRecord]:
+        wanted = [record for _, record in sorted(self._tests.items(), key=_key) if record.stream == stream]
+        return [record for record in wanted if (short_name(record.name) if called else record.name) in names]
+
+    def use(self, unit_id: str, task_key: str) -> Use | None:
+        return self._uses.get((unit_id, task_key))
+
+    def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
+        return {unit for unit, task in self._uses if unit in unit_ids and task == task_key}
+
+    def uses_of_task(self, task_key: str) -> list[Use]:
+        return [use for (_, task), use in sorted(self._uses.items(), key=lambda one: one[0]) if task == task_key]
+
+    def uses_of_unit(self, unit_id: str) -> list[Use]:
+        return [use for (unit, _), use in sorted(self._uses.items(), key=lambda one: one[0]) if unit == unit_id]
+
+    # Decisions
+
+    def _versions(self, *, live: bool | None = None) -> list[tuple[Unit, VersionKey]]:
+        return [(one.unit, one.version) for one in self._sorted(live=live) if one.version is not None]
+
+    def decision_in_force(self, root: str) -> Unit | None:
+        return next((unit for unit, version in self._versions(live=True) if version.root == root), None)
+
+    def decision_versions(self, root: str) -> list[Unit]:
+        versions = [(version.number, unit) for unit, version in self._versions() if version.root == root]
+        return [unit for _, unit in sorted(versions, key=lambda one: one[0])]
+
+    def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
+        wanted = scope_key, domain, strength
+        versions = [(unit, version) for unit, version in self._versions(live=True) if unit.id > after]
+        return [unit for unit, version in versions if (unit.scope.key, unit.domain, version.strength) == wanted][:limit]
+
+    def domains_decided(self, scope_key: str) -> list[str]:
+        return sorted({unit.domain for unit, _ in self._versions(live=True) if unit.scope.key == scope_key})
+
+    def related(self, root: str, scope_keys: Sequence[str], *, limit: int) -> list[Unit]:
+        ends = [(source, target) for source, _, target in self._relations if root in (source, target)]
+        roots = {target if source == root else source for source, target in ends}
+        found = [one for one in self._versions(live=True) if one[1].root in roots and one[0].scope.key in scope_keys]
+        return [unit for unit, _ in sorted(found, key=lambda one: (-one[1].strength, one[1].root))][:limit]
+
+    def anchored(self, scope_keys: Sequence[str], domains: Sequence[str], *, limit: int) -> list[Unit]:
+        anchors = [one.unit for one in self._sorted(scope_keys, live=True) if one.unit.kind == Kind.ANCHOR]
+        targets = {unit.attributes.get("target") for unit in anchors if unit.domain in domains}
+        found = [
+            (-one.version.strength if one.version else 0, one.unit.id, one.unit)
+            for one in self._sorted(scope_keys, live=True)
+            if one.unit.id in targets and (one.version is not None or one.unit.kind == Kind.EVIDENCE)
+        ]
+        return [unit for _, _, unit in sorted(found, key=lambda one: one[:2])][:limit]
+
+    def relations_from(self, roots: Sequence[str]) -> list[Relation]:
+        return [relation for (source, _, _), relation in sorted(self._relations.items(), key=_key) if source in roots]
+
+    def relations_to(self, roots: Sequence[str]) -> list[Relation]:
+        ordered = sorted(self._relations.items(), key=lambda one: one[0][::-1])
+        return [relation for (_, _, target), relation in ordered if target in roots]
+
+    # All of it
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        units = [one.unit for one in self._units.values()]
+        return {
+            "status": dict(Counter(str(unit.status) for unit in units)),
+            "kind": dict(Counter(str(unit.kind) for unit in units)),
+            "level": dict(Counter(str(int(unit.level)) for unit in units)),
+        }
+
+    def rows(self) -> Iterator[str]:
+        for _, one in sorted(self._units.items()):
+            yield canonical_json(unit_to_json(one.unit))
+        for _, link in sorted(self._links.items()):
+            yield canonical_json(link.to_json())
+        for key, relation in sorted(self._relations.items(), key=_key):
+            yield canonical_json([*key, relation.id])
+        for (*where, witnessed), test in sorted(self._tests.items(), key=_key):
+            flags = [int(witnessed), int(test.passed), int(test.flaky)]
+            yield canonical_json([*where, *flags, test.tree, test.greened_by, micros(test.at), test.event_id])
+        for pair, use in sorted(self._uses.items(), key=_key):
+            yield canonical_json([*pair, *(int(getattr(use, flag)) for flag in _FLAGS)])
+
+
+def _key(item: tuple[Any, Any]) -> Any:
+    return item[0]
