@@ -38,7 +38,7 @@ class LinkContract:
         ids = [new_id() for _ in range(3)]
         units = [made_unit(id) for id in ids]
         put_all(store, units)
-        store.put_link(made_link(ids[2], *ids[:2]))
+        store.put_link(made_link(ids[2], ids[0], ids[1]))
         for unit in units:
             assert store.units_named(unit.id[:-1], 9) == store.units_named(unit.id[24:32], 9) == [unit]
         assert len(store.units_named(ids[0][:6], 2)) == 2
