@@ -275,13 +275,13 @@ class UnitVerbs:
 
     def _disputes(self, type: str) -> list[Dispute]:
         """Open disputes, after the near-duplicates of what was written last have been looked for."""
+        from contextlib import suppress
+
         from mnemarch.model.unit import LinkType
         from mnemarch.units.conflicts import open_disputes
 
-        try:
+        with suppress(StoreUnavailable):  # Where nothing can be written, what is known is listed.
             self._engine.finder.link_duplicates()
-        except StoreUnavailable:
-            pass  # Where nothing can be written, what is known is listed.
         return self._read(lambda reader: open_disputes(reader, self.caller.visible_keys, LinkType(type)))
 
     def _head(self) -> str | None:

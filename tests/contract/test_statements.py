@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 import mnemarch
-from mnemarch import Actor, Citation, Scope
+from mnemarch import Actor, Citation, Scope, Seat
+from mnemarch.model.caller import Caller
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.store import SqlStore
 
@@ -64,3 +65,14 @@ def test_a_recall_takes_no_more_statements_for_more_items(seat, asked, k):
     taken = statements(asked, lambda: seat.recall("how does checkout retry?", k=k))
     assert asked["view"] <= 3
     assert taken <= 9, dict(asked)
+
+
+def test_looking_around_takes_no_more_statements_for_more_entries(seat, asked):
+    for number in range(30):
+        seat.log("thought", f"x{number}")
+        seat.remember(f"Checkout retries the gateway of shop{number} in module{number}")
+    human = Seat(seat._engine, Caller(Actor.human("ada"), seat.scope))
+    human.status()
+    assert statements(asked, lambda: seat.events(limit=5)) <= 4
+    assert statements(asked, lambda: human.events(limit=1000)) <= 2
+    assert statements(asked, lambda: human.status()) <= 10, dict(asked)
