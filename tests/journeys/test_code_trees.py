@@ -7,6 +7,7 @@ from code_session import AUTH, commit, contents, git, known, person, repository,
 
 import mnemarch
 from mnemarch import Citation
+from mnemarch.code.citing import retaken
 from mnemarch.units.evidence import retake
 
 OLD, NEW = "login takes a user and a password", "login takes a user, a password and a code"
@@ -172,7 +173,9 @@ def retaken_in(memory, folder, unit, **where):
     seat = person(memory, folder, **where)
     codebase = memory._engine.codebase(str(folder))
     test = "tests/test_login.py::test_login"
-    memory._engine.log.act(seat.caller, lambda act: retake(act, act.known_unit(unit.id), codebase, [test]))
+    memory._engine.log.act(
+        seat.caller, lambda act: retake(act, act.known_unit(unit.id), retaken(unit.citations, codebase), [test])
+    )
     return seat
 
 

@@ -143,6 +143,10 @@ class Model:
         units = [one.unit for one in self._sorted(scope_keys)]
         return [unit for unit in units if any(cited.kind == kind and cited.ref in refs for cited in unit.citations)]
 
+    def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
+        units = [one.unit for one in self._sorted(scope_keys, live=True)]
+        return sorted({cited.ref for unit in units for cited in unit.citations if cited.kind == "test"})
+
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         units = [one.unit for one in self._sorted() if one.unit.id > after]
         return [unit for unit in units if any(cited.kind in ("file", "symbol") for cited in unit.citations)][:limit]

@@ -129,6 +129,7 @@ def _answers(view: Any) -> dict[str, Any]:
         "noted": view.noted_uses(_VERY_MANY, "acme"),
         "from": view.relations_from(_VERY_MANY),
         "to": view.relations_to(_VERY_MANY),
+        "tests": [view.tests_cited(keys) for keys in (_KEYS, _KEYS[:1], [])],
         "nothing": [view.units_in([]), view.relations_from([]), view.units([]), view.contested([], _KEYS)],
         "domains": [view.domains_decided(scope.key) for scope in _SCOPES],
         "open": [view.open_links(keys, type) for type in LinkType for keys in (_KEYS, _KEYS[:1], [])],

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Act
     from mnemarch.model.unit import Unit
 
@@ -53,14 +52,12 @@ def _moved(citation: Citation, moves: Mapping[str, str]) -> Citation:
     return replace(citation, ref=path, detail=tuple(sorted(detail.items())))
 
 
-def retake(act: Act, unit: Unit, codebase: Codebase, because: Sequence[str] = ()) -> Unit:
+def retake(act: Act, unit: Unit, citations: Sequence[Citation], because: Sequence[str] = ()) -> Unit:
     """Cite changed signatures as they are now, because a test that the unit cites passes on the changed code (R11).
 
-    `because` names the tests that passed.
+    `citations` are the new ones, as `code.citing.retaken` gives them; `because` names the tests that passed.
     """
-    from mnemarch.code.citing import retaken
-
-    cited = [citation.to_json() for citation in retaken(unit.citations, codebase)]
+    cited = [citation.to_json() for citation in citations]
     return change(act, EventType.UNIT_CITED, unit, {"cite": cited, "because": list(because)}) if cited else unit
 
 

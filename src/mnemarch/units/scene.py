@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from mnemarch.code import git
-from mnemarch.code.tests import file_of, names_in_test
+from mnemarch.code.citing import retaken
+from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, short_name
 from mnemarch.model.value import value
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Log
     from mnemarch.model.caller import Caller
+    from mnemarch.model.citation import Citation
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
@@ -39,13 +41,16 @@ class Scene:
 
     `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
     tested; `sources` for the tests that units cite; `changed` are the files that units cite and that this line of work
-    changed.
+    changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that are gone are
+    called now, None if nothing.
     """
 
     places: tuple[str, ...]
     tree: str = ""
     sources: Mapping[str, TestSource] = {}
     changed: frozenset[str] = frozenset()
+    retaken: Mapping[str, list[Citation]] = {}
+    renamed: Mapping[str, str | None] = {}
 
 
 def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) -> Scene:
@@ -55,7 +60,14 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) 
         return Scene(places=(worktree or DEFAULT_BRANCH,))
     default = git.default_branch(codebase.root)
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
-    began, units = log.store.read(lambda reader: (began_at(reader, caller), _units_met(reader, caller, run)))
+    began, units, cited = log.store.read(
+        lambda reader: (
+            began_at(reader, caller),
+            _units_met(reader, caller, run),
+            reader.tests_cited(caller.visible_keys) if run.witnessed else [],
+        )
+    )
+    ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, began, is_default=is_default)
     named = {item.ref for unit in units for item in unit.citations if item.kind is CitationKind.TEST}
     files = {item.ref for unit in units for item in unit.citations if item.kind in _FILES}
@@ -64,6 +76,10 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) 
         tree=git.content_digest(codebase.root) if run.witnessed else "",
         sources=since.sources(named) if run.witnessed else {},
         changed=frozenset(path for path in files if since.is_changed(path)),
+        retaken={unit.id: retaken(unit.citations, codebase) for unit in units} if run.witnessed else {},
+        renamed={
+            name: renamed_test(codebase, name) for name in cited if name not in ran and is_missing(codebase.tree, name)
+        },
     )
 
 

@@ -8,11 +8,13 @@ from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Promotion, Refused, Stored, TrustChange
-from mnemarch.model.testrun import Outcome, base_name, short_name
+from mnemarch.model.stamps import micros
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, short_name
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import refusal_to_verify
 from mnemarch.units.episode import analysis_from, keep_episode
+from mnemarch.units.evidence import retake
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
@@ -72,8 +74,10 @@ class Verification:
         if run.witnessed:
             self._settle_reliance(succeeded)
         units, refused = self._raised(staged)
-        for unit in self._citing((*self._passed, *self._failed)) if run.witnessed else ():
-            self._noting(unit, Signal.TESTS_FAILED, follow_tests(act, unit))
+        if run.witnessed:
+            self._follow_renames()
+            for unit in self._citing((*self._passed, *self._failed)):
+                self._noting(unit, Signal.TESTS_FAILED, self._followed(unit))
         episode, skill_id = keep_episode(
             act, staged, succeeded, self._passed if succeeded else self._failed, run.commit, given
         )
@@ -144,6 +148,38 @@ class Verification:
                 status=after.status,
             )
 
+    # What the tests say of what is known
+
+    def _followed(self, unit: Unit) -> Unit:
+        """The unit after this run: its status, its signatures, and whether the default branch has its test now."""
+        act, unit = self._act, follow_tests(self._act, unit)
+        if self._is_cited(unit):
+            unit = retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
+            proof = unit.proof
+            merged = proof is not None and proof.worktree not in (None, act.caller.scope.worktree)
+            if proof is not None and merged and unit.level >= Level.PROJECT and DEFAULT_BRANCH in self._scene.places:
+                merged_proof = proof.to_json() | {"worktree": None}
+                unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.PR_MERGED, {"set": {"proof": merged_proof}})
+        return unit
+
+    def _follow_renames(self) -> None:
+        """Units cite a renamed test by its new name; of a test that is gone the proof says until when it held (R2)."""
+        act, renamed = self._act, self._scene.renamed
+        for unit in act.transaction.units_citing(act.caller.visible_keys, CitationKind.TEST, sorted(renamed)):
+            home = DEFAULT_BRANCH if unit.level >= Level.PROJECT else unit.scope.worktree
+            proof = unit.proof
+            if proof is None or home not in self._scene.places or not unit.live:
+                continue
+            names = {name: renamed[name] for name in proof.tests if name in renamed}
+            new = [name for name in names.values() if name is not None]
+            by = [f"test:{names.get(name) or name}" for name in proof.tests]
+            if proof.person is None and names and (new or proof.until is None):
+                changes: dict[str, Any] = proof.to_json() | {"by": by}
+                if len(names) == len(proof.tests) and not new:
+                    changes["until"] = micros(act.now)
+                payload = {"cite": [Citation.test(name).to_json() for name in new], "set": {"proof": changes}}
+                change(act, EventType.UNIT_CITED, unit, payload)
+
     # What the task claimed
 
     def _raised(self, staged: Sequence[Event]) -> tuple[list[Unit], list[Refused]]:
@@ -196,8 +232,12 @@ class Verification:
         return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
 
     def _is_cited(self, unit: Unit) -> bool:
+        return bool(self._passed_of(unit))
+
+    def _passed_of(self, unit: Unit) -> list[str]:
+        """The tests of this run that passed and that the unit cites."""
         passed = {form for name in self._passed for form in (name, base_name(name))}
-        return any(item.kind is CitationKind.TEST and item.ref in passed for item in unit.citations)
+        return [item.ref for item in unit.citations if item.kind is CitationKind.TEST and item.ref in passed]
 
     def _lifted(self, unit: Unit) -> tuple[Unit, Refused | None]:
         """The unit at the level that its evidence reaches: the project, if a test seen passing is about it (R20)."""

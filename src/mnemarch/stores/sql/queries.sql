@@ -143,6 +143,10 @@ SELECT DISTINCT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
 WHERE c.kind = :kind AND c.ref IN (:refs) AND coalesce(u.scope_key, '') IN (:scope_keys)
 ORDER BY u.id;
 
+-- tests_cited: The tests that live units of some scopes cite.
+SELECT DISTINCT c.ref FROM units u JOIN citations c ON c.unit_id = u.id
+WHERE u.live AND u.scope_key IN (:scope_keys) AND c.kind = 'test' ORDER BY c.ref;
+
 -- units_citing_code: A page of the units that cite files or symbols, in every scope, for the janitor.
 SELECT u.id, u.body FROM units u
 WHERE u.id > :after AND EXISTS (SELECT 1 FROM citations c WHERE c.unit_id = u.id AND c.kind IN ('file', 'symbol'))

@@ -193,6 +193,10 @@ class Reader:
         rows = self._in_parts("units_citing", "refs", refs, scope_keys=scope_keys, kind=str(kind))
         return [unit_of(row) for row in dict.fromkeys(rows)]
 
+    def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
+        """The names of the tests that live units of these scopes cite."""
+        return [ref for (ref,) in self.query("tests_cited", scope_keys=scope_keys)]
+
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
         return self._units("units_citing_code", after=after, limit=limit)
