@@ -355,8 +355,12 @@ class OtherBranches:
         self._holding: dict[tuple[Citation, str], bool] = {}
 
     def have(self, citation: Citation) -> bool:
-        """Whether code that is missing at the commit is on another branch, and so is not gone."""
-        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._tips)))
+        """Whether code that is missing at the commit is on another branch, or was never here, and so is not gone."""
+        if self.bring(citation) or (not self._is_default and self._having(citation, self._tips)):
+            return True
+        # Knowledge reaches the project before its code is merged, or even committed.
+        last = git.git(self._codebase.root, ["log", "-1", "--format=%H", self._commit, "--", citation.ref])
+        return not last
 
     def _is_brought(self, citation: Citation) -> bool:
         until = time.monotonic() + _SWEEP_PATIENCE_S

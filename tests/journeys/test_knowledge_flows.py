@@ -1,0 +1,92 @@
+"""What one agent verified reaches the others by itself: five worktrees, real test runs, and nobody types an id."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from code_session import commit, git, repository
+
+QUESTION = "how often does a retry try before it gives up?"
+# What each agent learned, in both languages, and the code that it says it of.
+LESSONS = {
+    1: "retry_1 tries 1 time before it gives up",
+    2: "retry_2 tries 2 times before it gives up",
+    3: "retry_3 tries 3 times before it gives up, see src/mod3.py",
+    4: "retry_4 tries 4 times before it gives up",
+    5: "retry_5 함수는 5번 시도한 뒤 포기한다 (gives up)",
+}
+
+
+def mnemarch(folder, *argv, agent, task):
+    """The command as an agent's host starts it: without a terminal, in the agent's worktree."""
+    clean = {name: item for name, item in os.environ.items() if not name.startswith(("MNEMARCH_", "GIT_"))}
+    where = {"MNEMARCH_ACTOR": agent, "MNEMARCH_TASK": task}
+    command = [sys.executable, "-m", "mnemarch", *argv]
+    return subprocess.Popen(
+        command, cwd=folder, env=clean | where, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True
+    )
+
+
+def finished(process):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, (out, err)
+    return out
+
+
+def worked(folder, number):
+    """Code and a test for it, as an agent leaves them: not committed yet."""
+    (folder / "src" / f"mod{number}.py").write_text(f"def retry_{number}(times={number}):\n    return times\n")
+    (folder / f"test_mod{number}.py").write_text(
+        f"from src.mod{number} import retry_{number}\n\n\ndef test_retry_{number}():\n"
+        f"    assert retry_{number}() == {number}\n"
+    )
+
+
+@pytest.fixture
+def trees(tmp_path):
+    shop = repository(tmp_path)
+    (shop / ".gitignore").write_text(".mnemarch/\n__pycache__/\n.pytest_cache/\n")
+    commit(shop, "tests", conftest_py="")
+    folders = {}
+    for number in range(1, 7):
+        folders[number] = tmp_path / f"w{number}"
+        git(shop, "worktree", "add", "-q", str(folders[number]), "-b", f"feat-{number}")
+    return folders
+
+
+def test_five_agents_verify_and_a_sixth_recalls_all_that_holds_in_its_tree(trees):
+    def who(number):
+        return {"agent": f"agent:coder-{number}", "task": f"T-{number}"}
+
+    for number in LESSONS:
+        worked(trees[number], number)
+    started = [
+        mnemarch(trees[n], "remember", lesson, "--cite", f"test:test_mod{n}.py::test_retry_{n}", "--json", **who(n))
+        for n, lesson in LESSONS.items()
+    ]
+    assert [json.loads(finished(process))["unit"]["status"] for process in started] == ["hypothesis"] * 5
+    sixth = mnemarch(trees[6], "recall", QUESTION, "--json", **who(6))
+    assert json.loads(finished(sixth))["items"] == []
+    runs = [
+        mnemarch(trees[n], "verify", "--json", "--", sys.executable, "-m", "pytest", "-q", **who(n)) for n in LESSONS
+    ]
+    for process in runs:
+        judged = json.loads(finished(process))
+        assert (judged["witnessed"], judged["passed"]) == (True, True)
+        assert [unit["status"] for unit in judged["units"]] == ["verified"]
+    answer = json.loads(finished(mnemarch(trees[6], "recall", QUESTION, "-k", "20", "--json", **who(6))))
+    facts = {item["unit"]["content"]: item["label"] for item in answer["items"] if item["unit"]["kind"] == "fact"}
+    # The third is about a file that this tree does not have; of the others the label says where they were verified.
+    assert facts == {LESSONS[n]: f"[VERIFIED by test_retry_{n} in w{n}]" for n in (1, 2, 4, 5)}
+    assert "src/mod3.py" in str(answer["withheld"])
+    git(trees[3], "add", "-A")
+    git(trees[3], "commit", "-qm", "three")
+    git(trees[6], "merge", "-q", "feat-3")
+    answer = json.loads(finished(mnemarch(trees[6], "recall", QUESTION, "-k", "20", "--json", **who(6))))
+    labels = {item["unit"]["content"]: item["label"] for item in answer["items"]}
+    assert labels[LESSONS[3]] == "[VERIFIED by test_retry_3]"
+    assert next(item["unit"]["content"] for item in answer["items"]) == LESSONS[3]
