@@ -44,7 +44,7 @@ HAPPY = {
     "export": ("export", "copy"),
     "backup": ("backup", "copy"),
     "import": ("import", "copy", "--store", "elsewhere"),
-    **{name: (name, "UNIT") for name in ("get", "explain", "history", "use")},
+    **{name: (name, "UNIT") for name in ("get", "explain", "related", "history", "use")},
 }
 # What has to be done before.
 FIRST = {

@@ -103,6 +103,7 @@ def test_what_was_cited_from_a_subfolder_before_still_holds(memory, repo, monkey
     commit(repo, "api", packages__api__src__pay_py="def refund(order):\n    return order\n")
     with monkeypatch.context() as patched:
         patched.setattr("mnemarch.memory.top_of", lambda folder: folder)
+        patched.setattr("mnemarch.code.citing.root_name", lambda _: f"{git(repo, 'rev-parse', 'main')}:packages/api/")
         known(memory, repo / "packages" / "api", "refund is here", Citation.symbol("src/pay.py", "refund"))
     assert contents(seat_at(memory, repo).recall("where is refund")) == ["refund is here"]
     assert memory.janitor(seat_at(memory, repo)).archived == 0
@@ -115,7 +116,7 @@ def test_what_a_text_names_counts_from_the_same_folder(memory, repo):
 
 
 def test_what_replaced_another_before_roots_were_kept_is_judged_in_its_repository(memory, repo, monkeypatch):
-    monkeypatch.setattr("mnemarch.code.citing.folder_name", lambda _: None)
+    monkeypatch.setattr("mnemarch.code.citing.root_name", lambda _: None)
     old = known(memory, repo, "login takes a user")
     new = known(memory, repo, LOGIN, Citation.symbol("src/auth.py", "login"))
     person(memory, repo).supersede(new.id, old.id, "more")
