@@ -275,12 +275,15 @@ class CodeView:
             for commit in begins
             if commit in contained and contained[commit] is None
         )
-        cited = {citation.kind for citation in unit.citations}
+        return CodeCheck(notes=notes, lacks_tests=self._lacks_tests(unit))
+
+    def _lacks_tests(self, unit: Unit) -> bool:
+        """Whether tests alone verified it, and none of them is here. What happened in a task happened everywhere."""
+        if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
+            return False
+        kinds = {citation.kind for citation in unit.citations}
         tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
-        lacks_tests = (
-            bool(tests) and CitationKind.HUMAN not in cited and all(is_missing(self._tree, test) for test in tests)
-        )
-        return CodeCheck(notes=notes, lacks_tests=lacks_tests)
+        return bool(tests) and CitationKind.HUMAN not in kinds and all(is_missing(self._tree, test) for test in tests)
 
     def _check_code(self, citations: Sequence[Citation]) -> CodeCheck:
         moves: dict[str, str] = {}
@@ -331,16 +334,10 @@ def _checkable(unit: Unit) -> list[Citation]:
     """
     is_policy = unit.kind is Kind.POLICY
     return [
-        _from_top(citation)
+        citation
         for citation in unit.citations
         if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
     ]
-
-
-def _from_top(citation: Citation) -> Citation:
-    """The citation with a path from the top of its repository; older ones count from the folder that `root` names."""
-    folder = (citation.get("root") or "").partition(":")[2]
-    return replace(citation, ref=folder + citation.ref) if folder else citation
 
 
 def _begins(unit: Unit) -> list[str]:
