@@ -43,7 +43,7 @@ def test_an_episode_leads_to_what_it_fixed_and_to_what_its_task_learned(memory):
     assert around(here, failed) == {("fixed_by", fixed), ("fixed_by", again)}
     assert {("fixed", failed), ("similar_to", again), ("led_to", unit.id)} <= around(here, fixed)
     assert ("came_from", fixed) in around(here, unit.id)
-    assert here.explain(fixed).related == tuple(here.related(fixed))
+    assert here.explain(fixed).related == tuple(relation.sentence for relation in here.related(fixed))
     first = here.related(fixed)[0]
     assert first.sentence.startswith(f"It succeeded at what failed in episode {failed}")
 

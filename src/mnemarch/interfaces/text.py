@@ -240,7 +240,7 @@ def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "", [f"{told.confidence_now:.2f} today, by decay since the last validation"] if faded else []
     yield "valid", [told.valid]
     yield "here", [clean(note) for note in told.here]
-    yield "related", [clean(relation.sentence) for relation in told.related]
+    yield "related", [*map(clean, told.related)]
     yield "disputes", [_state_of(dispute, told.unit.id) for dispute in told.disputes]
     yield "used by", [clean(", ".join(told.used_by))] if told.used_by else ["no task yet"]
     yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]

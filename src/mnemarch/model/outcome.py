@@ -166,7 +166,7 @@ class Explanation:
     disputes: tuple[Dispute, ...]
     used_by: tuple[str, ...]
     history: tuple[Event, ...]
-    related: tuple[Related, ...] = ()
+    related: tuple[str, ...] = ()
     here: tuple[str, ...] = ()
 
 

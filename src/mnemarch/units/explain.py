@@ -54,7 +54,7 @@ def explained(
         disputes=tuple(dispute_from(link) for link in links),
         used_by=tuple(_users(reader, unit)),
         history=history,
-        related=tuple(related(reader, unit, visible_keys)),
+        related=tuple(relation.sentence for relation in related(reader, unit, visible_keys)),
     )
 
 
