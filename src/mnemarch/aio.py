@@ -147,6 +147,7 @@ class AsyncSeat(_Wrapper):
         get = _awaited(Seat.get)
         units = _awaited(Seat.units)
         explain = _awaited(Seat.explain)
+        related = _awaited(Seat.related)
         history = _awaited(Seat.history)
         conflicts = _awaited(Seat.conflicts)
         proposals = _awaited(Seat.proposals)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Stored
+    from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Related, Stored
     from mnemarch.model.unit import Kind, Status, Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
@@ -221,6 +221,13 @@ class UnitVerbs:
         if unit.superseded_by and view.still_valid([unit], self._read(lambda reader: successors(reader, [unit]))):
             here += (REPLACED_ELSEWHERE.format(unit.superseded_by),)
         return replace(explanation, here=tuple(filter(None, here)))
+
+    def related(self, unit_id: str) -> list[Related]:
+        """What the unit resembled, came from, led to, fixed or replaced, and the reverse; closest first."""
+        from mnemarch.units.explain import related
+
+        unit = self._stored(unit_id)
+        return self._read(lambda reader: related(reader, unit, self.caller.visible_keys))
 
     def history(self, unit_id: str) -> list[Event]:
         """The unit's events, oldest first, without what they tell of units that this seat may not see."""

@@ -58,12 +58,6 @@ def test_files_in_folders_are_found(shop):
     assert [state(tree.read(path)) for path in ("a/b", "a", ".", "a/b.py/c", "a/x/y", "B.py")] == [GONE] * 6
 
 
-def test_paths_are_relative_to_the_folder_that_was_given(shop):
-    commit(shop, "deep", **{"part/src/a.py": "x\n", "a.py": "y\n"})
-    assert state(at(shop / "part").read("src/a.py")) == "x\n"
-    assert state(at(shop / "part").read("a.py")) == GONE
-
-
 @pytest.mark.parametrize("path", ["../shop/readme.md", "/etc/passwd", "a/../../x", "", "a\0b", "\ud800"])
 def test_a_path_that_leads_outside_is_refused(shop, path, processes):
     tree = at(shop)

@@ -270,30 +270,22 @@ def test_a_local_branch_is_newer_than_what_was_fetched(tmp_path):
     assert asked.tip(str(mine), "nowhere") is None
 
 
-def test_a_folder_is_named_by_the_default_branch_and_its_place(tmp_path, processes):
+def test_a_repository_is_named_by_its_default_branch(tmp_path, processes):
     shop = repository(tmp_path / "shop")
-    api = shop / "packages" / "api"
-    api.mkdir(parents=True)
     login = worktree(shop, tmp_path / "login", "-b", "feat/login")
     commit(login, "login", a="1")
     main = git(shop, "rev-parse", "main")
     processes.clear()
-    assert asked.folder_name(str(shop)) == asked.folder_name(str(login)) == f"{main}:"
-    assert asked.folder_name(str(api)) == f"{main}:packages/api/"
+    assert asked.root_name(str(shop)) == asked.root_name(str(login)) == f"{main}:"
     assert processes == []
     git(shop, "checkout", "--quiet", "-b", "other")
     git(shop, "branch", "--quiet", "-D", "main")
-    assert asked.folder_name(str(shop)) == f"{main}:", "no branch is the default, so what is checked out"
+    assert asked.root_name(str(shop)) == f"{main}:", "no branch is the default, so what is checked out"
 
 
 def test_a_folder_that_git_does_not_know_has_no_name(tmp_path):
-    assert asked.folder_name(str(tmp_path)) is None
-    shop = made(tmp_path / "shop")
-    assert asked.folder_name(str(shop)) is None
-    commit(shop, "first", a="1")
-    odd = os.path.join(str(shop), "\udcff")
-    os.mkdir(odd)
-    assert asked.folder_name(odd) is None
+    assert asked.root_name(str(tmp_path)) is None
+    assert asked.root_name(str(made(tmp_path / "shop"))) is None
 
 
 def test_before_the_first_commit_no_branch_is_the_default(tmp_path):

@@ -61,7 +61,6 @@ def test_the_contents_of_a_file_at_many_commits_are_asked_at_once(shop, processe
     found = History(str(shop)).contents("src/a b.py", [first, one, two, NOWHERE])
     assert len(processes) == 1
     assert found == {each: git(shop, "rev-parse", f"{each}:src/a b.py") for each in (one, two)}
-    assert History(str(shop / "src")).contents("a b.py", [one]) == {one: found[one]}
     assert History(str(shop)).contents("src", [one]) == {}
     assert History(str(shop)).contents("../x", [one]) == History(str(shop)).contents("a\nb", [one]) == {}
 
@@ -505,18 +504,6 @@ def test_any_name_can_be_moved(shop, name):
 @pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../b", "a\0b", "\ud800", "."])
 def test_what_is_no_path_inside_went_nowhere(shop, path):
     assert renamed(shop, path) is None
-
-
-def test_paths_are_relative_to_the_folder_that_was_given(shop):
-    (shop / "part").mkdir()
-    (shop / "part" / "a").write_text(TEXT)
-    (shop / "part" / "x").write_text(TEXT.replace("line", "verse"))
-    commit(shop, "a")
-    moved(shop, "part/a", "part/b")
-    moved(shop, "part/x", "outside")
-    commit(shop, "move")
-    assert renamed(shop / "part", "a") == "b"
-    assert renamed(shop / "part", "x") is None
 
 
 def test_a_search_that_takes_too_long_ends_with_nothing_and_is_asked_again(shop):

@@ -45,7 +45,7 @@ HAPPY = {
     "export": ("export", "copy"),
     "backup": ("backup", "copy"),
     "import": ("import", "copy", "--store", "elsewhere"),
-    **{name: (name, "UNIT") for name in ("get", "explain", "history", "show", "use")},
+    **{name: (name, "UNIT") for name in ("get", "explain", "related", "history", "show", "use")},
 }
 # What has to be done before.
 FIRST = {

@@ -99,15 +99,6 @@ def test_paths_count_from_the_top_whatever_folder_the_reader_stands_in(memory, r
     assert memory.janitor(seat_at(memory, repo / "src")).archived == 2
 
 
-def test_what_was_cited_from_a_subfolder_before_still_holds(memory, repo, monkeypatch):
-    commit(repo, "api", packages__api__src__pay_py="def refund(order):\n    return order\n")
-    with monkeypatch.context() as patched:
-        patched.setattr("mnemarch.memory.top_of", lambda folder: folder)
-        known(memory, repo / "packages" / "api", "refund is here", Citation.symbol("src/pay.py", "refund"))
-    assert contents(seat_at(memory, repo).recall("where is refund")) == ["refund is here"]
-    assert memory.janitor(seat_at(memory, repo)).archived == 0
-
-
 def test_what_a_text_names_counts_from_the_same_folder(memory, repo):
     unit = known(memory, repo, "src/auth.py:login checks both")
     (seen,) = (citation for citation in unit.citations if citation.kind == "symbol")
@@ -115,7 +106,7 @@ def test_what_a_text_names_counts_from_the_same_folder(memory, repo):
 
 
 def test_what_replaced_another_before_roots_were_kept_is_judged_in_its_repository(memory, repo, monkeypatch):
-    monkeypatch.setattr("mnemarch.code.citing.folder_name", lambda _: None)
+    monkeypatch.setattr("mnemarch.code.citing.root_name", lambda _: None)
     old = known(memory, repo, "login takes a user")
     new = known(memory, repo, LOGIN, Citation.symbol("src/auth.py", "login"))
     person(memory, repo).supersede(new.id, old.id, "more")

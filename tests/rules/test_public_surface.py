@@ -29,7 +29,7 @@ SURFACES = {
     mnemarch.Seat: (
         "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
         "verify promote adopt get units cite validate use approve reject supersede archive revive erase "
-        "conflicts proposals resolve explain history events status show recall context "
+        "conflicts proposals resolve explain related history events status show recall context "
         "actor scope loops decisions graph",
         "caller",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code.git import folder_name, full_hash
+from mnemarch.code.git import full_hash, root_name
 from mnemarch.code.sources import CHANGED, Check
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX, agrees, find
 from mnemarch.code.worktree import WorkTree, checked, lines_hash, lines_of, span_of
@@ -56,7 +56,7 @@ def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None 
         return replace(citation, ref=whole)
     complete = _complete_symbol if citation.kind is CitationKind.SYMBOL else _complete_file
     # The same path in another folder is another file.
-    return _with_detail(complete(citation, tree or WorkTree(root)), root=folder_name(root) or "")
+    return _with_detail(complete(citation, tree or WorkTree(root)), root=root_name(root) or "")
 
 
 def retaken(citations: Iterable[Citation], code: Codebase) -> list[Citation]:

@@ -5,7 +5,6 @@ A check looks at nothing but what the units cite, and never fails a recall: what
 
 from __future__ import annotations
 
-import os
 import time
 from functools import cache, cached_property
 
@@ -13,7 +12,7 @@ from mnemarch.code import git
 from mnemarch.code.home import is_bare, repository_around, text_of, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles
 from mnemarch.code.tests import is_missing
-from mnemarch.code.worktree import WorkTree, checked
+from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, CitationKind
@@ -105,7 +104,7 @@ class Codebase:
             commit,
             project,
             files=cache(lambda: self._files_in(root or self._folder_of(branch), project)),
-            other_branches=OtherBranches(self, commit, is_default=worktree is None),
+            other_branches=OtherBranches(self.root, self.history, commit, is_default=worktree is None),
         )
 
     def is_root_of(self, unit: Unit) -> bool:
@@ -164,11 +163,10 @@ class Codebase:
         return next((folder for folder in folders if branch is not None and git.branch(folder) == branch), None)
 
     def _files_in(self, folder: str | None, project: str | None) -> CodeView | None:
-        """The files in a worktree of this repository, seen from the same folder in it as here."""
-        repository = repository_around(self.root)
-        if folder is None or repository is None:
+        """The files in a worktree of this repository."""
+        if folder is None:
             return None
-        there = self if folder == self.root else Codebase(os.path.join(folder, repository.prefix(self.root)))
+        there = self if folder == self.root else Codebase(folder)
         return None if there._is_bare else there.view(project, by_commit=False)
 
     @cached_property
@@ -289,12 +287,15 @@ class CodeView:
             for commit in begins
             if commit in contained and contained[commit] is None
         )
-        cited = {citation.kind for citation in unit.citations}
+        return CodeCheck(notes=notes, lacks_tests=self._lacks_tests(unit))
+
+    def _lacks_tests(self, unit: Unit) -> bool:
+        """Whether tests alone verified it, and none of them is here. What happened in a task happened everywhere."""
+        if unit.status is Status.HYPOTHESIS or unit.kind is Kind.EPISODE:
+            return False
+        kinds = {citation.kind for citation in unit.citations}
         tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
-        lacks_tests = (
-            bool(tests) and CitationKind.HUMAN not in cited and all(is_missing(self._tree, test) for test in tests)
-        )
-        return CodeCheck(notes=notes, lacks_tests=lacks_tests)
+        return bool(tests) and CitationKind.HUMAN not in kinds and all(is_missing(self._tree, test) for test in tests)
 
     def _check_code(self, citations: Sequence[Citation]) -> CodeCheck:
         moves: dict[str, str] = {}
@@ -338,61 +339,6 @@ class CodeView:
         return again
 
 
-class OtherBranches:
-    """The local branches beside the commit at which units are judged, as one sweep sees them.
-
-    A worktree goes from branch to branch, so it is enough that one of them has the code. For the project its default
-    branch decides (`is_default`): what that deleted is gone, unless a branch brings it once it is merged.
-    """
-
-    def __init__(self, codebase: Codebase, commit: str, *, is_default: bool) -> None:
-        self._codebase = codebase
-        self._commit = commit
-        self._is_default = is_default
-        # Whether a branch brings it: it has it, and where it left the commit's history nobody had it yet.
-        self.bring = cache(self._is_brought)
-        # By the file's content: most branches have the same.
-        self._holding: dict[tuple[Citation, str], bool] = {}
-
-    def have(self, citation: Citation) -> bool:
-        """Whether code that is missing at the commit is on another branch, or was never here, and so is not gone."""
-        if self.bring(citation) or (not self._is_default and self._having(citation, self._tips)):
-            return True
-        # Knowledge reaches the project before its code is merged, or even committed.
-        last = git.git(self._codebase.root, ["log", "-1", "--format=%H", self._commit, "--", citation.ref])
-        return not last
-
-    def _is_brought(self, citation: Citation) -> bool:
-        until = time.monotonic() + _SWEEP_PATIENCE_S
-        for tip in self._having(citation, self._tips):
-            fork = self._codebase.history.fork(self._commit, tip)
-            # In doubt it is: nothing is archived because git knew no answer, or none in time.
-            if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
-                return True
-        return False
-
-    @cached_property
-    def _tips(self) -> list[str]:
-        return git.branch_tips(self._codebase.root)
-
-    def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
-        """Those of the commits that have it, by any name that its file has or had."""
-        was = citation.get("was")
-        having: dict[str, None] = {}
-        for named in (citation, replace(citation, ref=was)) if was is not None else (citation,):
-            for commit, content in self._codebase.history.contents(named.ref, commits).items():
-                if self._holds(named, commit, content):
-                    having[commit] = None
-        return list(having)
-
-    def _holds(self, citation: Citation, commit: str, content: str) -> bool:
-        known = self._holding.get((citation, content))
-        if known is None:
-            tree = WorkTree(CommitFiles(self._codebase.root, commit))
-            known = self._holding[citation, content] = checked(tree, citation).state != GONE
-        return known
-
-
 def _checkable(unit: Unit) -> list[Citation]:
     """The citations of code that decide about a unit.
 
@@ -400,16 +346,10 @@ def _checkable(unit: Unit) -> list[Citation]:
     """
     is_policy = unit.kind is Kind.POLICY
     return [
-        _from_top(citation)
+        citation
         for citation in unit.citations
         if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
     ]
-
-
-def _from_top(citation: Citation) -> Citation:
-    """The citation with a path from the top of its repository; older ones count from the folder that `root` names."""
-    folder = (citation.get("root") or "").partition(":")[2]
-    return replace(citation, ref=folder + citation.ref) if folder else citation
 
 
 def _begins(unit: Unit) -> list[str]:

@@ -157,18 +157,14 @@ def branch_tips(root: str) -> list[str]:
     return list(dict.fromkeys((listed or "").split()))
 
 
-def folder_name(root: str) -> str | None:
-    """A folder as git names it, such as `COMMIT:packages/api/`; None if it knows no such folder, or no commit yet.
+def root_name(root: str) -> str | None:
+    """A name for a repository's top that its clones understand: `COMMIT:`; None without a commit.
 
     The commit is the newest of the default branch, which others are most likely to have, and to have for long.
     """
-    repository = repository_around(root)
-    if repository is None:
-        return None
     main = default_branch(root)
     commit = (tip(root, main) if main is not None else None) or head(root)
-    folder = repository.prefix(root)
-    return f"{commit}:{folder}" if commit is not None and folder.isprintable() else None
+    return None if commit is None else f"{commit}:"
 
 
 def _remote_branches(repository: Repository) -> str:

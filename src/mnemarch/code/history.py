@@ -110,24 +110,23 @@ class History:
         repository = repository_around(self._root)
         if repository is None or not is_hash(head) or trouble_with(path) is not None:
             return None
-        prefix = repository.prefix(self._root)
         index = _stamp(os.path.join(repository.own, "index")) if checked_out(self._root) == head else None
         key = (path, head, index)
         new, waited_s = self._moves.get(key, (None, -1.0))
         if waited_s < wait_s_max:
             until = time.monotonic() + wait_s_max
-            new = _followed(repository, prefix + path, head, until, in_index=index is not None)
+            new = _followed(repository, path, head, until, in_index=index is not None)
             if len(self._moves) > _ANSWERS_MAX:
                 self._moves.clear()
             self._moves[key] = (new, wait_s_max if time.monotonic() >= until else math.inf)
-        return new.removeprefix(prefix) if new is not None and new.startswith(prefix) else None
+        return new
 
     def contents(self, path: str, commits: Sequence[str]) -> dict[str, str]:
         """The hash of a file's content at each of these commits that has the file; git is started once."""
         repository = repository_around(self._root)
         if repository is None or not commits or trouble_with(path) is not None or "\n" in path:
             return {}
-        names = (f"{commit}:{repository.prefix(self._root)}{path}" for commit in commits)
+        names = (f"{commit}:{path}" for commit in commits)
         types = _rows(_checked_names(repository, names))
         pairs = zip(commits, types, strict=False)  # Git may have died half-way.
         return {commit: row.removesuffix(" blob") for commit, row in pairs if row.endswith(" blob")}

@@ -40,16 +40,6 @@ class Repository:
         """Git's name of a linked worktree, which stays when its folder is moved; None for the main one."""
         return None if self.own == self.common else os.path.basename(self.own)
 
-    def linked_names(self) -> list[str]:
-        """Git's names of all linked worktrees."""
-        linked = os.path.join(self.common, "worktrees")
-        return os.listdir(linked) if os.path.isdir(linked) else []
-
-    def prefix(self, root: str) -> str:
-        """What git puts before a path that is relative to `root`: empty at the top, else `folder/`."""
-        inner = os.path.relpath(os.path.realpath(root), self.top)
-        return "" if inner == "." or self.top == self.common else f"{inner}/"
-
 
 def repository_around(start: str) -> Repository | None:
     """The repository that a folder is in: the nearest upward, as git finds it."""
@@ -64,7 +54,7 @@ def repository_around(start: str) -> Repository | None:
 def top_of(folder: str) -> str:
     """The top of the working tree that a folder is in: paths count from there. A plain folder is its own top."""
     repository = repository_around(folder)
-    return folder if repository is None or not repository.prefix(folder) else repository.top
+    return folder if repository is None or repository.top == repository.common else repository.top
 
 
 def _upward(start: str) -> Iterator[str]:
@@ -249,8 +239,9 @@ def home_of(start: str) -> Home:
 def worktrees_of(repository: Repository) -> dict[str, str]:
     """The folders of the repository's worktrees by the names that scopes give them."""
     folders = [main_folder(repository, settings_of(repository))]
-    for name in repository.linked_names():
-        place = os.path.join(repository.common, "worktrees", name)
+    linked = os.path.join(repository.common, "worktrees")
+    for name in os.listdir(linked) if os.path.isdir(linked) else ():
+        place = os.path.join(linked, name)
         marker = text_of(os.path.join(place, "gitdir"))
         if marker:
             # Where worktree.useRelativePaths is set, it is relative to the file that holds it.

@@ -130,11 +130,10 @@ def _read_inside(path: str, root: str, steps: list[str]) -> Source | Check:
 
 
 class CommitFiles:
-    """The files of one commit, with paths relative to `root`, for any number of threads."""
+    """The files of one commit of the repository around `root`, for any number of threads."""
 
     def __init__(self, root: str, commit: str) -> None:
         self._repository = repository_around(root)
-        self._prefix = self._repository.prefix(root) if self._repository is not None else ""
         self._commit = commit
         self._at = f"at commit {commit[:12]}"
         self._loaded: dict[str, Source | Check] = {}
@@ -158,7 +157,7 @@ class CommitFiles:
         return self._loaded.get(path) or self._read([path])[path]
 
     def _read(self, paths: Sequence[str]) -> dict[str, Source | Check]:
-        names = {path: os.path.normpath(self._prefix + path) for path in paths if trouble_with(path) is None}
+        names = {path: os.path.normpath(path) for path in paths if trouble_with(path) is None}
         entries = self._entries(names.values())
         blobs = {path: trouble_with(path) or self._blob(path, names[path], entries) for path in paths}
         contents = self._contents(dict(blob for blob in blobs.values() if not isinstance(blob, Check)))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
+from functools import cache, cached_property
 
-from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, Folder, Source
+from mnemarch.code import git
+from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, Folder, Source
 from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import CitationKind
+from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import TypeVar
 
+    from mnemarch.code.history import History
     from mnemarch.code.sources import Sources
     from mnemarch.code.symbols import Symbols
     from mnemarch.model.citation import Citation
@@ -31,6 +36,8 @@ _SEARCH_BYTES_MAX = 16_777_216
 _STRETCH_BYTES = 256
 _ANSWERS_MAX = 64
 _REASON_CHARS_MAX = 300
+# How long one citation may be looked for on other branches.
+_PATIENCE_S = 10.0
 
 
 class WorkTree:
@@ -124,6 +131,61 @@ class _File:
         self.source = source
         self.lock = allocate_lock()
         self.answers: dict[object, object] = {}
+
+
+class OtherBranches:
+    """The local branches beside the commit at which units are judged, as one sweep sees them.
+
+    A worktree goes from branch to branch, so it is enough that one of them has the code. For the project its default
+    branch decides (`is_default`): what that deleted is gone, unless a branch brings it once it is merged.
+    """
+
+    def __init__(self, root: str, history: History, commit: str, *, is_default: bool) -> None:
+        self._root = root
+        self._history = history
+        self._commit = commit
+        self._is_default = is_default
+        # Whether a branch brings it: it has it, and where it left the commit's history nobody had it yet.
+        self.bring = cache(self._is_brought)
+        # By the file's content: most branches have the same.
+        self._holding: dict[tuple[Citation, str], bool] = {}
+
+    def have(self, citation: Citation) -> bool:
+        """Whether code that is missing at the commit is on another branch, or never was here, and so is not gone."""
+        if not self._is_default:
+            return self.bring(citation) or bool(self._having(citation, self._tips))
+        # Knowledge reaches the project before its code is merged, or even committed.
+        return self.bring(citation) or not git.git(self._root, ["log", "-1", "--format=%H", self._commit, "--", citation.ref])
+
+    def _is_brought(self, citation: Citation) -> bool:
+        until = time.monotonic() + _PATIENCE_S
+        for tip in self._having(citation, self._tips):
+            fork = self._history.fork(self._commit, tip)
+            # In doubt it is: nothing is archived because git knew no answer, or none in time.
+            if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
+                return True
+        return False
+
+    @cached_property
+    def _tips(self) -> list[str]:
+        return git.branch_tips(self._root)
+
+    def _having(self, citation: Citation, commits: Sequence[str]) -> list[str]:
+        """Those of the commits that have it, by any name that its file has or had."""
+        was = citation.get("was")
+        having: dict[str, None] = {}
+        for named in (citation, replace(citation, ref=was)) if was is not None else (citation,):
+            for commit, content in self._history.contents(named.ref, commits).items():
+                if self._holds(named, commit, content):
+                    having[commit] = None
+        return list(having)
+
+    def _holds(self, citation: Citation, commit: str, content: str) -> bool:
+        known = self._holding.get((citation, content))
+        if known is None:
+            tree = WorkTree(CommitFiles(self._root, commit))
+            known = self._holding[citation, content] = checked(tree, citation).state != GONE
+        return known
 
 
 def checked(tree: WorkTree, citation: Citation) -> Check:

@@ -248,11 +248,15 @@ def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "", [f"{told.confidence_now:.2f} today, by decay since the last validation"] if faded else []
     yield "valid", [told.valid]
     yield "here", [clean(note) for note in told.here]
-    yield "replaces", [short_id(told.supersedes)] if told.supersedes else []
-    yield "replaced", [f"by {short_id(told.superseded_by)}"] if told.superseded_by else []
+    yield "related", [*map(clean, told.related)]
     yield "disputes", [_state_of(dispute, told.unit.id) for dispute in told.disputes]
     yield "used by", [clean(", ".join(told.used_by))] if told.used_by else ["no task yet"]
     yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]
+
+
+def _related(relations: Sequence[outcome.Related], _: Call) -> str:
+    lines = [f"{clean(each.sentence)}\n   {short(each.unit.content, _RECALLED_CHARS)}" for each in relations]
+    return "\n".join(lines) or "Nothing is related to it."
 
 
 def _state_of(dispute: outcome.Dispute, unit_id: str) -> str:
@@ -396,6 +400,7 @@ TEXTS: dict[str, Text] = {
     "Dispute": _resolved,
     "Erased": _erased,
     "Explanation": _explanation,
+    "list[Related]": _related,
     "Found": _found,
     "Pack": lambda pack, _: clean(pack.text),
     "about Found": lambda answer, _: "\n".join(_notes([note for note in answer.notes if UNRECORDED in note])),

@@ -156,6 +156,39 @@ class Analysis:
     extracted_code: str | None = None
 
 
+# How one unit is related to another, as a sentence about the first.
+_RELATIONS = {
+    "supersedes": "It replaced",
+    "superseded_by": "It was replaced by",
+    "contradicts": "It contradicts",
+    "duplicates": "It may be the same as",
+    "fixed": "It succeeded at what failed in",
+    "fixed_by": "It failed at what succeeded in",
+    "similar_to": "It resembles",
+    "led_to": "Its task led to",
+    "came_from": "It came from",
+    "cites_same": "It shares evidence with",
+}
+RELATION_ORDER = tuple(_RELATIONS)
+
+
+@value
+class Related:
+    """Another unit, how it is related, how closely (0 to 1), and by what: a reason, an event or a citation."""
+
+    unit: Unit
+    how: str
+    weight: float = 1.0
+    via: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the relation says of the unit that was asked about, without the other one's text."""
+        share = f" ({self.weight:.2f} alike)" if self.weight < 1 else ""
+        via = f", by {self.via}" if self.how == "cites_same" else f": {self.via}" if self.via else ""
+        return f"{_RELATIONS[self.how]} {self.unit.kind} {self.unit.id}{share}{via}"
+
+
 @value
 class Explanation:
     """Everything about a unit: its sources, its validity, its confidence, what replaced it, who used it.
@@ -176,6 +209,7 @@ class Explanation:
     disputes: tuple[Dispute, ...]
     used_by: tuple[str, ...]
     history: tuple[Event, ...]
+    related: tuple[str, ...] = ()
     here: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""One recall from question to answer: candidates, order, the cognitive gate, and what was withheld and why."""
+"""One recall from question to answer: candidates, order, what the gate lets through, and what was withheld and why."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from mnemarch.model.unit import (
 )
 from mnemarch.model.value import replace
 from mnemarch.policy.labels import label_of
+from mnemarch.recall.gate import Gate, withheld_reason
 from mnemarch.recall.question import Question
 from mnemarch.recall.scores import HOPS, SELF_CONTAINED, is_repeated, judged, ranked, without_question
 from mnemarch.text.coherence import project_key
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from mnemarch.code.codebase import CodeCheck, CodeView
+    from mnemarch.code.codebase import CodeView
     from mnemarch.config import RecallRules
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
@@ -44,87 +45,6 @@ if TYPE_CHECKING:
 _WITHHELD_MAX = 8
 _NEAREST_MAX = 50
 _GLOBAL = "global"
-
-
-class Gate:
-    """The cognitive gate: whether a unit may be handed out now, and to a reader with this code (R2, R8)."""
-
-    def __init__(self, now: datetime, as_of: datetime | None, code: Callable[[], CodeView] | None) -> None:
-        self._now = now
-        self._as_of = as_of
-        self._code = code
-        self._view: CodeView | None = None
-        # Set by whoever has a read open: what replaced a unit is looked up there.
-        self.reader: Reader | None = None
-        # Units that this reader's code contradicts, or has only under another name.
-        self.unsettled: list[Unit] = []
-        # The ids of those that were admitted though the tests they rest on are not in this reader's tree.
-        self.elsewhere: set[str] = set()
-
-    def admitted(self, units: Sequence[Unit], withheld: dict[str, str]) -> list[tuple[Unit, tuple[str, ...]]]:
-        """Those that may be handed out, with their status here and what their reader should know.
-
-        The reasons of the others are added to `withheld`.
-        """
-        checks, still_valid = self._seen_from_here(units)
-        passed = []
-        for unit in units:
-            check = checks.get(unit.id)
-            is_valid_here = unit.id in still_valid
-            reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=is_valid_here)
-            if check is not None:
-                if reason is None and (check.is_stale or check.moves):
-                    self.unsettled.append(unit)
-                reason = reason or check.reason
-            if reason is not None:
-                withheld[unit.id] = reason
-                continue
-            notes = check.notes if check is not None else ()
-            if check is not None and check.lacks_tests:
-                self.elsewhere.add(unit.id)
-            if is_valid_here and unit.status is Status.DEPRECATED:
-                from mnemarch.units.succession import REPLACED_ELSEWHERE
-
-                notes = (*notes, REPLACED_ELSEWHERE.format(unit.superseded_by))
-                unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
-            passed.append((unit, notes))
-        return passed
-
-    def _seen_from_here(self, units: Sequence[Unit]) -> tuple[dict[str, CodeCheck], set[str]]:
-        """What the code says of the units, and the ids of replaced ones whose replacements do not hold here."""
-        bound = [unit for unit in units if unit.is_bound_to_code]
-        if not bound or self._code is None:
-            return {}, set()
-        # One view for the whole recall, so that its time limit is one too.
-        view = self._view = self._view or self._code()
-        replaced = [unit for unit in bound if unit.superseded_by and unit.valid_to_commit]
-        if not replaced or self.reader is None or self._as_of is not None:
-            return view.checks(bound), set()
-        from mnemarch.units.succession import successors
-
-        return view.checks(bound), view.still_valid(replaced, successors(self.reader, replaced))
-
-
-def withheld_reason(
-    unit: Unit, now: datetime, as_of: datetime | None, *, replaced_elsewhere: bool = False
-) -> str | None:
-    """Why a unit that matches may not be handed out now, or as of an earlier moment; None if it may (R2, R8).
-
-    `replaced_elsewhere`: the commit that replaced it is not in the reader's code, so it is still valid there.
-    """
-    if unit.erased_at is not None:
-        return "erased"
-    if unit.status is Status.ARCHIVED:
-        return f"archived: {unit.archive_reason}" if unit.archive_reason else "archived"
-    if as_of is None and unit.status is Status.DEPRECATED and not replaced_elsewhere:
-        return f"superseded by {unit.superseded_by}"
-    # A clock that went back must not hide what was recorded before it did.
-    moment = as_of or max(now, unit.recorded_at)
-    if moment < unit.occurred_at:
-        return f"not yet valid: from {unit.occurred_at.isoformat()}"
-    if not replaced_elsewhere and not unit.valid_at(moment):
-        return f"superseded by {unit.superseded_by}" if unit.superseded_by else "out of validity"
-    return None
 
 
 def replaced_drafts(reader: Reader, caller: Caller, rules: RecallRules, k: int) -> frozenset[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mnemarch.model.citation import IN_TREES
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Explanation
-from mnemarch.model.unit import LinkType, Provenance, Status
+from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
+from mnemarch.model.unit import Kind, LinkType, Provenance, Status
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import confidence_at
 from mnemarch.units.conflicts import dispute_from
@@ -13,7 +14,7 @@ from mnemarch.units.status import cited_tests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
     from mnemarch.model.caller import Stream
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mnemarch.policy.trust import TrustRules
     from mnemarch.stores.sql.reader import Reader
 
+_RELATED_MAX, _EPISODES_MAX, _CITATIONS_MAX = 50, 200, 8
 _VOICES = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 
 
@@ -49,7 +51,71 @@ def explained(
         disputes=tuple(dispute_from(link) for link in links),
         used_by=tuple(_users(reader, unit)),
         history=history,
+        related=tuple(relation.sentence for relation in related(reader, unit, visible_keys)),
     )
+
+
+def related(reader: Reader, unit: Unit, visible_keys: Sequence[str]) -> list[Related]:
+    """What this unit resembled, came from, led to, fixed or replaced, and the reverse (G3, G11); closest first."""
+    links = {(link.target if link.source == unit.id else link.source): link for link in reader.links_of(unit.id)}
+    led_to = _led_to(reader, unit)
+    came_from = _came_from(reader, unit, visible_keys)
+    replaced = {unit.supersedes: "supersedes", unit.superseded_by: "superseded_by"}
+    ids = {*links, *led_to, *came_from, *(other for other in replaced if other)}
+    others = {id: each for id, each in reader.units(sorted(ids)).items() if id != unit.id and each.erased_at is None}
+    relations = [Related(others[id], how) for id, how in replaced.items() if id in others]
+    relations += [_linked(unit, others[id], link) for id, link in links.items() if id in others]
+    relations += [Related(others[id], "led_to") for id in led_to if id in others]
+    relations += [Related(others[id], "came_from") for id in came_from if id in others]
+    relations += _sharing_evidence(reader, unit, visible_keys, known=ids)
+    seen = [relation for relation in relations if relation.unit.scope.key in visible_keys]
+    order = {how: place for place, how in enumerate(RELATION_ORDER)}
+    return sorted(seen, key=lambda each: (order[each.how], -each.weight, each.unit.id))[:_RELATED_MAX]
+
+
+def _linked(unit: Unit, other: Unit, link: Link) -> Related:
+    how = str(link.type)
+    if link.type is LinkType.SIMILAR_TO and unit.kind is other.kind is Kind.EPISODE:
+        succeeded = [bool(episode.attributes.get("success")) for episode in (unit, other)]
+        if succeeded[0] != succeeded[1]:
+            # The one that succeeded after the other failed.
+            failed, later = (other, unit) if succeeded[0] else (unit, other)
+            if later.recorded_at > failed.recorded_at:
+                how = "fixed" if succeeded[0] else "fixed_by"
+    return Related(other, how, link.weight, "" if link.type is LinkType.SIMILAR_TO else link.note)
+
+
+def _led_to(reader: Reader, unit: Unit) -> list[str]:
+    """The units that an episode's task made or raised."""
+    task_key = unit.attributes.get("task_key") if unit.kind is Kind.EPISODE else None
+    if not isinstance(task_key, str):
+        return []
+    events = reader.events_of_scope(task_key, (EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED))
+    return [id for id in dict.fromkeys(event.subject for event in events) if id and id != unit.id]
+
+
+def _came_from(reader: Reader, unit: Unit, visible_keys: Sequence[str]) -> list[str]:
+    """A skill's episode, and the episodes of the tasks that said the unit."""
+    if unit.kind is Kind.EPISODE:
+        return []
+    tasks = {voice.scope.key for voice in unit.provenance}
+    episodes = reader.units_in(visible_keys, kind=Kind.EPISODE, limit=_EPISODES_MAX)
+    told = [episode.id for episode in episodes if episode.attributes.get("task_key") in tasks]
+    own = unit.attributes.get("episode")
+    return list(dict.fromkeys([*([own] if isinstance(own, str) else []), *told]))
+
+
+def _sharing_evidence(
+    reader: Reader, unit: Unit, visible_keys: Sequence[str], *, known: Collection[str]
+) -> Iterator[Related]:
+    """Live units that cite the same test, symbol, file or commit, and are not related otherwise."""
+    seen = {unit.id, *known}
+    for citation in [item for item in unit.citations if item.kind in IN_TREES][:_CITATIONS_MAX]:
+        for other in reader.units_citing(visible_keys, citation.kind, citation.ref):
+            same = any(str(item) == str(citation) for item in other.citations)
+            if same and other.live and other.id not in seen:
+                seen.add(other.id)
+                yield Related(other, "cites_same", via=str(citation))
 
 
 def told(reader: Reader, unit_id: str, visible_keys: Sequence[str]) -> list[Event]:

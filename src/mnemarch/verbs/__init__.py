@@ -198,6 +198,7 @@ _KNOWLEDGE = (
     Verb("seat.get", "read", "Unit", (_UNIT,)),
     Verb("seat.units", "read", "list[Unit]", _LISTED),
     Verb("seat.explain", "read", "Explanation", (_UNIT,)),
+    Verb("seat.related", "read", "list[Related]", (_UNIT,)),
     Verb("seat.history", "read", "list[Event]", (_UNIT,)),
     Verb("seat.conflicts", "read", "list[Dispute]"),
     Verb("seat.proposals", "read", "list[Dispute]"),
