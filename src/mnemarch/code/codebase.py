@@ -5,6 +5,7 @@ A check looks at nothing but what the units cite, and never fails a recall: what
 
 from __future__ import annotations
 
+import os
 import time
 from functools import cache, cached_property
 

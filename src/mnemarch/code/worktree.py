@@ -155,7 +155,9 @@ class OtherBranches:
         if not self._is_default:
             return self.bring(citation) or bool(self._having(citation, self._tips))
         # Knowledge reaches the project before its code is merged, or even committed.
-        return self.bring(citation) or not git.git(self._root, ["log", "-1", "--format=%H", self._commit, "--", citation.ref])
+        return self.bring(citation) or not git.git(
+            self._root, ["log", "-1", "--format=%H", self._commit, "--", citation.ref]
+        )
 
     def _is_brought(self, citation: Citation) -> bool:
         until = time.monotonic() + _PATIENCE_S
