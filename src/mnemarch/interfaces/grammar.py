@@ -186,6 +186,8 @@ def _where_it_belongs(name: str, option: str) -> str:
     for form in _forms(name):
         if any(option in flags_of(parameter) for parameter in command_named(form).takes):
             return f"{option} goes with: mnemarch {form}"
+    if any("--" in flags_of(parameter) for parameter in command_named(name).takes):
+        return f"A command goes after --, for example: {examples_of(name, command_named(name))[0]}"
     return f"See: mnemarch {name} --help"
 
 

@@ -35,7 +35,7 @@ _PRINTED_BYTES_MAX = 8 << 20
 # A process that the tests left behind may keep the pipe open after they end.
 _POLL_S = 0.25
 # After an interrupt a runner may say what it got done, for so long.
-_FAREWELL_S = 5.0
+_FAREWELL_S = 10.0
 _MODULE = "mnemarch_witness"
 # An installed plugin, not an option: a command that sets its own PYTHONPATH still runs, if unrecorded.
 _PLUGIN = {
