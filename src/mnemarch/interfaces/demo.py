@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 
 from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command
 from mnemarch.model.value import value
-from mnemarch.verbs.types import FLAG, NUMBER, PATH, Parameter
+from mnemarch.verbs.types import FLAG, NUMBER, PATH, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from mnemarch.interfaces.command import Call
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
+
+    # What was counted, and whether the claim holds.
+    Count = tuple[str, bool]
 
 _EVENTS, _EVENTS_FAST = 240, 40
 
@@ -64,10 +67,7 @@ def _next_steps(folder: str | None, unit_id: str) -> str:
 
 COMMANDS = {
     "demo": Command(
-        "Watch agents write to one memory at once, with proof. They are processes of their own: one fact said by all,"
-        " opposed claims, a refusal, a leaked key, a retry, a failed task, two revisions of one version, an erasure."
-        " The proof is counted from the memory itself; exit code 1 if any part of it fails.",
-        ("mnemarch demo", "mnemarch demo --keep shop-demo", "mnemarch demo --fast --agents 3"),
+        *help_of("demo"),
         _demo,
         (
             Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
@@ -104,6 +104,17 @@ class Witness:
     lost: int = 0
 
 
+@value
+class _Facts:
+    """What is counted: the memory, an export of its log, the folder on disk, and what the story kept."""
+
+    memory: Memory
+    judge: Seat
+    witness: Witness
+    log: list[dict[str, Any]]
+    folder: str
+
+
 def proofs_of(memory: Memory, judge: Seat, witness: Witness, folder: str) -> list[Proof]:
     """Count everything anew, from an export of the log and the bytes on disk."""
     log_path = os.path.join(folder, "log.jsonl")
@@ -111,66 +122,67 @@ def proofs_of(memory: Memory, judge: Seat, witness: Witness, folder: str) -> lis
     with open(log_path, encoding="utf-8") as file:
         next(file)
         log = [json.loads(line) for line in file]
-    counted = [
-        *_of_log(witness, log),
-        *_of_units(witness, judge),
-        *_of_bytes(witness, os.path.join(folder, ".mnemarch")),
-        *_of_chain(memory, log),
-    ]
-    return [Proof(claim=claim, counted=what, ok=ok) for claim, what, ok in counted]
+    facts = _Facts(memory, judge, witness, log, os.path.join(folder, ".mnemarch"))
+    counts = {claim: count(facts) for claim, count in _PROOFS.items()}
+    return [Proof(claim, counted, ok) for claim, (counted, ok) in counts.items()]
 
 
-def _of_log(witness: Witness, log: list[dict[str, Any]]) -> Iterator[tuple[str, str, bool]]:
-    hash_of = {event["id"]: event["hash"] for event in log}
-    handed = {receipt["event_id"]: receipt["hash"] for receipt in witness.receipts}
+def _receipts(facts: _Facts) -> Count:
+    hash_of = {event["id"]: event["hash"] for event in facts.log}
+    handed = {receipt["event_id"]: receipt["hash"] for receipt in facts.witness.receipts}
     there = sum(hash_of.get(event_id) == hash for event_id, hash in handed.items())
-    counted = f"{len(handed):,} receipts handed out, {there:,} of them found among {len(log):,} events"
-    yield "every receipt is in the log", counted, there == len(handed) > 0
+    counted = f"{len(handed):,} receipts handed out, {there:,} of them found among {len(facts.log):,} events"
+    return counted, there == len(handed) > 0
 
+
+def _order(facts: _Facts) -> Count:
     streams: dict[str, list[int]] = {}
-    for event in log:
+    for event in facts.log:
         streams.setdefault(f"{event['org']}/{event['project']}", []).append(event["seq"])
     distinct = sum(len(set(numbers)) for numbers in streams.values())
     is_gapless = all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in streams.values())
-    counted = f"{distinct:,} distinct sequence numbers for {len(log):,} events"
-    yield "one order, no gap, no double", counted, is_gapless and distinct == len(log)
+    return f"{distinct:,} distinct sequence numbers for {len(facts.log):,} events", is_gapless
 
-    bodies = [event["body"] for event in log if event["type"] == "unit.remembered" and event["body"]]
-    revisions, won = witness.shop["revisions"], len(witness.won)
+
+def _updates(facts: _Facts) -> Count:
+    bodies = [event["body"] for event in facts.log if event["type"] == "unit.remembered" and event["body"]]
+    revisions, won, lost = facts.witness.shop["revisions"], len(facts.witness.won), facts.witness.lost
     texts, tried = sum(any(text in body for body in bodies) for text in revisions), len(revisions)
-    outcome = f"{won} won, {witness.lost} got a Conflict, {texts} texts are in the log"
-    is_kept = (won, witness.lost, texts) == (1, tried - 1, tried)
-    yield "no update is lost", f"{tried} revised one version: {outcome}", is_kept
+    counted = f"{tried} revised one version: {won} won, {lost} got a Conflict, {texts} texts are in the log"
+    return counted, (won, lost, texts) == (1, tried - 1, tried)
 
-    refused = [event for event in log if event["type"] == "claim.refused"]
-    refusals = [event for event in refused if witness.shop["too_wide"] in (event["body"] or "")]
-    rules = ", ".join({json.loads(event["body"])["rule"] for event in refusals})
-    counted = f"{len(refusals)} refused claim in the log, with its text and its rule {rules}"
-    yield "what was refused is not lost", counted, len(refusals) == 1
 
-    again = [receipt for receipt in witness.receipts if receipt["duplicate"]]
-    keyed = Counter(event["key"] for event in log if event["key"])
+def _refusals(facts: _Facts) -> Count:
+    bodies = [event["body"] or "" for event in facts.log if event["type"] == "claim.refused"]
+    refusals = [json.loads(body) for body in bodies if facts.witness.shop["too_wide"] in body]
+    rules = ", ".join({refusal["rule"] for refusal in refusals})
+    return f"{len(refusals)} refused claim in the log, with its text and its rule {rules}", len(refusals) == 1
+
+
+def _retries(facts: _Facts) -> Count:
+    again = [receipt for receipt in facts.witness.receipts if receipt["duplicate"]]
+    keyed = Counter(event["key"] for event in facts.log if event["key"])
     counted = f"{len(again)} duplicate receipt, {max(keyed.values(), default=0)} event for its key"
-    yield "a retry is stored once", counted, bool(again) and set(keyed.values()) == {1}
+    return counted, bool(again) and set(keyed.values()) == {1}
 
 
-def _of_units(witness: Witness, judge: Seat) -> Iterator[tuple[str, str, bool]]:
-    said = [unit for unit in judge.units(limit=10_000) if unit.content == witness.shop["shared"]]
-    voices = {str(source.actor) for unit in said for source in unit.provenance}
-    counted = f"{witness.agents} agents said it, {len(said)} unit holds it, with {len(voices)} voices"
-    yield "one fact, one unit", counted, len(said) == 1 and len(voices) == witness.agents
+def _units(facts: _Facts) -> Count:
+    said = [unit for unit in facts.judge.units(limit=10_000) if unit.content == facts.witness.shop["shared"]]
+    voices, agents = {str(source.actor) for unit in said for source in unit.provenance}, facts.witness.agents
+    counted = f"{agents} agents said it, {len(said)} unit holds it, with {len(voices)} voices"
+    return counted, len(said) == 1 and len(voices) == agents
 
-    unit = judge.get(witness.ids["unproven"])
+
+def _unproven(facts: _Facts) -> Count:
+    unit = facts.judge.get(facts.witness.ids["unproven"])
     counted = f"the claim without evidence is still a {unit.status}, {unit.confidence:.2f} sure, at {unit.level}"
-    yield "no evidence, no promotion", counted, unit.status == "hypothesis"
+    return counted, unit.status == "hypothesis"
 
 
-def _of_bytes(witness: Witness, folder: str) -> Iterator[tuple[str, str, bool]]:
-    files = sum(len(names) for _, _, names in os.walk(folder))
-    needles = {"no secret reached the disk": witness.secret, "what was erased is gone": witness.shop["personal_name"]}
-    for claim, needle in needles.items():
-        holding = len(files_holding(folder, needle))
-        yield claim, f"{files} files searched byte by byte, found in {holding}", not holding
+def _nowhere(facts: _Facts, needle: str) -> Count:
+    files = sum(len(names) for _, _, names in os.walk(facts.folder))
+    holding = len(files_holding(facts.folder, needle))
+    return f"{files} files searched byte by byte, found in {holding}", not holding
 
 
 def files_holding(folder: str, needle: str) -> list[str]:
@@ -184,13 +196,30 @@ def files_holding(folder: str, needle: str) -> list[str]:
     return holding
 
 
-def _of_chain(memory: Memory, log: list[dict[str, Any]]) -> Iterator[tuple[str, str, bool]]:
-    check = memory.audit()
+def _chain(facts: _Facts) -> Count:
+    check = facts.memory.audit()
     state = "every hash holds" if check.ok else f"broken at {check.first_broken}"
-    counted = f"{check.events:,} of {len(log):,} entries walked, {state}"
-    yield "the log was not tampered with", counted, check.ok and check.events == len(log)
+    counted = f"{check.events:,} of {len(facts.log):,} entries walked, {state}"
+    return counted, check.ok and check.events == len(facts.log)
 
-    rebuild = memory.rebuild()
+
+def _rebuilt(facts: _Facts) -> Count:
+    rebuild = facts.memory.rebuild()
     before, after = rebuild.digest_before[:16], rebuild.digest_after[:16]
-    counted = f"{before}… before, {after}… after a rebuild from {rebuild.events:,} events"
-    yield "everything comes from the log", counted, rebuild.same
+    return f"{before}… before, {after}… after a rebuild from {rebuild.events:,} events", rebuild.same
+
+
+# What is claimed, and how it is counted.
+_PROOFS: dict[str, Callable[[_Facts], Count]] = {
+    "every receipt is in the log": _receipts,
+    "one order, no gap, no double": _order,
+    "no update is lost": _updates,
+    "what was refused is not lost": _refusals,
+    "a retry is stored once": _retries,
+    "one fact, one unit": _units,
+    "no evidence, no promotion": _unproven,
+    "no secret reached the disk": lambda facts: _nowhere(facts, facts.witness.secret),
+    "what was erased is gone": lambda facts: _nowhere(facts, facts.witness.shop["personal_name"]),
+    "the log was not tampered with": _chain,
+    "everything comes from the log": _rebuilt,
+}

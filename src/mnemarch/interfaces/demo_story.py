@@ -12,12 +12,10 @@ import sys
 import tempfile
 import time
 import tomllib
-from contextlib import contextmanager
 from importlib.resources import files
 
 from rich import box
 from rich.console import Console
-from rich.live import Live
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -35,7 +33,6 @@ from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from mnemarch.interfaces.demo import Proof
@@ -196,10 +193,10 @@ class _Story:
         with self._crew(parts, pause_s_max) as crew:
             crew.listen()
             self._act(1, "Staging: everybody writes at once")
-            with self._watched(crew, events):
-                for _ in range(2):
-                    crew.go()
-                    crew.listen()
+            for _ in range(2):
+                crew.go()
+                crew.listen()
+            self._console.print(_crowd(crew, events))
             self._act(2, "The same moment: what the agents said, and what the memory made of it")
             self._tell_claims(crew)
             crew.go()
@@ -208,16 +205,6 @@ class _Story:
             for name, reports in crew.reports.items():
                 self._tell_verification(name, reports[-1])
                 self._witness.receipts += crew.receipts(name)
-
-    @contextmanager
-    def _watched(self, crew: Crew, events: int) -> Iterator[None]:
-        """Everybody at work: a live view on a terminal; elsewhere, how it ended."""
-        if self._console.is_terminal:
-            with Live(get_renderable=lambda: _crowd(crew, events), console=self._console, refresh_per_second=12):
-                yield
-        else:
-            yield
-            self._console.print(_crowd(crew, events))
 
     def _tell_claims(self, crew: Crew) -> None:
         said = [(name, one) for name, reports in crew.reports.items() for one in reports if "what" in one]
