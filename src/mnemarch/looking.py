@@ -33,6 +33,7 @@ _PAGE_MAX = 10_000
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _NEWS = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED, EventType.UNIT_PUBLISHED)
 _NEWS_MAX = 500
+_SCOPES_MAX = 20
 _STUCK_MAX = 20
 _WORKERS = frozenset({ActorKind.AGENT, ActorKind.ORCHESTRATOR})
 
@@ -85,10 +86,27 @@ def _page(
     ]
     pages = [reader.events_back(scope.key, **wanted) for scope in fits]
     if caller.inspects:
-        whole = Scope(org=caller.scope.org, project=caller.scope.project, worktree=worktree)
-        pages.append(reader.events_back(whole, task=task, **wanted))
+        pages += _inspected(reader, caller.scope, task, worktree, **wanted)
     together = [event for page in pages for event in page]
     return sorted(together, key=lambda event: event.position, reverse=True)[: wanted["limit"]]
+
+
+def _inspected(
+    reader: Reader, scope: Scope, task: str | None, worktree: str | None, **wanted: Any
+) -> list[list[Event]]:
+    """What was recorded below a project: read from end to end, or only the few scopes that are meant."""
+    whole = Scope(org=scope.org, project=scope.project, worktree=worktree)
+    if task is not None or worktree is not None:
+        few = [
+            each.key
+            for each in reader.scopes()
+            if (each.org, each.project) == (scope.org, scope.project)
+            and task in {None, each.task}
+            and worktree in {None, each.worktree}
+        ]
+        if len(few) <= _SCOPES_MAX:
+            return [reader.events_back(key, **wanted) for key in few]
+    return [reader.events_back(whole, task=task, **wanted)]
 
 
 def _is_inspected(caller: Caller, scope: Scope) -> bool:

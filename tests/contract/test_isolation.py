@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import mnemarch
 from mnemarch import Actor, Citation, InvalidInput, NotFound, Scope
+from mnemarch.model.stamps import short_id
 from mnemarch.testing import HOSTILE_NAMES
 
 TEST = "test_retry"
@@ -77,6 +78,14 @@ def crossings(memory, stranger, units, conflict):
         crossed += [("recall", item) for item in found.items if item.unit.id in ids]
         crossed += [("withheld", item) for item in found.withheld if item.unit_id in ids]
         crossed += [("conflicts", item) for item in (*seat.conflicts(), *seat.proposals()) if set(item.units) & ids]
+        # People and orchestrators may look at what lies below their own project.
+        if not seat.caller.may_read(units[0].scope):
+            for id in (*ids, *(short_id(id) for id in ids), conflict.id):
+                with suppress(NotFound):
+                    crossed.append(("show", seat.show(id)))
+            crossed += [("events", event) for event in seat.events(limit=1000) if event.subject in ids]
+            crossed += [("units", unit) for unit in seat.units(ids=list(ids))]
+            crossed += [("status", unit) for unit in seat.status().learned if unit.id in ids]
         with suppress(NotFound):
             crossed.append(("resolve", seat.resolve(conflict.id, winner=units[0].id, reason="why")))
         if seat.log("thought", "Other words", key="k").duplicate and seat is seats[0]:

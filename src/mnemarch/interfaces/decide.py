@@ -282,7 +282,7 @@ def _loaded(given: Sequence[Loaded], _: Call) -> str:
 
 
 def _relations(given: Sequence[Relation], _: Call) -> str:
-    rows = [(one.source, one.type, one.target) for one in given]
+    rows = [(short_id(one.source), one.type, short_id(one.target)) for one in given]
     return table(("id", "relation", "to"), rows, "No relations.")
 
 

@@ -139,6 +139,7 @@ class LogContract:
             assert store.events_back(project.key, limit=9) == [in_project]
             assert store.events_back(project, limit=9, actor=f"human:{name}", task=name) == [in_task]
             assert store.events_back(project, limit=9, types=[EventType.UNIT_HELD]) == [in_worktree]
+            assert {project, there, there.at(Level.WORKTREE)} <= set(store.scopes())
             since = micros(in_project.recorded_at)
             assert store.events_back(project, limit=9, since=since) == [in_project]
             assert [row[1:4] for row in store.activity_since(project, since)] == [(project, "logged", 1)]

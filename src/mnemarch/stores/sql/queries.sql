@@ -50,12 +50,28 @@ WHERE position < :before AND position >= :first AND recorded_at >= :since
   AND (:any_type OR type IN (:types))
 ORDER BY position DESC LIMIT :limit;
 
+-- events_of_type_back: The same of one type that is rare enough to have an index.
+SELECT * FROM entries
+WHERE type = :type AND type NOT IN ('logged', 'recalled', 'graph.changed')
+  AND position < :before AND position >= :first AND recorded_at >= :since
+  AND substr(scope, 1, length(:beginning)) = :beginning
+  AND (:ending = '' OR substr(scope, -length(:ending)) = :ending)
+  AND (CAST(:actor AS TEXT) IS NULL OR actor = :actor)
+ORDER BY position DESC LIMIT :limit;
+
 -- events_of_scope_back: The same of exactly one scope.
 SELECT * FROM entries
 WHERE scope_key = :scope_key AND position < :before AND position >= :first AND recorded_at >= :since
   AND (CAST(:actor AS TEXT) IS NULL OR actor = :actor)
   AND (:any_type OR type IN (:types))
 ORDER BY position DESC LIMIT :limit;
+
+-- scopes: Every scope that something was recorded from, each by one step in the index.
+WITH RECURSIVE known (scope_key) AS (
+  SELECT min(scope_key) FROM events
+  UNION ALL
+  SELECT (SELECT min(scope_key) FROM events WHERE scope_key > known.scope_key) FROM known WHERE known.scope_key IS NOT NULL)
+SELECT (SELECT scope FROM events WHERE scope_key = known.scope_key LIMIT 1) FROM known WHERE scope_key IS NOT NULL;
 
 -- first_since: The first entry since a moment. The sum keeps the planner from walking there from the first of all.
 SELECT min(position + 0) FROM events WHERE recorded_at >= :since;
@@ -67,7 +83,7 @@ GROUP BY actor, scope, type;
 
 -- stuck_tasks: The tasks that somebody called stuck and nobody cleared, newest first.
 SELECT * FROM entries e
-WHERE e.type = 'task.stuck' AND substr(e.scope, 1, length(:beginning)) = :beginning AND NOT EXISTS (
+WHERE e.type = 'task.stuck' AND e.type NOT IN ('logged', 'recalled', 'graph.changed') AND substr(e.scope, 1, length(:beginning)) = :beginning AND NOT EXISTS (
   SELECT 1 FROM events c WHERE c.subject = e.subject AND c.position > e.position
     AND (c.type = 'task.stuck' OR (c.type = 'attempts.cleared' AND instr(coalesce(c.body, ''), '"unstuck":false') = 0)))
 ORDER BY e.position DESC LIMIT :limit;

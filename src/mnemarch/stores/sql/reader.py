@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _ALL = 1 << 62
 _BOUND_MAX = 500
+# Types that no index is kept for: they come all the time.
+_OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
 _GUIDES = ("policy", "anchor")
@@ -103,10 +105,16 @@ class Reader:
         if isinstance(scope, str):
             rows = self.query("events_of_scope_back", scope_key=scope, **wanted)
         else:
-            ending = "" if task is None else kept_json(task)[1:]
-            ending = f",{ending}" if ending else ""
-            rows = self.query("events_back", beginning=_beginning(scope), ending=ending, **wanted)
+            wanted |= {"beginning": _beginning(scope), "ending": "" if task is None else f",{kept_json(task)[1:]}"}
+            is_rare = len(types) == 1 and types[0] not in _OFTEN
+            if is_rare:
+                wanted |= {"type": types[0]}
+            rows = self.query("events_of_type_back" if is_rare else "events_back", **wanted)
         return [event_of(row) for row in rows]
+
+    def scopes(self) -> list[Scope]:
+        """Every scope that something was recorded from."""
+        return [Scope.of(from_json(scope)) for (scope,) in self.query("scopes")]
 
     def _first_since(self, since: int) -> int:
         return (self._one("first_since", since=since)[0] or _ALL) if since else 0
