@@ -50,6 +50,7 @@ bench-retrieval: $(READY)  ## How well recall finds, on the sets of MNEMARCH_BEN
 bench-loops: $(READY)  ## How well errors and approaches are told apart
 	$(BIN)/python -m bench.loops.fingerprints
 	$(BIN)/python -m bench.loops.approaches
+	$(BIN)/python -m bench.loops.trajectories
 
 bench-staleness: $(READY)  ## What checking memory against the code costs
 	$(BIN)/python -m bench.staleness.gate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from repositories import git
 
 import mnemarch
 from mnemarch import Actor, Conflict, InvalidInput, NotAllowed, Scope
@@ -21,6 +22,68 @@ def types(verdicts):
 def test_the_third_same_error_is_blocked_and_a_returning_one_is_warned_of(seats):
     seat = seats.agent()
     assert types(seat.fail(error) for error in (POOL, NAME, POOL, POOL)) == ["ALLOW", "ALLOW", "WARN", "BLOCK"]
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        [f"ModuleNotFoundError: No module named '{name}'" for name in ("yaml", "boto3", "httpx")],
+        [f'  File "a.py", line 1, in f\n    x[k]\nKeyError: {key!r}' for key in ("CHF", "NOK", "SEK")],
+        [f"requests.exceptions.HTTPError: {code} Client Error for url: http://a/b" for code in (404, 401, 500)],
+        [f"src/cart.ts(12,5): error TS{code}: Cannot find it." for code in (2304, 2305, 2552)],
+    ],
+)
+def test_three_different_faults_of_one_kind_are_progress(seats, errors):
+    seat = seats.agent()
+    assert types(map(seat.fail, errors)) == ["ALLOW"] * 3
+
+
+def test_the_same_error_on_an_unchanged_tree_with_no_new_approach_is_one_attempt(seats, memory):
+    loops = seats.agent().loops
+    assert types(loops.check(error, tree="t1") for error in (POOL, NAME, POOL, POOL, POOL)) == ["ALLOW"] * 5
+    told = loops.check(POOL, tree="t1", approach="raise the pool size")
+    assert (told.type, told.details["count"]) == ("ALLOW", 1)
+    before = memory.stats().events
+    assert loops.check(POOL, tree="t1", approach="increase the size of the pool").receipt.duplicate
+    assert loops.check(POOL, tree="t1").receipt.duplicate
+    assert memory.stats().events == before
+    assert loops.check(POOL, tree="t1", approach="close the session in a finally block").details["count"] == 2
+    assert loops.check(POOL, tree="t2").type == "BLOCK"
+    assert [item.attempt_count for item in loops.get_failed_approaches()] == [1, 1]
+
+
+def test_in_a_git_repository_the_tree_is_read(seats, memory, tmp_path):
+    git(tmp_path, "init", "-q")
+    seat = memory.seat(Actor.agent("coder-1"), HOME, root=tmp_path)
+    counts = []
+    for content in ("a = 1", "a = 1", "a = 2", "a = 2"):
+        (tmp_path / "shop.py").write_text(content)
+        (tmp_path / "__pycache__").mkdir(exist_ok=True)
+        (tmp_path / "__pycache__" / "shop.pyc").write_text(str(len(counts)))
+        counts.append(seat.fail(POOL).details["count"])
+    assert counts == [1, 1, 2, 2]
+    assert seat.verify(passed=False, error=POOL).loop.details["count"] == 2
+    git(tmp_path, "add", "shop.py")
+    (tmp_path / "shop.py").write_text("a = 3")
+    assert seat.fail(POOL).type == "BLOCK"
+
+
+def test_tests_that_pass_clear_what_they_had_failed_by(seats, memory):
+    loops = seats.agent().loops
+    loops.check(POOL, tests=["test_pool", "test_load"])
+    loops.check(NAME, tests=["test_name"])
+    loops.check(OTHER)
+    counts = []
+    for passed in ({"test_pool"}, {"test_pool", "test_load", "test_x"}, None):
+        memory._engine.log.act(seats.agent().caller, lambda act, passed=passed: loops.settle(act, passed))
+        counts.append([loops.check(error, tests=["t"]).details["count"] for error in (POOL, NAME, OTHER)])
+    assert counts == [[2, 2, 2], [2, 3, 3], [1, 1, 1]]
+
+
+def test_a_thought_says_not_what_was_tried_so_there_is_more_patience(seats):
+    seat = seats.agent()
+    thoughts = [f"The change {word} looks good. Let's run the test script again." for word in "abcdefg"]
+    assert types(seat.fail(POOL, approach=thought) for thought in thoughts) == ["ALLOW"] * 2 + ["WARN"] * 4 + ["BLOCK"]
 
 
 def test_a_verdict_carries_reason_evidence_and_instruction(seats):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.model.outcome import Verdict
+from mnemarch.model.value import replace
 from mnemarch.policy.loops import Attempt, failed_approaches, judged
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -71,6 +72,12 @@ def test_a_return_is_warned_of_and_the_third_time_is_blocked(path, expected):
 )
 def test_an_approach_that_failed_before_is_told_whatever_came_of_it(path, approaches, expected):
     assert verdicts(path, approaches) == expected.split()
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, "ALLOW"), (3, "WARN"), (6, "WARN"), (7, "BLOCK")])
+def test_an_approach_that_is_no_plan_has_patience_and_is_never_a_repeated_approach(count, expected):
+    made = [replace(attempt, is_plan=False) for attempt in attempts("A" * count, "x" * count)]
+    assert judged(made[:-1], made[-1], None, 3).type == expected
 
 
 def test_the_words_of_the_seed_say_how_often():

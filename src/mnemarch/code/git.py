@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.code.home import repository_around, settings_of
+from mnemarch.model.stamps import blake2b
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ _OWN_REFS = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 _HASH_LENGTHS = frozenset({40, 64})
 _HEX = frozenset("0123456789abcdef")
 _HOPS_MAX = 5
+_HASHED_BYTES_MAX = 1_048_576
+# What a run of tests leaves behind is no change of the tree.
+_CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".coverage*", "node_modules", "target")
+_NO_CACHES = (":/", *(f":(top,exclude,glob)**/{name}{end}" for name in _CACHES for end in ("", "/**")))
 # A repository's settings may name programs to run; none of ours needs one.
 _NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
 _ENVIRONMENT = {
@@ -96,6 +101,32 @@ def head(root: str) -> str | None:
     """The commit that is checked out in `root`."""
     repository = repository_around(root)
     return None if repository is None else _commit_of(repository, "HEAD")
+
+
+def tree_digest(root: str) -> str | None:
+    """A digest of what is checked out in `root` and of every file that differs from it; None outside a repository."""
+    repository = repository_around(root)
+    changed = output(root, ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *_NO_CACHES])
+    if repository is None or changed is None:
+        return None
+    digest = blake2b((head(root) or "").encode(), digest_size=16)
+    for entry in changed.split(b"\0"):
+        digest.update(entry)
+        path = os.path.join(os.fsencode(repository.top), entry[3:])
+        if entry and os.path.isfile(path):
+            digest.update(_content_or_stamp(path))
+    return digest.hexdigest()
+
+
+def _content_or_stamp(path: bytes) -> bytes:
+    try:
+        state = os.stat(path)
+        if state.st_size > _HASHED_BYTES_MAX:
+            return f"{state.st_size} {state.st_mtime_ns}".encode()
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def branch(root: str) -> str | None:

@@ -12,7 +12,7 @@ from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
 from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import value
 from mnemarch.policy.admission import checked_key
-from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted
+from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.secrets import redacted_tree
 
@@ -44,6 +44,8 @@ class Ledger:
 
     attempts: tuple[Attempt, ...]
     stuck: str | None
+    # The events of the attempts by their ids.
+    events: dict[str, Event]
 
 
 def subject_of(scope: Scope, task: str | None) -> str:
@@ -54,19 +56,25 @@ def subject_of(scope: Scope, task: str | None) -> str:
 
 
 def ledger(reader: Reader, subject: str) -> Ledger:
-    attempts: list[Attempt] = []
+    attempts: dict[str, Attempt] = {}
+    events: dict[str, Event] = {}
     stuck: str | None = None
     for event in reader.events_of_subject(subject, last=_REMEMBERED_MAX):
         payload = event.payload or {}  # Erased: that it happened still counts, its words do not.
         if event.type is EventType.ATTEMPT_FAILED and payload:
-            attempts.append(_attempt(event))
+            # One that tells an earlier one in full takes its place.
+            attempts[payload.get("tells") or event.id] = _attempt(event)
+            events[event.id] = event
             stuck = payload.get("stuck", stuck)
         elif event.type is EventType.TASK_STUCK:
             stuck = payload.get("reason", _ERASED)
         elif event.type is EventType.ATTEMPTS_CLEARED:
-            attempts.clear()
+            cleared = payload.get("attempts")
+            attempts = (
+                {} if cleared is None else {at: each for at, each in attempts.items() if each.event_id not in cleared}
+            )
             stuck = None if payload.get("unstuck", event.actor.kind is not ActorKind.AGENT) else stuck
-    return Ledger(attempts=tuple(attempts), stuck=stuck)
+    return Ledger(attempts=tuple(attempts.values()), stuck=stuck, events=events)
 
 
 def _attempt(event: Event) -> Attempt:
@@ -83,6 +91,9 @@ def _attempt(event: Event) -> Attempt:
         summary=known["core"],
         approach=payload["approach"],
         first=payload["first"] or (event.id if payload["approach"] else None),
+        is_plan=payload.get("is_plan", True),
+        tree=payload.get("tree"),
+        tests=tuple(payload.get("tests", ())),
     )
 
 
@@ -91,6 +102,7 @@ class Likeness:
 
     def __init__(self, approach: str) -> None:
         self._wanted = approaches.approach(approach)
+        self.is_plan = self._wanted.is_plan
         self._is_same: dict[str, bool] = {}
 
     def first(self, attempts: tuple[Attempt, ...]) -> str | None:
@@ -111,14 +123,19 @@ class Failure:
     fault: Fingerprint
     approach: str | None
     likeness: Likeness | None
+    tree: str | None
+    tests: tuple[str, ...]
 
 
-def failure(store: Store, subject: str, error: str, approach: str | None) -> Failure:
+def failure(
+    store: Store, subject: str, error: str, approach: str | None, *, tree: str | None, tests: tuple[str, ...]
+) -> Failure:
     likeness = None if approach is None else Likeness(approach)
     if likeness is not None:
         # So are the earlier approaches: only those that come in meanwhile are left for the act to compare.
         likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
-    return Failure(error=_cut(error), fault=fingerprints.fingerprint(error), approach=approach, likeness=likeness)
+    fault = fingerprints.fingerprint(error)
+    return Failure(error=_cut(error), fault=fault, approach=approach, likeness=likeness, tree=tree, tests=tests)
 
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
@@ -137,8 +154,15 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         summary=fault.core,
         approach=given.approach,
         first=None if given.likeness is None else given.likeness.first(before.attempts),
+        is_plan=given.likeness is None or given.likeness.is_plan,
+        tree=given.tree,
+        tests=given.tests,
     )
-    judgement = judged(before.attempts, new, before.stuck, act.config.loops.threshold)
+    told = same_attempt(before.attempts, new)
+    if told is not None and (new.approach is None or told.approach is not None) and before.stuck is None:
+        return _verdict(before.events[told.event_id], duplicate=True)
+    counted = tuple(attempt for attempt in before.attempts if attempt is not told)
+    judgement = judged(counted, new, before.stuck, act.config.loops.threshold)
     payload: dict[str, object] = {
         "error": given.error,
         "fingerprint": {
@@ -151,9 +175,10 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
         "first": new.first,
         "verdict": _to_json(judgement),
     }
-    if before.stuck is not None:
-        # However many fail after it: what is read back begins with one that says so.
-        payload["stuck"] = before.stuck
+    optional = {"is_plan": None if new.is_plan else False, "tree": given.tree, "tests": list(given.tests) or None}
+    # However many fail after it: what is read back begins with one that says that the task is stuck.
+    optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
+    payload |= {name: item for name, item in optional.items() if item is not None}
     event, redacted = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
     return _verdict(event, duplicate=False, redacted=redacted)
 
@@ -239,8 +264,15 @@ def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
     return event
 
 
-def succeeded(act: Act, subject: str, task: str | None) -> None:
-    """A verified success: what failed before it no longer counts. A stuck task stays so until a person clears it."""
-    if ledger(act.transaction, subject).attempts:
-        payload = {"task": task, "reason": "verified", "unstuck": False}
+def succeeded(act: Act, subject: str, task: str | None, passed: frozenset[str] | None = None) -> None:
+    """A success: what failed before it no longer counts, or only what these tests had failed by.
+
+    A stuck task stays so until a person clears it.
+    """
+    attempts = ledger(act.transaction, subject).attempts
+    payload: dict[str, object] = {"task": task, "reason": "verified", "unstuck": False}
+    if passed is not None:
+        attempts = tuple(attempt for attempt in attempts if attempt.tests and passed.issuperset(attempt.tests))
+        payload["attempts"] = [attempt.event_id for attempt in attempts]
+    if attempts:
         act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)

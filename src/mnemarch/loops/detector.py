@@ -11,14 +11,16 @@ from mnemarch.policy.loops import failed_approaches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
+    from mnemarch.code import git
     from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict
     from mnemarch.text import fingerprint as fingerprints
 else:
+    git = Lazy("mnemarch.code.git")
     fingerprints = Lazy("mnemarch.text.fingerprint")
 
 _ERROR_BYTES_MAX = 1_048_576
@@ -33,28 +35,53 @@ class CircularFixDetector:
         self._caller = caller
 
     def check(
-        self, error: str, *, approach: str | None = None, task_id: str | None = None, key: str | None = None
+        self,
+        error: str,
+        *,
+        approach: str | None = None,
+        task_id: str | None = None,
+        key: str | None = None,
+        tree: str | None = None,
+        tests: Sequence[str] = (),
     ) -> LoopVerdict:
-        """Count a failure and say whether to go on (S5)."""
-        count = self.counting(error, approach, task_id, key)
+        """Count a failure and say whether to go on (S5).
+
+        The same error on an unchanged `tree` with no new approach is the same attempt: it is not counted again. The
+        tree is a digest of the files; in a git repository it is read if it is not given. `tests` are those that failed.
+        """
+        count = self.counting(error, approach, task_id, key, tree=tree, tests=tests)
         return self._log.act(self._caller, count)
 
     def counting(
-        self, error: str, approach: str | None, task_id: str | None = None, key: str | None = None
+        self,
+        error: str,
+        approach: str | None,
+        task_id: str | None = None,
+        key: str | None = None,
+        *,
+        tree: str | None = None,
+        tests: Sequence[str] = (),
     ) -> Callable[[Act], LoopVerdict]:
         """The same for an act that is still to begin: what fits into no transaction is done here."""
         subject, _ = self._named(task_id)
+        root = self._caller.root
         given = attempts.failure(
             self._log.store,
             subject,
             checked_text(error, "The error", _ERROR_BYTES_MAX),
             None if approach is None else self._approach(approach),
+            tree=git.tree_digest(root) if tree is None and root is not None else tree,
+            tests=tuple(tests),
         )
         return lambda act: attempts.fail(act, subject, given, key)
 
-    def settle(self, act: Act) -> None:
-        """The task succeeded, in the act that is under way: its failures no longer count."""
-        attempts.succeeded(act, *self._named(None))
+    def settle(self, act: Act, passed_tests: Collection[str] | None = None) -> None:
+        """The task succeeded, in the act that is under way: its failures no longer count.
+
+        With `passed_tests` only those no longer count whose tests all passed now.
+        """
+        passed = None if passed_tests is None else frozenset(passed_tests)
+        attempts.succeeded(act, *self._named(None), passed)
 
     def validate_approach(self, task_id: str | None, proposed: str) -> ApproachValidation:
         """Whether an approach is worth trying, asked before acting (G21). Nothing is recorded."""

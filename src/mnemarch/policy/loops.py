@@ -22,7 +22,8 @@ _LISTED_MAX = 20
 class Attempt:
     """One failed attempt: its error, and what was tried, if known.
 
-    `first` is the event of the first attempt with the same approach, so that rewordings count as one.
+    `first` is the event of the first attempt with the same approach, so that rewordings count as one. `is_plan` says
+    whether the approach tells what was tried; `tree` is a digest of the working tree; `tests` are those that failed.
     """
 
     event_id: str
@@ -32,6 +33,9 @@ class Attempt:
     summary: str
     approach: str | None = None
     first: str | None = None
+    is_plan: bool = True
+    tree: str | None = None
+    tests: tuple[str, ...] = ()
 
 
 @value
@@ -47,7 +51,7 @@ class Judgement:
 def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshold: int) -> Judgement:
     """The verdict on one more failure after the earlier ones."""
     same = [attempt for attempt in earlier if attempt.fault == new.fault]
-    tries = [attempt for attempt in earlier if new.first is not None and attempt.first == new.first]
+    tries = [attempt for attempt in earlier if _repeats(attempt, new)]
     between = _since_last(earlier, same)
     details = {
         "error_hash": new.fault,
@@ -58,17 +62,35 @@ def judged(earlier: Sequence[Attempt], new: Attempt, stuck: str | None, threshol
         "between": [attempt.summary for attempt in between[-_LISTED_MAX:]],
         "evidence": [attempt.event_id for attempt in earlier if _is_evidence(attempt, new)][-_LISTED_MAX:],
     }
-    verdict, reason = _ruled(len(same) + 1, len(tries) + 1, between, stuck, threshold)
+    verdict, reason = _ruled(len(same) + 1, len(tries) + 1, between, stuck, threshold, is_plan=new.is_plan)
     failed = failed_approaches([*earlier, new])
     return Judgement(verdict, reason, details, _instruction(verdict, reason, new, failed))
 
 
+def same_attempt(earlier: Sequence[Attempt], new: Attempt) -> Attempt | None:
+    """The attempt that this failure tells again: the same error on an unchanged tree, and no other approach (R9)."""
+    alike = [attempt for attempt in earlier if attempt.fault == new.fault and attempt.tree == new.tree]
+    if new.tree is None or not alike:
+        return None
+    if new.approach is None:
+        return alike[-1]
+    # What was told without an approach before is told in full now.
+    known = [attempt for attempt in alike if attempt.approach is None or attempt.first == new.first]
+    return known[-1] if known else None
+
+
+def _repeats(attempt: Attempt, new: Attempt) -> bool:
+    """Whether both tell one plan. Of "run the tests again" or a long thought it can't be said what was tried."""
+    return new.first is not None and attempt.first == new.first and attempt.is_plan and new.is_plan
+
+
 def _ruled(
-    count: int, tries: int, between: Sequence[Attempt], stuck: str | None, threshold: int
+    count: int, tries: int, between: Sequence[Attempt], stuck: str | None, threshold: int, *, is_plan: bool
 ) -> tuple[Verdict, str]:
     if stuck is not None:
         return Verdict.BLOCK, f"The task is stuck: {quoted(stuck)}. A person has to clear it."
-    if count >= threshold:
+    # Something was tried, but not said what: it may be new each time, so there is more patience.
+    if count >= (threshold if is_plan else 2 * threshold + 1):
         return Verdict.BLOCK, f"Circular fix detected: Same error occurred {count} times. Stop and ask human."
     if tries >= threshold:
         return Verdict.BLOCK, f"Circular fix detected: Same approach failed {tries} times. Stop and ask human."
@@ -77,6 +99,8 @@ def _ruled(
             Verdict.WARN,
             "The error is back: it was gone for a while, and the fix that took its place brought it back.",
         )
+    if count >= threshold:
+        return Verdict.WARN, f"Same error occurred {count} times, whatever was tried."
     if tries > 1:
         return Verdict.WARN, "This approach already failed."
     return Verdict.ALLOW, ""
@@ -91,7 +115,7 @@ def _since_last(earlier: Sequence[Attempt], same: Sequence[Attempt]) -> list[Att
 
 
 def _is_evidence(attempt: Attempt, new: Attempt) -> bool:
-    return attempt.fault == new.fault or (new.first is not None and attempt.first == new.first)
+    return attempt.fault == new.fault or _repeats(attempt, new)
 
 
 def failed_approaches(attempts: Sequence[Attempt]) -> list[FailedApproach]:

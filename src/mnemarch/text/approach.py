@@ -16,7 +16,7 @@ A number that is an amount or a version is no difference: the same idea with ano
 from __future__ import annotations
 
 from mnemarch.model.value import replace, value
-from mnemarch.text.approach_reading import LIGHT, NAMED, PATTERNS, PLAIN, Sentence, Term
+from mnemarch.text.approach_reading import LIGHT, LOOKING, NAMED, PATTERNS, PLAIN, Sentence, Term
 from mnemarch.text.canonical import canonical_key, compatible
 
 # On the dev pairs of bench/loops/approaches.jsonl nothing different reaches it; the highest that does not has 0.60.
@@ -30,6 +30,8 @@ _OTHER_HEAD, _HEAD_LACKED = 0.65, 0.8
 # A word of a plan that the other says only around its own.
 _SAID_AROUND = 0.5
 
+# What developers call an approach is shorter: 31 characters in the middle, 56 for 19 of 20.
+_PLAN_CHARS_MAX = 100
 _NEGATIVE_PREFIXES = ("un", "dis", "non", "비", "미", "불", "언")
 _EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
 # So much has to stand before a reason for the reason to be left out.
@@ -54,6 +56,8 @@ class Approach:
     values: frozenset[str]
     numbered: frozenset[str]
     is_latin: bool
+    # Whether it says in a sentence what is tried; a long thought, or "run the tests again", does not.
+    is_plan: bool
 
 
 def approach(text: str) -> Approach:
@@ -78,10 +82,11 @@ def approach(text: str) -> Approach:
     if not terms and text.strip():
         # Nothing but a frame, a number or signs: equal only to itself.
         terms = [Term(canonical_key(text), canonical_key(text), 1, PLAIN, "thing", "")]
-    return _analysed(terms, plan, around)
+    tries = any(term.weight > LIGHT and term.concept not in LOOKING for term in terms)
+    return _analysed(terms, plan, around, is_plan=tries and len(text) <= _PLAN_CHARS_MAX)
 
 
-def _analysed(terms: list[Term], plan: list[Sentence], around: list[Sentence]) -> Approach:
+def _analysed(terms: list[Term], plan: list[Sentence], around: list[Sentence], *, is_plan: bool) -> Approach:
     distinct: dict[tuple[str, int], Term] = {}
     for term in terms:
         first = distinct.setdefault((term.concept, term.sign), term)
@@ -102,6 +107,7 @@ def _analysed(terms: list[Term], plan: list[Sentence], around: list[Sentence]) -
         values=frozenset([number for sentence in plan for number in sentence.values]),
         numbered=frozenset([thing for sentence in plan for thing in sentence.numbered]),
         is_latin=not any("가" <= stem[0] <= "힣" for stem in stems),
+        is_plan=is_plan,
     )
 
 

@@ -22,6 +22,8 @@ Sense = tuple[str, int, bool, str]
 LIGHT, PLAIN, NAMED = 0.15, 1.0, 1.25
 
 PATTERNS = Patterns("approaches", "patterns")
+# Concepts of running and looking: whoever does only that tries nothing.
+LOOKING = frozenset(listed("approaches", "looking"))
 # No listed Korean word is longer.
 _KOREAN_CHARS_MAX = 8
 # How far a word that is about an earlier one looks for it.

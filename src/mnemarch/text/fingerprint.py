@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Reader = Callable[[Sequence[str]], list[Fault]]
 
 # Fingerprints made by other rules cannot be compared: a change of meaning raises the version.
-FINGERPRINT_VERSION = 1
+FINGERPRINT_VERSION = 2
 CORE_CHARS_MAX = 300
 _EMPTY = "no output"
 _BARE_CHARS_MAX = 64
@@ -98,7 +98,8 @@ def _diagnostic_faults(lines: Sequence[str]) -> list[Fault]:
     """What compilers, type checkers and linters say about files; mild diagnostics only if there is nothing worse."""
     found: list[tuple[str, Fault]] = []
     for number, line in enumerate(lines):
-        diagnostic = _by_rustc(line, lines[number + 1 : number + 4]) or _by_others(line)
+        following = lines[number + 1 : number + 6]
+        diagnostic = _by_rustc(line, following) or _by_others(line, following)
         if diagnostic is not None:
             found.append(diagnostic)
     errors = [fault for level, fault in found if level not in _MILD]
@@ -106,24 +107,30 @@ def _diagnostic_faults(lines: Sequence[str]) -> list[Fault]:
 
 
 def _by_rustc(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
-    """The level and the fault; the message stands above the file, and what names no file only sums up."""
+    """The level and the fault; the message stands above the file, and what has neither code nor file only sums up."""
     match = _DIAGNOSTICS["rustc message"].match(line)
     file = next(filter(None, map(_DIAGNOSTICS["rustc file"].match, following)), None) if match else None
-    if match is None or file is None:
+    if match is None or (file is None and match["code"] is None):
         return None
-    kind, what = match["code"] or match["level"], message_skeleton(match["message"])
-    return match["level"], Fault(kind=kind, where=base_name(file["file"]), what=what)
+    what = message_skeleton(match["message"])
+    if file is not None and "'" not in what:
+        # The message names nothing.
+        what = f"{base_name(file['file'])}: {what}"
+    return match["level"], Fault(kind=match["code"] or match["level"], what=what)
 
 
-def _by_others(line: str) -> tuple[str, Fault] | None:
+def _by_others(line: str, following: Sequence[str]) -> tuple[str, Fault] | None:
     match = _DIAGNOSTICS["message"].match(line)
     if match is None or not is_source(match["file"]):
         return None
     rule = _DIAGNOSTICS["rule"].search(match["message"])
     level = (match["level"] or "error").lower()
     kind = match["code"] or (rule and rule[1]) or level
-    what = message_skeleton(_DIAGNOSTICS["rule"].sub("", match["message"]))
-    return level, Fault(kind=kind, where=base_name(match["file"]), what=what)
+    symbol = next(filter(None, map(_DIAGNOSTICS["symbol"].match, following)), None)
+    parts = [match["message"] if rule is None else _DIAGNOSTICS["rule"].sub("", match["message"])]
+    if symbol is not None and parts[0].startswith("cannot find symbol"):
+        parts.append(symbol["symbol"])
+    return level, Fault(kind=kind, what=": ".join([base_name(match["file"]), *map(message_skeleton, parts)]))
 
 
 def _plain_faults(lines: Sequence[str]) -> list[Fault]:
@@ -149,4 +156,4 @@ def _plain_fault(line: str) -> Fault:
     if TYPES["type and message"].match(message):
         return typed(message)
     kind = _LINES["type somewhere"].search(message)
-    return Fault(kind=kind[0] if kind else "", where="", what=message)
+    return Fault(kind=kind[0] if kind else "", what=message)

@@ -7,13 +7,11 @@ from itertools import pairwise
 from mnemarch.model.value import replace
 from mnemarch.text.fingerprint_skeleton import (
     MASK,
-    NAMES,
     Fault,
     base_name,
     code_skeleton,
-    is_library,
+    in_test,
     message_skeleton,
-    place,
     typed,
 )
 from mnemarch.text.words import Patterns
@@ -40,28 +38,31 @@ _HEAD_LINES_MAX = 12
 
 def pytest_faults(lines: Sequence[str]) -> list[Fault]:
     """The faults of failing tests. The sections say more than the summary, which is cut to the terminal's width."""
-    in_sections = _by_place(_pytest_sections(lines))
-    in_summary = _by_place(_pytest_summary(lines)) or in_sections
-    return [fault for where, faults in in_summary.items() for fault in in_sections.get(where, faults)]
+    in_sections = _by_test(_pytest_sections(lines))
+    in_summary = _by_test(_pytest_summary(lines)) or in_sections
+    return [in_test(fault, test) for test, faults in in_summary.items() for fault in in_sections.get(test, faults)]
 
 
-def _by_place(faults: Iterable[Fault]) -> dict[str, list[Fault]]:
+def _by_test(faults: Iterable[tuple[str, Fault]]) -> dict[str, list[Fault]]:
     """The faults of each test; the bare news that it failed only if nothing else is said of it."""
-    places: dict[str, list[Fault]] = {}
-    for fault in faults:
-        places.setdefault(fault.where, []).append(fault)
-    return {where: [fault for fault in told if fault.kind or fault.what] or told for where, told in places.items()}
+    tests: dict[str, list[Fault]] = {}
+    for test, fault in faults:
+        tests.setdefault(test, []).append(fault)
+    return {test: [fault for fault in told if fault.kind or fault.what] or told for test, told in tests.items()}
 
 
-def _pytest_summary(lines: Sequence[str]) -> Iterator[Fault]:
+def _pytest_summary(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
     for match in filter(None, map(_PYTEST["summary"].match, lines)):
         message = match["message"] or ""
-        fault = replace(_asserted(message), where=_test_place(match["file"], match["test"] or ""))
+        fault = _asserted(message)
         # Where a message is cut depends on how long its values are.
-        yield replace(fault, what="") if message.endswith("...") else fault
+        yield (
+            _test_name(match["file"], match["test"] or ""),
+            replace(fault, what="") if message.endswith("...") else fault,
+        )
 
 
-def _pytest_sections(lines: Sequence[str]) -> Iterator[Fault]:
+def _pytest_sections(lines: Sequence[str]) -> Iterator[tuple[str, Fault]]:
     """The error that each section ends with."""
     heads = [number for number, line in enumerate(lines) if _PYTEST["head"].match(line)]
     # What stands above the first head may be a section that lost its own.
@@ -75,11 +76,10 @@ def _pytest_sections(lines: Sequence[str]) -> Iterator[Fault]:
         if errors:
             head = _PYTEST["head"].match(section[0])
             files = [match["file"] for match in map(_PYTEST["place"].match, section) if match]
-            file = next((file for file in files if not is_library(file)), "")
-            yield replace(_asserted(errors[-1]), where=_test_place(file, (head and head["test"]) or ""))
+            yield _test_name(files[0] if files else "", (head and head["test"]) or ""), _asserted(errors[-1])
 
 
-def _test_place(file: str, test: str) -> str:
+def _test_name(file: str, test: str) -> str:
     """File, class and test, whatever the parameters; a file that could not be collected stands for itself."""
     test = test.partition("[")[0]
     if test.endswith(".py"):
@@ -92,26 +92,23 @@ def _asserted(message: str) -> Fault:
     assertion = message.removeprefix("AssertionError: ")
     if not assertion.startswith("assert "):
         return typed(message)
-    return Fault(kind="AssertionError", where="", what=message_skeleton(_PYTEST["constant"].sub("0", assertion)))
+    what = message_skeleton(_PYTEST["constant"].sub("0", assertion), keeps_names=False)
+    return Fault(kind="AssertionError", what=what)
 
 
 def javascript_test_faults(lines: Sequence[str]) -> list[Fault]:
     """Failing tests of Jest and Vitest: the name of the test, and the first line under it."""
-    faults, where, file, kind = [], "", "", ""
+    faults, test, kind = [], "", ""
     for line in lines:
         title = _JAVASCRIPT["test"].match(line)
-        suite = _JAVASCRIPT["file"].match(line)
         if title is not None:
-            where, kind = title["test"] or title["path"], "AssertionError"
-            if where == "Console":
-                where = ""
-            elif where == "Test suite failed to run":
-                where, kind = file, ""
-        elif suite is not None:
-            file = base_name(suite["file"])
-        elif where and line.strip():
-            faults.append(typed(line.strip(), message_skeleton(where) or MASK, kind))
-            where = ""
+            test = message_skeleton(title["test"] or title["path"], keeps_names=False) or MASK
+            kind = "" if test == "Test suite failed to run" else "AssertionError"
+            if test == "Console":
+                test = ""
+        elif test and line.strip():
+            faults.append(in_test(typed(line.strip(), kind), test))
+            test = ""
     return faults
 
 
@@ -130,7 +127,7 @@ def go_test_faults(lines: Sequence[str]) -> list[Fault]:
             messages.setdefault(current, detail["message"])
     parents = {test.rsplit("/", 1)[0] for test in failing if "/" in test}
     return [
-        Fault(kind="FAIL", where=message_skeleton(test), what=message_skeleton(messages.get(test, "")))
+        Fault(kind="FAIL", test=message_skeleton(test), what=message_skeleton(messages.get(test, "")))
         for test in failing
         if test not in parents or test in messages
     ]
@@ -138,41 +135,27 @@ def go_test_faults(lines: Sequence[str]) -> list[Fault]:
 
 def cargo_test_faults(lines: Sequence[str]) -> list[Fault]:
     """Failing tests of Rust that returned an error; those that panicked say so themselves."""
-    faults, where = [], ""
+    faults, is_first = [], False
     for line in lines:
-        section = _RUST["test"].match(line)
-        if section is not None:
-            where = section["test"]
-        elif where and line.strip():
+        if _RUST["test"].match(line):
+            is_first = True
+        elif is_first and line.strip():
             if line.startswith("Error: "):
-                faults.append(Fault(kind="Error", where=where, what=message_skeleton(line.removeprefix("Error: "))))
-            where = ""
+                faults.append(Fault(kind="Error", what=message_skeleton(line.removeprefix("Error: "))))
+            is_first = False
     return faults
 
 
 def surefire_faults(lines: Sequence[str]) -> list[Fault]:
     """Maven's list of failing tests, where the traces above it are missing."""
     matches = filter(None, map(_MAVEN["test"].match, lines))
-    return [typed(match["message"], match["test"], match["kind"] or "AssertionError") for match in matches]
+    return [in_test(typed(match["message"], match["kind"] or "AssertionError"), match["test"]) for match in matches]
 
 
 def go_faults(lines: Sequence[str]) -> list[Fault]:
-    """The panics of Go, each in the first function of its trace that is neither Go's nor a dependency's."""
-    faults: list[Fault] = []
-    function, is_placed = "", True
-    for line in lines:
-        panic = _GO["panic"].match(line)
-        if panic is not None:
-            faults.append(Fault(kind=panic["kind"], where="", what=message_skeleton(panic["message"])))
-            function, is_placed = "", False
-        elif not is_placed:
-            file = _GO["file"].match(line)
-            if file is not None and function and not is_library(file[1]):
-                faults[-1] = replace(faults[-1], where=place(base_name(file[1]), function))
-                is_placed = True
-            call = _GO["call"].match(line)
-            function = _GO["closure"].sub("", call[1].rsplit("/", 1)[-1]) if call else ""
-    return faults
+    """The panics of Go."""
+    matches = filter(None, map(_GO["panic"].match, lines))
+    return [Fault(kind=match["kind"], what=message_skeleton(match["message"])) for match in matches]
 
 
 def rust_faults(lines: Sequence[str]) -> list[Fault]:
@@ -183,8 +166,7 @@ def rust_faults(lines: Sequence[str]) -> list[Fault]:
         if panic is not None:
             message = following if panic["message"] is None else panic["message"]
             test = panic["thread"] if "::" in panic["thread"] or "_" in panic["thread"] else ""
-            where = place(base_name(panic["file"]), test)
-            faults.append(Fault(kind="panic", where=where, what=message_skeleton(message)))
+            faults.append(in_test(Fault(kind="panic", what=message_skeleton(message)), test))
     return faults
 
 
@@ -193,7 +175,7 @@ def python_faults(lines: Sequence[str]) -> list[Fault]:
     faults: list[Fault] = []
     frames: list[tuple[str, str]] = []
     margin, shown = 0, ""
-    for line in lines:
+    for number, line in enumerate(lines):
         text = line.lstrip(_MARGIN)
         indent = len(line) - len(text)
         frame = _PYTHON["frame"].match(text)
@@ -206,6 +188,9 @@ def python_faults(lines: Sequence[str]) -> list[Fault]:
                 faults.pop()
         # A shown string may go on over lines of any indentation, and a log may have taken the indentation away.
         elif text and ((indent < margin and frames[-1][1]) or _PYTHON["type"].match(text)):
+            if text.endswith(":"):
+                # The message begins on the next line.
+                text += " " + next((after.strip() for after in lines[number + 1 : number + 4] if after.strip()), "")
             faults.append(_python_fault(text, frames, shown))
             frames = []
         elif not shown and text.strip("^~ "):
@@ -214,19 +199,15 @@ def python_faults(lines: Sequence[str]) -> list[Fault]:
 
 
 def _python_fault(text: str, frames: Sequence[tuple[str, str]], shown: str) -> Fault:
-    """The fault in the innermost frame that is not in a library: file and function, never the line."""
     fault = typed(text, ends_a_trace=True)
     if fault.kind in _SYNTAX_ERRORS:
         return _syntax_fault(text, base_name(frames[-1][0]), shown)
-    # Since 3.12 a comprehension has no frame of its own.
-    telling = [frame for frame in frames if not frame[1].endswith("comp>")] or frames
-    own = [frame for frame in telling if not is_library(frame[0])]
-    file, function = (own or telling)[-1]
-    return replace(fault, where=place(base_name(file), function))
+    test = next((f"{base_name(file)}::{function}" for file, function in frames if function.startswith("test")), "")
+    return in_test(fault, test)
 
 
 def _syntax_fault(text: str, file: str, shown: str) -> Fault:
-    """A syntax error, identified by the source line, since each version words it otherwise."""
+    """A syntax error, identified by file and source line, since each version words it otherwise."""
     message = text.partition(":")[2].strip()
     # Of an f-string some versions show the expression alone, in a file of its own.
     if file == "<fstring>" or (message.startswith("f-string:") and shown.startswith("(")):
@@ -234,7 +215,7 @@ def _syntax_fault(text: str, file: str, shown: str) -> Fault:
     # What is never closed is reported where it opens, or at the end of the file.
     if _PYTHON["never closed"].search(message):
         shown = ""
-    return Fault(kind="SyntaxError", where=file, what=code_skeleton(shown))
+    return Fault(kind="SyntaxError", what=": ".join(part for part in (file, code_skeleton(shown)) if part))
 
 
 def at_faults(lines: Sequence[str]) -> list[Fault]:
@@ -248,9 +229,10 @@ def at_faults(lines: Sequence[str]) -> list[Fault]:
         if _AT["aside"].search(head):
             continue
         stated = _AT["type"].search(head)
-        fault = typed(stated["stated"] if stated else head.strip(), _at_place(above, frames))
+        tests = filter(None, map(_AT["test"].search, frames))
+        fault = in_test(typed(stated["stated"] if stated else head.strip()), next((test[1] for test in tests), ""))
         if faults and is_cause:
-            faults[-1] = replace(fault, where=fault.where or faults[-1].where)
+            faults[-1] = fault
         else:
             faults.append(fault)
     return faults
@@ -277,24 +259,3 @@ def _at_traces(lines: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         above.append(line)
     if frames or is_cause:
         yield above[-_HEAD_LINES_MAX:], frames
-
-
-def _at_place(above: Sequence[str], frames: Sequence[str]) -> str:
-    """The first place that is not a library's; the file that is named above, if it could not be parsed; any place."""
-    places = [_at_frame_place(frame) for frame in frames]
-    own = next((place for place, is_foreign in places if not is_foreign), "")
-    named = next((match[1] for match in map(_AT["file and line"].match, above) if match), "")
-    return own or base_name(named) or (places[0][0] if places else "")
-
-
-def _at_frame_place(frame: str) -> tuple[str, bool]:
-    """File and function, or class and method; and whether that is a library's."""
-    call = _AT["call"].match(frame)
-    function, location = (call["function"], call["location"]) if call else ("", frame)
-    script = _AT["script"].match(location)
-    if script is not None:
-        name = function.rsplit(".", 1)[-1]
-        return place(base_name(script["file"]), "" if name == "<anonymous>" else name), is_library(script["file"])
-    method = _AT["made-up method"].sub(r"\1", function.rsplit("/", 1)[-1])
-    is_foreign = NAMES["foreign package"].match(method) is not None
-    return ".".join(method.split(".")[-2:]), is_foreign

@@ -1,13 +1,14 @@
-"""What identifies a fault: its type, its place, and what stays of its message when the values of one run go.
+"""What identifies a fault: its type, and what stays of its message when the values of one run go.
 
-`_MASKS` says what counts as a value: to keep or to drop something else, change its rows.
+Names and codes stay: they say which module, key, attribute or file it is about. `_MASKS` says what counts as a value:
+to keep or to drop something else, change its rows.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.model.value import value
+from mnemarch.model.value import replace, value
 from mnemarch.text.cache import pattern
 from mnemarch.text.words import Patterns, entries
 
@@ -25,47 +26,44 @@ _DEPTH_MAX = 4
 NAMES = Patterns("errors", "names")
 TYPES = Patterns("errors", "types")
 _VALUES = Patterns("errors", "values")
-# The interpreter words these and words them anew; the type says as much.
-_SAID_BY_THE_TYPE = frozenset({"NameError", "RecursionError", "UnboundLocalError", "ZeroDivisionError"})
+# Where the characters begin that stand for what is kept while values are masked; no text of a tool has them.
+_KEPT_FROM = 0xE000
 
 
 @value
 class Fault:
-    """One error of an output: its type, the test, function or file it is in, and its message without values."""
+    """One error of an output: its type, its message without values, and the test, where only that identifies it."""
 
     kind: str
-    where: str
     what: str
+    test: str = ""
 
     def __str__(self) -> str:
-        head = " in ".join(part for part in (self.kind, self.where) if part)
+        head = " in ".join(part for part in (self.kind, self.test) if part)
         return ": ".join(part for part in (head, self.what) if part)
 
 
-def typed(line: str, where: str = "", kind: str = "", *, ends_a_trace: bool = False) -> Fault:
+def in_test(fault: Fault, test: str) -> Fault:
+    """The fault of a test. An error is the same in every test; an assertion, or a bare failure, is the test's own."""
+    is_assertion = NAMES["assertion"].match(fault.kind) or fault.what.startswith("assertion")
+    return replace(fault, test=test) if is_assertion or not fault.what else fault
+
+
+def typed(line: str, kind: str = "", *, ends_a_trace: bool = False) -> Fault:
     """The fault that `ValueError: bad value` states; where a trace ends, any name before the colon is a type."""
     match = TYPES["name and message" if ends_a_trace else "type and message"].match(line)
-    if match is None:
-        return Fault(kind=kind, where=where, what=message_skeleton(line))
-    # The type without its modules.
-    kind = match["kind"].replace("$", ".").replace("::", ".").rsplit(".", 1)[-1]
-    return Fault(kind=kind, where=where, what=message_skeleton(match["message"] or "", kind))
-
-
-def place(file: str, function: str) -> str:
-    """Where a fault is, as far as it is known."""
-    return ":".join(part for part in (file, function) if part)
+    message = line if match is None else match["message"] or ""
+    if match is not None:
+        # The type without its modules.
+        kind = match["kind"].replace("$", ".").replace("::", ".").rsplit(".", 1)[-1]
+    keeps_names = NAMES["assertion"].match(kind) is None
+    return Fault(kind=kind, what=message_skeleton(message, kind, keeps_names=keeps_names))
 
 
 def base_name(path: str) -> str:
     """The last part of a path; `*` if a program made it up for this run."""
     name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     return MASK if _VALUES["made-up name"].match(name) else name
-
-
-def is_library(path: str) -> bool:
-    """Whether the code there belongs to the language or to a dependency."""
-    return NAMES["library"].search(path.replace("\\", "/")) is not None
 
 
 def is_source(path: str) -> bool:
@@ -87,10 +85,25 @@ def code_skeleton(source: str) -> str:
     return " ".join(line.split())
 
 
-def message_skeleton(message: str, kind: str = "") -> str:
+def message_skeleton(message: str, kind: str = "", *, keeps_names: bool = True) -> str:
     """What stays of a message in every run and in every version of a language."""
     sentence = _VALUES["quoted sentence"].fullmatch(message)
     line = cut(_one_wording(cut(sentence[1] if sentence else message), kind))
+    kept: list[str] = []
+
+    def keep(content: str) -> str:
+        kept.append(content)
+        return chr(_KEPT_FROM + len(kept) - 1)
+
+    def name_or_mask(match: re.Match[str]) -> str:
+        name = _name_in(match[0][1:-1].rstrip(".")) if keeps_names else MASK
+        return _unquoted(match) if name == MASK else f"'{keep(name)}'"
+
+    if _VALUES["digits of a code"].search(line):
+        line = _VALUES["code"].sub(lambda code: keep(code[0]), line)
+    if "/" in line:
+        line = _VALUES["module path"].sub(r"\1 '\2'", line)
+    line = _VALUES["quoted"].sub(name_or_mask, line)
     for mask, replacement in _MASKS:
         line = _VALUES[mask].sub(replacement, line)
     # Runs of values are one value, and a bracket that holds nothing else says nothing.
@@ -100,13 +113,12 @@ def message_skeleton(message: str, kind: str = "") -> str:
         line = _VALUES["run"].sub(MASK, _VALUES["empty bracket"].sub(" ", line))
         if line == before:
             break
-    return " ".join(line.split()).strip(" .,;:-")
+    shown = line.translate({_KEPT_FROM + number: content for number, content in enumerate(kept)})
+    return " ".join(shown.split()).strip(" .,;:-")
 
 
 def _one_wording(message: str, kind: str) -> str:
     """The message without hints, without the modules of functions, and as any version might have said it."""
-    if kind in _SAID_BY_THE_TYPE:
-        return ""
     message = _VALUES["hints"].sub("", message)
     if kind == "TypeError":
         message = _VALUES["qualified call"].sub(r"\1()", message)
@@ -124,6 +136,13 @@ def _rewordings() -> dict[str, list[tuple[str, str]]]:
         source, _, wording = rule.partition(" =>")
         table.setdefault(kind, []).append((source, wording.strip()))
     return table
+
+
+def _name_in(content: str) -> str:
+    """A name that stood in quotes, or the file that a path in quotes ends with; `*` for any other value."""
+    if not _VALUES["name"].fullmatch(content):
+        content = base_name(content) if _VALUES["path to a file"].fullmatch(content) else MASK
+    return MASK if _VALUES["hex letters"].fullmatch(content) else content
 
 
 def _unquoted(match: re.Match[str]) -> str:
@@ -160,7 +179,6 @@ def _is_host(word: str, *, has_port: bool) -> bool:
 
 # What a message is compared without, in this order (patterns of data/errors.txt), and what stands for it.
 _MASKS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    ("quoted", _unquoted),
     ("moment", MASK),
     ("setting", r"\1=*"),
     ("address", MASK),
