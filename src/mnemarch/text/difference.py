@@ -39,6 +39,13 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
     return guarded
 
 
+def polarity(left: Sequence[Piece], right: Sequence[Piece]) -> list[tuple[str, str]]:
+    """Where one denies what the other says, in the words of both."""
+    opposites = tuple(_of_opposites(left, right))
+    denied = (*_of_negations(left, right, opposes=bool(opposites)), *opposites)
+    return [(part.left, part.right) for part in denied]
+
+
 def oppose(parted: Sequence[Difference]) -> bool:
     """Whether statements that are alike but for this say opposite things: they part in values only, or in one respect.
 
@@ -53,7 +60,7 @@ def skeleton(text: str) -> str:
 
     Two statements with one skeleton and with differences contradict each other.
     """
-    shapes = " ".join(shape for _, _, shape, _ in pieces(text) if shape)
+    shapes = " ".join(shape for _, _, shape, *_ in pieces(text) if shape)
     return without_hangul_spaces(shapes.casefold()) or canonical(text)
 
 
