@@ -2,8 +2,8 @@
 
     python -m bench.statements [--half dev|held] [--shown]
 
-Our own pairs come from tests/fixtures/statements.txt, in the two halves that the hash of a pair decides: rules are tuned
-on `dev` only. From MNEMARCH_BENCH_DATA (by default ../shared/data) come labelled updates of facts about persons, and
+Our own pairs come from tests/fixtures/statements.txt, in two halves that the hash of a pair decides: rules are tuned on
+`dev` only. From MNEMARCH_BENCH_DATA (by default ../shared/data) come labelled updates of facts about persons, and
 turns of conversations, of which hardly any may be flagged. Each pair is remembered in a fresh project, as a user would.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_text
@@ -117,10 +117,16 @@ class UnitVerbs:
 
     def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
-        from mnemarch.units.succession import supersede
+        from mnemarch.units.succession import contest, supersede
 
         why, commit = _checked_reason(reason), self._head()
-        return self._changed(lambda act: supersede(act, new_id, old_id, why, commit, expected_version), durable=True)
+        try:
+            return self._changed(
+                lambda act: supersede(act, new_id, old_id, why, commit, expected_version), durable=True
+            )
+        except Conflict:
+            self._act(lambda act: contest(act, new_id, old_id))
+            raise
 
     def archive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Take a unit out of recall; it can be revived."""

@@ -19,8 +19,8 @@ class LinkContract:
             store.put_link(link)
         assert store.links_of("a") == links[::-1]
         assert store.links_of("b") == [links[0]]
-        assert store.open_links([HERE.key], LinkType.CONTRADICTS) == [links[0]]
-        assert store.open_links([HERE.key], LinkType.DUPLICATES) == [links[1]]
+        assert store.open_links([HERE.key], LinkType.CONTRADICTS) == [(links[0], ["a", "b"])]
+        assert store.open_links([HERE.key], LinkType.DUPLICATES) == [(links[1], ["a", "c"])]
         assert store.contested(["a", "b", "c"], [HERE.key]) == {"a", "b"}
         assert store.contested(["b", "c"], [HERE.key]) == {"b"}
         assert store.contested(["a", "b"], [WIDE.key]) == store.contested([], [HERE.key]) == set()
@@ -33,13 +33,26 @@ class LinkContract:
         assert store.link("l-2") is None
         assert store.links_of("b") == []
 
+    def test_a_conflict_takes_further_units_and_goes_with_all_of_them(self, store: Probe) -> None:
+        put_all(store, [made_unit(id) for id in ("a", "b", "c")])
+        link = made_link("l-1", "a", "b")
+        store.put_link(link)
+        for _ in range(2):
+            store.put_link_unit("l-1", "c")
+        assert store.units_of_link("l-1") == ["a", "b", "c"]
+        assert store.links_of("c") == store.open_conflicts(["c", "nobody"]) == [link]
+        assert store.open_links([HERE.key], LinkType.CONTRADICTS) == [(link, ["a", "b", "c"])]
+        assert store.contested(["c"], [HERE.key]) == {"c"}
+        store.drop_link("l-1")
+        assert (store.units_of_link("l-1"), store.links_of("c")) == ([], [])
+
     def test_an_open_link_is_listed_only_for_scopes_that_see_both_of_its_sides(self, store: Probe) -> None:
         put(store, made_unit("a"))
         put(store, made_unit("b", scope=WIDE))
         links = [made_link("l-1", "a", "b"), made_link("l-2", "b", "nobody"), made_link("l-3", "nobody", "b")]
         for link in links:
             store.put_link(link)
-        assert store.open_links([HERE.key, WIDE.key], LinkType.CONTRADICTS) == [links[0]]
+        assert store.open_links([HERE.key, WIDE.key], LinkType.CONTRADICTS) == [(links[0], ["a", "b"])]
         for keys in ([WIDE.key], [HERE.key], []):
             assert store.open_links(keys, LinkType.CONTRADICTS) == []
 

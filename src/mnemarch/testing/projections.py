@@ -31,31 +31,35 @@ class _Model:
 
     def put_link(self, link: Link) -> None:
         self.tables["2 links", link.id] = link
+        for unit_id in (link.source, link.target):
+            self.tables["3 link units", link.id, unit_id] = []
 
     def drop_link(self, link_id: str) -> None:
         self.tables.pop(("2 links", link_id), None)
+        for key in [key for key in self.tables if key[:2] == ("3 link units", link_id)]:
+            del self.tables[key]
 
     def put_relation(self, relation: Relation) -> None:
-        self.tables["3 relations", relation.source, str(relation.type), relation.target] = [relation.id]
+        self.tables["4 relations", relation.source, str(relation.type), relation.target] = [relation.id]
 
     def drop_relation(self, source: str, type: str, target: str) -> None:
-        self.tables.pop(("3 relations", source, str(type), target), None)
+        self.tables.pop(("4 relations", source, str(type), target), None)
 
     def put_test(self, stream: Stream, name: str, passed: bool, at: datetime, event_id: str) -> None:
-        self.tables["4 tests", stream.org, stream.project or "", name] = [int(passed), micros(at), event_id]
+        self.tables["5 tests", stream.org, stream.project or "", name] = [int(passed), micros(at), event_id]
 
     def drop_tests(self, event_ids: list[str]) -> None:
-        for key in [key for key, row in self.tables.items() if key[0] == "4 tests" and row[2] in event_ids]:
+        for key in [key for key, row in self.tables.items() if key[0] == "5 tests" and row[2] in event_ids]:
             del self.tables[key]
 
     def put_use(self, use: Use) -> None:
-        key = ("5 uses", use.unit_id, use.task_key)
+        key = ("6 uses", use.unit_id, use.task_key)
         flags = (use.handed, use.used, use.credited, use.blamed)
         before = self.tables.get(key, [0, 0, 0, 0])
         self.tables[key] = [int(flag or had) for flag, had in zip(flags, before, strict=True)]
 
     def drop_uses(self, unit_id: str) -> None:
-        for key in [key for key in self.tables if key[:2] == ("5 uses", unit_id)]:
+        for key in [key for key in self.tables if key[:2] == ("6 uses", unit_id)]:
             del self.tables[key]
 
     def table(self, name: str) -> list[Any]:
@@ -94,7 +98,7 @@ class ProjectionContract:
             for number, name in enumerate(names):
                 scope = Scope(org=name, project=None if number % 5 == 0 else name)
                 unit = made_unit(name, scope=scope, content=name, attributes={name: name, "n": 1.5})
-                transaction.put_unit(unit, canonical_key=name, skeleton_key=None, searchable_at=number)
+                transaction.put_unit(unit, canonical_key=name, topic_key=None, searchable_at=number)
                 transaction.put_link(made_link(f"l-{name}", name, name))
                 transaction.put_test(Stream(scope.org, scope.project), name, number % 2 == 0, START, name)
                 transaction.put_use(Use(unit_id=name, task_key=name, handed=True, blamed=number % 2 == 0))
@@ -106,7 +110,7 @@ class ProjectionContract:
                 case 0 | 1 | 2:
                     status = random.choice(list(Status))
                     unit = made_unit(one, scope=random.choice([HERE, WIDE]), content=other, status=status, version=2)
-                    transaction.put_unit(unit, canonical_key=other, skeleton_key="s", searchable_at=None)
+                    transaction.put_unit(unit, canonical_key=other, topic_key="s", searchable_at=None)
                 case 3:
                     transaction.put_link(made_link(f"l-{one}", one, other, open=random.random() < 0.5))
                 case 4:
@@ -125,7 +129,7 @@ class ProjectionContract:
         store.write(fill)
         fill(model)
         assert list(store.rows()) == list(model.rows())
-        assert len(model.tables) == 5 * len(names)
+        assert len(model.tables) == 6 * len(names)
         for _ in range(300):
             state = random.getstate()
             store.write(change)
@@ -137,4 +141,4 @@ class ProjectionContract:
         for name in names:
             visible = [unit for unit in units if unit.content == name and unit.scope.key in keys]
             assert store.units_with_text(keys, name) == visible
-            assert store.links_of(name) == [link for link in links if name in (link.source, link.target)]
+            assert store.links_of(name) == [link for link in links if ("3 link units", link.id, name) in model.tables]

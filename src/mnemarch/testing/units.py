@@ -56,8 +56,8 @@ class UnitContract:
         assert store.units_in([WIDE.key]) == [moved]
         assert store.units_with_text(both, "before") == []
         assert store.units_with_text(both, "after") == [moved]
-        assert store.units_with_skeleton(both, "before", 9) == []
-        assert store.units_with_skeleton(both, "after", 9) == [moved]
+        assert store.units_of_topic(both, "before", 9) == []
+        assert store.units_of_topic(both, "after", 9) == [moved]
         assert store.units_citing([WIDE.key], "test", "tests/test_a.py::test_b") == []
         assert store.units_citing([WIDE.key], "test", "another") == [moved]
         assert len(list(store.rows())) == 1
@@ -116,8 +116,8 @@ class UnitContract:
         assert store.units_with_text([HERE.key], "K") == []
         surest = [live[1], live[2], live[0]]
         assert [unit.status for unit in surest] == [Status.VERIFIED, Status.PUBLISHED, Status.HYPOTHESIS]
-        assert store.units_with_skeleton([HERE.key], "s", 9) == surest
-        assert store.units_with_skeleton([HERE.key], "s", 2) == surest[:2]
+        assert store.units_of_topic([HERE.key], "s", 9) == surest
+        assert store.units_of_topic([HERE.key], "s", 2) == surest[:2]
         assert store.units_with_text([elsewhere.key], "k") == [units[5]]
 
     def test_the_live_units_of_some_kinds_are_listed_in_every_scope(self, store: Probe) -> None:

@@ -283,7 +283,7 @@ class _Scan:
         self.add_plain(phrase, at, len(phrase), korean.bare)
 
     def read_particle(self, tail: str) -> int:
-        """How much of what is glued to the last piece is a particle of it. One that tells where or how stays in a shape."""
+        """How much of what is glued to the last piece is its particle; one that tells where stays in the shape."""
         if tail not in korean.glued_particles():
             return 0
         what, key, shape, written, _ = self.pieces[-1]

@@ -8,7 +8,7 @@ from mnemarch.model.outcome import Explanation
 from mnemarch.model.unit import LinkType, Provenance, Status
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import confidence_at
-from mnemarch.units.conflicts import dispute_from
+from mnemarch.units.conflicts import dispute_of
 from mnemarch.units.same_text import RULE, rejected_alike
 
 TYPE_CHECKING = False
@@ -34,11 +34,8 @@ def explained(
         for citation in unit.citations
         if citation.kind is CitationKind.TEST and reader.test_passed(stream, citation.ref)
     }
-    links = [
-        link
-        for link in reader.links_of(unit.id)
-        if link.type is not LinkType.SIMILAR_TO and _both_visible(reader, link, visible_keys)
-    ]
+    links = [link for link in reader.links_of(unit.id) if link.type is not LinkType.SIMILAR_TO]
+    disputes = [dispute_of(reader, link, visible_keys) for link in links]
     return Explanation(
         unit=unit,
         confidence_now=confidence_at(unit.trust, now, rules),
@@ -50,7 +47,7 @@ def explained(
         valid=_validity(unit),
         supersedes=unit.supersedes,
         superseded_by=unit.superseded_by,
-        disputes=tuple(dispute_from(link) for link in links),
+        disputes=tuple(dispute for dispute in disputes if dispute is not None),
         used_by=tuple(_users(reader, unit)),
         history=history,
     )

@@ -1,162 +1,58 @@
-"""A statement read as subject, relation and values: what it is about, and what it says of it (R6).
+"""Where a statement has its values: amounts, and what stands where a relation takes one value (R6).
 
-Everything that is no value names the topic: the subject, the relation and their circumstances, without words that say
-nothing and without negations. Values are amounts, and whatever stands where a relation takes one value (stored in X,
-is owned by X, the default branch is X). A number or a name in the subject (issue 100, `load_a`) is part of the topic.
+A relation that takes one value is "stored in X", "is owned by X", "the default branch is X". A number or a name in the
+subject (issue 100, `load_a`) is no value, and neither is what follows a verb that takes many (imports X).
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.model.value import value
 from mnemarch.text import english, korean
-from mnemarch.text.cache import cached
-from mnemarch.text.canonical import canonical
-from mnemarch.text.guarded import Piece, pieces
-from mnemarch.text.tokens import tokens
-from mnemarch.text.words import LIGHT_WORDS, REWORDING_WORDS, Patterns, inflected, listed
+from mnemarch.text.words import LIGHT_WORDS, inflected, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
+
+    from mnemarch.text.guarded import Piece
 
 # Groups of opposites whose words are verbs that take a value: starts at, read from.
 _VERBS_OF_GROUPS = frozenset({"start", "add", "read", "open", "keep", "has"})
-_CHANGES = Patterns("relations", "asides")
 _COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 _DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
 # A value is named in so many words, and a verb's preposition comes so soon.
 _VALUE_PIECES_MAX, _OBJECT_PIECES_MAX = 4, 4
+# So far back a subject is looked for.
+_SUBJECT_PIECES_MAX = 12
 _ADJECTIVE_ENDINGS = ("able", "ible", "ful", "less", "ous", "ive", "al", "ic", "ent", "ant", "ly", "er", "est")
-_POSSIBLE = frozenset({"can", "could", "may", "might", "수"})
 _EVERY = frozenset({"every", "each"})
 _TOPIC_MARKERS = frozenset({"은", "는", "이", "가", "에는", "에서는", "에선", "에도", "로는", "으로는"})
-_DIMENSIONS = {
-    "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
-    "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
-    "share": ("%",),
-}
-
-
-@value
-class Value:
-    """One value of a statement: the words it is compared by, how it was written, and whether it is an amount."""
-
-    words: frozenset[str]
-    written: str
-    is_amount: bool
-
-
-@value
-class Statement:
-    """`topic` is what two statements have in common that may oppose each other; `polar` are the pieces that can deny it."""
-
-    topic: tuple[str, ...]
-    values: tuple[Value, ...]
-    polar: tuple[Piece, ...]
-    words: frozenset[str]
-    # Whether it only says what can be, or what is not: then another name for the value is no other statement of it.
-    is_open: bool
-
-    @property
-    def key(self) -> str:
-        """The same for every order and wording of one topic."""
-        return " ".join(sorted(set(self.topic)))
-
-
-@cached(1024)
-def statement(text: str) -> Statement:
-    found = pieces(_CHANGES["aside"].sub(" ", text))
-    slots = _korean_slots(found) if _has_hangul(found) else _english_slots(found)
-    topic: list[str] = []
-    values: list[Value] = []
-    at = 0
-    while at < len(found):
-        end = slots.get(at)
-        if end is None:
-            topic += _topic_words(found[at])
-            at += 1
-            continue
-        values.append(_value(found[at:end]))
-        topic.append(_mark(found[at:end]))
-        at = end
-    inside = {at for start, end in slots.items() for at in range(start, end)}
-    polar = tuple(piece for at, piece in enumerate(found) if at not in inside)
-    words = frozenset(word for piece in found for word in _words(piece))
-    is_denied = sum(piece[0] == "negation" for piece in polar) % 2 == 1
-    is_open = is_denied or any(piece[1] in _POSSIBLE for piece in polar)
-    return Statement(tuple(topic) or (canonical(text),), tuple(values), polar, words, is_open)
-
-
-def _topic_words(piece: Piece) -> Iterable[str]:
-    what, key, shape, *_ = piece
-    if what in ("number", "identifier", "quoted"):
-        return (f"{key}{shape[1:]}",)
-    if not shape or what == "opposite":
-        return (shape,) if shape else ()
-    if _is_hangul(shape):
-        noun, particle = korean.parted(shape)
-        telling = particle if particle in _set("korean slots") else ""
-        stem = korean.stem(noun if telling else shape) + telling
-        return () if stem in _set("korean adverbs") else (stem,)
-    return [token for token in tokens(shape) if token not in empty_words()]
-
-
-def _words(piece: Piece) -> Iterable[str]:
-    """What a piece says, as a value or as a part of a text that a change may end."""
-    if piece[0] == "word":
-        noun = korean.parted(piece[1])[0] if _is_hangul(piece[1]) else piece[1]
-        return [noun] if _is_hangul(noun) else tokens(noun)
-    return [piece[1].casefold()]
-
-
-def _value(slot: Sequence[Piece]) -> Value:
-    words = frozenset(word for piece in slot if piece[2] for word in _words(piece) if word not in empty_words())
-    return Value(words, " ".join(piece[3] for piece in slot), len(slot) == 1 and slot[0][0] == "number")
-
-
-def _mark(slot: Sequence[Piece]) -> str:
-    """What stands for a value in its topic: amounts of time, sizes and shares are not the same thing."""
-    last = slot[-1]
-    particle = _parted(last)[1]
-    telling = particle if particle in _set("korean slots") else ""
-    if len(slot) == 1 and last[0] == "number":
-        unit = last[1].lstrip("-+~^$€£¥₩0123456789.,:/x")
-        return next((f"#{name}" for name, units in _DIMENSIONS.items() if unit in units), "#") + telling
-    return "▢" + telling
 
 
 @cache
-def empty_words() -> frozenset[str]:
-    """Tokens that a wording may add or drop."""
-    words = [*REWORDING_WORDS, *listed("relations", "modals", "adverbs")]
-    return frozenset(tokens(" ".join(words)))
-
-
-@cache
-def _set(section: str) -> frozenset[str]:
+def word_set(section: str) -> frozenset[str]:
     return frozenset(listed("relations", section))
 
 
 @cache
 def _verbs(section: str) -> frozenset[str]:
     """The verbs of a section in every form."""
-    bases = _set(section)
+    bases = word_set(section)
     irregular = (form for form, base in english.irregular_forms().items() if base in bases)
     return frozenset(form for base in bases for form in inflected(f"{base}*")) | frozenset(irregular)
 
 
 @cache
 def _nouns(section: str) -> frozenset[str]:
-    return _set(section) | frozenset(f"{noun}s" for noun in _set(section))
+    return word_set(section) | frozenset(f"{noun}s" for noun in word_set(section))
 
 
 # English
 
 
-def _english_slots(found: Sequence[Piece]) -> dict[int, int]:
+def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     """Where each value begins, with where it ends."""
     slots: dict[int, int] = {}
     words = [piece[3].lower() for piece in found]
@@ -171,20 +67,20 @@ def _english_slots(found: Sequence[Piece]) -> dict[int, int]:
             at = end
             continue
         what = found[at][0]
-        if words[at] in _COPULAS or words[at] in _set("modals"):
+        if words[at] in _COPULAS or words[at] in word_set("modals"):
             is_predicate = True
         elif what == "word" and at and words[at] in _verbs("many values"):
             is_predicate = takes_many = True
-        elif what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many):
-            slots[at] = at + 1
-        elif _is_date(found, words, at) and not takes_many and at >= framed and (is_predicate or at == len(found) - 1):
+        elif (what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many)) or (
+            _is_date(found, words, at) and not takes_many and at >= framed and (is_predicate or at == len(found) - 1)
+        ):
             slots[at] = at + 1
         at += 1
     return slots
 
 
 def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
-    if words[at] in _set("dates"):
+    if words[at] in word_set("dates"):
         return True
     before = words[at - 1] if at else ""
     return (found[at][3] == "May" and before in _OPENING) or (before in _EVERY and words[at] in english.UNITS)
@@ -202,10 +98,10 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
     if words[at - 1] == "on" or words[at - 1] in _nouns("entities"):
         return False
     is_name = before[0] == "identifier" or (before[0] == "word" and before[3][:1].isupper())
-    if not is_name or (at == 1 and words[0] in _set("imperatives")):
+    if not is_name or (at == 1 and words[0] in word_set("imperatives")):
         return True
     # A name with words before it is hardly the subject: the SDK targets Java 17.
-    has_subject = is_predicate or sum(bool(piece[2]) for piece in found[: at - 1]) > 1
+    has_subject = is_predicate or sum(bool(piece[2]) for piece in found[max(0, at - _SUBJECT_PIECES_MAX) : at - 1]) > 1
     return has_subject and not takes_many
 
 
@@ -217,22 +113,22 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     if word in _COPULAS:
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""
-    if word in _verbs("use") and following not in _set("slot prepositions") and _is_verb(found, words, at):
+    if word in _verbs("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
         return _past_determiners(words, at + 1)
     is_listed = word in _verbs("one value")
     is_participle = word.endswith("ed") and at > 0 and word not in _verbs("many values") and what == "word"
     if is_listed or is_participle:
         for prep in range(at + 1, min(len(found), at + 2 + (_OBJECT_PIECES_MAX if is_listed else 0))):
-            if words[prep] in _set("slot prepositions" if is_listed else "manner prepositions"):
+            if words[prep] in word_set("slot prepositions" if is_listed else "manner prepositions"):
                 begin = _past_determiners(words, prep + 1)
                 # "for orders" is a circumstance, "for 30 days" is an amount.
                 return None if words[prep] == "for" else begin
-            if words[prep] in _set("boundaries") or found[prep][0] == "number":
+            if words[prep] in word_set("boundaries") or found[prep][0] == "number":
                 break
     return None
 
 
-def _is_verb(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
+def _is_verb(words: Sequence[str], at: int) -> bool:
     """Whether a word that may be a noun, too, is the verb here: not after an article or a preposition."""
     return at == 0 or words[at - 1] not in _DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 
@@ -240,7 +136,7 @@ def _is_verb(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
 def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
     begin = at + 1
     while begin < len(found) and (
-        found[begin][0] == "negation" or words[begin] in _set("adverbs") or words[begin] in _DETERMINERS
+        found[begin][0] == "negation" or words[begin] in word_set("adverbs") or words[begin] in _DETERMINERS
     ):
         begin += 1
     if begin >= len(found):
@@ -253,12 +149,13 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         return None
     # `User.id` is an integer: what is named in code has one type.
     is_typed = words[begin - 1] in ("a", "an") and found[at - 1][0] in ("identifier", "quoted")
-    is_named = bool(_nouns("attributes").intersection(words[:at])) and not _is_adjective(words[begin])
+    subject = words[max(0, at - _SUBJECT_PIECES_MAX) : at]
+    is_named = not _nouns("attributes").isdisjoint(subject) and not _is_adjective(words[begin])
     return begin if is_typed or is_named else None
 
 
 def _is_adjective(word: str) -> bool:
-    return word in _set("adjectives") or word.endswith(_ADJECTIVE_ENDINGS)
+    return word in word_set("adjectives") or word.endswith(_ADJECTIVE_ENDINGS)
 
 
 def _past_determiners(words: Sequence[str], at: int) -> int | None:
@@ -273,8 +170,7 @@ def _name_end(found: Sequence[Piece], words: Sequence[str], begin: int) -> int:
     if words[begin - 1] in ("return", "returns", "returned") and not found[begin][2]:
         end = min(len(found), begin + 2)
     while end < len(found) and end - begin < _VALUE_PIECES_MAX:
-        is_name = _names(found[end])
-        if not is_name or (words[end] in _set("boundaries") and words[end] not in ("and", "or")):
+        if not is_name(found[end]) or (words[end] in word_set("boundaries") and words[end] not in ("and", "or")):
             break
         end += 1
     return end
@@ -283,15 +179,15 @@ def _name_end(found: Sequence[Piece], words: Sequence[str], begin: int) -> int:
 # Korean
 
 
-def _korean_slots(found: Sequence[Piece]) -> dict[int, int]:
+def korean_slots(found: Sequence[Piece]) -> dict[int, int]:
     slots: dict[int, int] = {}
-    parts = [_parted(piece) for piece in found]
+    parts = [without_particle(piece) for piece in found]
     verb = _final_verb(found)
     takes_many = any(found[verb][1].startswith(word) for word in listed("relations", "korean many values"))
     for at, (what, *_) in enumerate(found):
-        if what == "number" and _is_korean_amount(found, parts, at, takes_many):
-            slots[at] = at + 1
-        elif found[at][1] in _set("korean dates"):
+        if (what == "number" and _is_korean_amount(found, parts, at, takes_many)) or found[at][1] in word_set(
+            "korean dates"
+        ):
             slots[at] = at + 1
     begin, end = _korean_name(found, parts, verb, takes_many)
     if end > begin:
@@ -306,29 +202,27 @@ def _final_verb(found: Sequence[Piece]) -> int:
     while at > 0 and (found[at][0] == "negation" or (found[at][0] == "opposite" and not found[at][2])):
         at -= 1
     # 저장 한다: the noun is what is done.
-    is_carrier = at > 0 and not found[at][2] and found[at - 1][0] == "word" and _is_hangul(found[at - 1][1])
+    is_carrier = at > 0 and not found[at][2] and found[at - 1][0] == "word" and is_hangul(found[at - 1][1])
     return at - 1 if is_carrier and not korean.parted(found[at - 1][1])[1] else at
 
 
-def _is_korean_amount(
-    found: Sequence[Piece], parts: Sequence[tuple[str, str]], at: int, takes_many: bool
-) -> bool:
+def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], at: int, takes_many: bool) -> bool:
     particle = parts[at][1]
     if particle in _TOPIC_MARKERS:
         return False
     if at and _is_plain_number(found[at]):
         before = found[at - 1]
-        if parts[at - 1][0].lower() in _set("korean entities") | _set("entities") and not parts[at - 1][1]:
+        if parts[at - 1][0].lower() in word_set("korean entities") | word_set("entities") and not parts[at - 1][1]:
             return False
-        if takes_many and before[0] in ("word", "identifier") and not _is_hangul(before[1]):
+        if takes_many and before[0] in ("word", "identifier") and not is_hangul(before[1]):
             return False
     following = parts[at + 1] if at + 1 < len(parts) else ("", "")
     is_glued = not particle and found[at][3][-1:] not in " "
-    if is_glued and following[1] in _TOPIC_MARKERS and following[0] in _set("korean entities"):
+    if is_glued and following[1] in _TOPIC_MARKERS and following[0] in word_set("korean entities"):
         return False
     # 42번 마이그레이션은: the number tells which one.
     is_ordinal = found[at][3].endswith("번") and following[1] in _TOPIC_MARKERS
-    return not (at == 0 and (is_ordinal or following[0] in _set("korean entities")))
+    return not (at == 0 and (is_ordinal or following[0] in word_set("korean entities")))
 
 
 def _is_plain_number(piece: Piece) -> bool:
@@ -346,15 +240,15 @@ def _korean_name(
     if denies and parts[last - 1][1] in ("이", "가") and last - 1 > topic >= 0:
         last -= 1
         parts = [*parts[:last], (parts[last][0], "이다")]
-    if _names(found[last]) and topic >= 0:
+    if is_name(found[last]) and topic >= 0:
         begin = topic + 1
-        while begin < last and parts[begin][0] in _set("korean adverbs"):
+        while begin < last and parts[begin][0] in word_set("korean adverbs"):
             begin += 1
-        is_foreign = (found[last][0] != "word" or not _is_hangul(found[last][1])) and korean.is_copula(parts[last][1])
-        has_attribute = any(word in _set("korean one value") for word, _ in parts[: topic + 1])
+        is_foreign = (found[last][0] != "word" or not is_hangul(found[last][1])) and korean.is_copula(parts[last][1])
+        has_attribute = any(word in word_set("korean one value") for word, _ in parts[: topic + 1])
         has_attribute |= found[topic][0] in ("identifier", "quoted") and begin == last
         is_noun = found[last][1].endswith(("다", "예요", "에요")) or korean.is_copula(parts[last][1])
-        is_noun = is_noun and found[last][1] not in _set("korean adjectives")
+        is_noun = is_noun and found[last][1] not in word_set("korean adjectives")
         is_verbal = found[last][1].endswith(("한다", "하다", "된다", "합니다", "됩니다", "있다", "없다", "는다"))
         if begin == last and found[last][0] == "number":
             return 0, 0
@@ -367,28 +261,28 @@ def _korean_name(
     is_use = parts[at][1] in ("을", "를") and found[verb][1].startswith(tuple(listed("relations", "korean use")))
     # 정적 파일은 nginx가 서빙한다: whoever does it is the value.
     is_use |= parts[at][1] in ("이", "가") and -1 < topic < at and found[verb][1].endswith(("한다", "합니다", "했다"))
-    if not is_use and (parts[at][1] not in _set("korean slots") or found[at][0] == "opposite"):
+    if not is_use and (parts[at][1] not in word_set("korean slots") or found[at][0] == "opposite"):
         return 0, 0
     begin = at
-    while begin > 1 and at - begin < _VALUE_PIECES_MAX - 1 and not parts[begin - 1][1] and _names(found[begin - 1]):
+    while begin > 1 and at - begin < _VALUE_PIECES_MAX - 1 and not parts[begin - 1][1] and is_name(found[begin - 1]):
         begin -= 1
     return (begin, at + 1) if begin else (0, 0)
 
 
-def _parted(piece: Piece) -> tuple[str, str]:
+def without_particle(piece: Piece) -> tuple[str, str]:
     """A piece without its particle, and the particle."""
-    if piece[0] in ("word", "opposite") and _is_hangul(piece[1]):
+    if piece[0] in ("word", "opposite") and is_hangul(piece[1]):
         return korean.parted(piece[1])
     return piece[3], piece[4]
 
 
-def _names(piece: Piece) -> bool:
+def is_name(piece: Piece) -> bool:
     return piece[0] in ("word", "number", "identifier", "quoted")
 
 
-def _is_hangul(text: str) -> bool:
+def is_hangul(text: str) -> bool:
     return "가" <= text[:1] <= "힣"
 
 
-def _has_hangul(found: Sequence[Piece]) -> bool:
-    return any(_is_hangul(piece[1]) or piece[4] for piece in found)
+def has_hangul(found: Sequence[Piece]) -> bool:
+    return any(is_hangul(piece[1]) or piece[4] for piece in found)
