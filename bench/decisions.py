@@ -177,7 +177,7 @@ def batches(rows: Iterable[Any]) -> Iterator[list[Any]]:
 def put_units(batch: list[tuple[Unit, VersionKey | None]]) -> Callable[[Transaction], None]:
     def work(transaction: Transaction) -> None:
         for one, standing in batch:
-            transaction.put_unit(one, canonical_key=None, skeleton_key=None, searchable_at=None, version_key=standing)
+            transaction.put_unit(one, canonical_key=None, topic_key=None, searchable_at=None, version_key=standing)
 
     return work
 

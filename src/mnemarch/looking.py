@@ -127,9 +127,9 @@ def named(reader: Reader, caller: Caller, typed: str) -> Unit | Dispute | Event:
     if unit is not None and caller.may_read(unit.scope):
         return unit
     if link is not None:
-        sides = reader.units((link.source, link.target)).values()
-        if len(sides) == 2 and all(caller.may_read(side.scope) for side in sides):
-            return dispute_from(link)
+        sides = [side for side in reader.units(reader.units_of_link(whole)).values() if caller.may_read(side.scope)]
+        if len(sides) > 1:
+            return dispute_from(link, sides)
     event = None if link is not None else reader.event(whole)
     if event is not None and caller.may_read(event.scope):
         return event

@@ -167,6 +167,7 @@ class Seat(UnitVerbs):
         `run` runs a test command and sees each test; `report` reads what a runner wrote; `passed` and `tests` only
         report. After a failure the answer's `loop` tells whether to go on; `approach` says what was tried.
         """
+        from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import scene_of
         from mnemarch.units.verify import Verification
 
@@ -181,16 +182,19 @@ class Seat(UnitVerbs):
         loops = self.loops
         if error is None and not seen.passed and seen.witnessed:
             error = seen.error
-        count_failure = None if error is None else loops.counting(error, approach)
         root = self.caller.root
         codebase = None if root is None else self._engine.codebase(root)
         scene = scene_of(self._engine.log, self.caller, codebase, seen)
+        failed = seen.named(Outcome.FAIL)
+        count_failure = (
+            None if error is None else loops.counting(error, approach, tree=scene.tree or None, tests=failed)
+        )
         self._engine.has_new_units = True
 
         def judge(act: Act) -> Promotion:
             judged = Verification(act, seen, scene).judge(analysis)
-            if judged.passed:
-                loops.settle(act)
+            if judged.passed or seen.witnessed:
+                loops.settle(act, None if judged.passed else seen.named(Outcome.PASS))
             is_counted = count_failure is not None and not judged.passed
             return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Hint, InvalidInput, NotFound, StoreUnavailable
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotFound, StoreUnavailable
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text
@@ -133,11 +133,15 @@ class UnitVerbs:
 
     def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""
-        from mnemarch.units.succession import supersede
+        from mnemarch.units.succession import contest, supersede
 
         why, commit = _checked_reason(reason), self._head()
         new, old = self._whole(new_id), self._whole(old_id)
-        return self._changed(lambda act: supersede(act, new, old, why, commit, expected_version), durable=True)
+        try:
+            return self._changed(lambda act: supersede(act, new, old, why, commit, expected_version), durable=True)
+        except Conflict:
+            self._act(lambda act: contest(act, new, old))
+            raise
 
     def archive(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Take a unit out of recall; it can be revived."""

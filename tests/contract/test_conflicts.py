@@ -57,7 +57,6 @@ OPPOSED = [
     ("The pool holds a single connection", "The pool holds a double connection"),
     ("Retry the request three times", "Retry the request five times"),
     ("The cache is always warm", "The cache is never warm"),
-    ("Call foo() from the worker", "Call bar() from the worker"),
     ("Wrap it in <main> tags", "Wrap it in <aside> tags"),
     ("The mode is «red»", "The mode is «blue»"),
     ("모드는 《빨강》이다", "모드는 《파랑》이다"),
@@ -111,6 +110,7 @@ NOT_OPPOSED = [
     ("The price is computed by the server", "The price is not shown by the client"),
     ("Store the token in the vault", "Do not print the password in the log"),
     ("call getUser() first", "call getUser first"),
+    ("Call foo() from the worker", "Call bar() from the worker"),
     ("Call `foo()` from the worker", "Call foo() from the worker"),
     ("The ratio is a-b", "The ratio is a - b"),
 ]
@@ -136,6 +136,16 @@ def test_r6_opposed_statements_of_one_batch_open_a_conflict(seats, known, new):
     first, second = seats.agent().remember_many([Claim(content=known), Claim(content=new)])
     assert first.unit.id != second.unit.id
     assert len(second.conflicts) == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "new"), [("관리자만 지운다", "관리자가 지운다"), ("Copy to the disk", "Copy from the disk")]
+)
+def test_where_only_direction_or_extent_differs_nothing_is_proposed(seats, known, new):
+    agent = seats.agent()
+    agent.remember(known)
+    stored = agent.remember(new)
+    assert (stored.merged, stored.conflicts, stored.similar) == (False, (), ())
 
 
 @pytest.mark.parametrize(("known", "new"), NOT_OPPOSED)

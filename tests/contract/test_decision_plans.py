@@ -266,7 +266,7 @@ def put_graph(memory, scope, steps_):
             version_key = VersionKey(root=name, number=1, strength=1)
             if transaction.unit(name) is None:
                 transaction.put_unit(
-                    unit, canonical_key=None, skeleton_key=None, searchable_at=None, version_key=version_key
+                    unit, canonical_key=None, topic_key=None, searchable_at=None, version_key=version_key
                 )
         for before, after in steps_:
             type = RelationType.DEPENDS_ON

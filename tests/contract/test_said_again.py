@@ -237,19 +237,37 @@ def ports(seats, count):
     return [seats.vouched(f"The port of the billing service is {8000 + n}") for n in range(count)]
 
 
-def test_r6_each_of_many_values_that_a_person_states_has_a_conflict(seats):
-    human = seats.human()
+def test_r6_many_values_that_a_person_states_are_members_of_one_conflict(memory, seats):
     stored = ports(seats, 12)
-    assert [len(answer.conflicts) for answer in stored] == [0, 1, 2, 3, *[4] * 8]
-    disputed = {unit_id for dispute in human.conflicts() for unit_id in dispute.units}
-    assert disputed == {answer.unit.id for answer in stored}
+    assert [len(answer.conflicts) for answer in stored] == [0, *[1] * 11]
+    (conflict,) = seats.human().conflicts()
+    assert conflict.units == tuple(answer.unit.id for answer in stored)
+    assert conflict.values == tuple(str(8000 + n) for n in range(12))
+    assert conflict.subject == "The port of the billing service is …"
+    assert {each.id for answer in stored for each in answer.conflicts} == {conflict.id}
+    assert memory.stats().open_conflicts == 1
+    assert memory.rebuild().same
+    assert seats.human().conflicts() == [conflict]
 
 
 def test_r6_many_values_that_nobody_vouches_for_are_a_series_and_no_dispute(seats):
     agent = seats.agent()
     stored = [agent.remember(f"Module 17 retries {n} times") for n in range(3, 15)]
-    assert [len(answer.conflicts) for answer in stored] == [0, 1, 2, 3, *[0] * 8]
-    assert len(agent.conflicts()) == 6
+    assert [len(answer.conflicts) for answer in stored] == [0, 1, 1, 1, *[0] * 8]
+    (closed,) = stored[3].conflicts
+    assert (closed.open, closed.winner) == (False, None)
+    assert "series" in closed.decision
+    assert agent.conflicts() == []
+    told = seats.vouched("Module 17 retries 2 times")
+    assert len(told.conflicts) == len(agent.conflicts()) == 1, "a person's word makes it a dispute"
+
+
+def test_r6_facts_of_one_form_about_other_subjects_open_no_conflict(seats):
+    agent = seats.agent()
+    for n in range(160):
+        agent.remember(f"Issue {n} of `module_{n % 7}` was fixed after {n} tries")
+        agent.remember(f"`load_{n}` is pure")
+    assert agent.conflicts() == []
 
 
 @pytest.mark.parametrize("count", [8, 40])

@@ -18,6 +18,7 @@ OF_EVERYTHING = {
     "counts": "the statistics",
     "row_units": "the digest",
     "row_links": "the digest",
+    "row_link_units": "the digest",
     "row_relations": "the digest",
     "row_tests": "the digest",
     "row_uses": "the digest",
@@ -30,7 +31,10 @@ BEGINNINGS = {
     "guides_in": "SEARCH units USING INDEX units_guiding",
     "live_units_in": "SEARCH units USING INDEX units_live",
     "replaced_in": "SEARCH units USING INDEX units_replaced",
+    "newest_citing": "SEARCH c USING PRIMARY KEY (kind=? AND ref=?)",
     "open_links": "SEARCH l USING INDEX links_open",
+    "conflicts_of": "SEARCH m USING PRIMARY KEY (unit_id=?)",
+    "contested": "SEARCH m USING PRIMARY KEY (unit_id=?)",
 }
 
 
@@ -77,7 +81,7 @@ def test_units_of_any_kinds_are_found_with_and_without_an_index(store, kinds):
 
     def put(transaction):
         for unit in made:
-            transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None)
+            transaction.put_unit(unit, canonical_key=None, topic_key=None, searchable_at=None)
 
     store.write(put)
     found = store.read(lambda reader: list(reader.units_of_kinds([Kind(kind) for kind in kinds])))

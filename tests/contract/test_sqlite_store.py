@@ -74,7 +74,7 @@ def works_beside(work, store):
 
 def test_a_damaged_row_fails_only_the_work_that_reads_it(store, tmp_path):
     unit = made_unit("u-1")
-    store.write(lambda tx: tx.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None))
+    store.write(lambda tx: tx.put_unit(unit, canonical_key=None, topic_key=None, searchable_at=None))
     changed_by_hand(tmp_path / "memory.db", "UPDATE units SET body = '{}'")
 
     def spoilt(transaction):
@@ -115,7 +115,7 @@ DAMAGES = ["{}", "", "[]", "null", "garbage", '{"id":', "7", b"\xff\x00", '{"sco
 def test_every_read_of_a_damaged_row_names_the_row(store, tmp_path, body):
     def put(transaction):
         for id in ("u-1", "u-2"):
-            transaction.put_unit(made_unit(id), canonical_key="k", skeleton_key=None, searchable_at=1)
+            transaction.put_unit(made_unit(id), canonical_key="k", topic_key=None, searchable_at=1)
         transaction.put_link(made_link("l-1", "u-1", "u-2"))
 
     store.write(put)

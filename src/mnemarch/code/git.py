@@ -25,7 +25,16 @@ _HEX = frozenset("0123456789abcdef")
 _HOPS_MAX = 5
 _HASHED_BYTES_MAX = 1_048_576
 # What a run of tests leaves behind is no change of the tree.
-_CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".coverage*", "node_modules", "target")
+_CACHES = (
+    "__pycache__",
+    ".pytest_cache",
+    ".hypothesis",
+    ".mypy_cache",
+    ".coverage*",
+    "node_modules",
+    "target",
+    ".mnemarch",
+)
 _NO_CACHES = (":/", *(f":(top,exclude,glob)**/{name}{end}" for name in _CACHES for end in ("", "/**")))
 # A repository's settings may name programs to run; none of ours needs one.
 _NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
@@ -37,13 +46,6 @@ _ENVIRONMENT = {
     # The same for git before 2.39.4, which fetches what a partial clone lacks: no transport is allowed.
     "GIT_ALLOW_PROTOCOL": "none",
 }
-
-
-# What running tests leaves behind is not what was tested.
-_CACHES = frozenset(
-    {b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".mnemarch", b"node_modules", b"target"}
-)
-_NEW_FILES_MAX = 2_000
 
 
 class _UnclearError(Exception):
@@ -155,21 +157,6 @@ def default_branch(root: str) -> str | None:
                 return name
     branches = (git(root, ["for-each-ref", "--count=2", "--format=%(refname)", BRANCHES]) or "").split("\n")
     return branches[0].removeprefix(BRANCHES) or None if len(branches) == 1 else None
-
-
-def content_digest(root: str) -> str:
-    """One name for what a working tree holds now: its HEAD, what differs from it, and new files; "" if unknown."""
-    import hashlib
-
-    top = git(root, ["rev-parse", "--show-toplevel"])
-    changed = None if top is None else output(top, ["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv"])
-    listed = None if top is None else output(top, ["ls-files", "-oz", "--exclude-standard"])
-    if top is None or changed is None or listed is None:
-        return ""
-    new = [path for path in listed.split(b"\0") if path and _CACHES.isdisjoint(path.split(b"/"))][:_NEW_FILES_MAX]
-    hashes = output(top, ["hash-object", "--stdin-paths"], b"".join(path + b"\n" for path in new)) if new else b""
-    parts = ((git(top, ["rev-parse", "HEAD^{tree}"]) or "").encode(), changed, b"\0".join(new), hashes or b"")
-    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:32]
 
 
 def tip(root: str, branch: str, *, remote_first: bool = False) -> str | None:

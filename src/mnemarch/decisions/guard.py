@@ -10,9 +10,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
-from mnemarch.text.difference import differences, oppose, skeleton
-from mnemarch.text.tokens import tokens
-from mnemarch.text.words import EMPTY_WORDS
+from mnemarch.text.opposition import opposes
 from mnemarch.units import evidence, succession
 from mnemarch.units.same_text import rejection_of
 
@@ -65,17 +63,7 @@ def opposed(
     ways = ((each, strength) for each in dict.fromkeys((domain, GLOBAL)) for strength in (Strength.AXIS, Strength.LOCK))
     firm = [Decision(unit) for way in ways for unit in decided(reader, caller, *way)]
     others = (one for one in firm if one.unit.level >= level and one.root_id != root)
-    return sorted((one for one in others if _opposes(text, one.text)), key=firmest_first)
-
-
-def _opposes(ours: str, theirs: str) -> bool:
-    """Whether two statements are the same but for numbers and negations, or for one name or quotation: as facts do."""
-    return _bare(ours) == _bare(theirs) and oppose(differences(ours, theirs))
-
-
-def _bare(text: str) -> frozenset[str]:
-    """What a statement speaks of, without what the guard compares and without words that say nothing."""
-    return frozenset(tokens(skeleton(text))) - EMPTY_WORDS
+    return sorted((one for one in others if opposes(one.text, text) is not None), key=firmest_first)
 
 
 def is_local(base: Decision, constraining: Iterable[Decision]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, short, table, unit_line, when, wrapped
+from mnemarch.interfaces import dispute_text
+from mnemarch.interfaces.show import age, clean, fields, quoted, short, table, unit_line, when
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
 
@@ -54,19 +55,8 @@ def _stored(stored: outcome.Stored, first: str) -> str:
     if stored.receipt.duplicate:
         lines.append("  this key was used before; nothing new was stored")
     lines += _redactions(stored.receipt)
-    for verb, what, disputes in (
-        ("contradicts", "conflict", stored.conflicts),
-        ("resembles", "proposal", stored.similar),
-    ):
-        for dispute in disputes:
-            lines.append(
-                f"  {verb} {_other(dispute, unit.id)} ({clean(dispute.reason)}): {what} {short_id(dispute.id)}"
-            )
+    lines += dispute_text.opened(stored)
     return "\n".join(lines)
-
-
-def _other(dispute: outcome.Dispute, unit_id: str) -> str:
-    return short_id(next(side for side in dispute.units if side != unit_id))
 
 
 def _refused(refusal: outcome.Refused, call: Call) -> str:
@@ -190,34 +180,6 @@ def _units(units: Sequence[unit.Unit], _: Call) -> str:
     return table(("id", "kind", "status", "level", "content"), rows, "No units can be seen from here.")
 
 
-def _disputes(what: str) -> Text:
-    """Each as a paragraph: both sides belong to it, which the rows of a table don't show."""
-
-    def text(disputes: Sequence[outcome.Dispute], call: Call) -> str:
-        if not disputes:
-            return f"No open {what}s."
-        paragraphs = []
-        for dispute in disputes:
-            lines = [f"{what}  {short_id(dispute.id)}", wrapped(f"differs in {clean(dispute.reason)}")]
-            for side in call.seat.units(ids=dispute.units):
-                lines += [f"{INDENT}unit  {short_id(side.id)}", wrapped(quoted(side.content), INDENT * 2)]
-            paragraphs.append("\n".join(lines))
-        hints = (
-            "Decide one: mnemarch resolve ID --winner UNIT --reason WHY\n"
-            "If both hold: mnemarch resolve ID --both --reason WHY"
-        )
-        return "\n\n".join([*paragraphs, hints])
-
-    return text
-
-
-def _resolved(dispute: outcome.Dispute, _: Call) -> str:
-    if dispute.winner is None:
-        return f"resolved  {short_id(dispute.id)}\n  both hold  {'  '.join(map(short_id, dispute.units))}"
-    winner, loser = short_id(dispute.winner), _other(dispute, dispute.winner)
-    return f"resolved  {short_id(dispute.id)}\n  winner  {winner}\n  loser   {loser}"
-
-
 def _erased(erased: outcome.Erased, call: Call) -> str:
     return (
         f"erased  {', '.join(map(short_id, erased.units)) or call.options.unit_id}\n"
@@ -249,7 +211,7 @@ def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "valid", [told.valid]
     yield "here", [clean(note) for note in told.here]
     yield "related", [*map(clean, told.related)]
-    yield "disputes", [_state_of(dispute, told.unit.id) for dispute in told.disputes]
+    yield "disputes", [dispute_text.state(dispute, told.unit.id) for dispute in told.disputes]
     yield "used by", [clean(", ".join(told.used_by))] if told.used_by else ["no task yet"]
     yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]
 
@@ -257,12 +219,6 @@ def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
 def _related(relations: Sequence[outcome.Related], _: Call) -> str:
     lines = [f"{clean(each.sentence)}\n   {short(each.unit.content, _RECALLED_CHARS)}" for each in relations]
     return "\n".join(lines) or "Nothing is related to it."
-
-
-def _state_of(dispute: outcome.Dispute, unit_id: str) -> str:
-    decided = "both hold" if dispute.winner is None else f"won by {short_id(dispute.winner)}"
-    state = "open" if dispute.open else decided
-    return f"{dispute.kind} {_other(dispute, unit_id)} ({short(dispute.reason)}), {state}: {short_id(dispute.id)}"
 
 
 def _found(answer: search.Found, call: Call) -> str:
@@ -395,9 +351,9 @@ TEXTS: dict[str, Text] = {
     "seat.revive": _changed("revived"),
     "seat.validate": lambda to, _: f"validated  {short_id(to['unit_id'])}  confidence {to['confidence']:.2f}",
     "list[Unit]": _units,
-    "seat.conflicts": _disputes("conflict"),
-    "seat.proposals": _disputes("proposal"),
-    "Dispute": _resolved,
+    "seat.conflicts": dispute_text.listed("conflict"),
+    "seat.proposals": dispute_text.listed("proposal"),
+    "Dispute": dispute_text.resolved,
     "Erased": _erased,
     "Explanation": _explanation,
     "list[Related]": _related,

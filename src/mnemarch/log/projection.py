@@ -48,10 +48,15 @@ def project(transaction: Transaction, event: Event) -> None:
                 transaction.put_test(record)
         case EventType.LINK_ADDED:
             transaction.put_link(Link.from_json(payload["link"] | {"id": event.id}))
+            for unit_id in payload.get("others", ()):
+                transaction.put_link_unit(event.id, unit_id)
+        case EventType.LINK_JOINED:
+            if transaction.link(payload["link"]) is not None:
+                transaction.put_link_unit(payload["link"], payload["unit"])
         case EventType.LINK_RESOLVED:
             link = transaction.link(payload["link"])
             if link is not None:
-                transaction.put_link(replace(link, open=False, winner=payload["winner"]))
+                transaction.put_link(replace(link, open=False, winner=payload["winner"], decision=payload["reason"]))
         case EventType.RELATION_ADDED:
             transaction.put_relation(_relation(payload, event.id))
         case EventType.RELATION_DROPPED:
@@ -169,13 +174,13 @@ def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> 
     # A recall records what it handed out in a process that starts cold: only a write pays for these.
     from mnemarch.model.decision import version_key_of
     from mnemarch.text.canonical import canonical_key
-    from mnemarch.text.difference import skeleton
+    from mnemarch.text.opposition import topic_key
 
     keyed = bool(unit.content) and unit.kind in _MERGING_KINDS
     transaction.put_unit(
         unit,
         canonical_key=canonical_key(unit.content) if keyed else None,
-        skeleton_key=canonical_key(skeleton(unit.content)) if keyed else None,
+        topic_key=topic_key(unit.content) if keyed else None,
         searchable_at=searchable_at,
         version_key=version_key_of(unit) if unit.kind is Kind.DECISION else None,
     )

@@ -41,6 +41,7 @@ class EventType(Names):
     UNIT_ERASED = "unit.erased"
     UNIT_RESTATED = "unit.restated"
     LINK_ADDED = "link.added"
+    LINK_JOINED = "link.joined"
     LINK_RESOLVED = "link.resolved"
     RELATION_ADDED = "relation.added"
     RELATION_DROPPED = "relation.dropped"

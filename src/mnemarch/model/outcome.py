@@ -56,16 +56,25 @@ class ApproachValidation:
 
 @value
 class Dispute:
-    """Two units that contradict each other, or near-duplicates proposed for merging (R6)."""
+    """Units that contradict each other, or near-duplicates proposed for merging (R6).
+
+    A conflict holds every unit that says something else of one `subject`; `values` are what each of them says.
+    `proposal` is the unit that announces a change: resolved for it, it supersedes the others. `decision` is the reason
+    of whoever closed it.
+    """
 
     id: str
     kind: LinkType
-    units: tuple[str, str]
+    units: tuple[str, ...]
     reason: str
     similarity: float
     opened_at: datetime
     open: bool = True
     winner: str | None = None
+    decision: str | None = None
+    subject: str = ""
+    values: tuple[str, ...] = ()
+    proposal: str | None = None
 
 
 @value

@@ -306,11 +306,15 @@ class LinkType(Names):
     CONTRADICTS = "contradicts"
 
 
+# What the note of a conflict begins with if its source came second as the replacement of a unit.
+REPLACEMENT = "replacement"
+
+
 @value
 class Link(Record):
-    """`source type target`. While it is `open`, somebody has to decide; `winner` is the decision.
+    """`source type target`. While it is `open`, somebody has to decide; `winner` is the decision, with its reason.
 
-    Decided without a winner, both sides are valid.
+    A conflict may have more units than these two. Decided without a winner, all of them are valid.
     """
 
     id: str
@@ -322,6 +326,11 @@ class Link(Record):
     at: datetime
     open: bool = False
     winner: str | None = None
+    decision: str | None = None
+
+    def is_late_replacement(self, unit_id: str) -> bool:
+        """Whether the unit was to replace what the target had replaced already (R5)."""
+        return self.source == unit_id and self.note.startswith(REPLACEMENT)
 
 
 @value

@@ -284,6 +284,7 @@ class Recall:
         items = self._with_anchored(reader, items, withheld)[: self._k]
         ids = [item.unit.id for item in items]
         contested = reader.contested(ids, self._visible)
+        items = _winners_first(reader, items, contested)
         self._explain_past(reader, [unit_id for unit_id in past if unit_id not in ids], withheld)
         found = Found(
             items=tuple(
@@ -332,3 +333,14 @@ class Recall:
                 reason = withheld_reason(unit, self._now, self._as_of)
                 if reason is not None:
                     withheld[unit_id] = reason
+
+
+def _winners_first(reader: Reader, items: list[Recalled], contested: set[str]) -> list[Recalled]:
+    """The items with each unit that came second as a replacement behind the one that came first (R5)."""
+    for unit_id in sorted(contested):
+        winners = [link.target for link in reader.open_conflicts([unit_id]) if link.is_late_replacement(unit_id)]
+        at = next(place for place, item in enumerate(items) if item.unit.id == unit_id)
+        last = max((place for place, item in enumerate(items) if item.unit.id in winners), default=-1)
+        if last > at:
+            items = [*items[:at], *items[at + 1 : last + 1], items[at], *items[last + 1 :]]
+    return items

@@ -34,6 +34,7 @@ _OF_A_GUESS = 0.7
 _CHECKED_MAX = 1_000
 _DUPLICATE_WORDS_MAX = 8
 _DUPLICATE_SHARE_MIN = 0.5
+_CHANGED_SHARE_MIN = 0.15
 
 
 def _rarity(seen: int, documents: int) -> float:
@@ -225,14 +226,17 @@ class Finder(LiveIndex):
 
     def _duplicate_candidates(self, unit: Unit, scope_keys: Sequence[str], limit: int) -> list[str]:
         """Units that share at least half of the weight of this one's telling words."""
+        from mnemarch.text.opposition import change_of
         from mnemarch.text.tokens import telling_tokens
 
         words = telling_tokens(unit.content)
         with self._lock:
             weights, mean_length = self._weighed(dict.fromkeys(words, 1.0), scope_keys)
+        # What a change ends shares only what changed with it.
+        share = _CHANGED_SHARE_MIN if change_of(unit.content) is not None else _DUPLICATE_SHARE_MIN
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_DUPLICATE_WORDS_MAX]
         damping = K1 * (1 - B + B * len(words) / mean_length)
-        score_min = _DUPLICATE_SHARE_MIN * sum(
+        score_min = share * sum(
             weights[word] * words.count(word) * (K1 + 1) / (words.count(word) + damping) for word in telling
         )
         # The unit itself is among the best, hence one more.

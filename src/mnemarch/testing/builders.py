@@ -103,13 +103,13 @@ def refines(source: str, target: str, id: str = "e-1") -> Relation:
 def put(transaction: Transaction, unit: Unit, *, key: str | None = None, skeleton: str | None = None) -> Unit:
     """Store a unit with an event of its own, so that its change has a position."""
     event = recorded(transaction, subject=unit.id, scope=unit.scope)
-    transaction.put_unit(unit, canonical_key=key, skeleton_key=skeleton, searchable_at=event.position)
+    transaction.put_unit(unit, canonical_key=key, topic_key=skeleton, searchable_at=event.position)
     return unit
 
 
 def put_at(transaction: Transaction, unit: Unit, position: int | None, version_key: VersionKey | None = None) -> None:
     """Store a unit as changed at a position; None: search need not see the change."""
-    transaction.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=position, version_key=version_key)
+    transaction.put_unit(unit, canonical_key=None, topic_key=None, searchable_at=position, version_key=version_key)
 
 
 def made_test(
@@ -143,8 +143,9 @@ def everything(reader: Reader) -> dict[str, Any]:
         "searchable": reader.searchable_after(0, 10_000),
         "counts": reader.counts(),
         "texts": reader.units_with_text([HERE.key], "text-key"),
-        "skeletons": reader.units_with_skeleton([HERE.key], "skeleton-key", 10),
+        "skeletons": reader.units_of_topic([HERE.key], "skeleton-key", 10),
         "citing": reader.units_citing([HERE.key], CitationKind.TEST, ["tests/test_a.py::test_b"]),
+        "newest citing": reader.newest_citing([HERE.key], CitationKind.TEST, "tests/test_a.py::test_b", 1),
         "listed": reader.units_in([HERE.key]),
         "of scope": list(reader.events_of_scope(HERE.key)),
         "of subject": list(reader.events_of_subject("u-1")),

@@ -21,7 +21,7 @@ _SURENESS = (Status.VERIFIED, Status.PUBLISHED, Status.HYPOTHESIS)
 class _Stored(NamedTuple):
     unit: Unit
     text: str | None
-    skeleton: str | None
+    topic: str | None
     changed_at: int
     version: VersionKey | None
 
@@ -40,6 +40,7 @@ class Model:
         self._units: dict[str, _Stored] = {}
         self._links: dict[str, Link] = {}
         self._relations: dict[tuple[str, str, str], Relation] = {}
+        self._members: set[tuple[str, str]] = set()
         self._tests: dict[tuple[str, str, str, str, bool], TestRecord] = {}
         self._uses: dict[tuple[str, str], Use] = {}
 
@@ -50,19 +51,25 @@ class Model:
         unit: Unit,
         *,
         canonical_key: str | None,
-        skeleton_key: str | None,
+        topic_key: str | None,
         searchable_at: int | None,
         version_key: VersionKey | None = None,
     ) -> None:
         known = self._units.get(unit.id)
         changed_at = searchable_at if searchable_at is not None else known.changed_at if known else 0
-        self._units[unit.id] = _Stored(unit, canonical_key, skeleton_key, changed_at, version_key)
+        self._units[unit.id] = _Stored(unit, canonical_key, topic_key, changed_at, version_key)
 
     def put_link(self, link: Link) -> None:
         self._links[link.id] = link
+        for unit_id in (link.source, link.target):
+            self.put_link_unit(link.id, unit_id)
+
+    def put_link_unit(self, link_id: str, unit_id: str) -> None:
+        self._members.add((link_id, unit_id))
 
     def drop_link(self, link_id: str) -> None:
         self._links.pop(link_id, None)
+        self._members = {pair for pair in self._members if pair[0] != link_id}
 
     def put_relation(self, relation: Relation) -> None:
         self._relations[relation.source, str(relation.type), relation.target] = relation
@@ -135,8 +142,8 @@ class Model:
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         return [one.unit for one in self._sorted(scope_keys) if one.text == canonical_key]
 
-    def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
-        live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.skeleton == skeleton_key]
+    def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
+        live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.topic == topic_key]
         return sorted(live, key=lambda unit: _SURENESS.index(unit.status))[:limit]
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
@@ -146,6 +153,9 @@ class Model:
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
         units = [one.unit for one in self._sorted(scope_keys, live=True)]
         return sorted({cited.ref for unit in units for cited in unit.citations if cited.kind == "test"})
+
+    def newest_citing(self, scope_keys: Sequence[str], kind: str, ref: str, limit: int) -> list[Unit]:
+        return self.units_citing(scope_keys, kind, [ref])[::-1][:limit]
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         units = [one.unit for one in self._sorted() if one.unit.id > after]
@@ -168,20 +178,33 @@ class Model:
         return self._links.get(link_id)
 
     def links_of(self, unit_id: str) -> list[Link]:
-        return [link for _, link in sorted(self._links.items()) if unit_id in (link.source, link.target)]
+        return [link for id, link in sorted(self._links.items()) if (id, unit_id) in self._members]
+
+    def units_of_link(self, link_id: str) -> list[str]:
+        return sorted(unit_id for id, unit_id in self._members if id == link_id)
 
     def _is_live_in(self, unit_id: str, scope_keys: Sequence[str]) -> bool:
         unit = self.unit(unit_id)
         return unit is not None and unit.live and unit.scope.key in scope_keys
 
-    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
+    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[tuple[Link, list[str]]]:
         links = [link for _, link in sorted(self._links.items()) if link.open and link.type == type]
-        return [link for link in links if all(self._is_live_in(id, scope_keys) for id in (link.source, link.target))]
+        sides = [[id for id in self.units_of_link(link.id) if self._is_live_in(id, scope_keys)] for link in links]
+        return [(link, units) for link, units in zip(links, sides, strict=True) if len(units) > 1]
+
+    def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
+        links = [link for _, link in sorted(self._links.items()) if link.open and link.type == LinkType.CONTRADICTS]
+        return [link for link in links if not set(self.units_of_link(link.id)).isdisjoint(unit_ids)]
 
     def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
-        open_links = [link for link in self._links.values() if link.open and link.type == LinkType.CONTRADICTS]
-        sides = [pair for link in open_links for pair in ((link.source, link.target), (link.target, link.source))]
-        return {id for id, other in sides if id in unit_ids and self._is_live_in(other, scope_keys)}
+        contested = set()
+        for link in self.open_conflicts(unit_ids):
+            members = self.units_of_link(link.id)
+            for id in members:
+                others = [other for other in members if other != id]
+                if id in unit_ids and any(self._is_live_in(other, scope_keys) for other in others):
+                    contested.add(id)
+        return contested
 
     def tests(self, stream: Stream, names: Sequence[str], *, called: bool = False) -> list[TestRecord]:
         wanted = [record for _, record in sorted(self._tests.items(), key=_key) if record.stream == stream]
@@ -257,6 +280,8 @@ class Model:
             yield canonical_json(unit_to_json(one.unit))
         for _, link in sorted(self._links.items()):
             yield canonical_json(link.to_json())
+        for pair in sorted(self._members):
+            yield canonical_json(pair)
         for key, relation in sorted(self._relations.items(), key=_key):
             yield canonical_json([*key, relation.id])
         for (*where, witnessed), test in sorted(self._tests.items(), key=_key):

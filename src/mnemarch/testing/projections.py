@@ -71,6 +71,7 @@ class _Story:
             ("put_use", (Use(unit_id=one, **use),)),
             ("put_relation", (relation,)),
             ("put_relation", (relation,)),
+            ("put_link_unit", (f"l-{one}", f"fact-{other}")),
             ("drop_link", (f"l-{one}",)),
             ("drop_tests", ([one, "nothing"],)),
             ("drop_uses", (one,)),
@@ -109,7 +110,7 @@ class _Story:
         unit = made_unit(id, kind=kind, content=other, **fields)
         how: dict[str, Any] = {
             "canonical_key": pick((None, other)),
-            "skeleton_key": pick((None, "s", one)),
+            "topic_key": pick((None, "s", one)),
             "searchable_at": pick((None, self._position + 1)),
             "version_key": version,
         }
@@ -142,7 +143,7 @@ def _answers(view: Any) -> dict[str, Any]:
     for limit in (0, 1, 3, 1_000):
         answers[f"at most {limit}"] = [
             [view.units_in(_KEYS, limit=limit, **wanted) for wanted in filters],
-            [view.units_with_skeleton(_KEYS, key, limit) for key in ("s", "S", *HOSTILE_NAMES)],
+            [view.units_of_topic(_KEYS, key, limit) for key in ("s", "S", *HOSTILE_NAMES)],
             [view.units_citing_code(after, limit) for after in ("", "fact-n")],
             [view.units_replaced(_KEYS, kind=kind, domain="ui", limit=limit) for kind in (None, Kind.FACT)],
             [view.decided(WIDE.key, "ui", strength, after="", limit=limit) for strength in (1, 2, 3)],
@@ -159,6 +160,9 @@ def _answers(view: Any) -> dict[str, Any]:
             view.decision_versions(name),
             view.link(f"l-{name}"),
             view.links_of(f"skill-{name}"),
+            view.units_of_link(f"l-{name}"),
+            view.open_conflicts([f"fact-{name}", f"skill-{name}"]),
+            view.newest_citing(_KEYS, "test", name, 1),
             view.uses_of_unit(name),
             view.uses_of_task(name),
             view.use(name, "acme"),
@@ -193,7 +197,7 @@ class ProjectionContract:
         def decide(id: str, number: int, status: Status) -> None:
             unit = made_unit(id, kind=Kind.DECISION, status=status)
             key = VersionKey(root="r-1", number=number, strength=2)
-            store.put_unit(unit, canonical_key=None, skeleton_key=None, searchable_at=None, version_key=key)
+            store.put_unit(unit, canonical_key=None, topic_key=None, searchable_at=None, version_key=key)
 
         decide("d-1", 1, Status.VERIFIED)
         for number, status in ((2, Status.VERIFIED), (1, Status.DEPRECATED)):
@@ -207,12 +211,12 @@ class ProjectionContract:
     def test_a_unit_comes_back_as_it_was_put_whatever_its_text_is(self, store: Probe) -> None:
         for number, text in enumerate(HOSTILE_NAMES):
             unit = _full_unit(f"{number}-{text}", text)
-            store.put_unit(unit, canonical_key=text, skeleton_key=None, searchable_at=number + 1)
+            store.put_unit(unit, canonical_key=text, topic_key=None, searchable_at=number + 1)
             assert store.unit(unit.id) == unit, text[:40]
             assert store.units_in([unit.scope.key]) == store.units_with_text([unit.scope.key], text) == [unit]
         assert [item.content for item in store.searchable_after(0, 1000)] == list(HOSTILE_NAMES)
         gone = made_unit("gone", status=Status.ARCHIVED, content="")
-        store.put_unit(gone, canonical_key=None, skeleton_key=None, searchable_at=99)
+        store.put_unit(gone, canonical_key=None, topic_key=None, searchable_at=99)
         (item,) = store.searchable_after(len(HOSTILE_NAMES), 9)
         assert (item.id, item.state, item.content, item.changed_at) == ("gone", "past", "", 99)
         assert (item.scope_key, item.kind, item.domain) == (HERE.key, "fact", "global")

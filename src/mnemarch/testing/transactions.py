@@ -100,7 +100,7 @@ class TransactionContract:
         inside = store.write(work)
         assert inside == store.read(everything)
         assert len(inside["events"]) == 3
-        assert len(inside["rows"]) == 6
+        assert len(inside["rows"]) == 8
 
     def test_an_error_inside_a_write_undoes_all_of_it_and_comes_out_unchanged(self, store: Probe) -> None:
         def require_undone(change: Callable[[Transaction], None]) -> None:

@@ -1,4 +1,4 @@
-"""The guard of R6: what forbids taking two alike statements for one, and the skeleton they share without it."""
+"""The guard of R6: what forbids taking two alike statements for one."""
 
 # ruff: noqa: RUF071 (what is compared is no path)
 from __future__ import annotations
@@ -7,16 +7,11 @@ from itertools import pairwise
 from os.path import commonprefix
 
 from mnemarch.model.value import value
-from mnemarch.text.cache import cached
-from mnemarch.text.canonical import canonical, without_hangul_spaces
 from mnemarch.text.guarded import Piece, pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-
-_VALUES = frozenset({"number", "negation"})
 
 
 @value
@@ -39,22 +34,11 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
     return guarded
 
 
-def oppose(parted: Sequence[Difference]) -> bool:
-    """Whether statements that are alike but for this say opposite things: they part in values only, or in one respect.
-
-    In subject and value, they speak of different things: `a_pool` of 5 and `b_pool` of 8 can both be.
-    """
-    return len(parted) == 1 or (bool(parted) and all(part.what in _VALUES for part in parted))
-
-
-@cached(256)
-def skeleton(text: str) -> str:
-    """The canonical text with `#` for numbers, `@` for identifiers, `"` for quotes, `±` for opposites, no negations.
-
-    Two statements with one skeleton and with differences contradict each other.
-    """
-    shapes = " ".join(shape for _, _, shape, _ in pieces(text) if shape)
-    return without_hangul_spaces(shapes.casefold()) or canonical(text)
+def polarity(left: Sequence[Piece], right: Sequence[Piece]) -> list[tuple[str, str]]:
+    """Where one denies what the other says, in the words of both."""
+    opposites = tuple(_of_opposites(left, right))
+    denied = (*_of_negations(left, right, opposes=bool(opposites)), *opposites)
+    return [(part.left, part.right) for part in denied]
 
 
 def _differences(left: Sequence[Piece], right: Sequence[Piece]) -> tuple[Difference, ...]:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # What it is (number, negation, opposite, quoted, identifier or word), what it is compared by, what stands for it in a
-# skeleton, and how it was written.
-Piece = tuple[str, str, str, str]
+# skeleton, how it was written, and the Korean particle that is glued to it.
+Piece = tuple[str, str, str, str, str]
+_NOTHING: Piece = ("", "", "", "", "")
 
 _HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
 _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
@@ -54,7 +55,7 @@ def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
 class _Scan:
     """A reading of one text from left to right; units and number words change the number before them."""
 
-    __slots__ = ("ended_at", "number_at", "number_end", "pieces", "shouted", "spelled")
+    __slots__ = ("ended_at", "number_at", "number_end", "pieces", "read_to", "shouted", "spelled")
 
     def __init__(self, *, shouted: bool) -> None:
         self.pieces: list[Piece] = []
@@ -62,6 +63,8 @@ class _Scan:
         self.number_at = self.number_end = -1
         # Where the last piece of a Hangul phrase ended: what is glued to it there is an ending.
         self.ended_at = -1
+        # Where the lexeme before this one ended.
+        self.read_to = 0
         self.spelled = 0
 
     def read(self, match: re.Match[str], *, unquoted: bool) -> None:
@@ -88,12 +91,13 @@ class _Scan:
             self.read_han(text)
         elif category(text)[0] != "P":
             self.add("word", text, text)
+        self.read_to = match.end()
 
     def add(self, what: str, key: str, shape: str, written: str = "") -> None:
-        self.pieces.append((what, key, shape, written or key))
+        self.pieces.append((what, key, shape, written or key, ""))
 
-    def add_word(self, word: str) -> None:
-        self.add("word", word, "" if word in LIGHT_WORDS else word)
+    def add_word(self, word: str, written: str = "") -> None:
+        self.add("word", word, "" if word in LIGHT_WORDS else word, written)
 
     def add_negation(self, written: str) -> None:
         self.add("negation", "not", "", written)
@@ -105,14 +109,14 @@ class _Scan:
 
     def is_deniable(self) -> bool:
         """Whether what was read last has an opposite that says no more than that it is not so."""
-        what, key, _, _ = self.pieces[-1] if self.pieces else ("", "", "", "")
+        what, key, *_ = self.pieces[-1] if self.pieces else _NOTHING
         return what == "opposite" and key[:-1] in contradictory_groups()
 
     def turn_around(self, written: str) -> bool:
         """Whether what was read last is denied by its opposite: not allowed is forbidden, not forbidden is allowed."""
         if not self.is_deniable():
             return False
-        what, key, shape, _ = self.pieces.pop()
+        what, key, shape, *_ = self.pieces.pop()
         group, pole = key[:-1], key[-1]
         if pole == "+":
             self.add("negation", "un", "", written)
@@ -137,7 +141,7 @@ class _Scan:
     def denial(self) -> int:
         """Where the negation of what comes next stands, with nothing but light words after it; -1 if there is none."""
         for at in range(len(self.pieces) - 1, max(-1, len(self.pieces) - 1 - _LIGHT_BETWEEN_MAX), -1):
-            what, key, shape, _ = self.pieces[at]
+            what, key, shape, *_ = self.pieces[at]
             # An article, or the hyphen of non-blocking.
             is_light = (what == "word" and not shape) or key == "sum-"
             if not is_light:
@@ -149,8 +153,8 @@ class _Scan:
         self.add("number", key, "#", written)
 
     def give_unit(self, unit: str, written: str) -> None:
-        what, key, shape, before = self.pieces[self.number_at]
-        self.pieces[self.number_at] = (what, key + unit, shape, f"{before} {written}")
+        what, key, shape, before, particle = self.pieces[self.number_at]
+        self.pieces[self.number_at] = (what, key + unit, shape, f"{before} {written}", particle)
         self.number_at = -1
 
     def read_chunk(self, chunk: str, start: int, end: int) -> None:
@@ -162,7 +166,7 @@ class _Scan:
             word = bare.lower()
             # Nearly every word: nothing below would say anything else of it.
             if word not in english.guarded() and english.unprefixed(word) is None:
-                self.add_word(word)
+                self.add_word(word, bare)
                 return
         if self.read_number(bare, end) or not bare:
             return
@@ -208,7 +212,7 @@ class _Scan:
         elif not self.shouted and word not in english.SHOUTED and _is_name(part):
             self.add("identifier", part, "@")
         else:
-            self.add_word(word)
+            self.add_word(word, part)
 
     def read_word(self, word: str, start: int) -> bool:
         if self.number_at >= 0 and start - self.number_end <= 1:
@@ -217,7 +221,7 @@ class _Scan:
                 return True
             if self.read_spelled(word, start):
                 return True
-        before = self.pieces[-1] if self.pieces else ("", "", "", "")
+        before = self.pieces[-1] if self.pieces else _NOTHING
         if word in english.CONTRACTIONS:
             self.add_word(english.CONTRACTIONS[word])
             self.add_negation(word)
@@ -256,8 +260,8 @@ class _Scan:
             total = self.spelled + english.NUMBERS[word]
         else:
             return False
-        what, _, shape, before = self.pieces[self.number_at]
-        self.pieces[self.number_at] = (what, str(total), shape, f"{before} {word}")
+        what, _, shape, before, particle = self.pieces[self.number_at]
+        self.pieces[self.number_at] = (what, str(total), shape, f"{before} {word}", particle)
         self.number_end, self.spelled = start + len(word), total
         return True
 
@@ -268,12 +272,24 @@ class _Scan:
             if unit and (start == self.number_end or korean.ends_a_word(unit["tail"])):
                 self.give_unit(korean.UNITS[unit["unit"]], unit["unit"])
                 at = unit.end("unit")
+        tail = phrase[at:].partition(" ")[0]
+        if self.pieces and (at or start == self.read_to or tail in korean.APART):
+            at += self.read_particle(tail)
         self.ended_at = at or -1
         for match in korean.guarded_pattern().finditer(phrase, at):
             self.add_plain(phrase, at, match.start(), korean.reduction_before(match))
             self.read_korean(match)
             at = match.end()
         self.add_plain(phrase, at, len(phrase), korean.bare)
+
+    def read_particle(self, tail: str) -> int:
+        """How much of what is glued to the last piece is its particle; one that tells where stays in the shape."""
+        if tail not in korean.glued_particles():
+            return 0
+        what, key, shape, written, _ = self.pieces[-1]
+        telling = "" if tail in korean.MARKERS or korean.is_copula(tail) else tail
+        self.pieces[-1] = (what, key, shape + telling if shape else shape, written, tail)
+        return len(tail)
 
     def read_korean(self, match: re.Match[str]) -> None:
         written = match[0].strip()
@@ -286,7 +302,8 @@ class _Scan:
             if not (match[0] in korean.THERE_IS and self.read_there_is(match)):
                 self.add_opposite(*opposites("korean", "korean words")[match["opposite"]], match[0])
         elif korean.ends_a_word(match["tail"]):
-            self.add("number", korean.number_key(match), "#", match[0])
+            particle = match["tail"] if match["tail"] in korean.glued_particles() else ""
+            self.pieces.append(("number", korean.number_key(match), "#", match[0], particle))
         else:
             self.add_plain(match[0], 0, len(match[0]), korean.bare)
             return
@@ -344,7 +361,7 @@ def _is_name(part: str) -> bool:
 
 def _identifier_in(text: str) -> str | None:
     """The identifier that the text is, and nothing else."""
-    only = pieces(text)[0] if len(pieces(text)) == 1 else ("", "", "", "")
+    only = pieces(text)[0] if len(pieces(text)) == 1 else _NOTHING
     return only[1] if only[0] == "identifier" and only[3] == text else None
 
 

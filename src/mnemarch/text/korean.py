@@ -50,10 +50,13 @@ UNITS: dict[str, str] = {word: unit for unit, words in grouped("korean", "units"
 DENYING_WHAT_IS_BEFORE = "지않아"
 # Whether what is said before it is so.
 THERE_IS = {"있": True, "없": False}
-_MARKERS = "은는이가을를"
+MARKERS = "은는이가을를"
+# Particles that are written apart from a Latin word, too.
+APART = frozenset({"에", "에서", "으로", "을", "를", "은", "는"})
 _TELLING = ("에", "에서", "에게", "로", "만", "도", "까지", "부터", "보다", "마다", "밖에", "의", "와", "과")
 _FINAL = ("다", "요", "죠", "까", "십시오", "시오")
 _RIEUL = "\u11af"
+_PARTICLE_CHARS_MAX = 4
 _SINO_UNITS = "초|분|회|개월|년|퍼센트|프로|배|번|개|명|일"
 _OPEN_STEMS = "켜켠켭켬켰끄꺼껐끕끔닫"
 _PATTERNS = Patterns("korean", "patterns")
@@ -267,7 +270,7 @@ def bare(word: str) -> str:
         return noun
     if word.endswith(_FINAL):
         return bare_stem(stem(word))
-    return _PATTERNS["carrier"].sub("", word[:-1]) if len(word) > 1 and word[-1] in _MARKERS else word
+    return _PATTERNS["carrier"].sub("", word[:-1]) if len(word) > 1 and word[-1] in MARKERS else word
 
 
 def bare_joined(word: str) -> str:
@@ -278,7 +281,10 @@ def bare_joined(word: str) -> str:
 
 def bare_stem(word: str) -> str:
     """The same of a stem, as it stands before 지 and 면; its last ㄹ, which 만든다 drops and 만들지 keeps, goes."""
-    letters = normalize("NFD", _PATTERNS["carrier"].sub("", word))
+    carried = _PATTERNS["carrier"].sub("", word)
+    if carried != word:
+        return carried
+    letters = normalize("NFD", word)
     return normalize("NFC", letters[:-1] if letters.endswith(_RIEUL) else letters)
 
 
@@ -305,6 +311,24 @@ def reduction_before(match: re.Match[str]) -> Callable[[str], str]:
 def is_ending(tail: str) -> bool:
     """Whether what is glued to a stem is nothing but endings and markers."""
     return is_suffix(tail) and not tail.endswith(_TELLING)
+
+
+@cache
+def glued_particles() -> frozenset[str]:
+    """What is glued to a Latin word, a number or a quotation and is no part of another word: particles and 이다."""
+    return frozenset(listed("korean", "particles", "name particles", "copulas"))
+
+
+def is_copula(particle: str) -> bool:
+    return particle in listed("korean", "copulas")
+
+
+def parted(word: str) -> tuple[str, str]:
+    """A word and the particle at its end, if there is one."""
+    for size in range(min(_PARTICLE_CHARS_MAX, len(word) - 1), 0, -1):
+        if word[-size:] in glued_particles():
+            return word[:-size], word[-size:]
+    return word, ""
 
 
 @cache

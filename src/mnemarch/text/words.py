@@ -87,7 +87,7 @@ def opposites(*sections: str) -> Opposites:
         group, _, words = line.partition(":")
         for sign, side in zip("+-", words.split("|"), strict=True):
             for word in side.split():
-                for form in _inflected(word.strip("!")):
+                for form in inflected(word.strip("!")):
                     poles, negates = table.get(form, ((), False))
                     table[form] = ((*poles, group + sign), negates or word.startswith("!"))
     return table
@@ -108,7 +108,8 @@ def contradictory_groups() -> frozenset[str]:
     return groups - {"always", "all", "everybody"}  # Not always is not never.
 
 
-def _inflected(word: str) -> set[str]:
+def inflected(word: str) -> set[str]:
+    """Every form of a word that ends with `*`; else the word alone."""
     base = word.rstrip("*")
     if base == word:
         return {base}

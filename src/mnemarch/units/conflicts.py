@@ -1,19 +1,25 @@
-"""How statements compare, and the links that follow: conflicts and merge proposals that somebody decides (R5, R6)."""
+"""How statements compare, and the links that follow: conflicts and merge proposals that somebody decides (R5, R6).
+
+A conflict belongs to one topic and subject and has as many members as there are units that say something else of it. A
+write reads a few units of its topic, opens a conflict or joins the open one, and costs the same however large it is.
+"""
 
 from __future__ import annotations
 
 from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
+from mnemarch.model.caller import ActorKind
+from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Dispute
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Link, LinkType, Status
+from mnemarch.model.unit import Kind, Link, LinkType, Status
 from mnemarch.model.value import replace, value
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.cache import cached
-from mnemarch.text.canonical import canonical, canonical_key
-from mnemarch.text.difference import differences, oppose, skeleton
+from mnemarch.text.canonical import canonical
+from mnemarch.text.difference import differences
+from mnemarch.text.opposition import ended, opposes, statement, topic_key
 from mnemarch.text.tokens import tokens
-from mnemarch.text.words import REWORDING_WORDS
 from mnemarch.units.same_text import past_with_same_text
 
 TYPE_CHECKING = False
@@ -28,13 +34,22 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 
-_EMBEDDER = NgramHashEmbedder()
+DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
+# What the note of a link begins with when its source announces a change.
+CHANGE = "change"
+# With this many live values, none of them verified or a person's, a statement is a series and no dispute (R6).
+_SERIES_MIN = 4
+_MEMBERS_READ_MAX = 6
 _RESULTS_MAX = 3
 _SHARED_WORDS_MIN = 0.5
-# Korean skeletons differ by particles and endings, which no list of words covers: here their shapes are compared.
-_KOREAN_SHAPE_MIN = 0.85
-# Words that a rewording may add or drop without saying anything else.
-_REWORDING_TOKENS = frozenset(tokens(" ".join(sorted(REWORDING_WORDS))))
+_GLOBAL = "global"
+_EMBEDDER = NgramHashEmbedder()
+# Folders whose folders are the packages of a repository.
+_CONTAINERS = frozenset(
+    {"packages", "services", "apps", "libs", "crates", "modules", "components", "src", "cmd", "pkg"}
+)
+_OF_CODE = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
+_NAMING = frozenset({CitationKind.TEST, CitationKind.SYMBOL})
 
 
 @value
@@ -47,54 +62,30 @@ class Comparison:
     note: str
 
 
-@value
-class _Shape:
-    """What is compared of a statement; cached, since one neighbour is compared with many."""
-
-    skeleton: str
-    skeleton_words: frozenset[str]
-    words: frozenset[str]
-    korean: bool
-
-
-def compared(
-    content: str, others: Iterable[Unit], rules: GateRules, *, contradictions_max: int = _RESULTS_MAX
-) -> list[Comparison]:
-    """The known units that a statement contradicts, repeats or resembles; of each type the closest few."""
-    by_type: dict[LinkType, list[Comparison]] = {}
-    for other in others:
-        comparison = _compared(content, other, rules)
-        if comparison is not None:
-            by_type.setdefault(comparison.type, []).append(comparison)
-    closest: list[Comparison] = []
-    for type, group in by_type.items():
-        group.sort(key=lambda comparison: (-comparison.similarity, comparison.other.id))
-        closest += group[: contradictions_max if type is LinkType.CONTRADICTS else _RESULTS_MAX]
-    return closest
-
-
-def repetition(content: str, replaced: Unit, successor: Unit) -> Comparison:
-    """A superseded statement that is said again contradicts its successor (R8)."""
-    note = f"says again what unit {replaced.id} said before unit {successor.id} took its place"
-    return Comparison(LinkType.CONTRADICTS, successor, _similarity(content, successor.content), note)
+def compared(content: str, others: Iterable[Unit], rules: GateRules) -> list[Comparison]:
+    """The known units that a statement contradicts, repeats or resembles; of those it resembles the closest few."""
+    comparisons = [each for other in others if (each := _compared(content, other, rules)) is not None]
+    comparisons.sort(key=lambda each: (-each.similarity, each.other.id))
+    kept: list[Comparison] = []
+    for type in LinkType:
+        of_type = [each for each in comparisons if each.type is type]
+        kept += of_type if type is LinkType.CONTRADICTS else of_type[:_RESULTS_MAX]
+    return kept
 
 
 def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
-    ours, theirs = _shape(content), _shape(other.content)
-    if _same_but_for_guarded_pieces(ours, theirs):
-        parts = differences(content, other.content)
-        if not parts:
-            note = "the same but for words that say nothing"
-            return Comparison(LinkType.DUPLICATES, other, _similarity(content, other.content), note)
-        if oppose(parts):
-            note = "; ".join(f"{part.what}: {part.left or 'none'} / {part.right or 'none'}" for part in parts)
-            return Comparison(LinkType.CONTRADICTS, other, _similarity(content, other.content), note)
-        return None
-    if len(ours.words & theirs.words) < _SHARED_WORDS_MIN * len(ours.words | theirs.words):
+    opposition = ended(other.content, content) or ended(content, other.content) or opposes(other.content, content)
+    if opposition is not None:
+        similarity = _similarity(content, other.content)
+        return Comparison(LinkType.CONTRADICTS, other, similarity, opposition.reason)
+    ours, theirs = statement(content), statement(other.content)
+    if ours.key != theirs.key and not _shares_words(content, other.content):
         return None
     if differences(content, other.content):
         return None
     similarity = _similarity(content, other.content)
+    if ours.topic == theirs.topic and ours.telling == theirs.telling:
+        return Comparison(LinkType.DUPLICATES, other, similarity, "the same but for words that say nothing")
     if similarity >= rules.tau_dup:
         return Comparison(LinkType.DUPLICATES, other, similarity, "the same in nearly the same words")
     if similarity >= rules.tau_sim:
@@ -102,15 +93,14 @@ def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     return None
 
 
+def _shares_words(left: str, right: str) -> bool:
+    ours, theirs = _words(left), _words(right)
+    return len(ours & theirs) >= _SHARED_WORDS_MIN * len(ours | theirs)
+
+
 @cached(1024)
-def _shape(content: str) -> _Shape:
-    bones = skeleton(content)
-    return _Shape(
-        skeleton=bones,
-        skeleton_words=frozenset(tokens(bones)),
-        words=frozenset(tokens(content)),
-        korean=any("가" <= character <= "힣" for character in content),
-    )
+def _words(content: str) -> frozenset[str]:
+    return frozenset(tokens(content))
 
 
 def _similarity(left: str, right: str) -> float:
@@ -122,43 +112,53 @@ def _vector(text: str) -> SparseVector[int]:
     return _EMBEDDER.embed(text)
 
 
-def _same_but_for_guarded_pieces(ours: _Shape, theirs: _Shape) -> bool:
-    """Whether two statements say the same once numbers, names, quotes and negations are left out."""
-    if ours.skeleton == theirs.skeleton:
-        return True
-    if ours.korean and theirs.korean:
-        return _similarity(ours.skeleton, theirs.skeleton) >= _KOREAN_SHAPE_MIN
-    return ours.skeleton_words ^ theirs.skeleton_words <= _REWORDING_TOKENS
-
-
-DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
-# With this many live values, none of them verified or a person's, a statement is a series and no dispute (R6).
-_SERIES_MIN = 4
+# Conflicts as they are shown
 
 
 def open_disputes(reader: Reader, visible_keys: Sequence[str], type: LinkType) -> list[Dispute]:
-    return [dispute_from(link) for link in reader.open_links(visible_keys, type)]
+    """The open disputes with two or more units that can be seen from here."""
+    return [dispute_from(link, _in_order(reader, ids)) for link, ids in reader.open_links(visible_keys, type)]
 
 
-def dispute_from(link: Link) -> Dispute:
+def dispute_of(reader: Reader, link: Link, visible_keys: Sequence[str]) -> Dispute | None:
+    """A link as a dispute of the units that can be seen from here; None if it has not two of them."""
+    units = [unit for unit in _in_order(reader, reader.units_of_link(link.id)) if unit.scope.key in visible_keys]
+    return dispute_from(link, units) if len(units) > 1 else None
+
+
+def _in_order(reader: Reader, unit_ids: Sequence[str]) -> list[Unit]:
+    units = reader.units(unit_ids)
+    return [units[unit_id] for unit_id in unit_ids if unit_id in units]
+
+
+def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
+    units = sorted(members, key=lambda unit: unit.id)
+    contradicts = link.type is LinkType.CONTRADICTS
+    statements = [statement(unit.content) for unit in units] if contradicts else []
+    announces = contradicts and link.note.startswith(CHANGE)
     return Dispute(
         id=link.id,
         kind=link.type,
-        units=(link.source, link.target),
+        units=tuple(unit.id for unit in units),
         reason=link.note,
         similarity=link.weight,
         opened_at=link.at,
         open=link.open,
         winner=link.winner,
+        decision=link.decision,
+        subject=statements[0].subject if statements else "",
+        values=tuple(", ".join(each.written for each in one.values) for one in statements),
+        proposal=link.source if announces and link.source > link.target else None,
     )
 
 
-def with_disputes(stored: Stored, links: Sequence[Link]) -> Stored:
+def with_disputes(stored: Stored, disputes: Iterable[Dispute]) -> Stored:
     """The answer of a write with what its unit contradicts and repeats."""
+    told = list(disputes)
     return replace(
         stored,
-        conflicts=tuple(dispute_from(link) for link in links if link.type is LinkType.CONTRADICTS),
-        similar=tuple(dispute_from(link) for link in links if link.type is LinkType.DUPLICATES),
+        conflicts=tuple(each for each in told if each.kind is LinkType.CONTRADICTS),
+        similar=tuple(each for each in told if each.kind is LinkType.DUPLICATES),
     )
 
 
@@ -166,13 +166,17 @@ def with_open_disputes(act: Act, stored: Stored) -> Stored:
     """The answer of a promotion with everything its unit has to settle among its new neighbours (R5)."""
     open_links(act, stored.unit)
     links = [link for link in act.transaction.links_of(stored.unit.id) if link.open]
-    sides = act.transaction.units({side for link in links for side in (link.source, link.target)})
-    seen = {side for side, unit in sides.items() if unit.live and unit.scope.key in act.caller.visible_keys}
-    return with_disputes(stored, [link for link in links if {link.source, link.target} <= seen])
+    told = (dispute_of(act.transaction, link, act.caller.visible_keys) for link in links)
+    return with_disputes(stored, [each for each in told if each is not None])
 
 
-def link_units(act: Act, source: str, target: str, type: LinkType, weight: float, note: str) -> Link:
-    """Link two units; a contradiction or a duplicate stays open until somebody resolves it."""
+# Conflicts as they are opened
+
+
+def link_units(
+    act: Act, source: str, target: str, type: LinkType, weight: float, note: str, others: Sequence[str] = ()
+) -> Link:
+    """Link two units, or more in a conflict; a contradiction or a duplicate stays open until somebody resolves it."""
     link = {
         "type": str(type),
         "source": source,
@@ -183,53 +187,112 @@ def link_units(act: Act, source: str, target: str, type: LinkType, weight: float
         "open": type is not LinkType.SIMILAR_TO,
         "winner": None,
     }
-    event, _ = act.record(EventType.LINK_ADDED, {"link": link}, subject=source)
+    payload: dict[str, object] = {"link": link} | ({"others": list(others)} if others else {})
+    event, _ = act.record(EventType.LINK_ADDED, payload, subject=source)
     return Link.from_json(link | {"id": event.id})
 
 
 def open_links(
     act: Act, unit: Unit, candidates: Iterable[str] = (), *, is_new: bool = False, is_new_text: bool = False
-) -> list[Link]:
+) -> list[Dispute]:
     """Link a unit with the visible ones that it repeats or contradicts, among `candidates` and its own topic.
 
     A new unit has no links yet, and a new text no units that it was replaced by.
     """
     if unit.kind not in DISPUTED_KINDS:
         return []
-    links = [] if is_new else act.transaction.links_of(unit.id)
-    linked = {side for link in links for side in (link.source, link.target)} | {unit.id}
+    linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
     successors = [] if is_new_text else _successors(act, unit.content)
-    rivals = {rival.id: rival for rival in _rivals(act, unit.content, candidates)}
+    key = topic_key(unit.content)
+    topic = act.transaction.units_of_topic(act.caller.visible_keys, key, _MEMBERS_READ_MAX)
+    rivals = {each.id: each for each in topic} | act.transaction.units(candidates)
     rivals |= {after.id: after for after, _ in successors}
-    unlinked = [rival for rival in rivals.values() if rival.id not in linked]
-    comparisons = compared(unit.content, unlinked, act.config.gate, contradictions_max=_SERIES_MIN)
+    others = [each for each in rivals.values() if each.id not in linked and _is_rival(act, unit, each)]
+    comparisons = compared(unit.content, others, act.config.gate)
+    known = {each.other.id for each in comparisons if each.type is not LinkType.SIMILAR_TO} | linked
     # A text that was merged away and comes back is proposed for merging again.
-    settled = linked | {each.other.id for each in comparisons if each.type is not LinkType.SIMILAR_TO}
-    again = [repetition(unit.content, before, after) for after, before in successors if after.id not in settled]
-    repeated = {each.other.id for each in again}
-    return [
-        link_units(act, unit.id, each.other.id, each.type, each.similarity, each.note)
-        for each in (*again, *(each for each in comparisons if each.other.id not in repeated))
-    ]
+    opposed = [_repetition(unit, before, after) for after, before in successors if after.id not in known]
+    opposed += [each for each in comparisons if each.type is LinkType.CONTRADICTS]
+    dispute = _opened(act, unit, opposed, topic) if opposed else None
+    disputes = [] if dispute is None else [dispute]
+    for each in (one for one in comparisons if one.type is not LinkType.CONTRADICTS):
+        link = link_units(act, unit.id, each.other.id, each.type, each.similarity, each.note)
+        disputes.append(dispute_from(link, (unit, each.other)))
+    if is_new and unit.citations:
+        _relate_same_evidence(act, unit, {each.other.id for each in comparisons} | linked)
+    return disputes
 
 
-def _rivals(act: Act, content: str, candidates: Iterable[str]) -> list[Unit]:
-    """Live visible units that are the same but for numbers, names and negations, and those of the candidates."""
-    skeleton_key = canonical_key(skeleton(content))
-    topic = act.transaction.units_with_skeleton(act.caller.visible_keys, skeleton_key, _SERIES_MIN + 1)
-    units = {} if _is_series(topic) else {unit.id: unit for unit in topic}
-    units |= act.transaction.units(candidates)
-    return [unit for unit in units.values() if _is_rival(act, unit)]
+def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence[Unit]) -> Dispute | None:
+    """The conflict of a unit with those it opposes: the open one that they have, or a new one; a series closes it."""
+    units = (unit, *(each.other for each in opposed))
+    link = _open_conflict(act, [each.other.id for each in opposed])
+    values = {_values(each) for each in units}
+    if len(values) >= _SERIES_MIN and not any(_is_vouched_for(each) for each in topic):
+        reason = f"a series of {len(values)} values or more, of which none is verified or a person's"
+        if link is None:
+            return None
+        act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": None, "reason": reason}, subject=link.id)
+        return dispute_from(replace(link, open=False, decision=reason), units)
+    first = opposed[0]
+    if link is None:
+        more = [each.other.id for each in opposed[1:]]
+        link = link_units(act, unit.id, first.other.id, first.type, first.similarity, first.note, more)
+    else:
+        act.record(EventType.LINK_JOINED, {"link": link.id, "unit": unit.id}, subject=link.id)
+    return dispute_from(link, units)
 
 
-def _is_series(topic: Sequence[Unit]) -> bool:
-    """Whether the members of a topic, the unit itself among them, are many values that nobody vouches for."""
-    vouched = any(unit.status is not Status.HYPOTHESIS or unit.provenance[0].actor.kind == "human" for unit in topic)
-    return len(topic) > _SERIES_MIN and not vouched
+def _open_conflict(act: Act, unit_ids: Sequence[str]) -> Link | None:
+    """The conflict that these units have where this caller is: one of another worktree is not joined from here."""
+    for link in act.transaction.open_conflicts(unit_ids):
+        sides = act.transaction.units((link.source, link.target)).values()
+        if all(side.scope.key in act.caller.visible_keys for side in sides):
+            return link
+    return None
 
 
-def _is_rival(act: Act, unit: Unit) -> bool:
-    return unit.live and unit.scope.key in act.caller.visible_keys and unit.kind in DISPUTED_KINDS
+def _values(unit: Unit) -> tuple[frozenset[str], ...]:
+    return tuple(each.words for each in statement(unit.content).values)
+
+
+def _is_vouched_for(unit: Unit) -> bool:
+    return unit.status is not Status.HYPOTHESIS or unit.provenance[0].actor.kind is ActorKind.HUMAN
+
+
+def _linked(act: Act, unit: Unit) -> set[str]:
+    """The units that are linked with this one already; what they once settled is settled."""
+    links = act.transaction.links_of(unit.id)
+    return {each for link in links for each in (link.source, link.target, *act.transaction.units_of_link(link.id))}
+
+
+def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:
+    """Whether one reader would be handed both as statements that can oppose each other."""
+    if not (other.live and other.kind in DISPUTED_KINDS and other.scope.key in act.caller.visible_keys):
+        return False
+    if unit.domain != other.domain and _GLOBAL not in (unit.domain, other.domain):
+        return False
+    if unit.kind is other.kind is Kind.PREFERENCE and _owner(unit) != _owner(other):
+        return False
+    ours, theirs = _packages(unit), _packages(other)
+    return not (ours and theirs) or bool(ours & theirs)
+
+
+def _owner(unit: Unit) -> str:
+    return str(unit.attributes.get("owner") or unit.provenance[0].actor)
+
+
+def _packages(unit: Unit) -> frozenset[str]:
+    """The packages whose code a unit cites: the first folder of a path, below packages/ and the like the first two."""
+    paths = [item.ref.partition("::")[0].split("/") for item in unit.citations if item.kind in _OF_CODE]
+    folders = [parts[:-1][: 2 if parts[0] in _CONTAINERS else 1] for parts in paths]
+    return frozenset("/".join(parts) for parts in folders if parts)
+
+
+def _repetition(unit: Unit, replaced: Unit, successor: Unit) -> Comparison:
+    """A superseded statement that is said again contradicts its successor (R8)."""
+    note = f"says again what unit {replaced.id} said before unit {successor.id} took its place"
+    return Comparison(LinkType.CONTRADICTS, successor, _similarity(unit.content, successor.content), note)
 
 
 def _successors(act: Act, content: str) -> list[tuple[Unit, Unit]]:
@@ -237,7 +300,8 @@ def _successors(act: Act, content: str) -> list[tuple[Unit, Unit]]:
     successors: dict[str, tuple[Unit, Unit]] = {}
     for replaced in past_with_same_text(act.transaction, act.caller.visible_keys, content):
         last = _last_successor(act, replaced)
-        if _is_rival(act, last) and canonical(last.content) != canonical(content):
+        is_rival = last.live and last.scope.key in act.caller.visible_keys and last.kind in DISPUTED_KINDS
+        if is_rival and canonical(last.content) != canonical(content):
             successors[last.id] = (last, replaced)
     return list(successors.values())
 
@@ -250,3 +314,24 @@ def _last_successor(act: Act, unit: Unit) -> Unit:
             break
         unit = chain[after.id] = after
     return unit
+
+
+def _relate_same_evidence(act: Act, unit: Unit, known: set[str]) -> None:
+    """Offer as related what cites the same test or symbol and states another value, in whatever language (R6)."""
+    amounts = _amounts(unit)
+    for citation in unit.citations if amounts else ():
+        if citation.kind in _NAMING:
+            newest = act.transaction.newest_citing(
+                act.caller.visible_keys, citation.kind, citation.ref, _MEMBERS_READ_MAX
+            )
+            for other in newest:
+                theirs = _amounts(other)
+                if other.id not in known and other.live and theirs and not (amounts & theirs):
+                    known.add(other.id)
+                    note = f"cites {citation.ref} too, and states another value"
+                    link_units(act, unit.id, other.id, LinkType.SIMILAR_TO, 1.0, note)
+
+
+def _amounts(unit: Unit) -> frozenset[str]:
+    values = statement(unit.content).values if unit.kind in DISPUTED_KINDS else ()
+    return frozenset(word for each in values if each.is_amount for word in each.words)

@@ -10,6 +10,7 @@ from mnemarch.model.unit import unit_to_json
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import canonical_key
+from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
-    from mnemarch.model.unit import Unit
+    from mnemarch.model.unit import Link, Unit
 
 # Shorter texts stand in events by chance.
 _QUOTE_CHARS_MIN = 8
@@ -141,6 +142,7 @@ def carry_out(act: Act, plan: Plan, reason: str) -> tuple[str, ...]:
         raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
     links = {link.id for unit_id in plan.units for link in act.transaction.links_of(unit_id)}
     links |= {event.id for event in plan.events.values() if event.type is EventType.LINK_ADDED}
+    conflicts = _conflicts_left(act, links, plan)
     payloads = {event.id: event.payload or {} for event in plan.events.values()}
     for event_id in plan.events:
         act.transaction.erase_payload(event_id)
@@ -155,8 +157,24 @@ def carry_out(act: Act, plan: Plan, reason: str) -> tuple[str, ...]:
         act.record(EventType.UNIT_RESTATED, {"set": _restated(unit, contents)}, subject=unit.id)
     for event in plan.events.values():
         _restate_outcome(act, event, payloads[event.id], links, contents)
+    for link, (first, second, *others) in conflicts:
+        again = link_units(act, first, second, link.type, link.weight, "a member was erased", others)
+        if not link.open:
+            payload = {"link": again.id, "winner": link.winner, "reason": "[ERASED]"}
+            act.record(EventType.LINK_RESOLVED, payload, subject=again.id)
     _restate_relations(act, [payloads[event.id] for event in plan.events.values() if event.type in _OF_RELATIONS])
     return tuple(text for text in contents if len(text) >= _QUOTE_CHARS_MIN and not _is_anywhere(act, text))
+
+
+def _conflicts_left(act: Act, link_ids: set[str], plan: Plan) -> list[tuple[Link, list[str]]]:
+    """The conflicts that still have two members or more when these units are gone."""
+    known = [link for link_id in sorted(link_ids) if (link := act.transaction.link(link_id)) is not None]
+    members = {
+        link.id: [unit_id for unit_id in act.transaction.units_of_link(link.id) if unit_id not in plan.units]
+        for link in known
+        if link.winner not in plan.units
+    }
+    return [(link, members[link.id]) for link in known if len(members.get(link.id, ())) > 1]
 
 
 def _is_anywhere(act: Act, text: str) -> bool:

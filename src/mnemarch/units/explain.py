@@ -8,7 +8,7 @@ from mnemarch.model.outcome import RELATION_ORDER, Explanation, Related
 from mnemarch.model.unit import Kind, LinkType, Provenance, Status
 from mnemarch.policy.promotion import counts
 from mnemarch.policy.trust import confidence_at
-from mnemarch.units.conflicts import dispute_from
+from mnemarch.units.conflicts import dispute_of
 from mnemarch.units.same_text import RULE, rejected_alike
 from mnemarch.units.status import cited_tests
 
@@ -32,11 +32,8 @@ def explained(
 ) -> Explanation:
     history = tuple(told(reader, unit.id, visible_keys))
     tests = cited_tests(reader, stream, unit.scope, unit.citations)
-    links = [
-        link
-        for link in reader.links_of(unit.id)
-        if link.type is not LinkType.SIMILAR_TO and _both_visible(reader, link, visible_keys)
-    ]
+    links = [link for link in reader.links_of(unit.id) if link.type is not LinkType.SIMILAR_TO]
+    disputes = [dispute_of(reader, link, visible_keys) for link in links]
     return Explanation(
         unit=unit,
         confidence_now=confidence_at(unit.trust, now, rules),
@@ -48,7 +45,7 @@ def explained(
         valid=_validity(unit),
         supersedes=unit.supersedes,
         superseded_by=unit.superseded_by,
-        disputes=tuple(dispute_from(link) for link in links),
+        disputes=tuple(dispute for dispute in disputes if dispute is not None),
         used_by=tuple(_users(reader, unit)),
         history=history,
         related=tuple(relation.sentence for relation in related(reader, unit, visible_keys)),

@@ -73,7 +73,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) 
     files = {item.ref for unit in units for item in unit.citations if item.kind in _FILES}
     return Scene(
         places=tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ())))),
-        tree=git.content_digest(codebase.root) if run.witnessed else "",
+        tree=(git.tree_digest(codebase.root) or "") if run.witnessed else "",
         sources=since.sources(named) if run.witnessed else {},
         changed=frozenset(path for path in files if since.is_changed(path)),
         retaken={unit.id: retaken(unit.citations, codebase) for unit in units} if run.witnessed else {},

@@ -7,17 +7,17 @@ from mnemarch.model.caller import Actor, Caller, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Pruned
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Kind, LinkType, Signal, Status
+from mnemarch.model.unit import REPLACEMENT, Kind, LinkType, Signal, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.retention import PRUNED_KINDS, prunable
-from mnemarch.units.conflicts import dispute_from, open_links
+from mnemarch.units.conflicts import dispute_from, link_units, open_links
 from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, raise_by_evidence, signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mnemarch.log.act import Act, Log
     from mnemarch.model.outcome import Dispute
@@ -40,6 +40,9 @@ def successors(reader: Reader, units: Iterable[Unit]) -> dict[str, Unit]:
         known |= rows
         waiting = {unit.superseded_by for unit in rows.values() if unit.superseded_by}.difference(known)
     return known
+
+
+_NAMED_MAX = 5
 
 
 def supersede(
@@ -89,50 +92,83 @@ def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) ->
     gained = {"supersedes": old.id, "valid_from_commit": new.valid_from_commit or commit}
     successor = change(act, EventType.UNIT_SUPERSEDING, new, {"old": old.id, "reason": reason, "set": gained})
     for link in act.transaction.links_of(old.id):
-        if link.open and new.id in {link.source, link.target}:
-            act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": new.id, "reason": reason}, subject=link.id)
+        members = act.transaction.units_of_link(link.id) if link.open else []
+        others = act.transaction.units(members).values()
+        if new.id in members and not any(unit.live and unit.id != new.id for unit in others):
+            _close(act, link, new.id, reason)
     open_links(act, successor)
     return successor
+
+
+def _close(act: Act, link: Link, winner: str | None, reason: str) -> None:
+    act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": winner, "reason": reason}, subject=link.id)
+
+
+def contest(act: Act, new_id: str, old_id: str) -> None:
+    """Open the conflict of a unit that was to replace another with the one that did so before it (R5)."""
+    new, old = act.transaction.unit(new_id), act.transaction.unit(old_id)
+    winner = act.transaction.unit((old and old.superseded_by) or "")
+    if new is None or winner is None or new.id == winner.id or not (new.live and winner.live):
+        return
+    if any(winner.id in act.transaction.units_of_link(link.id) for link in act.transaction.links_of(new.id)):
+        return
+    note = f"{REPLACEMENT}: unit {winner.id} had taken the place of unit {old_id} already"
+    link_units(act, new.id, winner.id, LinkType.CONTRADICTS, 1.0, note)
 
 
 def resolve(
     act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None, expected_version: int | None
 ) -> Dispute:
-    """Decide a dispute: the winner stands, the other is superseded by it and, if it contradicted, loses trust."""
-    link = _link_in_sight(act, dispute_id)
-    if winner_id not in {link.source, link.target}:
+    """Decide a dispute: the winner stands, the others are superseded by it and, if they contradicted, lose trust."""
+    link, units = _link_in_sight(act, dispute_id)
+    if winner_id not in units:
         raise InvalidInput(
-            f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose {link.source} or {link.target}."
+            f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose one of {_named(units)}."
         )
     winner = act.changeable_unit(winner_id, None)
-    loser = act.changeable_unit(link.target if winner_id == link.source else link.source, expected_version)
-    act.require(Deed.RESOLVE, loser)
+    losers = [unit for unit in units.values() if unit.id != winner_id and unit.erased_at is None]
+    if expected_version is not None and len(losers) != 1:
+        raise InvalidInput(
+            f"Conflict {dispute_id} has {len(losers)} losing sides, and expected_version speaks of one.",
+            hint="Resolve it without, or supersede them one by one.",
+        )
+    for loser in losers:
+        act.check_version(loser, expected_version)
+        act.require(Deed.RESOLVE, loser)
     _check_open(act, link, winner)
-    if loser.live and winner.live:
-        if link.type is LinkType.CONTRADICTS:
-            loser = signal(act, EventType.UNIT_VALIDATED, loser, Signal.CONTRADICTED, {"reason": reason})
-        _replace(act, winner, loser, reason, commit)
-    else:
-        act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": winner_id, "reason": reason}, subject=link.id)
-    return _decided(act, dispute_id)
+    for loser in losers:
+        if loser.live and winner.live:
+            if link.type is LinkType.CONTRADICTS:
+                loser = signal(act, EventType.UNIT_VALIDATED, loser, Signal.CONTRADICTED, {"reason": reason})
+            winner = _replace(act, winner, loser, reason, commit)
+    if (left := act.transaction.link(dispute_id)) is not None and left.open:
+        _close(act, link, winner_id, reason)
+    return _decided(act, dispute_id, units)
+
+
+def _named(unit_ids: Iterable[str]) -> str:
+    ids = list(unit_ids)
+    return ", ".join(ids[:_NAMED_MAX]) + (f" and {len(ids) - _NAMED_MAX} more" if len(ids) > _NAMED_MAX else "")
 
 
 def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
-    """Close a dispute without a winner: both sides stay as they are, and it is not opened for the two again."""
-    link = _link_in_sight(act, dispute_id)
-    for side in (link.source, link.target):
-        act.require(Deed.RESOLVE, act.changeable_unit(side, None))
+    """Close a dispute without a winner: all stay as they are, and it is not opened for them again."""
+    link, units = _link_in_sight(act, dispute_id)
+    for unit in units.values():
+        act.require(Deed.RESOLVE, unit)
     _check_open(act, link, None)
-    act.record(EventType.LINK_RESOLVED, {"link": link.id, "winner": None, "reason": reason}, subject=link.id)
-    return _decided(act, dispute_id)
+    _close(act, link, None, reason)
+    return _decided(act, dispute_id, units)
 
 
-def _link_in_sight(act: Act, dispute_id: str) -> Link:
+def _link_in_sight(act: Act, dispute_id: str) -> tuple[Link, dict[str, Unit]]:
+    """A dispute and those of its units that this seat can see, if there are two."""
     link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
-    sides = act.transaction.units((link.source, link.target)) if link is not None else {}
-    if link is None or any(side.scope.key not in act.caller.visible_keys for side in sides.values()):
+    sides = act.transaction.units(act.transaction.units_of_link(dispute_id)) if link is not None else {}
+    seen = {id: side for id, side in sides.items() if side.scope.key in act.caller.visible_keys}
+    if link is None or len(seen) < 2:
         raise NotFound(f"No conflict {dispute_id!r} here.", hint=Hint("list the conflicts"))
-    return link
+    return link, seen
 
 
 def _check_open(act: Act, link: Link, proposed: Unit | None) -> None:
@@ -146,10 +182,10 @@ def _check_open(act: Act, link: Link, proposed: Unit | None) -> None:
         )
 
 
-def _decided(act: Act, dispute_id: str) -> Dispute:
+def _decided(act: Act, dispute_id: str, units: Mapping[str, Unit]) -> Dispute:
     decided = act.transaction.link(dispute_id)
     assert decided is not None
-    return dispute_from(decided)
+    return dispute_from(decided, list(units.values()))
 
 
 def archive(act: Act, unit_id: str, reason: str, expected_version: int | None, deed: Deed = Deed.ARCHIVE) -> Unit:

@@ -149,9 +149,9 @@ ORDER BY id DESC LIMIT :limit;
 -- units_with_text: The units with exactly this canonical text, live or not.
 SELECT id, body FROM units WHERE canonical_key = :canonical_key AND coalesce(scope_key, '') IN (:scope_keys) ORDER BY id;
 
--- units_with_skeleton: The live units that say this but for numbers, names and negations: verified ones first, then the newest.
+-- units_of_topic: The live units that say something of the same subject: verified ones first, then the newest.
 SELECT id, body FROM units
-WHERE live AND skeleton_key = :skeleton_key AND coalesce(scope_key, '') IN (:scope_keys)
+WHERE live AND topic_key = :topic_key AND coalesce(scope_key, '') IN (:scope_keys)
 ORDER BY status DESC, id DESC LIMIT :limit;
 
 -- units_citing: The units that cite one of some things of one kind.
@@ -162,6 +162,11 @@ ORDER BY u.id;
 -- tests_cited: The tests that live units of some scopes cite.
 SELECT DISTINCT c.ref FROM units u JOIN citations c ON c.unit_id = u.id
 WHERE u.live AND u.scope_key IN (:scope_keys) AND c.kind = 'test' ORDER BY c.ref;
+
+-- newest_citing: The newest units that cite one thing.
+SELECT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
+WHERE c.kind = :kind AND c.ref = :ref AND coalesce(u.scope_key, '') IN (:scope_keys)
+ORDER BY c.unit_id DESC LIMIT :limit;
 
 -- units_citing_code: A page of the units that cite files or symbols, in every scope, for the janitor.
 SELECT u.id, u.body FROM units u
@@ -185,9 +190,9 @@ ORDER BY searchable_at, id;
 SELECT count(*) FROM units WHERE searchable_at > :position;
 
 -- put_unit: A unit's newest state. It keeps its turn in its session, and its place in search unless search must see the change.
-INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, skeleton_key, searchable_at, body, root, place, strength,
+INSERT INTO units (id, scope_key, level, kind, domain, status, live, canonical_key, topic_key, searchable_at, body, root, place, strength,
   valid_to_commit, target, session, turn)
-VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :skeleton_key, coalesce(:searchable_at, 0), :body, :root, :place,
+VALUES (:id, :scope_key, :level, :kind, :domain, :status, :live, :canonical_key, :topic_key, coalesce(:searchable_at, 0), :body, :root, :place,
   :strength, :valid_to_commit, :target, :session,
   CASE WHEN CAST(:session AS TEXT) IS NULL THEN 0 ELSE (SELECT coalesce(max(turn), 0) + 1 FROM units WHERE session = :session) END)
 ON CONFLICT (id) DO UPDATE SET
@@ -195,7 +200,7 @@ ON CONFLICT (id) DO UPDATE SET
   valid_to_commit = excluded.valid_to_commit, target = excluded.target,
   scope_key = excluded.scope_key, level = excluded.level, kind = excluded.kind, domain = excluded.domain,
   status = excluded.status, live = excluded.live, canonical_key = excluded.canonical_key,
-  skeleton_key = excluded.skeleton_key, searchable_at = coalesce(:searchable_at, units.searchable_at), body = excluded.body;
+  topic_key = excluded.topic_key, searchable_at = coalesce(:searchable_at, units.searchable_at), body = excluded.body;
 
 -- put_citation: One citation of a unit.
 INSERT INTO citations (kind, ref, unit_id) VALUES (:kind, :ref, :unit_id) ON CONFLICT DO NOTHING;
@@ -204,12 +209,17 @@ INSERT INTO citations (kind, ref, unit_id) VALUES (:kind, :ref, :unit_id) ON CON
 DELETE FROM citations WHERE unit_id = :unit_id;
 
 -- put_link: A link's newest state.
-INSERT INTO links (id, type, source, target, open, body) VALUES (:id, :type, :source, :target, :open, :body)
-ON CONFLICT (id) DO UPDATE SET
-  type = excluded.type, source = excluded.source, target = excluded.target, open = excluded.open, body = excluded.body;
+INSERT INTO links (id, type, open, body) VALUES (:id, :type, :open, :body)
+ON CONFLICT (id) DO UPDATE SET type = excluded.type, open = excluded.open, body = excluded.body;
+
+-- put_link_unit: One unit of a link.
+INSERT INTO link_units (unit_id, link_id) VALUES (:unit_id, :link_id) ON CONFLICT DO NOTHING;
 
 -- drop_link: Remove a link of an erased unit.
 DELETE FROM links WHERE id = :id;
+
+-- drop_link_units: The same for the units of a link.
+DELETE FROM link_units WHERE link_id = :link_id;
 
 -- link: One link.
 SELECT id, body FROM links WHERE id = :id;
@@ -219,20 +229,26 @@ SELECT id, body FROM links
 WHERE (id >= :low AND id < :high) OR (substr(id, 25) >= :low AND substr(id, 25) < :high) LIMIT :limit;
 
 -- links_of: The links of a unit.
-SELECT id, body FROM links WHERE source = :unit_id OR target = :unit_id ORDER BY id;
+SELECT l.id, l.body FROM link_units m JOIN links l ON l.id = m.link_id WHERE m.unit_id = :unit_id ORDER BY l.id;
 
--- open_links: The undecided links whose two sides are live and visible.
-SELECT l.id, l.body FROM links l
-JOIN units a ON a.id = l.source AND a.live AND a.scope_key IN (:scope_keys)
-JOIN units b ON b.id = l.target AND b.live AND b.scope_key IN (:scope_keys)
-WHERE l.open AND l.type = :type ORDER BY l.id;
+-- units_of_link: The units of a link, the oldest first.
+SELECT unit_id FROM link_units WHERE link_id = :link_id ORDER BY unit_id;
+
+-- open_links: The undecided links, each with those of its units that are live and visible.
+SELECT l.id, l.body, u.id FROM links l
+JOIN link_units m ON m.link_id = l.id
+JOIN units u ON u.id = m.unit_id AND u.live AND coalesce(u.scope_key, '') IN (:scope_keys)
+WHERE l.open AND l.type = :type ORDER BY l.id, u.id;
+
+-- conflicts_of: The conflicts of a few units, the oldest first.
+SELECT DISTINCT l.id, l.body FROM link_units m JOIN links l ON l.id = m.link_id
+WHERE m.unit_id IN (:unit_ids) AND l.type = 'contradicts' ORDER BY l.id;
 
 -- contested: Of some units, those that a live and visible unit contradicts while nobody has decided.
-SELECT l.source FROM links l JOIN units o ON o.id = l.target
-WHERE l.source IN (:unit_ids) AND l.type = 'contradicts' AND l.open AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys)
-UNION
-SELECT l.target FROM links l JOIN units o ON o.id = l.source
-WHERE l.target IN (:unit_ids) AND l.type = 'contradicts' AND l.open AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys);
+SELECT DISTINCT m.unit_id FROM link_units m JOIN links l ON l.id = m.link_id
+WHERE m.unit_id IN (:unit_ids) AND l.open AND l.type = 'contradicts' AND EXISTS (
+  SELECT 1 FROM link_units n JOIN units o ON o.id = n.unit_id
+  WHERE n.link_id = m.link_id AND n.unit_id <> m.unit_id AND o.live AND coalesce(o.scope_key, '') IN (:scope_keys));
 
 -- in_force: The version of a decision that is in force.
 SELECT id, body FROM units WHERE root = :root AND live;
@@ -333,6 +349,9 @@ SELECT body FROM units ORDER BY id;
 -- row_links: Every link, for the digest.
 SELECT body FROM links ORDER BY id;
 
+-- row_link_units: Every unit of a link, for the digest.
+SELECT link_id, unit_id FROM link_units ORDER BY link_id, unit_id;
+
 -- row_relations: Every relation, for the digest.
 SELECT source, type, target, id FROM relations ORDER BY source, type, target;
 
@@ -351,6 +370,9 @@ DELETE FROM citations;
 
 -- clear_links: The same for links.
 DELETE FROM links;
+
+-- clear_link_units: The same for their units.
+DELETE FROM link_units;
 
 -- clear_relations: The same for relations.
 DELETE FROM relations;

@@ -189,12 +189,12 @@ class Reader:
         """Units of these scopes with this canonical key, live or not, oldest first."""
         return self._units("units_with_text", scope_keys=scope_keys, canonical_key=canonical_key)
 
-    def units_with_skeleton(self, scope_keys: Sequence[str], skeleton_key: str, limit: int) -> list[Unit]:
+    def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
         """Live units of these scopes that differ from a text only in numbers, names and negations.
 
         Verified ones come first, then published ones, then hypotheses; of each the newest first.
         """
-        return self._units("units_with_skeleton", scope_keys=scope_keys, skeleton_key=skeleton_key, limit=limit)
+        return self._units("units_of_topic", scope_keys=scope_keys, topic_key=topic_key, limit=limit)
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
         """The units of these scopes that cite one of these things, by id."""
@@ -204,6 +204,9 @@ class Reader:
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
         """The names of the tests that live units of these scopes cite."""
         return [ref for (ref,) in self.query("tests_cited", scope_keys=scope_keys)]
+
+    def newest_citing(self, scope_keys: Sequence[str], kind: str, ref: str, limit: int) -> list[Unit]:
+        return self._units("newest_citing", scope_keys=scope_keys, kind=str(kind), ref=ref, limit=limit)
 
     def units_citing_code(self, after: str, limit: int) -> list[Unit]:
         """A page of the units that cite a file or a symbol, in every scope, by id: for the janitor."""
@@ -235,9 +238,23 @@ class Reader:
     def links_of(self, unit_id: str) -> list[Link]:
         return [link_of(row) for row in self.query("links_of", unit_id=unit_id)]
 
-    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[Link]:
-        """The undecided links whose sides are both live and in these scopes."""
-        return [link_of(row) for row in self.query("open_links", scope_keys=scope_keys, type=type)]
+    def units_of_link(self, link_id: str) -> list[str]:
+        """The ids of a link's units, the oldest first: two, or all the members of a conflict."""
+        return [unit_id for (unit_id,) in self.query("units_of_link", link_id=link_id)]
+
+    def open_links(self, scope_keys: Sequence[str], type: LinkType) -> list[tuple[Link, list[str]]]:
+        """The undecided links that have two or more live units in these scopes, each with the ids of those."""
+        bodies: dict[str, str] = {}
+        units: dict[str, list[str]] = {}
+        for link_id, body, unit_id in self.query("open_links", scope_keys=scope_keys, type=type):
+            bodies[link_id] = body
+            units.setdefault(link_id, []).append(unit_id)
+        return [(link_of((id, body)), units[id]) for id, body in bodies.items() if len(units[id]) > 1]
+
+    def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
+        """The undecided conflicts that any of these few units is in, the oldest first."""
+        links = [link_of(row) for row in self.query("conflicts_of", unit_ids=unit_ids)]
+        return [link for link in links if link.open]
 
     def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
         """Those of these units that a live unit of these scopes contradicts, while nobody has decided."""
@@ -315,7 +332,7 @@ class Reader:
         for table in ("row_units", "row_links"):
             for (body,) in self.query(table):
                 yield body
-        for table in ("row_relations", "row_tests", "row_uses"):
+        for table in ("row_link_units", "row_relations", "row_tests", "row_uses"):
             for row in self.query(table):
                 yield canonical_json([int(item) if isinstance(item, bool) else item for item in row])
 

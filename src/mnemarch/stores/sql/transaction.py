@@ -29,7 +29,7 @@ else:
     testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
 
-_PROJECTIONS = ("units", "citations", "links", "relations", "tests", "uses")
+_PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests", "uses")
 
 
 class Transaction(Reader):
@@ -121,7 +121,7 @@ class Transaction(Reader):
         unit: Unit,
         *,
         canonical_key: str | None,
-        skeleton_key: str | None,
+        topic_key: str | None,
         searchable_at: int | None,
         version_key: VersionKey | None = None,
     ) -> None:
@@ -141,7 +141,7 @@ class Transaction(Reader):
                 status=unit.status,
                 live=unit.live,
                 canonical_key=canonical_key,
-                skeleton_key=skeleton_key,
+                topic_key=topic_key,
                 searchable_at=searchable_at,
                 body=canonical_json(units.unit_to_json(unit)),
                 root=version_key and version_key.root,
@@ -167,12 +167,17 @@ class Transaction(Reader):
 
     def put_link(self, link: Link) -> None:
         body = canonical_json(link.to_json())
-        self.query(
-            "put_link", id=link.id, type=link.type, source=link.source, target=link.target, open=link.open, body=body
-        )
+        self.query("put_link", id=link.id, type=link.type, open=link.open, body=body)
+        for unit_id in (link.source, link.target):
+            self.put_link_unit(link.id, unit_id)
+
+    def put_link_unit(self, link_id: str, unit_id: str) -> None:
+        """Add a unit to a link: a further member of a conflict."""
+        self.query("put_link_unit", link_id=link_id, unit_id=unit_id)
 
     def drop_link(self, link_id: str) -> None:
         self.query("drop_link", id=link_id)
+        self.query("drop_link_units", link_id=link_id)
 
     def put_relation(self, relation: Relation) -> None:
         """Relate two decisions; stated again, it keeps the id of the last event that stated it."""

@@ -59,7 +59,7 @@ CREATE TABLE units (
   status          TEXT NOT NULL,
   live            INTEGER NOT NULL,
   canonical_key   TEXT,
-  skeleton_key    TEXT,
+  topic_key    TEXT,
   searchable_at   INTEGER NOT NULL,
   body            TEXT NOT NULL,
   root            TEXT,
@@ -75,7 +75,7 @@ CREATE UNIQUE INDEX units_id ON units (id);
 CREATE INDEX units_short ON units (substr(id, 25));
 CREATE INDEX units_scope ON units (scope_key, id);
 CREATE INDEX units_canonical ON units (canonical_key, id) WHERE canonical_key IS NOT NULL;
-CREATE INDEX units_skeleton ON units (skeleton_key, status, id) WHERE live AND skeleton_key IS NOT NULL;
+CREATE INDEX units_topic ON units (topic_key, status, id) WHERE live AND topic_key IS NOT NULL;
 CREATE INDEX units_searchable ON units (searchable_at);
 CREATE INDEX units_kind ON units (kind) WHERE live AND kind IN ('episode', 'skill');
 CREATE INDEX units_session ON units (session, turn) WHERE session IS NOT NULL;
@@ -98,16 +98,19 @@ CREATE TABLE citations (
 CREATE INDEX citations_unit ON citations (unit_id);
 
 CREATE TABLE links (
-  id     TEXT PRIMARY KEY,
-  type   TEXT NOT NULL,
-  source TEXT NOT NULL,
-  target TEXT NOT NULL,
-  open   INTEGER NOT NULL,
-  body   TEXT NOT NULL
+  id   TEXT PRIMARY KEY,
+  type TEXT NOT NULL,
+  open INTEGER NOT NULL,
+  body TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX links_short ON links (substr(id, 25));
-CREATE INDEX links_source ON links (source, type);
-CREATE INDEX links_target ON links (target, type);
+-- The units of each link: two, or all the members of a conflict. A further member is one more row, however many there are.
+CREATE TABLE link_units (
+  unit_id TEXT NOT NULL,
+  link_id TEXT NOT NULL,
+  PRIMARY KEY (unit_id, link_id)
+) WITHOUT ROWID;
+CREATE INDEX link_units_link ON link_units (link_id, unit_id);
 CREATE INDEX links_open ON links (type, id) WHERE open;
 
 -- Relations of decisions, by the roots of both, so that a new version keeps its relations (D10).

@@ -1,0 +1,252 @@
+"""What a statement is about and says, whether two oppose each other, and what a change ends (R6, R12).
+
+A statement is read as a topic and values. Everything that is no value names the topic: the subject, the relation and
+their circumstances, without words that say nothing and without negations. This is the one rule for facts and decisions.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.model.value import value
+from mnemarch.text import korean
+from mnemarch.text.cache import cached
+from mnemarch.text.canonical import canonical, canonical_key
+from mnemarch.text.difference import polarity
+from mnemarch.text.guarded import Piece, pieces
+from mnemarch.text.slots import english_slots, has_hangul, is_hangul, korean_slots, without_particle, word_set
+from mnemarch.text.tokens import tokens
+from mnemarch.text.words import REWORDING_WORDS, Patterns, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_ASIDES = Patterns("relations", "asides")
+_CHANGES = {"english": Patterns("relations", "changes"), "korean": Patterns("relations", "korean changes")}
+_POSSIBLE = frozenset({"can", "could", "may", "might", "수"})
+_DIRECTIONS = frozenset({"to", "from", "into", "onto"})
+_EXTENTS = frozenset({"만", "도", "까지", "부터", "밖에", "보다"})
+_DIMENSIONS = {
+    "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
+    "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
+    "share": ("%",),
+}
+
+
+@value
+class Value:
+    """One value of a statement: the words it is compared by, how it was written, and whether it is an amount."""
+
+    words: frozenset[str]
+    written: str
+    is_amount: bool
+
+
+@value
+class Statement:
+    """`topic` is what statements that may oppose each other have in common; `polar` are the pieces that can deny it.
+
+    `subject` shows the topic as it was written, with dots for the values.
+    """
+
+    subject: str
+    topic: tuple[str, ...]
+    values: tuple[Value, ...]
+    polar: tuple[Piece, ...]
+    words: frozenset[str]
+    # Whether it only says what can be, or what is not: then another name for the value is no other statement of it.
+    is_open: bool
+
+    @property
+    def telling(self) -> frozenset[str]:
+        """Words and particles that say where to, from where and how far."""
+        return self.words & _DIRECTIONS | frozenset(without_particle(piece)[1] for piece in self.polar) & _EXTENTS
+
+    @property
+    def key(self) -> str:
+        """The same for every order and wording of one topic."""
+        return " ".join(sorted(set(self.topic)))
+
+
+@cached(1024)
+def statement(text: str) -> Statement:
+    found = pieces(_ASIDES["aside"].sub(" ", text))
+    slots = korean_slots(found) if has_hangul(found) else english_slots(found)
+    topic: list[str] = []
+    values: list[Value] = []
+    at = 0
+    while at < len(found):
+        end = slots.get(at)
+        if end is None:
+            topic += _topic_words(found[at])
+            at += 1
+            continue
+        values.append(_value(found[at:end]))
+        topic.append(_mark(found[at:end]))
+        at = end
+    inside = {at for start, end in slots.items() for at in range(start, end)}
+    polar = tuple(piece for at, piece in enumerate(found) if at not in inside)
+    words = frozenset(word for piece in found for word in _words(piece))
+    is_denied = sum(piece[0] == "negation" for piece in polar) % 2 == 1
+    is_open = is_denied or any(piece[1] in _POSSIBLE for piece in polar)
+    shown = ["…" if at in slots else piece[3] for at, piece in enumerate(found) if at in slots or at not in inside]
+    return Statement(
+        subject=" ".join(shown),
+        topic=tuple(topic) or (canonical(text),),
+        values=tuple(values),
+        polar=polar,
+        words=words,
+        is_open=is_open,
+    )
+
+
+def topic_key(text: str) -> str:
+    """What statements of one topic and subject are found by."""
+    return canonical_key(statement(text).key)
+
+
+def _topic_words(piece: Piece) -> Iterable[str]:
+    what, key, shape, *_ = piece
+    if what in ("number", "identifier", "quoted"):
+        return (f"{key}{shape[1:]}",)
+    if not shape or what == "opposite":
+        return (shape,) if shape else ()
+    if is_hangul(shape):
+        noun, particle = korean.parted(shape)
+        telling = particle if particle in word_set("korean slots") else ""
+        stem = korean.stem(noun if telling else shape) + telling
+        return () if stem in word_set("korean adverbs") else (stem,)
+    return [token for token in tokens(shape) if token not in empty_words()]
+
+
+def _words(piece: Piece) -> Iterable[str]:
+    """What a piece says, as a value or as a part of a text that a change may end."""
+    if piece[0] == "word":
+        noun = korean.parted(piece[1])[0] if is_hangul(piece[1]) else piece[1]
+        return [noun] if is_hangul(noun) else tokens(noun)
+    return [piece[1].casefold()]
+
+
+def _value(slot: Sequence[Piece]) -> Value:
+    words = frozenset(word for piece in slot if piece[2] for word in _words(piece) if word not in empty_words())
+    return Value(words, " ".join(piece[3] for piece in slot), len(slot) == 1 and slot[0][0] == "number")
+
+
+def _mark(slot: Sequence[Piece]) -> str:
+    """What stands for a value in its topic: amounts of time, sizes and shares are not the same thing."""
+    last = slot[-1]
+    particle = without_particle(last)[1]
+    telling = particle if particle in word_set("korean slots") else ""
+    if len(slot) == 1 and last[0] == "number":
+        unit = last[1].lstrip("-+~^$€£¥₩0123456789.,:/x")
+        return next((f"#{name}" for name, units in _DIMENSIONS.items() if unit in units), "#") + telling
+    return "▢" + telling
+
+
+@cache
+def empty_words() -> frozenset[str]:
+    """Tokens that a wording may add or drop."""
+    words = [*REWORDING_WORDS, *listed("relations", "modals", "adverbs")]
+    return frozenset(tokens(" ".join(words)))
+
+
+@value
+class Opposition:
+    """How two statements about one subject oppose each other, with the words of both sides.
+
+    `kind` is polarity, value, or change: the second announces that what the first says has ended.
+    """
+
+    kind: str
+    left: str
+    right: str
+
+    @property
+    def reason(self) -> str:
+        return f"{self.kind}: {self.left or 'none'} / {self.right or 'none'}"
+
+
+@value
+class Change:
+    """What an announced change leads from and to, and the other words of the announcement: what it is about."""
+
+    old: frozenset[str]
+    new: frozenset[str]
+    about: frozenset[str]
+    names: tuple[str, str]
+
+
+def opposes(a: str, b: str) -> Opposition | None:
+    """How two statements oppose each other, or None: they say the same, or both can be.
+
+    Statements of one topic oppose each other in polarity or in a value. In both, they need not: what is not stored in
+    Redis may be stored in Postgres.
+    """
+    ours, theirs = statement(a), statement(b)
+    if ours.key != theirs.key:
+        return None
+    denied = polarity(ours.polar, theirs.polar)
+    others = _other_values(ours, theirs)
+    if bool(denied) == bool(others) or not (denied or _exclude(ours, theirs)):
+        return None
+    left, right = (", ".join(part[side] for part in denied or others) for side in (0, 1))
+    return Opposition("polarity" if denied else "value", left, right)
+
+
+def _other_values(ours: Statement, theirs: Statement) -> list[tuple[str, str]]:
+    """The values in which two statements part. One that only says more (the Redis cluster, Redis) is no other."""
+    if len(ours.values) != len(theirs.values):
+        return []
+    compared = zip(ours.values, theirs.values, strict=True)
+    return [(left.written, right.written) for left, right in compared if _is_other(left, right)]
+
+
+def _exclude(ours: Statement, theirs: Statement) -> bool:
+    """Whether one value leaves no place for another. What is not Redis and not Postgres may be a third thing."""
+    compared = zip(ours.values, theirs.values, strict=True)
+    return not (ours.is_open or theirs.is_open) or any(a.is_amount and _is_other(a, b) for a, b in compared)
+
+
+def _is_other(left: Value, right: Value) -> bool:
+    return not (left.words <= right.words or right.words <= left.words)
+
+
+@cached(256)
+def change_of(text: str) -> Change | None:
+    """The change that a text announces: no longer, switched from X to Y, replaced, is now; in both languages."""
+    patterns = _CHANGES["korean" if has_hangul(pieces(text)) else "english"]
+    for name in patterns.sources:
+        match = patterns[name].search(text)
+        if match is not None:
+            named = match.groupdict()
+            names = _name(named.get("old") or ""), _name(named.get("new") or "")
+            old, new = (statement(each).words - empty_words() for each in names)
+            about = statement(text[: match.start()] + " ".join(named.values()) + text[match.end() :]).words
+            return Change(old, new, about - old - new - empty_words() if named else frozenset(), names)
+    return None
+
+
+def _name(phrase: str) -> str:
+    """The name in a phrase, without words before it that have a particle of their own, and without what it is for."""
+    words = _ASIDES["circumstance"].split(phrase, maxsplit=1)[0].split()
+    particles = [at for at, word in enumerate(words[:-1]) if is_hangul(word[-1]) and korean.parted(word)[1]]
+    return " ".join(words[particles[-1] + 1 if particles else 0 :])
+
+
+def ended(older: str, newer: str) -> Opposition | None:
+    """How `newer` announces that what `older` says has changed, or None."""
+    change = change_of(newer)
+    if change is None:
+        return None
+    opposed = opposes(older, newer)
+    if opposed is not None:
+        return Opposition("change", opposed.left, opposed.right)
+    known = statement(older)
+    if not change.new or change.new <= known.words:
+        return None
+    if change.old:
+        is_ended = change.old <= known.words and (not change.about or bool(change.about & known.words))
+    else:
+        is_ended = bool(change.about) and change.about <= known.words and bool(known.values)
+    return Opposition("change", *change.names) if is_ended else None

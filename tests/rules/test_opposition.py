@@ -1,0 +1,76 @@
+"""Which statements oppose each other (R6): the pairs that no rule was tuned on, and what must always hold."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemarch.text.canonical import canonical_key
+from mnemarch.text.opposition import change_of, ended, opposes, statement
+
+PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
+WORDS = (
+    "The API uses Redis is not stored in `a_b` from 3 to 30s now no longer instead of port 8080 every Monday switched"
+    " replaced with 세션은 에서 로 대신 더 이상 Postgres에 저장한다 하지 않는다 쓴다 이다 5번 것 수 있다"
+)
+STATEMENTS = st.lists(st.sampled_from(WORDS.split(" ")), max_size=12).map(" ".join) | st.text(max_size=40)
+
+
+def held_out() -> dict[str, list[tuple[str, str]]]:
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    label = ""
+    for line in PAIRS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            label = line.strip("[]")
+        elif line and not line.startswith("#"):
+            _, first, second = line.split("\t")
+            if zlib.crc32(f"{first}\t{second}".encode()) % 2:
+                pairs.setdefault(label, []).append((first, second))
+    return pairs
+
+
+def test_r6_the_pairs_that_no_rule_was_tuned_on_are_told_apart():
+    pairs = held_out()
+    assert len(pairs["opposing"]) + len(pairs["compatible"]) > 100
+    flagged = {
+        label: sum(bool(opposes(a, b) or ended(a, b)) for a, b in of_label) / len(of_label)
+        for label, of_label in pairs.items()
+    }
+    assert flagged["opposing"] >= 0.95
+    assert flagged["compatible"] <= 0.03
+    assert not [(a, b) for a, b in pairs["opposing"] if canonical_key(a) == canonical_key(b)]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Sessions are stored in Redis", "We switched from Redis to Postgres for sessions"),
+        ("The parser accepts tabs", "The parser no longer accepts tabs"),
+        ("Docs are built with Sphinx", "We replaced Sphinx with MkDocs for docs"),
+        ("The limit is 10", "The limit is now 20"),
+        ("세션은 Redis에 저장한다", "세션 저장소를 Redis에서 Postgres로 바꿨다"),
+        ("파서는 탭을 읽는다", "파서는 더 이상 탭을 읽지 않는다"),
+    ],
+)
+def test_r6_an_announced_change_ends_what_it_changed(older, newer):
+    assert ended(older, newer).kind == "change"
+    assert ended(newer, older) is None
+    assert ended("Invoices are printed at night", newer) is None
+
+
+@given(STATEMENTS, STATEMENTS)
+def test_an_opposition_is_the_same_from_either_side(left, right):
+    ours, theirs = opposes(left, right), opposes(right, left)
+    assert (ours is None) == (theirs is None)
+    assert ours is None or (ours.kind, ours.left, ours.right) == (theirs.kind, theirs.right, theirs.left)
+
+
+@given(STATEMENTS)
+def test_nothing_opposes_or_ends_itself(text):
+    assert opposes(text, text) is None
+    assert ended(text, text) is None
+    assert change_of(text) is None or statement(text)
