@@ -31,6 +31,7 @@ else:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _last_tick = 0
+_ID_CHARS = 36
 
 
 def new_id() -> str:
@@ -46,6 +47,14 @@ def new_id() -> str:
     when = f"{tick:015x}"
     random = f"{int.from_bytes(os.urandom(8), 'big') >> 2 | 1 << 63:x}"
     return f"{when[:8]}-{when[8:12]}-7{when[12:]}-{random[:4]}-{random[4:]}"
+
+
+def short_id(id: str) -> str:
+    """How an id is printed for people: the first 8 characters of its last group.
+
+    An id begins with the time, so ids made within a minute begin alike; the last group is random.
+    """
+    return id[24:32] if len(id) == _ID_CHARS else id
 
 
 def now() -> datetime:
