@@ -204,6 +204,7 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "decisions.relations": _relations,
     "decisions.add_evidence": lambda unit, _: f"kept  {unit.id}",
     "decisions.add_anchor": lambda unit, _: f"anchored  {unit.id}",
+    "decisions.add_policy": lambda unit, _: f"laid down  {unit.id}  {unit.level}",
     "decisions.broken_anchors": _broken,
     "decisions.impact": _impact,
 }

@@ -73,6 +73,7 @@ def project(transaction: Transaction, event: Event) -> None:
         case (
             EventType.LOGGED | EventType.CLAIM_REFUSED | EventType.ACT_REFUSED | EventType.UNIT_HELD
             | EventType.ATTEMPT_FAILED | EventType.ATTEMPTS_CLEARED | EventType.TASK_STUCK
+            | EventType.DECISION_REQUESTED | EventType.REQUEST_ANSWERED
             | EventType.GRAPH_CHANGED | EventType.GRAPH_RESTATED
         ):  # fmt: skip
             pass  # Only read, never projected: the same set as WITHOUT_EFFECT.

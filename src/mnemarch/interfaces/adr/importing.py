@@ -8,7 +8,7 @@ from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from mnemarch.interfaces.adr.imported import ImportedRecords, RecordFile, bonds, places, tags_for
 from mnemarch.interfaces.adr.record import Force, is_as_exported, is_name_of_record, record_in
 from mnemarch.model.caller import Level
-from mnemarch.model.decision import RelationType
+from mnemarch.model.decision import Decision, RelationType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.value import value
 from mnemarch.text.secrets import redacted
@@ -135,8 +135,10 @@ class _Import:
             return
         try:
             proposal = desk.propose(file.record.text, reason=file.record.reason, evidence=[evidence], revises=revises)
-            is_blocked = proposal.guardian.type is Verdict.BLOCK
+            desk.check(proposal)
+            is_blocked = proposal.guardian.type is Verdict.BLOCK or bool(proposal.conflicts)
             made = desk.commit(proposal, override=self._override if is_blocked else None)
+            assert isinstance(made, Decision), "who may not decide was refused above"
         except (Conflict, InvalidInput, NotAllowed, NotFound) as error:
             self._refuse(name, error)
             return
