@@ -9,11 +9,12 @@ from mnemarch.model.search import UNRECORDED
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.policy.trust import aged
-from mnemarch.recall.answer import Recall, replaced_drafts
+from mnemarch.recall.answer import Recall
+from mnemarch.recall.candidates import replaced_drafts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mnemarch.engine import Engine
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.search import Found, Pack
+    from mnemarch.model.search import Found, Pack, Recalled
     from mnemarch.model.unit import Kind
     from mnemarch.stores.sql.reader import Reader
 
@@ -29,7 +30,7 @@ _TOKENS_MAX = 10_000_000
 # An item with its head is seldom shorter, so no more items than this need be looked for.
 _TOKENS_OF_AN_ITEM = 40
 _ITEMS_MIN = 8
-_BINDING_MAX = 200
+_QUERY_CHARS_MAX = 500
 
 
 class Asking:
@@ -41,35 +42,32 @@ class Asking:
 
     def recall(self, query: str, k: int, **where: Any) -> Found:
         """The `k` best units for a question; `where` is what `Seat.recall` takes."""
-        found, handed_before = self._found(query, k, is_binding=False, **where)
-        new = [item.unit.id for item in found.items if item.unit.id not in handed_before]
-        return replace(found, notes=(*found.notes, *self._record(new)))
+        found, handed_before = self._found(query, k, **where)
+        return replace(found, notes=(*found.notes, *self._record(query, (*found.binding, *found.items), handed_before)))
 
     def context(self, query: str, tokens: int, count: Callable[[str], int] | None, **where: Any) -> Pack:
-        """The same as one text that fits a budget, behind the decisions that bind whatever is asked."""
+        """The same as one text that fits a budget."""
         from mnemarch.recall.context import packed
         from mnemarch.text.prompt import estimated_tokens
 
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
-        is_now = all(where[name] is None for name in ("kinds", "as_of", "at_commit"))
-        found, handed_before = self._found(query, k, is_binding=is_now, **where)
-        pack = packed(found, tokens, count or estimated_tokens, self._engine.log.clock())
-        new = [item.unit.id for item in pack.items if item.unit.id not in handed_before]
-        return replace(pack, notes=(*found.notes, *self._record(new)))
+        found, handed_before = self._found(query, k, **where)
+        pack = packed(found, tokens, count or estimated_tokens, where["domain"])
+        return replace(pack, notes=(*found.notes, *self._record(query, (*pack.binding, *pack.items), handed_before)))
 
     def _found(
         self,
         query: str,
         k: int,
         *,
-        is_binding: bool,
         kinds: Sequence[Kind | str] | None,
         domain: str | None,
         at_commit: str | None,
         as_of: datetime | None,
     ) -> tuple[Found, set[str]]:
-        """What answers the question, behind what binds if that is wanted, and what was handed out before."""
+        """What answers the question, with what binds unless it is asked about one kind or another time or commit; and
+        what was handed out before."""
         from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 
@@ -81,8 +79,9 @@ class Asking:
         domain = None if domain is None else checked_id(domain, "a domain")
         code = self._code_view(at_commit, as_of)
 
-        def known_first(reader: Reader) -> tuple[bool, Sequence[Loaded], frozenset[str]]:
-            binding = self._binding(reader, domain) if is_binding else ()
+        def known_first(reader: Reader) -> tuple[bool, tuple[Sequence[Loaded], int], frozenset[str]]:
+            is_now = kinds is None and as_of is None and at_commit is None
+            binding = self._binding(reader, domain) if is_now else ((), 0)
             is_drafts = code is not None and as_of is None
             drafts = replaced_drafts(reader, self._caller, engine.config.recall, k) if is_drafts else frozenset[str]()
             return self._has_graph(reader), binding, drafts
@@ -99,6 +98,7 @@ class Asking:
             as_of=None if as_of is None else checked_instant(as_of, "as_of"),
             now=now,
             rules=engine.config.recall,
+            trust=engine.config.trust,
             binding=binding,
             drafts=drafts,
             code=code,
@@ -108,16 +108,25 @@ class Asking:
         if recall.gate.unsettled and at_commit is None:
             engine.sweep_in_background(self._caller, recall.gate.unsettled)
         rules = engine.config.trust
-        items = tuple(replace(item, unit=aged(item.unit, now, rules)) for item in found.items)
-        return replace(found, items=items), recall.handed_before
+        parts = [
+            tuple(replace(item, unit=aged(item.unit, now, rules)) for item in part)
+            for part in (found.binding, found.items)
+        ]
+        return replace(found, binding=parts[0], items=parts[1]), recall.handed_before
 
     def _has_graph(self, reader: Reader) -> bool:
         return next(reader.events_of_subject(self._caller.graph_subject(), last=1), None) is not None
 
-    def _binding(self, reader: Reader, domain: str | None) -> Sequence[Loaded]:
-        from mnemarch.decisions.loading import loaded
+    def _binding(self, reader: Reader, domain: str | None) -> tuple[Sequence[Loaded], int]:
+        from mnemarch.decisions.loading import binding
 
-        return loaded(reader, self._caller, domain, None, _BINDING_MAX)
+        return binding(reader, self._caller, domain, self._touched, self._engine.config.recall.binding_max)
+
+    def _touched(self) -> Collection[str]:
+        """The files that were changed where the caller works."""
+        from mnemarch.code import git
+
+        return () if self._caller.root is None else git.touched(self._caller.root)
 
     def _code_view(self, at_commit: str | None, as_of: datetime | None) -> Callable[[], CodeView] | None:
         """How to see the code as this caller sees it; None where there is none to see."""
@@ -136,12 +145,17 @@ class Asking:
         """What the caller's graph suggests for a question."""
         return self._engine.graph(self._caller).nominated(self._caller.session, text)
 
-    def _record(self, unit_ids: list[str]) -> tuple[str, ...]:
-        """Record what was handed out: reuse is counted from it, and an echo is recognised by it (R2, R6)."""
-        if not unit_ids:
+    def _record(self, query: str, items: Sequence[Recalled], handed_before: set[str]) -> tuple[str, ...]:
+        """Record what was handed out: reuse is counted from it, and an echo is recognised by it (R2, R6).
+
+        A question that nothing answered is recorded too: the inbox tells what others know about it (R20).
+        """
+        unit_ids = [id for id in dict.fromkeys(item.unit.id for item in items) if id not in handed_before]
+        if not unit_ids and (items or not query.strip()):
             return ()
+        payload = {"units": unit_ids, "query": query[:_QUERY_CHARS_MAX]}
         try:
-            self._engine.log.act(self._caller, lambda act: act.record(EventType.RECALLED, {"units": unit_ids}))
+            self._engine.log.act(self._caller, lambda act: act.record(EventType.RECALLED, payload))
         except StoreUnavailable as error:
             return (f"{UNRECORDED}, so it counts as no use of what was found: {error.message}",)
         return ()

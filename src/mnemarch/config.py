@@ -28,6 +28,7 @@ _LEAST = {
     "limits.batch_max": 1,
     "gate.reuse_min": 1,
     "recall.k_max": 1,
+    "recall.binding_max": 1,
     "recall.candidates_per_item": 1,
     "loops.threshold": 2,
     "decisions.impact_depth_max": 1,
@@ -107,6 +108,7 @@ class RecallRules:
     weight_importance: float = 0.2
     half_life_hours: float = 24.0
     k_max: int = 1_000
+    binding_max: int = 30
     candidates_per_item: int = 4
     candidates_min: int = 200
     expanded_max: int = 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from mnemarch.decisions.requests import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.log.act import Act
 from mnemarch.loops.attempts import clear_stuck

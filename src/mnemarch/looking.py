@@ -35,6 +35,7 @@ _NEWS = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED, EventType.UNIT_VERI
 _NEWS_MAX = 500
 _SCOPES_MAX = 20
 _STUCK_MAX = 20
+_GATE = "orchestrator:gate"
 _WORKERS = frozenset({ActorKind.AGENT, ActorKind.ORCHESTRATOR})
 
 
@@ -177,7 +178,12 @@ def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
     """The agents that did something lately, each where it did so last; the latest first."""
     last: dict[str, tuple[int, Scope]] = {}
     for actor, scope, _, _, at in activity:
-        if Actor.parse(actor).kind in _WORKERS and at >= micros(since) and at >= last.get(actor, (0, scope))[0]:
+        if (
+            actor != _GATE
+            and Actor.parse(actor).kind in _WORKERS
+            and at >= micros(since)
+            and at >= last.get(actor, (0, scope))[0]
+        ):
             last[actor] = (at, scope)
     latest = sorted(last.items(), key=lambda item: item[1][0], reverse=True)
     return tuple(AgentAtWork(Actor.parse(actor), scope, instant(at)) for actor, (at, scope) in latest)

@@ -6,7 +6,7 @@ from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
-from mnemarch.policy.admission import checked_count, checked_list, checked_text
+from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
 from mnemarch.unit_verbs import UnitVerbs
 
 TYPE_CHECKING = False
@@ -146,7 +146,9 @@ class Seat(UnitVerbs):
     def remember_many(self, claims: Iterable[Claim], progress: Progress | None = None) -> list[Stored | Refused]:
         """Claim many things in order, a few hundred to a transaction. All are checked before the first is stored."""
         self._engine.has_new_units = True
-        return [self._with_current_trust(outcome) for outcome in self._intake().remember(claims, progress)]
+        all_claims = list(claims)
+        refuse_made_otherwise(all_claims)
+        return [self._with_current_trust(outcome) for outcome in self._intake().remember(all_claims, progress)]
 
     # 2. Gate: verify is what triggers promotion
 

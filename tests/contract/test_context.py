@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import mnemarch
 from mnemarch import Actor, EventType, InvalidInput, Scope
-from mnemarch.text.prompt import estimated_tokens
+from mnemarch.model.stamps import short_id
+from mnemarch.text.prompt import estimated_tokens, fenced
 
 FACTS = [f"Checkout step {number} retries order {number * 7} {'again ' * number}".strip() for number in range(12)]
 
@@ -26,8 +27,8 @@ def test_a_pack_fits_its_budget_and_says_what_it_left_out(seats, budget):
     assert pack.tokens <= budget
     assert pack.tokens == (estimated_tokens(pack.text) if pack.text else 0)
     assert pack.left_out if budget < 100 else pack.items
-    assert all(item.unit.content in pack.text and item.unit.id in pack.text for item in pack.items)
-    assert all(held.unit_id not in pack.text and str(budget) in held.reason for held in pack.left_out)
+    assert all(item.unit.content in pack.text and short_id(item.unit.id) in pack.text for item in pack.items)
+    assert all(short_id(held.unit_id) not in pack.text and str(budget) in held.reason for held in pack.left_out)
 
 
 def test_items_come_in_the_order_of_recall_trusted_first_and_labelled(seats):
@@ -37,7 +38,17 @@ def test_items_come_in_the_order_of_recall_trusted_first_and_labelled(seats):
     recalled = [item.unit.id for item in agent.recall("checkout step order", k=50).items]
     assert [item.unit.id for item in pack.items] == recalled[: len(pack.items)]
     assert pack.text.index("[VERIFIED]") < pack.text.index("[HYPOTHESIS]")
-    assert "confidence" in pack.text.splitlines()[1]
+    assert sum(line.startswith("[HYPOTHESIS]") for line in pack.text.splitlines()) == 2, "beside what is verified"
+
+
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_an_item_costs_at_most_fifteen_tokens_beyond_its_content(seats, is_sure):
+    for fact in FACTS:
+        seats.vouched(fact) if is_sure else seats.agent().remember(fact)
+    pack = seats.agent().context("which checkout step retries", 5_000)
+    assert len(pack.items) == len(FACTS)
+    content = sum(estimated_tokens(item.unit.content) for item in pack.items)
+    assert (pack.tokens - estimated_tokens(fenced([])) - content) / len(FACTS) <= 15
 
 
 def test_the_callers_own_tokenizer_decides(seats):

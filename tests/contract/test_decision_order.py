@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import mnemarch
 from mnemarch import Actor, Citation, Conflict, InvalidInput, NotAllowed, NotFound, Scope
 from mnemarch.model.decision import Reason, RelationType
+from mnemarch.text.prompt import estimated_tokens
 
 WHY = Reason("consistency", "so that all do the same")
 HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
@@ -42,6 +43,7 @@ acts = st.lists(
         st.tuples(st.just("relate"), which, st.sampled_from(list(RelationType)), which),
         st.tuples(st.just("policy"), places),
         st.tuples(st.just("anchor"), which, domains, st.sampled_from(["decision", "evidence"])),
+        st.tuples(st.just("use"), which),
         st.tuples(st.just("know"), places, st.booleans(), domains),
     ),
     min_size=6,
@@ -55,7 +57,7 @@ class World:
     def __init__(self, target):
         self.memory = mnemarch.open(target)
         self.decisions = []  # One record for each version.
-        self.policies, self.anchors, self.relations = [], [], []
+        self.policies, self.anchors, self.relations, self.used = [], [], [], []
         self.lead = self.seat("orchestrator", HOME)
         self.desk = self.lead.decisions
 
@@ -69,13 +71,12 @@ class World:
             getattr(self, f"_{name}")(*how)
 
     def _commit(self, scope, level, **fields):
-        # Only a person may decide for the org, or against the guardian; only agents and their lead for a worktree.
-        kind = "orchestrator" if level == "worktree" else "human"
-        desk = self.seat(kind, scope).decisions
+        # Only a person may decide for the org, or against the guardian.
+        desk = self.seat("human", scope).decisions
         given = [self.seat("agent", scope).decisions.add_evidence("seen in the benchmark").id]
-        text = f"rule {len(self.decisions)} of the shop"
+        text = f"rule of the shop on {chr(97 + len(self.decisions)) * 5}"
         proposal = desk.propose(text, reason=WHY, evidence=given, level=level, **fields)
-        return desk.commit(proposal, override="a person said so" if kind == "human" else None)
+        return desk.commit(proposal, override="a person said so")
 
     def _note(self, scope, made):
         self.decisions.append(
@@ -117,20 +118,20 @@ class World:
     def _relate(self, source, type, target):
         one, other = self._pick(source, live=True), self._pick(target, live=True)
         if one is not None and other is not None and one["root"] != other["root"]:
-            kind = "orchestrator" if one["level"] != "org" else "human"
-            with suppress(InvalidInput):  # It supersedes what is in force: that is a revision.
-                self._say(kind, one, type, other)
-
-    def _say(self, kind, one, type, other):
-        self.seat(kind, one["scope"]).decisions.relate(one["id"], type, other["root"])
-        self.relations.append((one["root"], other["root"]))
+            self.seat("human", one["scope"]).decisions.relate(one["id"], type, other["root"])
+            self.relations.append((one["root"], other["root"]))
 
     def _policy(self, place):
         scope = PLACES[place]
         text = f"principle {len(self.policies)} of the shop"
-        vouched = [Citation.human("human-1")]
-        made = self.seat("human", scope).remember(text, kind="policy", level="org", citations=vouched)
-        self.policies.append((made.unit.id, scope.org == HOME.org))
+        made = self.seat("human", scope).decisions.add_policy(text)
+        self.policies.append((made.id, scope.org == HOME.org))
+
+    def _use(self, number):
+        one = self._pick(number, visible=True, live=True)
+        if one is not None:
+            self.lead.use(one["id"])
+            self.used.append(one["root"])
 
     def _anchor(self, number, domain, kind):
         one = self._pick(number, visible=True)
@@ -187,18 +188,12 @@ class World:
         fit = [id for id in targets if id not in known or known[id]["live"]]
         return sorted(fit, key=lambda id: (-FIRMNESS[known[id]["strength"]] if id in known else 1, id))
 
-    def tier_of(self, unit, domain):
-        """Where recall must put a unit."""
-        one = next((one for one in self.decisions if one["id"] == unit.id), None)
-        if unit.kind == "policy":
-            return 1
-        if one is None:
-            return 8 if unit.status == "hypothesis" else 7
-        if one["domain"] not in (domain, "global"):
-            return 7
-        if one["strength"] == "axis":
-            return 3 if one["domain"] == "global" else 4
-        return 5 if one["strength"] == "lock" else 6
+    def bound(self, domain):
+        """What must bind and in which tier, as far as no question ranks it."""
+        near = {id for root in self.used for id in self._around(root)}
+        first = [(2 if id in near and tier != 1 else tier, id) for tier, id in self.expected(domain) if tier < 7]
+        known = {id for _, id in first}
+        return {*first, *((2, id) for id in near if id not in known)}
 
 
 def check(world):
@@ -257,15 +252,35 @@ def check_recall(world, gone):
     for query in ("rule of the shop", ""):
         for domain in (None, *DOMAINS):
             found = world.lead.recall(query, k=100, domain=domain)
+            check_binding(world, found.binding, domain)
             tiers = [item.tier for item in found.items]
             assert tiers == sorted(tiers)
-            assert tiers == [world.tier_of(item.unit, domain) for item in found.items]
-            assert not {item.unit.id for item in found.items} & gone
+            assert tiers == [tier_of(item.unit) for item in found.items]
+            firm = [FIRMNESS[item.unit.attributes["strength"]] for item in found.items if item.unit.kind == "decision"]
+            assert firm == sorted(firm, reverse=True)
+            assert not {item.unit.id for item in (*found.binding, *found.items)} & gone
             asked = [item for item in found.items if "anchor" not in item.why]
             assert all(item.unit.domain in (domain, "global") for item in asked if domain)
             check_led(world, found.items, gone)
             again = world.lead.recall(query, k=100, domain=domain, phase="design")
             assert [item.unit.id for item in again.items] == [item.unit.id for item in found.items]
+
+
+def tier_of(unit):
+    if unit.status != "hypothesis":
+        return 7
+    return 8 if unit.kind in ("evidence", "anchor") else 9
+
+
+def check_binding(world, binding, domain):
+    assert {(item.tier, item.unit.id) for item in binding} == world.bound(domain)
+    assert [item.tier for item in binding] == sorted(item.tier for item in binding)
+    for tier in (5, 6):
+        wide = [item.unit.domain == "global" for item in binding if item.tier == tier]
+        assert wide == sorted(wide), "a domain's own come before those for every domain"
+    for tier in (1, 3, 4, 5):
+        ids = [item.unit.id for item in binding if item.tier == tier]
+        assert ids == [id for at, id in world.expected(domain) if at == tier and id in ids]
 
 
 def check_led(world, items, gone):
@@ -286,21 +301,11 @@ def check_led(world, items, gone):
 def check_context(world, gone):
     for domain in (None, *DOMAINS):
         pack = world.lead.context("rule of the shop", 50_000, domain=domain)
-        found = [(item.tier, item.unit.id) for item in pack.items]
-        assert [tier for tier, _ in found] == sorted(tier for tier, _ in found)
-        assert not {id for _, id in found} & gone
-        first = world.expected(domain)
-        assert {one for one in found if one[0] <= 6} == {one for one in first if one[0] <= 6}
-        for tier in (5, 6):
-            wide = [item.unit.domain == "global" for item in pack.items if item.tier == tier]
-            assert wide == sorted(wide), "a domain's own come before those for every domain"
-        for tier in range(1, 7):
-            rest = [item.unit.id for item in pack.items if item.tier == tier and not item.why]
-            assert rest == [id for at, id in first if at == tier and id in rest], "what was not asked for, as loaded"
-        assert {id for tier, id in first if tier == 7} <= {id for _, id in found}
-        check_led(world, pack.items, gone)
+        check_binding(world, pack.binding, domain)
+        assert not {item.unit.id for item in (*pack.binding, *pack.items)} & gone
+        assert not {item.unit.id for item in pack.binding} & {item.unit.id for item in pack.items}
         other = world.lead.context("rule of the shop", 50_000, domain=domain, phase="verify")
-        assert [item.unit.id for item in other.items] == [id for _, id in found]
+        assert [item.unit.id for item in other.items] == [item.unit.id for item in pack.items]
 
 
 def run(acts, target):
@@ -343,16 +348,10 @@ def settled():
 @pytest.mark.parametrize("query", ["the data", ""])
 def test_d15_recall_loading_and_context_put_a_policy_first(query):
     world, decide = settled()
-    vouched = [Citation.human("human-1")]
-    person = world.seat("human", HOME)
-    rule = person.remember("The data stays", kind="policy", level="org", domain="ui", citations=vouched).unit.id
+    rule = world.seat("human", HOME).decisions.add_policy("The data stays", domain="ui").id
     decide("The data is in the log", strength="axis")
-    person.remember("The data, the data, the data", level="project", citations=vouched)
-    recalled = world.lead.recall(query).items
-    assert (recalled[0].tier, recalled[0].unit.id) == (1, rule), "whatever domain it names"
-    assert [item.tier for item in recalled] == sorted(item.tier for item in recalled)
-    assert (world.desk.load()[0].tier, world.desk.load()[0].unit.id) == (1, rule)
-    assert (world.lead.context("the data").items[0].tier, world.lead.context("the data").items[0].unit.id) == (1, rule)
+    for first in (world.lead.recall(query).binding[0], world.desk.load()[0], world.lead.context(query).binding[0]):
+        assert (first.tier, first.unit.id) == (1, rule), "whatever domain it names"
 
 
 def test_r10_what_says_the_same_again_does_not_break_the_order_of_tiers():
@@ -368,11 +367,8 @@ def test_r10_a_domains_own_locks_come_before_the_global_ones():
     world, decide = settled()
     own = decide("Use SQLite for what is stored in the shop", strength="lock", domain="coding")
     wide = decide("Store SQLite", strength="lock")
-    for items in (
-        world.lead.recall("store SQLite", domain="coding").items,
-        world.lead.context("store SQLite", domain="coding").items,
-    ):
-        assert [item.unit.id for item in items] == [own, wide]
+    for answer in (world.lead.recall("SQLite", domain="coding"), world.lead.context("SQLite", domain="coding")):
+        assert [item.unit.id for item in answer.binding] == [own, wide]
 
 
 def test_d18_a_limit_cuts_the_weakest_however_old_the_firmest_is():
@@ -434,15 +430,10 @@ def test_d19_an_anchor_leads_nobody_to_what_they_may_not_see():
     world, _ = settled()
     elsewhere = world.seat("orchestrator", PLACES[2])
     secret = elsewhere.decisions.add_evidence("the other branch's plan").id
-    claimed = {"target": secret, "anchor_kind": "gotcha"}
     fact = world.lead.remember("a fact about plans").unit.id
-    world.lead.remember("plan of the branch", kind="anchor", attributes=claimed)
-    world.lead.remember("plan of the fact", kind="anchor", attributes=claimed | {"target": fact})
-    world.lead.remember("plan of nothing", kind="anchor", attributes={"target": None})
-    found = world.lead.recall("plan of the branch, the fact, or nothing").items
-    assert secret not in [item.unit.id for item in found]
-    hints = [item for item in found if item.unit.kind == "anchor"]
-    assert [item.notes for item in hints] == [("leads to nothing that is to be seen here",)] * 3
+    for target in (secret, fact, "nothing"):
+        with pytest.raises(InvalidInput, match="no decision or evidence here"):
+            world.desk.add_anchor("plan of the branch", target, "gotcha")
 
 
 def test_d19_a_weaker_decision_is_not_lifted_over_a_firmer_one_that_was_found():
@@ -456,92 +447,59 @@ def test_d19_a_weaker_decision_is_not_lifted_over_a_firmer_one_that_was_found():
     assert order.index(firm) < order.index(middle) < order.index(weak)
 
 
-def test_what_nobody_asked_for_leaves_room_for_what_was():
+# What binds has a bound of its own, and says what is beyond it (R10)
+
+FACT = "The checkout of the shop was slow on Monday"
+
+
+@pytest.mark.parametrize("strength", ["normal", "lock"])
+def test_r10_a_hundred_decisions_neither_crowd_out_the_answer_nor_go_missing_in_silence(strength):
     world, decide = settled()
-    for number in range(30):
-        decide(f"Rule {number} of the kitchen: {'wash and dry ' * 10}", domain="coding")
-    asked = decide("Checkout retries three times", domain="coding")
-    world.lead.remember("The checkout of the shop was slow on Monday")
-    pack = world.lead.context("how does checkout retry?", 1_000, domain="coding")
-    found = contents(pack.items)
-    assert found[0] == "Checkout retries three times", "what was asked for is first in its tier"
-    assert found[-1] == "The checkout of the shop was slow on Monday"
-    spare = [text for text in found if text.startswith("Rule")]
-    assert 0 < len(spare) < 8
-    assert spare == sorted(spare, key=lambda text: int(text.split()[1])), "the rest by id"
-    assert pack.left_out
-    assert all("not asked for" in held.reason for held in pack.left_out)
-    assert pack.items[0].unit.id == asked
+    for number in range(100):
+        decide(
+            f"The {chr(97 + number % 10) * 3}{chr(97 + number // 10) * 3} is washed", strength=strength, domain="coding"
+        )
+    asked = decide("The checkout of the shop retries", domain="coding")
+    world.seat("human", HOME).remember(FACT, level="project", citations=[Citation.human("human-1")])
+    found = world.lead.recall("was the checkout of the shop slow?", k=3, domain="coding")
+    assert FACT in contents(found.items)
+    assert len(found.binding) + found.unlisted == 101
+    assert (
+        f"{found.unlisted} more that bind are not listed here. See them: mnemarch decisions load --domain coding"
+        in (found.notes)
+    )
+    if strength == "normal":
+        assert found.binding[0].unit.id == asked, "ranked by the question"
+    pack = world.lead.context("was the checkout of the shop slow?", 400, domain="coding")
+    assert FACT in contents(pack.items)
+    assert f"({101 - len(pack.binding)} more that bind had no room. See them: mnemarch decisions load" in pack.text
+    assert sum(map(estimated_tokens, contents(pack.binding))) <= 160
+    assert pack.tokens <= 400
 
 
-def test_d15_what_binds_and_had_no_room_is_named():
+def test_d15_what_binds_and_has_no_room_is_counted_and_a_long_one_stops_no_short_one():
     world, decide = settled()
     axis = decide("AXIS " + "very long rule " * 300, strength="axis")
     decide("small lock", strength="lock")
     pack = world.lead.context("zebra", 200)
-    assert contents(pack.items) == ["small lock"]
-    assert f"left out for want of room, and binding: {axis}" in pack.text
-    assert pack.tokens <= 200
-    assert [held.unit_id for held in pack.left_out] == [axis]
-    only = world.lead.context("zebra", 75)
-    assert (only.tokens <= 75, only.items) == (True, ())
-    assert "2 more that bind were left out: raise tokens, or ask mnemarch decisions load" in only.text
+    assert contents(pack.binding) == ["small lock"]
+    assert "(1 more that bind had no room. See them: mnemarch decisions load)" in pack.text
+    assert (pack.tokens <= 200, [held.unit_id for held in pack.left_out]) == (True, [axis])
+    only = world.lead.context("zebra", 80)
+    assert (only.tokens <= 80, only.binding) == (True, ())
+    assert "2 more that bind" in only.text
     assert world.lead.context("zebra", 5).text == ""
     # It is no unit that was handed out.
-    assert world.lead.remember(f"Given this:\n{pack.text}\nI conclude that pears are cheaper").unit.content.endswith(
-        "cheaper"
-    )
+    own = world.lead.remember(f"Given this:\n{pack.text}\nI conclude that pears are cheaper")
+    assert own.unit.content.endswith("cheaper")
 
 
-def test_what_says_that_rules_are_missing_costs_no_rule():
+def test_r10_what_relations_reach_comes_from_what_the_task_works_on_and_not_from_search_hits():
     world, decide = settled()
-    for number in range(10):
-        decide(f"Rule number {number} about modules {number} and services {number}", strength="axis", domain="pay")
-    whole = world.lead.context("zebra", 100_000, domain="pay", count=len)
-    rule = sum(len(line) + 1 for line in whole.text.splitlines()[1:3])
-    noted = set()
-    for chars in range(0, 3_000, 20):
-        pack = world.lead.context("zebra", chars, domain="pay", count=len)
-        assert pack.tokens <= chars
-        assert len(pack.items) == min(10, max(0, (chars - whole.tokens + 10 * rule) // rule))
-        noted |= {line for line in pack.text.splitlines() if "left out" in line}
-    assert "- 9 more that bind were left out: raise tokens, or ask mnemarch decisions load" in noted
-    assert "left out" not in whole.text
-
-
-def test_what_does_not_bind_leaves_room_to_say_that_a_rule_is_missing():
-    world, decide = settled()
-    decide("AXIS " + "very long rule " * 300, strength="axis")
-    for number in range(20):
-        world.lead.remember(f"The zebra {number} eats")
-    for tokens in range(200, 300, 7):
-        pack = world.lead.context("what does the zebra eat?", tokens)
-        assert pack.items
-        assert "left out" in pack.text
-
-
-def test_d19_what_anchors_lead_to_stands_by_strength_before_it_stands_by_the_question():
-    world, decide = settled()
-    weak, middle = decide("tea", domain="z"), decide("cocoa", domain="z", strength="lock")
-    firm, far = decide("coffee", domain="z", strength="axis"), decide("milk", domain="z")
-    page = world.desk.add_evidence("kubectl rollout undo").id
-    for hint, target in (("payment outage", weak), ("outage of payment", page)):
-        world.desk.add_anchor(hint, target, "gotcha", domain="q")
-    for number, target in enumerate((far, middle, firm)):
-        world.desk.add_anchor(f"something else {number}", target, "gotcha", domain="q")
-    world.seat("human", HOME).remember("Outage is rare", level="project", citations=[Citation.human("human-1")])
-    order = [item.unit.id for item in world.lead.context("payment outage", domain="q").items]
-    assert [id for id in order if id in (weak, middle, firm, far)] == [firm, middle, weak, far]
-    assert order.index(weak) < order.index(far)
-    recalled = [item.unit.id for item in world.lead.recall("payment outage", domain="q").items]
-    assert [id for id in order if id in recalled] == recalled, "nothing else changes its place"
-
-
-def test_what_was_asked_for_comes_first_among_its_equals():
-    world, decide = settled()
-    for number in range(210):
-        decide(f"Rule {number} of the kitchen", domain="coding", strength="lock")
-    asked = decide("Checkout retries three times", domain="coding", strength="lock")
-    firm = decide("Wash your hands", domain="coding", strength="axis")
-    pack = world.lead.context("how does checkout retry?", 1_000, domain="coding")
-    assert [item.unit.id for item in pack.items][:2] == [firm, asked]
+    base, far = decide("Use SQLite", domain="ui"), decide("Backups run nightly", domain="ui")
+    world.desk.relate(far, "DEPENDS_ON", base)
+    for answer in (world.lead.recall("Use SQLite"), world.lead.context("Use SQLite")):
+        assert answer.binding == (), "a search hit leads nowhere"
+    world.lead.use(base)
+    for answer in (world.lead.recall("zebra"), world.lead.context("zebra")):
+        assert [(item.tier, item.unit.id) for item in answer.binding] == [(2, far)]

@@ -94,10 +94,13 @@ def test_only_what_lives_and_may_be_seen_is_ever_handed_out(memory, seats, clock
     for _ in range(2):
         for query in ("orchard harvest", "Which orchard sells after the harvest?", "harvest", ""):
             found = seats.agent().recall(query, k=200)
-            assert set(ids(found)) == allowed
+            sure = {unit_id for unit_id in allowed if seats.agent().get(unit_id).status != "hypothesis"}
+            assert sure <= set(ids(found)) <= allowed
+            # Beside anything surer an answer takes two hypotheses, else all of them (R2).
+            assert len(set(ids(found)) - sure) == min(2 if sure else 200, len(allowed - sure))
             assert found.withheld or not query
             for item in found.withheld:
-                assert KEPT_BACK[lives[item.unit_id]] in item.reason
+                assert KEPT_BACK.get(lives[item.unit_id], "a hypothesis") in item.reason
         memory.reindex()
 
 

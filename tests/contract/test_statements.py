@@ -64,7 +64,7 @@ def test_a_recall_takes_no_more_statements_for_more_items(seat, asked, k):
     seat.recall("how does checkout retry?", k=k)
     taken = statements(asked, lambda: seat.recall("how does checkout retry?", k=k))
     assert asked["view"] <= 3
-    assert taken <= 9, dict(asked)
+    assert taken <= 10, dict(asked)  # four of them for what binds
 
 
 def test_looking_around_takes_no_more_statements_for_more_entries(seat, asked):

@@ -17,6 +17,7 @@ TABLE = {
     "archive": ({S}, {S}, {S}, {S}),  # R4 from here on
     "decay": ({S}, {S}, {S}, {S}),
     "prune": ({S}, {S}, {S}, {S}),
+    "decide": ({H, O}, {H, O}, {H, O}, {H}),
     "approve": ({H, O}, {H, O}, {H, O}, {H}),
     "reject": ({H, O}, {H, O}, {H, O}, {H}),
     "annotate": ({H, O}, {H, O}, {H, O}, {H}),

@@ -34,8 +34,8 @@ SURFACES = {
         "caller",
     ),
     Decisions: (
-        "active add_anchor add_evidence broken_anchors check commit domains get history impact in_force load propose "
-        "relate relations unrelate",
+        "accept_request active add_anchor add_evidence add_policy broken_anchors check commit decline_request domains "
+        "get history impact in_force load propose relate relations requests unrelate",
         "",
     ),
     CircularFixDetector: (

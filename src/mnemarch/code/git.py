@@ -175,6 +175,16 @@ def branch_tips(root: str) -> list[str]:
     return list(dict.fromkeys((listed or "").split()))
 
 
+def touched(root: str) -> frozenset[str]:
+    """The files that were changed in `root` since its branch left the default branch, committed or not."""
+    default = default_branch(root)
+    since = [] if default is None or (commit := tip(root, default)) is None else [f"{commit}...HEAD"]
+    committed = (git(root, ["diff", "--name-only", "-z", *since]) or "") if since else ""
+    # Of a rename both names are listed, each in a field of its own; only the first has the two letters before it.
+    changed = (git(root, ["status", "--porcelain", "-z", "--no-renames"]) or "").split("\0")
+    return frozenset(filter(None, (*committed.split("\0"), *(line[3:] for line in changed))))
+
+
 def root_name(root: str) -> str | None:
     """A name for a repository's top that its clones understand: `COMMIT:`; None without a commit.
 

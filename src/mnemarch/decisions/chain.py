@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.decisions.guard import RULE, binds, in_force_among, is_local
+from mnemarch.decisions.guard import RULE, binds, in_force_among
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
@@ -40,14 +40,13 @@ def in_force(reader: Reader, caller: Caller, decision_id: str) -> Decision:
 
 
 def revised(reader: Reader, caller: Caller, decision_id: str, key: str | None) -> Decision:
-    """What a proposal that names this id is made against: by its root what holds, by another id that very version.
+    """The version that a proposal is made against: the very one that it names, which must still be in force (R5).
 
-    Who names a version has read that one, and may not have read what replaced it (R5). With a key that was used before
-    the proposal is made once more, and stands for what came of it then.
+    With a key that was used before the proposal is made once more, and stands for what came of it then.
     """
     holds = in_force(reader, caller, decision_id)
     is_spent = key is not None and reader.event_for_key(caller.scope_key, str(caller.actor), key) is not None
-    if is_spent or decision_id in (holds.id, holds.root_id):
+    if is_spent or decision_id == holds.id:
         return holds
     raise stale(found(reader, caller, decision_id), holds)
 
@@ -62,7 +61,7 @@ def stale(base: Decision, now: Decision | None) -> Conflict:
         stands = f"holds at {now.unit.level} scope by now"
     return Conflict(
         f"Decision {base.root_id} {stands}; the proposal was made against version {base.version}.",
-        hint="Read what is in force, decide anew, and propose again.",
+        hint="Propose a new one." if now is None else Hint("read and revise", id=now.id),
         expected_version=base.version,
         actual_version=None if now is None else now.version,
         current=None if now is None else now.unit,
@@ -145,7 +144,7 @@ def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None
         target = in_force(act.transaction, act.caller, target_id).root_id
     if source.root_id == target:
         raise InvalidInput("A decision has no relation to itself.", hint="Name two decisions.")
-    act.require(Deed.WRITE, source.unit)
+    act.require(Deed.DECIDE, source.unit)
     if (type, target) not in _stated(act, source.root_id):
         payload = {"source": source.root_id, "type": str(type), "target": target}
         act.record(EventType.RELATION_ADDED, payload, subject=source.root_id)
@@ -156,8 +155,8 @@ def unrelate(act: Act, source_id: str, type: RelationType, target_id: str, overr
     (source, unit), (target, _) = (_side(act, each) for each in (source_id, target_id))
     if (type, target) not in _stated(act, source):
         return
-    act.require(Deed.WRITE, unit)
-    _refuse_to_unbind(act, source, type, target, override)
+    act.require(Deed.DECIDE, unit)
+    _refuse_to_unbind(act, source, type, target)
     payload = {"source": source, "type": str(type), "target": target} | ({"override": override} if override else {})
     act.record(EventType.RELATION_DROPPED, payload, subject=source)
 
@@ -178,18 +177,16 @@ def _side(act: Act, decision_id: str) -> tuple[str, Unit]:
     return version.root_id, version.unit
 
 
-def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str, override: str | None) -> None:
+def _refuse_to_unbind(act: Act, source: str, type: RelationType, target: str) -> None:
     """What binds a decision so that the guardian blocks its change is not let go of in passing (D11)."""
     sides = in_force_among(act.transaction, act.caller, [source, target])
     if type is not RelationType.CONSTRAINS or len(sides) < len({source, target}):
         return
     axis, actor = sides[0], act.caller.actor
-    if axis.strength is not Strength.AXIS or not binds(*sides) or actor.kind is ActorKind.HUMAN:
-        return
-    if not (override and is_local(axis, ())):
+    if axis.strength is Strength.AXIS and binds(*sides) and actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
             f"{actor} may not free decision {target} from the axis {source} that constrains it: the guardian would no"
             f" longer block its change (rule {RULE}).",
             rule=RULE,
-            hint=Hint("say why") if is_local(axis, ()) else "A person can drop the relation.",
+            hint="A person can drop the relation.",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.decisions.chain import is_visible, stale
-from mnemarch.decisions.guard import RULE, binding, is_local, may_answer
+from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import Citation
@@ -11,10 +11,11 @@ from mnemarch.model.decision import Decision, Strength, version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import micros, new_id
-from mnemarch.model.unit import Claim, DecayPolicy, Kind, Status, Trust, trust_to_json
+from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, trust_to_json
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.secrets import redacted, redacted_tree
+from mnemarch.units.conflicts import link_units
 from mnemarch.units.same_text import is_same, live_with_same_text, twin_of
 from mnemarch.units.status import change
 
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller, Level
-    from mnemarch.model.decision import DecisionProposal, GuardianVerdict
+    from mnemarch.model.decision import DecisionProposal, DecisionRequest, GuardianVerdict
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
     from mnemarch.stores.sql.reader import Reader
+
+_QUOTED_CHARS = 80
 
 
 def guarded(
@@ -49,21 +52,28 @@ def guarded(
     return judged(strength, base, constraining, reached, domain=domain, level=level), conflicts
 
 
-def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decision:
-    """Make a proposal a decision: the version it replaces goes out of force and this one comes in, in one act (D5)."""
+def commit(act: Act, proposal: DecisionProposal, override: str | None, request: DecisionRequest | None) -> Decision:
+    """Make a proposal a decision: the version it replaces goes out of force and this one comes in, in one act (D5).
+
+    `request` is what it was made from, if somebody else asked for it.
+    """
     earlier = _committed(act, proposal)
     if earlier is not None:
         return earlier
     _refuse_elsewhere(act, proposal)
-    act.require_at(Deed.WRITE, proposal.level, "commit a decision")
+    act.require_at(Deed.DECIDE, proposal.level, "commit a decision")
     base = None if proposal.base is None else _unchanged(act, proposal.base)
     if base is not None and base.unit.level > proposal.level:
         # A narrower version takes the decision from everybody else who had it.
-        act.require(Deed.WRITE, base.unit)
+        act.require(Deed.DECIDE, base.unit)
     # What its change reaches only warns, and the proposal has said so.
     given = {name: getattr(proposal, name) for name in ("strength", "domain", "level")}
     verdict, _ = guarded(act.transaction, act.caller, base, (), **given)
-    _require_answer(act.transaction, act.caller, act.config.policy, base, proposal.level, verdict, override)
+    _require_answer(act.caller, base, verdict, override)
+    against = opposed(
+        act.transaction, act.caller, proposal.text, domain=proposal.domain, level=proposal.level, base=base
+    )
+    _require_override(act.caller, against, override)
     evidence = [_carried(act, each, proposal.level) for each in proposal.evidence]
     evidence += [exhibit(act, snapshot_of(text), proposal.level).id for text in proposal.snapshots]
     unit_id = proposal.id
@@ -76,12 +86,14 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None) -> Decisi
         "strength": str(proposal.strength),
         "reason": reason,
         "evidence": list(dict.fromkeys(evidence)),
-    }
+    } | ({} if request is None else {"request": request.id, "requested_by": str(request.actor)})
     unit = _verified(act, Kind.DECISION, proposal.text, proposal.level, proposal.domain, attributes) | {
         "importance": 0.5 + 0.15 * proposal.strength.rank,
         "supersedes": None if base is None else base.id,
     }
     act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=proposal.key)
+    for other, note in against:
+        link_units(act, unit_id, other.id, LinkType.CONTRADICTS, 1.0, note)
     return Decision(_stored(act, unit_id))
 
 
@@ -139,8 +151,7 @@ def snapshot_of(content: str, tags: Sequence[str] = ()) -> Claim:
 
 
 def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
-    """Keep evidence or an anchor where only validated knowledge may stand: it claims nothing beyond its own words."""
-    act.require_at(Deed.WRITE, level, f"keep {claim.kind}")
+    """Keep evidence, an anchor or a policy that stands by the act of whoever keeps it."""
     scope, kind = act.caller.scope.at(level), Kind.parse(claim.kind)
     content, _ = redacted(claim.content)
     for known in live_with_same_text(act.transaction, [scope.key], content):
@@ -188,36 +199,44 @@ def _unchanged(act: Act, base: Decision) -> Decision:
     raise stale(base, None if current is None else Decision(current))
 
 
-def _require_answer(
-    reader: Reader,
-    caller: Caller,
-    policy: Policy,
-    base: Decision | None,
-    level: Level,
-    verdict: GuardianVerdict,
-    override: str | None,
-) -> None:
-    """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11)."""
-    if base is None or verdict.type is not Verdict.BLOCK:
+def _require_answer(caller: Caller, base: Decision | None, verdict: GuardianVerdict, override: str | None) -> None:
+    """What the guardian blocks takes a person who says why: an axis is not changed in passing (D8, D11).
+
+    A person's lock takes a person too (R4).
+    """
+    is_person = caller.actor.kind is ActorKind.HUMAN
+    if base is not None and is_a_persons(base.unit) and not is_person:
+        raise NotAllowed(
+            f"{caller.actor} may not revise the {base.strength} {base.id}: {base.unit.author} decided it (R4).",
+            rule="R4",
+            hint="A person can revise it.",
+        )
+    if verdict.type is Verdict.BLOCK and not (override and is_person):
+        raise NotAllowed(
+            f"The guardian blocks it: {' '.join(verdict.reasons)}", rule=RULE, hint=Hint("override the guardian")
+        )
+
+
+def _require_override(caller: Caller, against: Sequence[tuple[Decision, str]], override: str | None) -> None:
+    """A decision that opposes an axis or a lock in force is not committed in silence (R12)."""
+    if not against or (override and caller.actor.kind is ActorKind.HUMAN):
         return
-    guards = binding(reader, caller, base)
-    if override and may_answer(policy, caller.actor, base, guards, level):
-        return
-    if is_local(base, guards):
-        who = f"Whoever may write at {level} scope"
-    else:
-        who = "A person" if policy.allows(ActorKind.HUMAN, Deed.WRITE, level) else "At project scope a person"
-    raise NotAllowed(
-        f"The guardian blocks it: {' '.join(verdict.reasons)}",
-        rule=RULE,
-        hint=Hint("override the guardian", who=who),
+    named = " ".join(
+        f'It opposes the {one.strength} {one.id} (version {one.version}), "{_short(one.text)}": {note}.'
+        for one, note in against
     )
+    raise NotAllowed(f"BLOCK: {named}", rule="R12", hint=Hint("override the opposed", id=against[0][0].id))
 
 
-def check(reader: Reader, caller: Caller, policy: Policy, proposal: DecisionProposal) -> None:
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _QUOTED_CHARS else line[: _QUOTED_CHARS - 1] + "…"
+
+
+def check(caller: Caller, policy: Policy, proposal: DecisionProposal) -> None:
     """Refuse whom `commit` would refuse whatever reason is given."""
-    policy.require(caller.actor, Deed.WRITE, proposal.level, "commit a decision")
-    _require_answer(reader, caller, policy, proposal.base, proposal.level, proposal.guardian, "whatever the reason")
+    policy.require(caller.actor, Deed.DECIDE, proposal.level, "commit a decision")
+    _require_answer(caller, proposal.base, proposal.guardian, "whatever the reason")
 
 
 def evidence_of(reader: Reader, caller: Caller, unit_id: str) -> Unit:
@@ -258,3 +277,8 @@ def _out_of_force(act: Act, base: Decision, new_id: str, reason: str) -> None:
         "valid_to": micros(max(act.now, base.unit.occurred_at)),
     }
     change(act, EventType.UNIT_SUPERSEDED, base.unit, {"new": new_id, "reason": reason, "set": changes})
+    for link in act.transaction.links_of(base.id):
+        if link.open:
+            other = link.target if link.source == base.id else link.source
+            payload = {"link": link.id, "winner": other, "reason": f"superseded by {new_id}"}
+            act.record(EventType.LINK_RESOLVED, payload, subject=link.id)

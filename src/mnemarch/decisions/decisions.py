@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mnemarch.decisions import chain, commit, guard, loading
+from mnemarch.decisions import chain, commit, guard, loading, requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.closed import member_of
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from mnemarch.log.act import Log
+    from mnemarch.log.act import Act, Log
     from mnemarch.model.caller import Caller
-    from mnemarch.model.decision import Loaded, Relation
+    from mnemarch.model.decision import DecisionRequest, Loaded, Relation
+    from mnemarch.model.outcome import Refused
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
@@ -77,6 +78,20 @@ class Decisions:
         attributes = {"target": target.id, "anchor_kind": str(named)}
         return self._kept(Claim(content=hint, kind=Kind.ANCHOR, domain=domain, attributes=attributes), level)
 
+    def add_policy(self, text: str, *, domain: str = "global", level: Level | str = Level.ORG) -> Unit:
+        """Lay down a principle that binds before every decision (D15): of the org, or of this project alone."""
+        where = Level.parse(level)
+        if where < Level.PROJECT:
+            raise InvalidInput(f"No policy holds at {where} scope.", hint="Lay it down at org or project scope.")
+        self._caller.scope.at(where)
+        claim = Claim(content=self._text(text, "A policy"), kind=Kind.POLICY, domain=_domain(domain))
+
+        def work(act: Act) -> Unit:
+            act.require_at(Deed.DECIDE, where, "lay down a policy")
+            return commit.exhibit(act, claim, where)
+
+        return self._log.act(self._caller, work, durable=True)
+
     def _kept(self, claim: Claim, level: Level | str | None) -> Unit:
         """Where knowledge needs no validation it is claimed like any other; elsewhere it is an exhibit (R4)."""
         from mnemarch.model.outcome import Refused
@@ -85,7 +100,12 @@ class Decisions:
         if self._log.config.policy.requires_validation(where):
             self._caller.scope.at(where)
             checked = replace(claim, content=self._text(claim.content, "The content"), domain=_domain(claim.domain))
-            return self._log.act(self._caller, lambda act: commit.exhibit(act, checked, where))
+
+            def work(act: Act) -> Unit:
+                act.require_at(Deed.WRITE, where, f"keep {claim.kind}")
+                return commit.exhibit(act, checked, where)
+
+            return self._log.act(self._caller, work)
         [answered] = self._intake.remember([replace(claim, level=where)])
         if isinstance(answered, Refused):
             raise NotAllowed(answered.reason, rule=answered.rule, hint="Choose a level this seat may write at.")
@@ -122,8 +142,8 @@ class Decisions:
         """What a decision would be and break, before anybody commits it. Nothing is stored (D2).
 
         It rests on `evidence` that is there, or on `snapshots`, texts that `commit` keeps as evidence. `revises` is the
-        version that it was made against, or the decision's root for whichever holds now. A revision keeps the strength,
-        domain and level of what it revises. With a `key`, it is committed once however often it is made.
+        version that its maker saw, the first included. A revision keeps the strength, domain and level of what it
+        revises. With a `key`, it is committed once however often it is made.
         """
         given = {"text": text, "reason": reason, "evidence": evidence, "snapshots": snapshots, "key": key}
         chosen = {"strength": strength, "domain": domain, "level": level}
@@ -152,7 +172,7 @@ class Decisions:
             revises=None if base is None else base.root_id,
             base=base,
             blast_radius=radius,
-            conflicts=(*conflicts, *(one for one in opposed if one not in conflicts)),
+            conflicts=(*conflicts, *(one for one, _ in opposed if one not in conflicts)),
             guardian=verdict,
             **checked,
         )
@@ -176,8 +196,11 @@ class Decisions:
             "key": _key(key),
         }
 
-    def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision:
-        """Make it a decision, durable at once (D3). The same proposal committed again gives the same decision."""
+    def commit(self, proposal: DecisionProposal, *, override: str | None = None) -> Decision | Refused:
+        """Make it a decision, durable at once (D3). The same proposal committed again gives the same decision.
+
+        Of whoever may not decide it becomes a request that waits for a person or an orchestrator (R12).
+        """
         given: Any = proposal
         if not isinstance(given, DecisionProposal):
             raise InvalidInput(f"{given!r} is no proposal.", hint=Hint("make a decision"))
@@ -186,11 +209,57 @@ class Decisions:
         # A proposal is anybody's to copy and change, so what R12 wants is asked again.
         checked = replace(given, **self._checked(**{name: getattr(given, name) for name in _OF_A_DECISION}))
         why = _override(override)
-        return self._log.act(self._caller, lambda act: commit.commit(act, checked, why), durable=True)
+        if not self._log.config.policy.allows(self._caller.actor.kind, Deed.DECIDE, checked.level):
+            return self._requested(checked)
+        return self._log.act(self._caller, lambda act: commit.commit(act, checked, why, None), durable=True)
+
+    def _requested(self, proposal: DecisionProposal) -> Refused:
+        """The answer to somebody who may not decide: it waits in the inbox."""
+        from mnemarch.model.outcome import Refused
+
+        request = self._log.act(self._caller, lambda act: requests.ask(act, proposal), durable=True)
+        return Refused(
+            rule="R12",
+            reason=f"{self._caller.actor} may not commit a decision at {proposal.level} scope. It waits in the inbox as"
+            f" request {request.id} for a person or an orchestrator.",
+            unit_id=request.id,
+        )
+
+    # What others asked for
+
+    def requests(self) -> list[DecisionRequest]:
+        """The decisions that somebody in this project asked for and nobody has answered, the oldest first."""
+        return self._ask(requests.open_requests)
+
+    def accept_request(self, request_id: str, *, override: str | None = None) -> Decision:
+        """Decide what was asked for, as a fresh proposal of this actor against the version that the asker saw."""
+        named, why = checked_id(request_id, "a request's id"), _override(override)
+        request = self._ask(requests.waiting_request, named)
+        there = Decisions(self._log, requests.seat_of(request, self._caller), self._intake)
+        fields = ("reason", "evidence", "snapshots", "strength", "domain", "level", "revises")
+        proposal = there.propose(request.text, **{name: getattr(request, name) for name in fields})
+
+        def work(act: Act) -> Decision:
+            decision = commit.commit(act, proposal, why, requests.waiting_request(act.transaction, act.caller, named))
+            requests.answer(act, named, "accepted", decision.id)
+            return decision
+
+        return self._log.act(there._caller, work, durable=True)
+
+    def decline_request(self, request_id: str, reason: str) -> None:
+        """Say no to what was asked for, and why."""
+        named, why = checked_id(request_id, "a request's id"), checked_text(reason, "The reason", _REASON_BYTES_MAX)
+
+        def work(act: Act) -> None:
+            request = requests.waiting_request(act.transaction, act.caller, named)
+            act.require_at(Deed.DECIDE, request.level, f"decline request {named}")
+            requests.answer(act, named, why, None)
+
+        self._log.act(self._caller, work)
 
     def check(self, proposal: DecisionProposal) -> None:
         """Refuse now what `commit` would refuse this actor whatever reason is given, before anybody takes pains."""
-        self._ask(commit.check, self._log.config.policy, proposal)
+        commit.check(self._caller, self._log.config.policy, proposal)
 
     # Looking up
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from mnemarch.decisions.loading import GLOBAL, decided
+from mnemarch.decisions.loading import GLOBAL
 from mnemarch.errors import NotAllowed
-from mnemarch.model.caller import ActorKind, Level
+from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
+from mnemarch.model.unit import Kind
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.opposition import opposes
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Actor, Caller
+    from mnemarch.model.caller import Actor, Caller, Level
     from mnemarch.model.decision import GuardianVerdict
     from mnemarch.model.unit import Unit
-    from mnemarch.policy.permissions import Policy
     from mnemarch.stores.sql.reader import Reader
 
 RULE = "D11"
@@ -53,30 +53,24 @@ def binds(source: Decision, target: Decision) -> bool:
 
 def opposed(
     reader: Reader, caller: Caller, text: str, *, domain: str, level: Level, base: Decision | None
-) -> list[Decision]:
-    """The axes and locks that hold where a proposal would and say the opposite of it (R12); the firmest first.
+) -> list[tuple[Decision, str]]:
+    """The axes and locks that hold where a proposal would and say the opposite of it (R6, R12), and in what.
 
-    They are shown before it is committed and are no part of the guardian's verdict (D11). Axes and locks are few, so
-    each can be looked at; of normal decisions there may be 100,000 (D7).
+    The firmest come first. They are no part of the guardian's verdict, which rests on relations alone (D11). Axes and
+    locks are few, so each can be looked at; of normal decisions there may be 100,000 (D7).
     """
     root = None if base is None else base.root_id
-    ways = ((each, strength) for each in dict.fromkeys((domain, GLOBAL)) for strength in (Strength.AXIS, Strength.LOCK))
-    firm = [Decision(unit) for way in ways for unit in decided(reader, caller, *way)]
-    others = (one for one in firm if one.unit.level >= level and one.root_id != root)
-    return sorted((one for one in others if opposes(one.text, text) is not None), key=firmest_first)
+    firm = [Decision(unit) for unit in reader.firm(caller.visible_keys, list(dict.fromkeys((domain, GLOBAL))))]
+    others = [one for one in firm if one.unit.level >= level and one.root_id != root]
+    found = [(one, opposition.reason) for one in others if (opposition := opposes(text, one.text)) is not None]
+    return sorted(found, key=lambda pair: firmest_first(pair[0]))
 
 
-def is_local(base: Decision, constraining: Iterable[Decision]) -> bool:
-    """Whether all that guards a decision stands below project scope: then it is in nobody's way but theirs."""
-    guards = (base, *(one for one in constraining if one.strength is Strength.AXIS))
-    return all(one.unit.level < Level.PROJECT for one in guards)
-
-
-def may_answer(policy: Policy, actor: Actor, base: Decision, constraining: Iterable[Decision], level: Level) -> bool:
-    """Whether this actor may do what the guardian blocks: a person, and below project scope whoever writes there."""
-    if actor.kind is ActorKind.HUMAN:
-        return True
-    return is_local(base, constraining) and policy.allows(actor.kind, Deed.WRITE, level)
+def is_a_persons(unit: Unit) -> bool:
+    """Whether a person laid it down and it binds: a policy, an axis or a lock."""
+    key = version_key_of(unit)
+    binds = unit.kind is Kind.POLICY if key is None else key.strength > Strength.NORMAL.rank
+    return binds and unit.author is not None and unit.author.kind is ActorKind.HUMAN
 
 
 def verdict_on_retiring(reader: Reader, caller: Caller, unit: Unit) -> GuardianVerdict | None:
@@ -88,19 +82,31 @@ def verdict_on_retiring(reader: Reader, caller: Caller, unit: Unit) -> GuardianV
 
 
 def require_may_retire(act: Act, unit: Unit) -> None:
-    """Refuse to take a decision out of force if only a person may."""
-    verdict = verdict_on_retiring(act.transaction, act.caller, unit)
-    if verdict is None or verdict.type is not Verdict.BLOCK:
+    """Refuse to take out of force what only a person may: what the guardian blocks, what a person laid down that
+    binds, and the evidence under it (R4)."""
+    if act.caller.actor.kind is ActorKind.HUMAN or not unit.live:
         return
-    base = Decision(unit)
-    constraining = binding(act.transaction, act.caller, base)
-    if not may_answer(act.config.policy, act.caller.actor, base, constraining, unit.level):
+    verdict = verdict_on_retiring(act.transaction, act.caller, unit)
+    reasons = verdict.reasons if verdict is not None and verdict.type is Verdict.BLOCK else ()
+    if is_a_persons(unit) and not reasons:
+        reasons = (f"{unit.author} laid it down.",)
+    if unit.kind is Kind.EVIDENCE:
+        reasons = tuple(f"The {one.strength} {one.id} of {one.unit.author} rests on it." for one in _above(act, unit))
+    if reasons:
         raise NotAllowed(
-            f"{act.caller.actor} may not take decision {unit.id} out of force: the guardian blocks it"
-            f" (rule {RULE}). {' '.join(verdict.reasons)}",
+            f"{act.caller.actor} may not take {unit.kind} {unit.id} out of force (rule {RULE}). {' '.join(reasons)}",
             rule=RULE,
             hint="A person can reject it.",
         )
+
+
+def _above(act: Act, evidence: Unit) -> list[Decision]:
+    """The axes and locks of persons that rest on this evidence."""
+    reader, found = act.transaction, []
+    for key in act.caller.visible_keys:
+        domains = reader.domains_decided(key)
+        found += [unit for unit in (reader.firm([key], domains) if domains else ()) if is_a_persons(unit)]
+    return [one for one in map(Decision, found) if evidence.id in one.evidence]
 
 
 def require_may_restore(act: Act, unit: Unit) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from heapq import merge
+from itertools import chain, islice
 
-from mnemarch.model.decision import Loaded, Strength, target_of
-from mnemarch.model.unit import Kind
+from mnemarch.model.caller import Level
+from mnemarch.model.citation import CitationKind
+from mnemarch.model.decision import Decision, Loaded, Strength, target_of, version_key_of
+from mnemarch.model.unit import TRUSTED, Kind
 from mnemarch.policy.kinds import (
     TIER_AXIS,
     TIER_FOUND,
@@ -18,7 +21,7 @@ from mnemarch.policy.kinds import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from mnemarch.model.caller import Caller
     from mnemarch.model.unit import Unit
@@ -26,48 +29,100 @@ if TYPE_CHECKING:
 
 GLOBAL = "global"
 _PAGE = 50
+_POLICIES_MAX = 200
+# So many normal decisions are counted to say how many were left out.
+_COUNTED_MAX = 10_000
 
 
 def loaded(reader: Reader, caller: Caller, domain: str | None, around: str | None, limit: int) -> list[Loaded]:
-    """What an agent in this domain should know first, in order, each unit once."""
-    found: dict[str, Loaded] = {}
+    """What an agent in this domain should know first, in order; `around` is the root of what is being worked on."""
     if not limit:
         return []
-    for tier, unit in _in_order(reader, caller, domain, around, limit):
-        found.setdefault(unit.id, Loaded(tier=tier, unit=unit))
-        if len(found) >= limit:
-            break
-    return list(found.values())
+    keys, domains = caller.visible_keys, _domains(domain)
+    related = [] if around is None else reader.related(around, keys, limit=limit)
+    firm, normal = reader.firm(keys, domains), _normal(reader, caller, domains, limit)
+    found = _in_order(_policies(reader, caller), related, firm, normal, (), limit)
+    room = limit - len(found)
+    known = {one.unit.id for one in found}
+    led = (unit for unit in (reader.anchored(keys, domains, limit=limit) if room else ()) if unit.id not in known)
+    return [*found, *(Loaded(tier=TIER_FOUND, unit=unit) for unit in islice(led, room))]
+
+
+def binding(
+    reader: Reader, caller: Caller, domain: str | None, touched: Callable[[], Collection[str]], limit: int
+) -> tuple[list[Loaded], int]:
+    """What binds whatever is asked (R10), up to a limit, and how much there is of it.
+
+    Relations are followed from the decisions that the task used or cited, or that cite a touched file (D14). Which
+    files it touched is asked only if a decision cites code.
+    """
+    keys, domains = caller.visible_keys, _domains(domain)
+    policies, firm = _policies(reader, caller), reader.firm(keys, domains)
+    normal_count = reader.normal_count(keys, domains, _COUNTED_MAX)
+    normal = _normal(reader, caller, domains, limit) if normal_count else []
+    paths = frozenset(touched()) if any(map(_cited_paths, (*firm, *normal))) else frozenset()
+    roots = _worked_on(reader, caller, (*firm, *normal), paths)
+    related = {unit.id: unit for root in roots for unit in reader.related(root, keys, limit=limit)}
+    elsewhere = [unit for unit in related.values() if unit.domain not in domains]
+    total = len(policies) + len(elsewhere) + len(firm) + normal_count
+    return _in_order(policies, list(related.values()), firm, normal, paths, limit), total
 
 
 def _in_order(
-    reader: Reader, caller: Caller, domain: str | None, around: str | None, limit: int
-) -> Iterator[tuple[int, Unit]]:
-    own = domain if domain is not None and domain != GLOBAL else None
-    # System principles live at org scope (R12), and hold whatever domain they name.
-    org = caller.scope.visible[-1]
-    for unit in reader.units_in([org.key], kind=Kind.POLICY, live=True, limit=limit):
-        yield TIER_POLICY, unit
-    if around is not None:
-        for unit in reader.related(around, caller.visible_keys, limit=limit):
-            yield TIER_STRUCTURE, unit
-    yield from _tier(reader, caller, TIER_GLOBAL_AXIS, (GLOBAL,), Strength.AXIS)
-    if own is not None:
-        yield from _tier(reader, caller, TIER_AXIS, (own,), Strength.AXIS)
-    # What is decided for every domain comes with the domain's own, and after it.
-    domains = (own, GLOBAL) if own is not None else (GLOBAL,)
-    yield from _tier(reader, caller, TIER_LOCK, domains, Strength.LOCK)
-    yield from _tier(reader, caller, TIER_NORMAL, domains, Strength.NORMAL)
-    for unit in reader.anchored(caller.visible_keys, domains, limit=limit):
-        yield TIER_FOUND, unit
+    policies: Sequence[Unit],
+    related: Sequence[Unit],
+    firm: Sequence[Unit],
+    normal: Sequence[Unit],
+    touched: Collection[str],
+    limit: int,
+) -> list[Loaded]:
+    """Each unit once, in its first tier. A domain's own come before what holds for every domain, but axes after it."""
+    axes = [unit for unit in firm if Decision(unit).strength is Strength.AXIS]
+    locks = [unit for unit in firm if Decision(unit).strength is Strength.LOCK]
+    locks.sort(key=lambda unit: (_cited_paths(unit).isdisjoint(touched), unit.domain == GLOBAL))
+    tiers: tuple[tuple[int, Iterable[Unit]], ...] = (
+        (TIER_POLICY, policies),
+        (TIER_STRUCTURE, related),
+        (TIER_GLOBAL_AXIS, (unit for unit in axes if unit.domain == GLOBAL)),
+        (TIER_AXIS, (unit for unit in axes if unit.domain != GLOBAL)),
+        (TIER_LOCK, locks),
+        (TIER_NORMAL, normal),
+    )
+    found: dict[str, Loaded] = {}
+    for tier, units in tiers:
+        for unit in units:
+            found.setdefault(unit.id, Loaded(tier=tier, unit=unit))
+    return list(found.values())[:limit]
 
 
-def _tier(
-    reader: Reader, caller: Caller, tier: int, domains: tuple[str, ...], strength: Strength
-) -> Iterator[tuple[int, Unit]]:
-    for domain in domains:
-        for unit in decided(reader, caller, domain, strength):
-            yield tier, unit
+def _domains(domain: str | None) -> tuple[str, ...]:
+    """The domain itself, and then what holds for every domain."""
+    return (GLOBAL,) if domain in (None, GLOBAL) else (str(domain), GLOBAL)
+
+
+def _policies(reader: Reader, caller: Caller) -> list[Unit]:
+    """The principles of the org and then of the project (R12), the newest first, whatever domain they name."""
+    keys = [scope.key for scope in caller.scope.visible if scope.level >= Level.PROJECT]
+    units = reader.units_in(keys, kind=Kind.POLICY, live=True, limit=_POLICIES_MAX)
+    return sorted((unit for unit in units if unit.status in TRUSTED), key=lambda unit: -unit.level)
+
+
+def _normal(reader: Reader, caller: Caller, domains: Sequence[str], limit: int) -> list[Unit]:
+    pages = (decided(reader, caller, domain, Strength.NORMAL) for domain in domains)
+    return list(islice(chain.from_iterable(pages), limit))
+
+
+def _cited_paths(unit: Unit) -> frozenset[str]:
+    return frozenset(item.ref for item in unit.citations if item.kind in (CitationKind.FILE, CitationKind.SYMBOL))
+
+
+def _worked_on(reader: Reader, caller: Caller, known: Iterable[Unit], touched: Collection[str]) -> list[str]:
+    """The roots of the decisions that the caller's task used or cited, and of those that cite a touched file."""
+    near = [unit for unit in known if not _cited_paths(unit).isdisjoint(touched)]
+    if caller.task_key is not None:
+        used = reader.units(reader.used_in_task(caller.task_key))
+        near += [unit for unit in used.values() if unit.scope.key in caller.visible_keys]
+    return list(dict.fromkeys(key.root for unit in near if (key := version_key_of(unit)) is not None))
 
 
 def decided(reader: Reader, caller: Caller, domain: str, strength: Strength, after: str = "") -> Iterator[Unit]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from mnemarch.errors import Conflict, InvalidInput, MnemarchError, NotFound
+from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.arguments import text_given
 from mnemarch.interfaces.command import DONE, INTERRUPTED, REFUSED, Answer, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, quoted, short, table
+from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
-from mnemarch.verbs import OVERRIDE, version_of
+from mnemarch.verbs import OVERRIDE
 from mnemarch.verbs.types import FLAG, ID, LEVEL, PATH, STRENGTH, TEXT, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
@@ -44,7 +45,6 @@ _DECIDE = (
     Parameter("domain", WORDS, "what it is about (default: global; a revision keeps its own)", None, metavar="NAME"),
     Parameter("level", LEVEL, "project (default), task, worktree or org", None),
     Parameter("revises", ID, "the version that you saw and this is to follow; a conflict if it moved on", None),
-    version_of("the decision, if --revises names another one of its versions,"),
     Parameter("override", WORDS, "commit although the guardian blocks it", None, metavar="WHY"),
     Parameter("dry_run", FLAG, "show the proposal and commit nothing", False),
     Parameter("yes", FLAG, "commit without asking", False),
@@ -98,8 +98,6 @@ def _answered(question: str) -> str:
 
 def _decide(call: Call) -> Answer:
     options = call.options
-    if options.expected_version is not None and options.revises is None:
-        raise InvalidInput("--expected-version is of the decision that is revised.", hint="Add --revises ID.")
     if options.dry_run:
         call.begins_memory = False
         call.answer_from_nothing()
@@ -119,11 +117,9 @@ def _decide(call: Call) -> Answer:
 
 
 def _check_first(desk: Decisions, options: Any) -> None:
-    """Tell what is wrong with the options, and who may not commit it, before anybody is asked for the rest."""
+    """Tell what is wrong with the options, and that the guardian blocks it, before anybody is asked for the rest."""
     snapshots = options.snapshot or ([] if options.evidence else ["?"])
     draft = _proposal(desk, options, "?", options.type or "other", options.reason or "?", snapshots)
-    if not options.dry_run:
-        desk.check(draft)
     if draft.guardian.type == "BLOCK":
         print(_guardian_text(draft.guardian))
 
@@ -132,19 +128,30 @@ def _settled(desk: Decisions, options: Any, proposal: DecisionProposal, question
     """What becomes of a proposal: shown, committed, or let go of; until it is committed nothing is stored."""
     known = _known_decisions(desk, proposal.blast_radius)
     if options.dry_run:
-        code = REFUSED if proposal.guardian.type == "BLOCK" else DONE
+        code = REFUSED if _takes_a_reason(proposal) else DONE
         return Answer(data=proposal, text=lambda: _proposal_text(proposal, known), exit_code=code)
     override = options.override
     if questions is not None and not options.yes:
         print(_proposal_text(proposal, known))
-        if proposal.guardian.type == "BLOCK" and not override:
+        if _takes_a_reason(proposal) and not override:
             override = questions.asked("Why commit it all the same? (nothing: don't) ", "--override")
             if not override:
                 return _let_go(proposal, questions)
         elif _answered("Commit it? [y/N] ").lower() not in {"y", "yes"}:
             return _let_go(proposal, questions)
     decided = desk.commit(proposal, override=override)
+    if isinstance(decided, Refused):
+        waits = clean(decided.reason)
+        return Answer(data=decided, text=lambda: f"not decided: {waits}", exit_code=REFUSED)
     return Answer(data=decided, text=lambda: f"decided\n\n{_decision_text(decided)}")
+
+
+def _takes_a_reason(proposal: DecisionProposal) -> bool:
+    """Whether only a person who says why commits it: the guardian blocks it, or it opposes what binds."""
+    related = {proposal.base.id} if proposal.base else set()
+    return proposal.guardian.type == "BLOCK" or any(
+        one.id not in (*proposal.guardian.evidence, *related) for one in proposal.conflicts
+    )
 
 
 def _let_go(proposal: DecisionProposal | None, questions: _Questions, exit_code: int = REFUSED) -> Answer:
@@ -168,7 +175,7 @@ def _proposed(desk: Decisions, options: Any, questions: _Questions | None) -> De
 def _proposal(
     desk: Decisions, options: Any, text: str, type: str, reason: str, snapshots: list[str]
 ) -> DecisionProposal:
-    proposal = desk.propose(
+    return desk.propose(
         text,
         reason={"type": type, "summary": reason, "tradeoff": options.tradeoff},
         evidence=options.evidence,
@@ -177,28 +184,6 @@ def _proposal(
         domain=options.domain,
         level=options.level,
         revises=options.revises,
-    )
-    if proposal.base is not None:
-        _refuse_stale(options.expected_version, desk.get(options.revises).id, proposal.base)
-    return proposal
-
-
-def _refuse_stale(seen: int | None, revises: str, base: Decision) -> None:
-    """Who names a version decides against that one: if another is in force by now, somebody was faster (R5).
-
-    To `propose` the id of the first version names the whole decision. Here it is the version that somebody saw.
-    """
-    if seen is None:
-        seen = base.version if base.id == revises else 1
-    if seen == base.version:
-        return
-    raise Conflict(
-        f"Decision {base.root_id} is at version {base.version}, not {seen}: {base.id} is in force,"
-        f" by {base.unit.author}.",
-        hint=f"Read it (mnemarch show {short_id(base.id)}), decide anew, and give --revises {short_id(base.id)}.",
-        expected_version=seen,
-        actual_version=base.version,
-        current=base.unit,
     )
 
 
@@ -379,6 +364,7 @@ TEXTS: dict[str, Callable[[Any, Call], str]] = {
     "decisions.relations": _relations,
     "decisions.add_evidence": lambda unit, _: f"kept  {short_id(unit.id)}",
     "decisions.add_anchor": lambda unit, _: f"anchored  {short_id(unit.id)}",
+    "decisions.add_policy": lambda unit, _: f"laid down  {short_id(unit.id)}  {unit.level}",
     "decisions.broken_anchors": _broken,
     "decisions.impact": _impact,
 }

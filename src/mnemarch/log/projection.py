@@ -40,7 +40,7 @@ def project(transaction: Transaction, event: Event) -> None:
         case EventType.UNIT_REMEMBERED:
             _put(transaction, _born(payload["unit"], event), searchable_at=event.position)
         case EventType.RECALLED:
-            task_key = event.scope.key
+            task_key = payload.get("task_key") or event.scope.key
             for unit_id in payload["units"]:
                 transaction.put_use(Use(unit_id=unit_id, task_key=task_key, handed=True))
         case EventType.TASK_VERIFIED | EventType.TESTS_RESTATED:
@@ -79,6 +79,7 @@ def project(transaction: Transaction, event: Event) -> None:
         case (
             EventType.LOGGED | EventType.CLAIM_REFUSED | EventType.ACT_REFUSED | EventType.UNIT_HELD
             | EventType.ATTEMPT_FAILED | EventType.ATTEMPTS_CLEARED | EventType.TASK_STUCK | EventType.INBOX_SETTLED
+            | EventType.DECISION_REQUESTED | EventType.REQUEST_ANSWERED
             | EventType.GRAPH_CHANGED | EventType.GRAPH_RESTATED
         ):  # fmt: skip
             pass  # Only read, never projected: the same set as WITHOUT_EFFECT.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from mnemarch.errors import InvalidInput
-from mnemarch.model.caller import Level, Scope
+from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.closed import Names, member_of
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind, Unit
@@ -262,3 +264,25 @@ class DecisionProposal:
     conflicts: tuple[Decision, ...]
     guardian: GuardianVerdict
     key: str | None = None
+
+
+@value
+class DecisionRequest:
+    """What somebody who may not decide asked to have decided (R12); it waits for a person or an orchestrator.
+
+    `revises` is the version that the asker saw. `opposes` names the axes and locks that the proposal stood against.
+    """
+
+    id: str
+    actor: Actor
+    scope: Scope
+    at: datetime
+    text: str
+    strength: Strength
+    domain: str
+    level: Level
+    reason: Reason
+    evidence: tuple[str, ...]
+    snapshots: tuple[str, ...]
+    revises: str | None
+    opposes: tuple[str, ...]

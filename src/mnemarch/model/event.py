@@ -45,6 +45,8 @@ class EventType(Names):
     LINK_RESOLVED = "link.resolved"
     RELATION_ADDED = "relation.added"
     RELATION_DROPPED = "relation.dropped"
+    DECISION_REQUESTED = "decision.requested"
+    REQUEST_ANSWERED = "request.answered"
     RECALLED = "recalled"
     TASK_VERIFIED = "task.verified"
     TESTS_RESTATED = "tests.restated"
@@ -63,6 +65,8 @@ WITHOUT_EFFECT = frozenset(
         EventType.CLAIM_REFUSED,
         EventType.ACT_REFUSED,
         EventType.UNIT_HELD,
+        EventType.DECISION_REQUESTED,
+        EventType.REQUEST_ANSWERED,
         EventType.ATTEMPT_FAILED,
         EventType.ATTEMPTS_CLEARED,
         EventType.TASK_STUCK,

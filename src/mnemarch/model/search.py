@@ -138,17 +138,23 @@ UNRECORDED = "Not recorded"
 
 @value
 class Found:
-    """The answer to a recall. `notes` says what the reader should know about the answer itself."""
+    """The answer to a recall: what binds whatever is asked, and what was found (R10).
+
+    `unlisted` counts what binds too and is beyond the bound of `binding`. `notes` says what the reader should know
+    about the answer itself.
+    """
 
     items: tuple[Recalled, ...]
     withheld: tuple[Withheld, ...]
     intent: str
     notes: tuple[str, ...] = ()
+    binding: tuple[Recalled, ...] = ()
+    unlisted: int = 0
 
 
 @value
 class Pack:
-    """What fits a token budget: one text for a model, what is in it, and what is not and why."""
+    """What fits a token budget: one text for a model, what is in it (`binding`, then `items`), what is not and why."""
 
     text: str
     items: tuple[Recalled, ...]
@@ -157,3 +163,4 @@ class Pack:
     tokens: int
     budget: int
     notes: tuple[str, ...] = ()
+    binding: tuple[Recalled, ...] = ()

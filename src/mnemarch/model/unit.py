@@ -236,19 +236,19 @@ def search_state(status: Status, superseded_from: Status | None, valid_to_commit
     return REPLACED_STATE if still_somewhere else PAST_STATE
 
 
-def search_kind(kind: str, domain: str, attributes: Mapping[str, Any]) -> str:
-    """The kind as the search index stores it. A decision's also tells its strength and whether it holds everywhere."""
-    if kind != "decision" or "root" not in attributes:
-        return kind
-    return f"{kind}.{attributes['strength']}{'.global' if domain == 'global' else ''}"
+def search_kind(kind: str, attributes: Mapping[str, Any]) -> str:
+    """The kind as the search index stores it. A decision's also tells its strength.
+
+    What the program itself keeps though nobody verified it is told apart from what somebody only claims (R2).
+    """
+    if kind == "decision" and "root" in attributes:
+        return f"{kind}.{attributes['strength']}"
+    return f"{kind}.kept" if "kept_as" in attributes else kind
 
 
 def search_kinds(kind: str) -> list[str]:
     """Every kind that the search index may store for a kind of unit."""
-    if kind != "decision":
-        return [kind]
-    firm = [f"{kind}.{strength}{where}" for strength in ("axis", "lock", "normal") for where in ("", ".global")]
-    return [kind, *firm]
+    return [kind, *(f"{kind}.{more}" for more in (("axis", "lock", "normal") if kind == "decision" else ("kept",)))]
 
 
 @value

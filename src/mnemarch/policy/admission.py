@@ -11,16 +11,22 @@ from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.unit import Claim, Signal
 
 KEY_CHARS_MAX = 512
-# The attributes that only a committed decision has.
-_OF_DECISIONS = {"root", "version", "strength"}
 # The attributes that only the program gives: how it keeps what nobody verified, and that a unit is distrusted.
 _OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
+# The kinds that only `seat.decisions` makes (R4), and the hint that says how.
+_MADE_OTHERWISE = {
+    "decision": "make a decision",
+    "policy": "lay down a policy",
+    "evidence": "keep evidence",
+    "anchor": "leave an anchor",
+}
 
 
 def checked_text(text: Any, what: str, bytes_max: int) -> str:
@@ -113,12 +119,6 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
         if not isinstance(citation, Citation):
             raise InvalidInput(f"{citation!r} is no citation.", hint=Hint("cite"))
     kind, attributes = Kind.parse(claim.kind), checked_mapping(claim.attributes, "attributes")
-    if kind is Kind.DECISION and _OF_DECISIONS & attributes.keys():
-        raise InvalidInput(
-            f"A claim can't name {', '.join(sorted(_OF_DECISIONS))}: a decision in force needs a reason, evidence and"
-            " versions (R12).",
-            hint=Hint("make a decision"),
-        )
     if _OF_THE_PROGRAM & attributes.keys():
         raise InvalidInput(
             f"A claim can't set {', '.join(sorted(_OF_THE_PROGRAM & attributes.keys()))}: the program does.",
@@ -127,7 +127,7 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
     actor, scope = caller.actor, caller.scope
     level = default_level(actor, scope) if claim.level is None else Level.parse(claim.level)
     scope.at(level)
-    if actor.kind == "human" and level >= Level.PROJECT:
+    if actor.kind == "human" and level >= Level.PROJECT and kind not in _MADE_OTHERWISE:
         cited.append(Citation.human(actor.id))
     canonical_json(attributes)  # Refused now, before anything of a batch is stored.
     return replace(
@@ -144,3 +144,11 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
         key=None if claim.key is None else checked_key(claim.key),
         decay_policy=decay,
     )
+
+
+def refuse_made_otherwise(claims: Iterable[Claim]) -> None:
+    """Refuse to remember what binds, or what it rests on: nobody lays that down by claiming it (R4)."""
+    for claim in claims:
+        hint = _MADE_OTHERWISE.get(str(getattr(claim, "kind", "")))
+        if hint is not None:
+            raise InvalidInput(f"Nothing of the kind {claim.kind} is remembered: it is decided (R4).", hint=Hint(hint))

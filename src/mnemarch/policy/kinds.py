@@ -11,10 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What is loaded, recalled and packed comes in this order.
+# What binds is loaded in this order, whatever is asked.
 TIER_POLICY, TIER_STRUCTURE, TIER_GLOBAL_AXIS, TIER_AXIS, TIER_LOCK, TIER_NORMAL = range(1, 7)
-# What search found and anchors lead to; behind it hypotheses (R2).
-TIER_FOUND, TIER_HYPOTHESIS = 7, 8
+# What search found and anchors lead to; then what the program keeps though nobody verified it; then hypotheses (R2).
+TIER_FOUND, TIER_KEPT, TIER_HYPOTHESIS = 7, 8, 9
 
 
 @value
@@ -30,8 +30,6 @@ class KindRules:
     # Units of this kind can contradict or repeat each other, and somebody decides.
     disputes: bool = False
     decay_policy: str = "stable"
-    # The tier in which recall loads it (D15); that of a decision in force depends on its strength.
-    tier: int = TIER_FOUND
     # The attribute that retention judges by (G24), or None if the kind is never pruned.
     pruned_by: str | None = None
     # Retention keeps the last few of each task.
@@ -58,7 +56,7 @@ KINDS: dict[str, KindRules] = {
     "decision": KindRules(None, decay_policy="manual_only"),
     "evidence": KindRules(None, merges=True, decay_policy="manual_only", is_quote=True),
     "anchor": KindRules(None, decay_policy="manual_only"),
-    "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only", tier=TIER_POLICY),
+    "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only"),
 }
 
 

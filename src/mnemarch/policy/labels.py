@@ -21,6 +21,10 @@ def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = Fal
 
 def _verified(unit: Unit, *, is_elsewhere: bool) -> str:
     status, proof = unit.status.upper(), unit.proof
+    if unit.kind is Kind.DECISION and "root" in unit.attributes:
+        return f"{unit.attributes['strength'].upper()} v{unit.attributes['version']} {unit.domain}"
+    if unit.kind is Kind.POLICY:
+        return "POLICY"
     if proof is None:
         return status
     if proof.person is not None:

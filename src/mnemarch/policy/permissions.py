@@ -19,6 +19,7 @@ class Deed(Names):
     """An act that needs permission: writing content, or one step in the life of a unit."""
 
     WRITE = "write"
+    DECIDE = "decide"
     ARCHIVE = "archive"
     REVIVE = "revive"
     PRUNE = "prune"
@@ -48,6 +49,7 @@ DEFAULT_TABLE: dict[Deed, dict[Level, frozenset[ActorKind]]] = {
         Level.PROJECT: frozenset({_ORCHESTRATOR, _HUMAN}),
         Level.ORG: frozenset({_HUMAN, _SYSTEM}),
     },
+    Deed.DECIDE: _JUDGES,
     Deed.ARCHIVE: _KEEPERS,
     Deed.PRUNE: _KEEPERS,
     Deed.DECAY: _KEEPERS,

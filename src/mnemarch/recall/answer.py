@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mnemarch.errors import StoreUnavailable
-from mnemarch.model.caller import Level
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.search import Found, Recalled, Withheld
 from mnemarch.model.stamps import micros
@@ -20,14 +19,27 @@ from mnemarch.model.unit import (
 )
 from mnemarch.model.value import replace
 from mnemarch.policy.labels import label_of
+from mnemarch.policy.trust import confidence_at
 from mnemarch.recall.gate import Gate, withheld_reason
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import HOPS, SELF_CONTAINED, is_repeated, judged, ranked, without_question
+from mnemarch.recall.scores import (
+    HOPS,
+    SELF_CONTAINED,
+    firmest_first,
+    in_order,
+    is_in_sight,
+    is_repeated,
+    judged,
+    ranked,
+    unlisted_note,
+    without_question,
+    without_spare_hypotheses,
+)
 from mnemarch.text.coherence import project_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -37,6 +49,7 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
+    from mnemarch.policy.trust import TrustRules
     from mnemarch.ports import Store
     from mnemarch.recall.candidates import Finder
     from mnemarch.recall.scores import Relevance
@@ -45,22 +58,17 @@ if TYPE_CHECKING:
 _WITHHELD_MAX = 8
 _NEAREST_MAX = 50
 _GLOBAL = "global"
-
-
-def replaced_drafts(reader: Reader, caller: Caller, rules: RecallRules, k: int) -> frozenset[str]:
-    """The few hypotheses that a commit replaced, at the levels that take any (R2)."""
-    scopes = [scope.key for scope in caller.scope.visible if scope.level < Level.PROJECT]
-    limit = max(rules.candidates_min, k * rules.candidates_per_item)
-    units = reader.units_replaced(scopes, kind=None, domain=None, limit=limit) if scopes and k else ()
-    return frozenset(unit.id for unit in units if unit.superseded_from is Status.HYPOTHESIS)
+# So many candidates behind the first `k` can still come before them because they are surer.
+_SURER_MAX = 8
 
 
 class Recall:
     """One question of one caller at one moment.
 
     The candidates come from the index and its tail. The rows of units, their links, what anchors lead to and what was
-    handed out before come from one read of the store. `binding` and `drafts` (what `replaced_drafts` gives) were read
-    before; search counts such drafts as past, but they may still be valid where this reader is.
+    handed out before come from one read of the store. What binds, with how much there is of it, and `drafts` (what
+    `replaced_drafts` gives) were read before; search counts such drafts as past, but they may still be valid where this
+    reader is.
     """
 
     def __init__(
@@ -76,27 +84,27 @@ class Recall:
         as_of: datetime | None,
         now: datetime,
         rules: RecallRules,
-        binding: Sequence[Loaded] = (),
+        trust: TrustRules,
+        binding: tuple[Sequence[Loaded], int] = ((), 0),
         drafts: frozenset[str] = frozenset(),
         code: Callable[[], CodeView] | None = None,
         nominate: Callable[[str], dict[str, float]] | None = None,
     ) -> None:
-        self._store = store
-        self._finder = finder
+        self._store, self._finder = store, finder
         self._caller = caller
         self._question = Question(query, rules)
         self._k = k
-        self._binding = binding
+        self._binding, self._binding_count = binding
+        self._domain = domain
         self._drafts = drafts
         self._visible = caller.visible_keys
-        self._as_of = as_of
-        self._now = now
-        self._rules = rules
+        self._as_of, self._now = as_of, now
+        self._rules, self._trust = rules, trust
+        self._weights: dict[str, float] = {}
         self._has_code = code is not None
         self._nominate = nominate
         self._notes: list[str] = []
         self._kinds = list(dict.fromkeys(kinds))
-        self._in_domain = domain is not None
         self._within: dict[str, Any] = {
             "kinds": [name for kind in self._kinds for name in search_kinds(str(kind))],
             "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
@@ -106,7 +114,7 @@ class Recall:
         self.handed_before: set[str] = set()
 
     def answer(self) -> Found:
-        """What this caller may be told about the query, behind what binds."""
+        """What binds this caller, and what it may be told about the query."""
         self._finder.catch_up()
         scope = self._caller.scope
         coherence = self._finder.coherence(project_key(scope.org, scope.project))
@@ -124,8 +132,8 @@ class Recall:
         """The candidates in order, and the ids of past units that match."""
         question = self._question
         terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling)
-        weights = {word: term.asked_weight for term in terms for word in term.words}
-        candidates, past = self._by_words(weights, limit)
+        self._weights = {word: term.asked_weight for term in terms for word in term.words}
+        candidates, past = self._by_words(self._weights, limit)
         meanings = self._add_near_in_meaning(question.text, candidates)
         nominated = self._add_nominated(question.text, candidates)
         around = self._around(candidates) if coherence and self._rules.neighbours else []
@@ -142,8 +150,7 @@ class Recall:
             own_session=session if self._rules.own_session else None,
             rules=self._rules,
         )
-        ordered = ranked(relevances, micros(self._now), self._rules, in_domain=self._in_domain)
-        return ordered, [sketch.id for sketch in past]
+        return ranked(relevances, micros(self._now), self._rules), [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
         """The candidates that share words with the question, and past units that do."""
@@ -237,25 +244,30 @@ class Recall:
     ) -> Iterator[tuple[dict[str, Relevance], list[Unit]]]:
         """The candidates by id and their visible units, `k` at a time; nearly always the first batch is enough.
 
-        Each read fetches as many rows as all before it, so that their number grows with the logarithm.
+        Each read fetches as many rows as all before it, so that their number grows with the logarithm. Among what was
+        read at once, the surer of two equal answers comes first (R7).
         """
         k, read = self._k, 0
-        units: dict[str, Unit] = {}
-        for start in range(0, len(ordered) if k else 0, k or 1):
-            if start >= read:
-                ids = [candidate.sketch.id for candidate in ordered[read : read + max(k, read)]]
-                units |= reader.units(ids)
-                read += len(ids)
-            batch = {candidate.sketch.id: candidate for candidate in ordered[start : start + k]}
-            yield batch, [units[id] for id in batch if id in units and units[id].scope.key in self._visible]
+        while k and read < len(ordered):
+            some = ordered[read : read + max(k + _SURER_MAX, read)]
+            read += len(some)
+            units = reader.units([candidate.sketch.id for candidate in some])
+            for candidate in some:
+                if candidate.sketch.id in units:
+                    candidate.trust(confidence_at(units[candidate.sketch.id].trust, self._now, self._trust))
+            some = in_order(some)
+            for start in range(0, len(some), k):
+                batch = {candidate.sketch.id: candidate for candidate in some[start : start + k]}
+                yield batch, [units[id] for id in batch if id in units and is_in_sight(units[id], self._visible)]
 
     def _newest(self, reader: Reader, limit: int) -> Found:
         """The newest units, for a question without words."""
         self.gate.reader = reader
-        units = sorted(self._newest_units(reader, limit), key=lambda unit: unit.id, reverse=True)
+        newest = [unit for unit in self._newest_units(reader, limit) if is_in_sight(unit, self._visible)]
+        units = sorted(newest, key=lambda unit: unit.id, reverse=True)
         withheld: dict[str, str] = {}
         items = [
-            replace(without_question(unit, self._now, self._rules, in_domain=self._in_domain), notes=notes)
+            replace(without_question(unit, self._now, self._rules, self._trust), notes=notes)
             for unit, notes in self.gate.admitted(units, withheld)
         ]
         elsewhere = self.gate.elsewhere
@@ -282,49 +294,44 @@ class Recall:
 
     def _answered(self, reader: Reader, items: list[Recalled], withheld: dict[str, str], past: Sequence[str]) -> Found:
         items = self._with_anchored(reader, items, withheld)[: self._k]
-        ids = [item.unit.id for item in items]
+        known = {item.unit.id for item in items}
+        self._explain_past(reader, [unit_id for unit_id in past if unit_id not in known], withheld)
+        items = firmest_first(without_spare_hypotheses(items, withheld))
+        bound = self._bound(reader) if self._binding else ()
+        ids = list(dict.fromkeys(item.unit.id for item in (*bound, *items)))
         contested = reader.contested(ids, self._visible)
         items = _winners_first(reader, items, contested)
-        self._explain_past(reader, [unit_id for unit_id in past if unit_id not in ids], withheld)
-        found = Found(
-            items=tuple(
-                replace(
-                    item,
-                    label=label_of(
-                        item.unit,
-                        is_contested=item.unit.id in contested,
-                        is_elsewhere=item.unit.id in self.gate.elsewhere,
-                    ),
-                    elsewhere=item.unit.id in self.gate.elsewhere,
-                )
-                for item in items
-            ),
+        unlisted = max(0, self._binding_count - len(bound))
+        if unlisted:
+            self._notes.append(unlisted_note(unlisted, self._domain))
+        self.handed_before = reader.noted_uses(ids, self._caller.scope_key) if ids else set()
+        return Found(
+            items=tuple(self._labelled(item, contested) for item in items),
             withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],
             intent=self._question.intent.name,
             notes=tuple(self._notes),
+            binding=tuple(self._labelled(item, contested) for item in bound),
+            unlisted=unlisted,
         )
-        if self._binding:
-            from mnemarch.recall.binding import behind_binding
 
-            found = behind_binding(self._binding, found, self.gate.admitted)
-        ids = [item.unit.id for item in found.items]
-        self.handed_before = reader.noted_uses(ids, self._caller.scope_key) if ids else set()
-        return found
+    def _labelled(self, item: Recalled, contested: Collection[str]) -> Recalled:
+        elsewhere = item.unit.id in self.gate.elsewhere
+        label = label_of(item.unit, is_contested=item.unit.id in contested, is_elsewhere=elsewhere)
+        return replace(item, label=label, elsewhere=elsewhere)
 
     def _with_anchored(self, reader: Reader, items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-        """The items with what their anchors lead to, through the same gate (D19); most answers hold no anchor."""
+        """The items with what their anchors lead to; most answers hold no anchor."""
         if not any(item.unit.kind is Kind.ANCHOR for item in items):
             return items
-        from mnemarch.recall import binding
+        from mnemarch.recall.binding import followed
 
-        known = {item.unit.id for item in items}
-        originals = binding.originals(reader.units(binding.targets(items)), self._visible)
-        new = [unit for unit in originals.values() if unit.id not in known and unit.kind in (self._kinds or Kind)]
-        led = [
-            binding.led_to(unit, notes, items, self._within["domains"])
-            for unit, notes in self.gate.admitted(new, withheld)
-        ]
-        return binding.with_targets([binding.noted(item, originals, withheld) for item in items], led)
+        return followed(reader, items, self._visible, self._kinds, self.gate.admitted, withheld)
+
+    def _bound(self, reader: Reader) -> Sequence[Recalled]:
+        from mnemarch.recall.binding import bound
+
+        domains, limit = self._within["domains"] or [_GLOBAL], self._rules.binding_max
+        return bound(reader, self._finder, self._binding, self._weights, self._visible, domains, limit)
 
     def _explain_past(self, reader: Reader, unit_ids: Sequence[str], withheld: dict[str, str]) -> None:
         """Say of past units that match why they are withheld."""

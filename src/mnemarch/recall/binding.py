@@ -1,38 +1,49 @@
-"""What binds whatever is asked, and what anchors lead to: both join the answer in loading order (D15, D19). Pure."""
+"""What binds whatever is asked, and what anchors lead to (D15, D19, R10)."""
 
 from __future__ import annotations
 
-from mnemarch.model.decision import Strength, is_original, target_of, version_key_of
-from mnemarch.model.search import Recalled, Withheld
-from mnemarch.model.unit import Kind, search_kind, search_state
+from mnemarch.model.decision import is_original, target_of
+from mnemarch.model.search import Recalled
+from mnemarch.model.unit import TRUSTED_STATE, Kind, search_kind, search_state
 from mnemarch.model.value import replace
-from mnemarch.policy.kinds import TIER_LOCK, TIER_NORMAL
-from mnemarch.policy.labels import label_of
+from mnemarch.policy.kinds import TIER_NORMAL
 from mnemarch.recall.scores import tier_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.search import Found
     from mnemarch.model.unit import Unit
+    from mnemarch.recall.candidates import Finder
+    from mnemarch.stores.sql.reader import Reader
 
     Admitted = Callable[[Sequence[Unit], dict[str, str]], list[tuple[Unit, tuple[str, ...]]]]
 
 _NO_TARGET = "leads to nothing that is to be seen here"
-_NO_DECISION = 3
-# The tiers that a domain's own decisions share with those for every domain.
-_SHARED_TIERS = frozenset({TIER_LOCK, TIER_NORMAL})
-
-
-def weakness(unit: Unit) -> int:
-    """How far a decision is below an axis; `_NO_DECISION` if it is none."""
-    version_key = version_key_of(unit)
-    return _NO_DECISION if version_key is None else Strength.AXIS.rank - version_key.strength
+_GLOBAL = "global"
+# A normal decision, as the search index names it.
+_NORMAL = "decision.normal"
 
 
 # What anchors lead to
+
+
+def followed(
+    reader: Reader,
+    items: Sequence[Recalled],
+    visible_keys: Sequence[str],
+    kinds: Sequence[Kind],
+    admitted: Admitted,
+    withheld: dict[str, str],
+) -> list[Recalled]:
+    """The items with what their anchors lead to, through the same gate, `admitted`; in order of tiers."""
+    known = {item.unit.id for item in items}
+    found = originals(reader.units(targets(items)), visible_keys)
+    new = [unit for unit in found.values() if unit.id not in known and unit.kind in (kinds or Kind)]
+    led = [led_to(unit, notes, items) for unit, notes in admitted(new, withheld)]
+    return with_targets([noted(item, found, withheld) for item in items], led)
 
 
 def targets(items: Sequence[Recalled]) -> list[str]:
@@ -59,70 +70,47 @@ def noted(item: Recalled, originals: Mapping[str, Unit], withheld: Mapping[str, 
     return replace(item, notes=(*item.notes, note + reason))
 
 
-def led_to(unit: Unit, notes: tuple[str, ...], items: Sequence[Recalled], domains: Sequence[str]) -> Recalled:
-    """An anchor's target as an item: in its own tier, with the score of the anchor."""
+def led_to(unit: Unit, notes: tuple[str, ...], items: Sequence[Recalled]) -> Recalled:
+    """An anchor's target as an item, with the score of the anchor."""
     anchor = next(item for item in items if _is_anchor(item) and target_of(item.unit) == unit.id)
     state = search_state(unit.status, unit.superseded_from, unit.valid_to_commit)
-    tier = tier_of(search_kind(str(unit.kind), unit.domain, unit.attributes), state, unit.domain in domains)
+    tier = tier_of(search_kind(str(unit.kind), unit.attributes), state)
     return Recalled(unit=unit, score=anchor.score, tier=tier, why={"anchor": anchor.score}, label="", notes=notes)
 
 
 def with_targets(items: Sequence[Recalled], led: Sequence[Recalled]) -> list[Recalled]:
-    """All in order of tiers: each target right behind its anchor, but a decision behind every firmer one (D19)."""
+    """All in order of tiers, each target right behind its anchor."""
     anchored = {target_of(item.unit): place for place, item in reversed([*enumerate(items)]) if _is_anchor(item)}
-    keyed = [((item.tier, _is_wide(item.unit), place, 0, ""), item) for place, item in enumerate(items)]
-    placed = [(weakness(item.unit), place) for place, item in enumerate(items)]
-    for item in sorted(led, key=lambda item: weakness(item.unit)):
-        weak = weakness(item.unit)
-        firmer = [place for other, place in placed if other < weak < _NO_DECISION]
-        place = max([anchored[item.unit.id], *firmer])
-        placed.append((weak, place))
-        keyed.append(((item.tier, _is_wide(item.unit), place, 1 + weak, item.unit.id), item))
+    keyed = [((item.tier, place, ""), item) for place, item in enumerate(items)]
+    keyed += [((item.tier, anchored[item.unit.id], item.unit.id), item) for item in led]
     return [item for _, item in sorted(keyed, key=lambda pair: pair[0])]
-
-
-def _is_wide(unit: Unit) -> bool:
-    """Whether it is a decision for every domain; those come after the domain's own (R10)."""
-    return unit.domain == "global" and version_key_of(unit) is not None
 
 
 # What binds
 
 
-def behind_binding(binding: Sequence[Loaded], found: Found, admitted: Admitted) -> Found:
-    """The answer in the loading order (D15) together with what binds; each unit once.
+def bound(
+    reader: Reader,
+    finder: Finder,
+    loaded: Sequence[Loaded],
+    weights: Mapping[str, float],
+    visible_keys: Sequence[str],
+    domains: Sequence[str],
+    limit: int,
+) -> list[Recalled]:
+    """What binds in its order, up to a limit; normal decisions that the question finds come first among their like.
 
-    In one tier what was asked for comes first, but a domain's own decisions before those for every domain (R10), and
-    what anchors lead to by strength (D19). What the anchors of the domain lead to passes the same gate, `admitted`.
+    A domain's own still come before those for every domain.
     """
-    place = {one.unit.id: number for number, one in enumerate(binding)}
-    tiers = {one.unit.id: one.tier for one in binding if one.tier <= TIER_NORMAL}
-    asked = {item.unit.id: number for number, item in enumerate(found.items)}
-    new = [one for one in binding if one.unit.id not in asked]
-    withheld: dict[str, str] = {}
-    led = admitted([one.unit for one in new if one.tier > TIER_NORMAL], withheld)
-    loaded = [
-        Recalled(unit=unit, score=0.0, tier=tier, why={}, label=label_of(unit), notes=notes)
-        for unit, notes, tier in (
-            *((one.unit, (), one.tier) for one in new if one.tier <= TIER_NORMAL),
-            *((unit, notes, TIER_NORMAL + 1) for unit, notes in led),
-        )
+    room = limit - sum(one.tier < TIER_NORMAL for one in loaded)
+    within: dict[str, Any] = {"kinds": [_NORMAL], "domains": domains, "states": [TRUSTED_STATE]}
+    best = finder.best(weights, visible_keys, limit=room, **within)
+    asked = reader.units([sketch.id for _, sketch in best]) if best else {}
+    rest = [*(unit for unit in asked.values() if unit.live), *(one.unit for one in loaded if one.tier == TIER_NORMAL)]
+    tiers = {one.unit.id: one.tier for one in loaded}
+    firm = [one.unit for one in loaded if one.tier < TIER_NORMAL]
+    units = {unit.id: unit for unit in (*firm, *sorted(rest, key=lambda unit: unit.domain == _GLOBAL))}
+    return [
+        Recalled(unit=unit, score=0.0, tier=tiers.get(unit.id, TIER_NORMAL), why={}, label="")
+        for unit in list(units.values())[:limit]
     ]
-    led_by_question = [(weakness(item.unit), number) for number, item in enumerate(found.items) if "anchor" in item.why]
-
-    def order(item: Recalled) -> tuple[int, bool, int, bool, int]:
-        is_wide = item.tier in _SHARED_TIERS and item.unit.domain == "global"
-        if not is_unasked(item):
-            return item.tier, is_wide, asked[item.unit.id], True, 0
-        weaker = [number for other, number in led_by_question if weakness(item.unit) < other < _NO_DECISION]
-        before = min(weaker, default=len(asked)) if item.tier > TIER_NORMAL else len(asked)
-        return item.tier, is_wide, before, False, place.get(item.unit.id, len(binding))
-
-    items = [replace(item, tier=tiers.get(item.unit.id, item.tier)) for item in (*found.items, *loaded)]
-    more = (Withheld(unit_id=unit_id, reason=reason) for unit_id, reason in withheld.items())
-    return replace(found, items=tuple(sorted(items, key=order)), withheld=(*found.withheld, *more))
-
-
-def is_unasked(item: Recalled) -> bool:
-    """Whether it was loaded and nothing in the question leads to it."""
-    return not item.why

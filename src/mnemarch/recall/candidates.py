@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import log
 
+from mnemarch.model.caller import Level
 from mnemarch.model.search import place
-from mnemarch.model.unit import LIVE_STATES
+from mnemarch.model.unit import LIVE_STATES, Status
 from mnemarch.recall.index import K1, B, LiveIndex
 from mnemarch.recall.scores import Term
 
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.config import RecallRules
     from mnemarch.log.act import Log
+    from mnemarch.model.caller import Caller
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Searchable, Unit
     from mnemarch.ports import MeaningIndex, SearchIndex
+    from mnemarch.stores.sql.reader import Reader
 
 # A word that is in so many texts finds nothing among rarer ones, and costs a look at each of them.
 _COMMON_MIN = 20_000
@@ -39,6 +43,14 @@ _CHANGED_SHARE_MIN = 0.15
 
 def _rarity(seen: int, documents: int) -> float:
     return log(1 + (documents - seen + 0.5) / (seen + 0.5))
+
+
+def replaced_drafts(reader: Reader, caller: Caller, rules: RecallRules, k: int) -> frozenset[str]:
+    """The few hypotheses that a commit replaced, at the levels that take any (R2)."""
+    scopes = [scope.key for scope in caller.scope.visible if scope.level < Level.PROJECT]
+    limit = max(rules.candidates_min, k * rules.candidates_per_item)
+    units = reader.units_replaced(scopes, kind=None, domain=None, limit=limit) if scopes and k else ()
+    return frozenset(unit.id for unit in units if unit.superseded_from is Status.HYPOTHESIS)
 
 
 class Finder(LiveIndex):

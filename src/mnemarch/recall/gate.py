@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.model.unit import Status
+from mnemarch.model.unit import DISTRUSTED, Status
 from mnemarch.model.value import replace
 from mnemarch.units.succession import REPLACED_ELSEWHERE, successors
 
@@ -82,6 +82,8 @@ def withheld_reason(
         return "erased"
     if unit.status is Status.ARCHIVED:
         return f"archived: {unit.archive_reason}" if unit.archive_reason else "archived"
+    if unit.attributes.get(DISTRUSTED):
+        return "distrusted"
     if as_of is None and unit.status is Status.DEPRECATED and not replaced_elsewhere:
         return f"superseded by {unit.superseded_by}"
     # A clock that went back must not hide what was recorded before it did.

@@ -8,29 +8,22 @@ from __future__ import annotations
 
 from math import exp
 
+from mnemarch.model.caller import Level
 from mnemarch.model.search import Recalled, place
 from mnemarch.model.stamps import instant
-from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, search_kind
-from mnemarch.policy.kinds import (
-    KINDS,
-    TIER_AXIS,
-    TIER_FOUND,
-    TIER_GLOBAL_AXIS,
-    TIER_HYPOTHESIS,
-    TIER_LOCK,
-    TIER_NORMAL,
-    TIER_POLICY,
-)
-from mnemarch.policy.labels import label_of
+from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Kind, Status, search_kind
+from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
+from mnemarch.policy.trust import confidence_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from mnemarch.config import RecallRules
     from mnemarch.model.search import Sketch
     from mnemarch.model.unit import Unit
+    from mnemarch.policy.trust import TrustRules
     from mnemarch.recall.question import Question
 
     # How often each term of the question occurs, by its number; only those that do.
@@ -62,17 +55,12 @@ _NOMINATED_WEIGHT = 0.5
 # The usual constant of reciprocal rank fusion: the higher, the less the first rank is worth more than the second.
 _DAMPING = 60
 
-# Kinds as the search index names them: a decision with its strength and reach, anything else by its kind alone.
-_TIERS = {name: rules.tier for name, rules in KINDS.items()} | {
-    "decision.axis.global": TIER_GLOBAL_AXIS,
-    "decision.axis": TIER_AXIS,
-    "decision.lock": TIER_LOCK,
-    "decision.lock.global": TIER_LOCK,
-    "decision.normal": TIER_NORMAL,
-    "decision.normal.global": TIER_NORMAL,
-}
 # Only a trusted unit can be replaced. Where the replacing commit is missing it ranks as before.
 _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
+_HYPOTHESES_MAX = 2
+# An episode is the program's own. Evidence and anchors claim nothing beyond their words, and lead to each other (D19).
+_KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
+_WEAKER = {"axis": 0, "lock": 1, "normal": 2}
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
 
@@ -104,12 +92,18 @@ class Relevance:
         self.bonuses: dict[str, float] = {}
         self.total = lexical + neighbours + session
 
-    def rank(self, weight: float, recency: float, importance: float, in_domain: bool) -> None:
+    def rank(self, weight: float, recency: float, importance: float) -> None:
         """Set the axes of M4, the score and the tier; `weight` is that of the similarity."""
         self.weight = weight
         self.axes = (weight * self.total, recency, importance)
         self.score = sum(self.axes)
-        self.tier = tier_of(self.sketch.kind, self.sketch.state, in_domain)
+        self.tier = tier_of(self.sketch.kind, self.sketch.state)
+
+    def trust(self, confidence: float) -> None:
+        """Let the importance count as far as the unit is trusted (R7)."""
+        similarity, recency, importance = self.axes
+        self.axes = (similarity, recency, importance * confidence)
+        self.score = sum(self.axes)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -268,43 +262,80 @@ def reciprocal_ranks(values: Sequence[float]) -> list[float]:
     return [1 / (_DAMPING + ranks[value]) if value > 0 else 0.0 for value in values]
 
 
-def tier_of(kind: str, state: str, in_domain: bool) -> int:
-    """The loading tier (D15): policies first, whatever their domain, then decisions by strength.
+def tier_of(kind: str, state: str) -> int:
+    """Where an item stands among what was found (R2): trusted, kept by the program itself, or a hypothesis.
 
-    A domain's decisions rank so only for a question about that domain (R10).
+    What a decision binds is told in `binding`; here it is one answer among others.
     """
-    if state not in _KNOWN_STATES:
-        return TIER_HYPOTHESIS
-    tier = _TIERS.get(kind, TIER_FOUND)
-    holds_here = in_domain or tier == TIER_POLICY or kind.endswith(".global")
-    return tier if holds_here else TIER_FOUND
+    if state in _KNOWN_STATES:
+        return TIER_FOUND
+    return TIER_KEPT if kind in _KEPT_KINDS or kind.endswith(".kept") else TIER_HYPOTHESIS
 
 
-def ranked(
-    relevances: Sequence[Relevance], now_micros: int, rules: RecallRules, *, in_domain: bool = False
-) -> list[Relevance]:
-    """In order of tiers (D15, R2), a domain's own decisions before those for every domain (R10), by score, by id."""
+def ranked(relevances: Sequence[Relevance], now_micros: int, rules: RecallRules) -> list[Relevance]:
+    """In order of tiers (R2), then by score, then by id."""
     best = max((relevance.total for relevance in relevances), default=0.0) or 1.0
     half_life_micros = rules.half_life_hours * _MICROS_AN_HOUR
     for relevance in relevances:
         sketch = relevance.sketch
         age = max(0, now_micros - sketch.occurred_at)
         recency = rules.weight_recency * 0.5 ** (age / half_life_micros)
-        relevance.rank(rules.weight_similarity / best, recency, rules.weight_importance * sketch.importance, in_domain)
-    return sorted(relevances, key=lambda it: (it.tier, it.sketch.kind.endswith(".global"), -it.score, it.sketch.id))
+        relevance.rank(rules.weight_similarity / best, recency, rules.weight_importance * sketch.importance)
+    return in_order(relevances)
 
 
-def without_question(unit: Unit, now: datetime, rules: RecallRules, *, in_domain: bool = False) -> Recalled:
+def in_order(relevances: Iterable[Relevance]) -> list[Relevance]:
+    return sorted(relevances, key=lambda it: (it.tier, -it.score, it.sketch.id))
+
+
+def without_question(unit: Unit, now: datetime, rules: RecallRules, trust: TrustRules) -> Recalled:
     """A unit for an empty question: scored by recency and importance alone."""
     age_hours = max(0.0, (now - unit.occurred_at).total_seconds() / 3600)
     why = {
         "similarity": 0.0,
         "recency": rules.weight_recency * 0.5 ** (age_hours / rules.half_life_hours),
-        "importance": rules.weight_importance * unit.importance,
+        "importance": rules.weight_importance * unit.importance * confidence_at(unit.trust, now, trust),
     }
-    kind = search_kind(str(unit.kind), unit.domain, unit.attributes)
-    tier = tier_of(kind, TRUSTED_STATE if unit.status in TRUSTED else DRAFT_STATE, in_domain)
-    return Recalled(unit=unit, score=sum(why.values()), tier=tier, why=why, label=label_of(unit))
+    kind = search_kind(str(unit.kind), unit.attributes)
+    tier = tier_of(kind, TRUSTED_STATE if unit.status in TRUSTED else DRAFT_STATE)
+    return Recalled(unit=unit, score=sum(why.values()), tier=tier, why=why, label="")
+
+
+def firmest_first(items: Sequence[Recalled]) -> list[Recalled]:
+    """The items as they are, but of the places that decisions have among them the first go to the firmest (D19)."""
+    firm = iter(sorted(filter(_is_decision, items), key=lambda item: _WEAKER[item.unit.attributes["strength"]]))
+    return [next(firm) if _is_decision(item) else item for item in items]
+
+
+def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
+    """At most two hypotheses beside anything better (R2); where there is nothing better, all of them.
+
+    Those that are left out are added to `withheld`.
+    """
+    drafts = [item.unit.id for item in items if item.tier == TIER_HYPOTHESIS]
+    spare = drafts[_HYPOTHESES_MAX:] if len(drafts) < len(items) else []
+    withheld |= dict.fromkeys(spare, f"a hypothesis: beside what is surer an answer takes {_HYPOTHESES_MAX}")
+    return [item for item in items if item.unit.id not in spare]
+
+
+def is_in_sight(unit: Unit, visible_keys: Sequence[str]) -> bool:
+    """Whether a reader may know of it. An agent's hypothesis is for the task or worktree that made it (R2)."""
+    if unit.scope.key not in visible_keys or unit.status is not Status.HYPOTHESIS or unit.level < Level.PROJECT:
+        return unit.scope.key in visible_keys
+    if tier_of(search_kind(str(unit.kind), unit.attributes), DRAFT_STATE) == TIER_KEPT:
+        return True
+    places = (source.scope for source in unit.provenance)
+    return any(place.key in visible_keys for place in places if place.level < Level.PROJECT)
+
+
+def unlisted_note(count: int, domain: str | None) -> str:
+    """What says that more binds than an answer holds, and how to see it."""
+    where = f" --domain {domain}" if domain else ""
+    return f"{count} more that bind are not listed here. See them: mnemarch decisions load{where}"
+
+
+def _is_decision(item: Recalled) -> bool:
+    return item.unit.kind is Kind.DECISION and "root" in item.unit.attributes
 
 
 def is_repeated(first: Recalled, item: Recalled) -> bool:

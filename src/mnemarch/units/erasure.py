@@ -188,6 +188,8 @@ def _restate_outcome(
     if event.type is EventType.LINK_RESOLVED and payload["link"] not in dropped_links:
         restated = {"link": payload["link"], "winner": payload["winner"], "reason": "[ERASED]"}
         act.record(EventType.LINK_RESOLVED, restated, subject=payload["link"])
+    if event.type is EventType.RECALLED:
+        act.record(EventType.RECALLED, {"units": payload["units"], "task_key": event.scope.key})
     if event.type is EventType.TASK_VERIFIED:
         tests = {
             outcome: [name for name in names if not any(content in name for content in contents)]

@@ -10,7 +10,7 @@ from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import ACCEPTED, KEPT_AS, TRUSTED, Status
 from mnemarch.policy.permissions import Deed
-from mnemarch.policy.promotion import carries, refusal_to_promote, refusal_to_verify
+from mnemarch.policy.promotion import Refusal, carries, refusal_to_promote, refusal_to_verify
 from mnemarch.units.conflicts import with_open_disputes
 from mnemarch.units.same_text import refusal_to_repeat, twin_of
 from mnemarch.units.status import change, cited_tests, inherit, publish_if_reused
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.model.unit import Unit
-    from mnemarch.policy.promotion import Refusal
 
 
 def promote(act: Act, unit_id: str, target: Level, expected_version: int | None) -> Stored | Refused:
@@ -66,8 +65,12 @@ def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal 
     """Why the unit may not move, or None. What joins its twin brings nothing there that was rejected."""
     actor = act.caller.actor
     refusal = refusal_to_promote(unit, target, actor, act.config.policy)
-    if refusal is not None or version_key_of(unit) is not None:
-        return refusal  # A decision is validated by its commit (R4).
+    if refusal is None and version_key_of(unit) is not None:
+        # A decision is validated by its commit; where it holds is for whoever may decide there (R4).
+        may_decide = act.config.policy.allows(actor.kind, Deed.DECIDE, target)
+        return None if may_decide else Refusal("R4", f"{actor} may not decide at {target} scope.", "A person can.")
+    if refusal is not None:
+        return refusal
     if act.config.policy.requires_validation(target):
         # What was verified by a test that has failed since is not verified knowledge any more.
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)

@@ -26,7 +26,7 @@ from mnemarch.policy.evidence import cited_names
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write
 from mnemarch.text.canonical import canonical_key
-from mnemarch.text.prompt import has_fence, ids_in, without_fenced
+from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, with_disputes
 from mnemarch.units.evidence import approve
@@ -369,9 +369,8 @@ class Intake:
         own = without_fenced(content).strip()
         if own:
             return own
-        units = self._log.store.read(lambda reader: reader.units(ids_in(content)))
-        for unit_id in ids_in(content):
-            unit = units.get(unit_id)
-            if unit is not None and unit.live and unit.scope.key in self._caller.visible_keys:
-                return str(unit.content)
+        keys = self._caller.visible_keys
+        for recalled in contents_in(content):
+            if self._log.store.read(lambda reader, text=recalled: live_with_same_text(reader, keys, text)):  # type: ignore[misc]
+                return recalled
         raise InvalidInput("This is only recalled memory, which is not stored again.", hint="Say what is new in it.")

@@ -44,6 +44,8 @@ def successors(reader: Reader, units: Iterable[Unit]) -> dict[str, Unit]:
 
 _NAMED_MAX = 5
 
+_DECIDED_KINDS = frozenset({Kind.DECISION, Kind.POLICY, Kind.EVIDENCE, Kind.ANCHOR})
+
 
 def supersede(
     act: Act, new_id: str, old_id: str, reason: str, commit: str | None, expected_version: int | None
@@ -53,11 +55,7 @@ def supersede(
         raise InvalidInput("A unit can't supersede itself.", hint="Remember the new content first, then supersede.")
     new = act.changeable_unit(new_id, None)
     old = act.changeable_unit(old_id, None)
-    if any(unit.kind is Kind.DECISION and "root" in unit.attributes for unit in (new, old)):
-        raise InvalidInput(
-            "A decision is replaced by its next version, not by another unit (D4).",
-            hint=Hint("revise the decision"),
-        )
+    _refuse_decided(new, old)
     act.require(Deed.SUPERSEDE, old)
     if old.superseded_by is not None:
         raise Conflict(
@@ -74,6 +72,16 @@ def supersede(
             f"Unit {new_id} is {new.status} and can't replace another.", hint="Revive it, or use a live one."
         )
     return _replace(act, new, old, reason, commit)
+
+
+def _refuse_decided(*units: Unit) -> None:
+    """A decision is replaced by its next version (D4), and a policy, evidence or anchor by nothing."""
+    decided = next((unit for unit in units if unit.kind in _DECIDED_KINDS), None)
+    if decided is not None:
+        raise InvalidInput(
+            f"Unit {decided.id} is a {decided.kind}: another unit can't take its place, and it takes none (D4).",
+            hint=Hint("revise the decision"),
+        )
 
 
 def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) -> Unit:
@@ -168,6 +176,8 @@ def _link_in_sight(act: Act, dispute_id: str) -> tuple[Link, dict[str, Unit]]:
     seen = {id: side for id, side in sides.items() if side.scope.key in act.caller.visible_keys}
     if link is None or len(seen) < 2:
         raise NotFound(f"No conflict {dispute_id!r} here.", hint=Hint("list the conflicts"))
+    # A decision that was committed against another stays in conflict with it until one of them is revised (R12).
+    _refuse_decided(*(side for side in seen.values() if link.open))
     return link, seen
 
 

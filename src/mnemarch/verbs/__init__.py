@@ -118,7 +118,7 @@ _ABOUT = (
 _DECISION = Parameter("decision_id", of.ID, "of any version of the decision")
 _DOMAIN = Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME")
 _LEVEL = Parameter("level", of.LEVEL, f"{_LEVELS} (default: as narrow as may be)", None)
-OVERRIDE = Parameter("override", of.WORDS, "why, although the guardian blocks it", None, metavar="WHY")
+OVERRIDE = Parameter("override", of.WORDS, "why, although it is blocked or opposes what binds", None, metavar="WHY")
 _PROPOSAL = Parameter("proposal", of.PYTHON, "what `propose` gave")
 _RELATED = (
     Parameter("source_id", of.ID, "the decision"),
@@ -143,6 +143,12 @@ _ANCHOR = (
     _DOMAIN,
     _LEVEL,
 )
+_POLICY = (
+    Parameter("text", of.TEXT, "the principle; - reads standard input"),
+    _DOMAIN,
+    Parameter("level", of.LEVEL, "org (default) or project", "org"),
+)
+_REQUEST = Parameter("request_id", of.ID, "the whole id of the request")
 _REACH = (
     _DECISION,
     Parameter("depth", of.NUMBER, "so many steps at most", None),
@@ -156,7 +162,7 @@ _PROPOSED = (
     Parameter("strength", of.STRENGTH, "axis, lock or normal", None),
     Parameter("domain", of.WORDS, "what it is about", None),
     Parameter("level", of.LEVEL, _LEVELS, None),
-    Parameter("revises", of.ID, "the version that this is to follow", None),
+    Parameter("revises", of.ID, "the version that you saw and this is to follow", None),
     _KEY,
 )
 
@@ -255,11 +261,15 @@ _DECISIONS = (
     Verb("decisions.relations", "read", "list[Relation]", (_DECISION,), "decisions relations"),
     Verb("decisions.add_evidence", "work", "Unit", _EVIDENCE, "decisions evidence"),
     Verb("decisions.add_anchor", "work", "Unit", _ANCHOR, "decisions anchor"),
+    Verb("decisions.add_policy", "admin", "Unit", _POLICY, "decisions policy"),
     Verb("decisions.broken_anchors", "read", "list[Unit]", (_at_most(200),), "decisions broken"),
     Verb("decisions.impact", "read", "Impact", _REACH, "impact"),
     Verb("decisions.propose", "work", "DecisionProposal", _PROPOSED, None),
     Verb("decisions.check", "", "None", (_PROPOSAL,), None),
-    Verb("decisions.commit", "work", "Decision", (_PROPOSAL, OVERRIDE), None),
+    Verb("decisions.commit", "work", "Decision | Refused", (_PROPOSAL, OVERRIDE), None),
+    Verb("decisions.requests", "read", "list[DecisionRequest]", (), None),
+    Verb("decisions.accept_request", "work", "Decision", (_REQUEST, OVERRIDE), None),
+    Verb("decisions.decline_request", "work", "None", (_REQUEST, _WHY), None),
     Verb("decisions.domains", "read", "list[str]", (), None),
     Verb("decisions.in_force", "read", "Decision", (_DECISION,), None),
 )

@@ -282,8 +282,10 @@ class _Import:
         desk, revises = self._seat.decisions, None if base is None else base.id
         try:
             proposal = desk.propose(record.text, reason=record.reason, evidence=[known.at], revises=revises)
-            is_blocked = proposal.guardian.type is Verdict.BLOCK
+            desk.check(proposal)
+            is_blocked = proposal.guardian.type is Verdict.BLOCK or bool(proposal.conflicts)
             made = desk.commit(proposal, override=self._override if is_blocked else None)
+            assert isinstance(made, Decision), "who may not decide was refused above"
         except (Conflict, InvalidInput, NotAllowed, NotFound) as error:
             self._refuse(name, error.message)
             return

@@ -261,6 +261,17 @@ SELECT id, body FROM units
 WHERE live AND root IS NOT NULL AND scope_key = :scope_key AND domain = :domain AND strength = :strength AND id > :after
 ORDER BY id LIMIT :limit;
 
+-- firm: The axes and locks in force in some scopes and domains, the firmest first. They are few.
+SELECT id, body FROM units
+WHERE live AND root IS NOT NULL AND scope_key IN (:scope_keys) AND domain IN (:domains) AND strength > 1
+ORDER BY strength DESC, id;
+
+-- normal_count: How many normal decisions are in force there, counted up to a limit.
+SELECT count(*) FROM (
+  SELECT 1 FROM units
+  WHERE live AND root IS NOT NULL AND scope_key IN (:scope_keys) AND domain IN (:domains) AND strength = 1
+  LIMIT :limit) known;
+
 -- domains_decided: The domains of the decisions in force in one scope, each by one step in the index.
 WITH RECURSIVE known (domain) AS (
   SELECT min(domain) FROM units WHERE live AND root IS NOT NULL AND scope_key = :scope_key
@@ -328,6 +339,9 @@ SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE unit_id
 
 -- noted_uses: Of some units, those that a task was handed, used or was credited with.
 SELECT unit_id FROM uses WHERE unit_id IN (:unit_ids) AND task_key = :task_key;
+
+-- used_in_task: The units that a task used.
+SELECT unit_id FROM uses WHERE task_key = :task_key AND used ORDER BY unit_id;
 
 -- uses_of_task: The units that a task met.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses WHERE task_key = :task_key ORDER BY unit_id;

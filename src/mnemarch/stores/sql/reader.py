@@ -275,6 +275,9 @@ class Reader:
         """Those of these units that the task was handed, used or was credited with."""
         return {unit_id for (unit_id,) in self._in_parts("noted_uses", "unit_ids", unit_ids, task_key=task_key)}
 
+    def used_in_task(self, task_key: str) -> list[str]:
+        return [unit_id for (unit_id,) in self.query("used_in_task", task_key=task_key)]
+
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use_of(row) for row in self.query("uses_of_task", task_key=task_key)]
 
@@ -295,6 +298,14 @@ class Reader:
     def decided(self, scope_key: str, domain: str, strength: int, *, after: str, limit: int) -> list[Unit]:
         """What is in force in one scope and domain with one strength, by id after `after`."""
         return self._units("decided", scope_key=scope_key, domain=domain, strength=strength, after=after, limit=limit)
+
+    def firm(self, scope_keys: Sequence[str], domains: Sequence[str]) -> list[Unit]:
+        """The axes and then the locks that are in force in these scopes and domains, each by id."""
+        return self._units("firm", scope_keys=scope_keys, domains=domains)
+
+    def normal_count(self, scope_keys: Sequence[str], domains: Sequence[str], limit: int) -> int:
+        """How many normal decisions are in force there; no more than `limit` are counted."""
+        return int(self._one("normal_count", scope_keys=scope_keys, domains=domains, limit=limit)[0])
 
     def domains_decided(self, scope_key: str) -> list[str]:
         """The domains of what is in force in one scope, in order, without a look at each decision."""

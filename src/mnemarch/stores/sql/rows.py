@@ -129,7 +129,7 @@ def searchable_of(row: Any) -> Searchable:
             id=id,
             scope_key=scope_key,
             state=units.search_state(units.Status(status), record.get("superseded_from"), record["valid_to_commit"]),
-            kind=units.search_kind(kind, domain, record["attributes"]),
+            kind=units.search_kind(kind, record["attributes"]),
             domain=domain,
             session=session,
             turn=turn,

@@ -153,3 +153,4 @@ CREATE TABLE uses (
   PRIMARY KEY (unit_id, task_key)
 ) WITHOUT ROWID;
 CREATE INDEX uses_task ON uses (task_key);
+CREATE INDEX uses_used ON uses (task_key, unit_id) WHERE used;
