@@ -34,8 +34,8 @@ def shown_name(parameter: Parameter) -> str:
 
 
 def is_word(parameter: Parameter) -> bool:
-    """Whether a parameter is a word of the command line; a list that is no option is read from standard input."""
-    return not flags_of(parameter) and not parameter.many
+    """Whether a parameter is a word of the command line, or a list several; what is piped is on standard input."""
+    return not flags_of(parameter) and not (parameter.many and parameter.piped)
 
 
 def is_option(argument: str) -> bool:
@@ -46,7 +46,7 @@ def is_option(argument: str) -> bool:
 class Typed:
     """The arguments of one command line, sorted by the parameters that they belong to.
 
-    By the parameter itself and not by its name: `adopt WORKTREE` and the option `--worktree` are two.
+    By the parameter itself and not by its name: a word WORKTREE and the option `--worktree` would be two.
     """
 
     def __init__(self, takes: Iterable[Parameter], argv: Sequence[str]) -> None:
@@ -66,7 +66,11 @@ class Typed:
                 self._words.append(argument)
         words = [parameter for parameter in takes if is_word(parameter)]
         self._texts |= {id(parameter): word for parameter, word in zip(words, self._words, strict=False)}
-        self.unknown += map(repr, self._words[len(words) :])
+        if words and words[-1].many and len(self._words) >= len(words):
+            # The last of them takes all that is left.
+            self._texts[id(words[-1])] = self._words[len(words) - 1 :]
+        else:
+            self.unknown += map(repr, self._words[len(words) :])
 
     def text(self, parameter: Parameter) -> Any:
         """What was typed for a parameter, or None: a text, texts, or how a switch was set."""

@@ -220,7 +220,7 @@ def help_for(name: str) -> str:
         return _help_of_group(name)
     command = command_named(name)
     words = [
-        f"[{shown_name(word)}]" if word.piped or word.default is not REQUIRED else shown_name(word)
+        f"[{shown_name(word)}]" if word.piped or word.default is not REQUIRED else shown_name(word) + "..." * word.many
         for word in command.takes
         if is_word(word)
     ]

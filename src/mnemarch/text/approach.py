@@ -83,7 +83,8 @@ def approach(text: str) -> Approach:
         # Nothing but a frame, a number or signs: equal only to itself.
         terms = [Term(canonical_key(text), canonical_key(text), 1, PLAIN, "thing", "")]
     tries = any(term.weight > LIGHT and term.concept not in LOOKING for term in terms)
-    return _analysed(terms, plan, around, is_plan=tries and len(text) <= _PLAN_CHARS_MAX)
+    only_looks = not tries and any(term.concept in LOOKING for term in terms)
+    return _analysed(terms, plan, around, is_plan=not only_looks and len(text) <= _PLAN_CHARS_MAX)
 
 
 def _analysed(terms: list[Term], plan: list[Sentence], around: list[Sentence], *, is_plan: bool) -> Approach:
