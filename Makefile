@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
 
-.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-staleness bench-decisions bench-graph clean
+.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -51,6 +51,9 @@ bench-loops: $(READY)  ## How well errors and approaches are told apart
 	$(BIN)/python -m bench.loops.fingerprints
 	$(BIN)/python -m bench.loops.approaches
 	$(BIN)/python -m bench.loops.trajectories
+
+bench-statements: $(READY)  ## How well opposed statements are told from compatible ones
+	$(BIN)/python -m bench.statements
 
 bench-staleness: $(READY)  ## What checking memory against the code costs
 	$(BIN)/python -m bench.staleness.gate

@@ -39,7 +39,7 @@ NAMES = json.loads((FIXTURES / "names.json").read_text(encoding="utf-8"))
 NAME_OF = {id: f"<{name}>" for name, id in NAMES.items()}
 NOW = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 PLACE = {"ACTOR": "human:alice", "PROJECT": "shop", "WORKTREE": "main", "TASK": "T-1"}
-DIGEST = "1becc252b791426b5fb9843d4636f89151a39da2b2cf3b4312d225e2cbdee69e"
+DIGEST = "b3f019c3a4badffb3488b7bd5af23b915ffcd7ea018ea1fccb61fa46a677e199"
 
 COMMANDS = [
     line for line in (FIXTURES / "commands.txt").read_text(encoding="utf-8").splitlines() if line and line[0] != "#"

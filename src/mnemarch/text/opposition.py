@@ -65,26 +65,31 @@ class Statement:
 
     @property
     def key(self) -> str:
-        """The same for every order and wording of one topic."""
-        return " ".join(sorted(set(self.topic)))
+        return _key(self.topic)
 
 
 @cached(1024)
-def statement(text: str) -> Statement:
+def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]]:
+    """The pieces of a text, where its values begin and end, and its topic: all that a write without rivals needs."""
     found = pieces(_ASIDES["aside"].sub(" ", text))
     slots = korean_slots(found) if has_hangul(found) else english_slots(found)
     topic: list[str] = []
-    values: list[Value] = []
     at = 0
     while at < len(found):
         end = slots.get(at)
         if end is None:
             topic += _topic_words(found[at])
             at += 1
-            continue
-        values.append(_value(found[at:end]))
-        topic.append(_mark(found[at:end]))
-        at = end
+        else:
+            topic.append(_mark(found[at:end]))
+            at = end
+    return found, slots, tuple(topic) or (canonical(text),)
+
+
+@cached(1024)
+def statement(text: str) -> Statement:
+    found, slots, topic = _read(text)
+    values = tuple(_value(found[start:end]) for start, end in sorted(slots.items()))
     inside = {at for start, end in slots.items() for at in range(start, end)}
     polar = tuple(piece for at, piece in enumerate(found) if at not in inside)
     words = frozenset(word for piece in found for word in _words(piece))
@@ -93,8 +98,8 @@ def statement(text: str) -> Statement:
     shown = ["…" if at in slots else piece[3] for at, piece in enumerate(found) if at in slots or at not in inside]
     return Statement(
         subject=" ".join(shown),
-        topic=tuple(topic) or (canonical(text),),
-        values=tuple(values),
+        topic=topic,
+        values=values,
         polar=polar,
         words=words,
         is_open=is_open,
@@ -103,7 +108,12 @@ def statement(text: str) -> Statement:
 
 def topic_key(text: str) -> str:
     """What statements of one topic and subject are found by."""
-    return canonical_key(statement(text).key)
+    return canonical_key(_key(_read(text)[2]))
+
+
+def _key(topic: tuple[str, ...]) -> str:
+    """The same for every order and wording of one topic."""
+    return " ".join(sorted(set(topic)))
 
 
 def _topic_words(piece: Piece) -> Iterable[str]:
@@ -117,7 +127,12 @@ def _topic_words(piece: Piece) -> Iterable[str]:
         telling = particle if particle in word_set("korean slots") else ""
         stem = korean.stem(noun if telling else shape) + telling
         return () if stem in word_set("korean adverbs") else (stem,)
-    return [token for token in tokens(shape) if token not in empty_words()]
+    return _telling_tokens(shape)
+
+
+@cached(8192)
+def _telling_tokens(word: str) -> tuple[str, ...]:
+    return tuple(token for token in tokens(word) if token not in empty_words())
 
 
 def _words(piece: Piece) -> Iterable[str]:

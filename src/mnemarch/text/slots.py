@@ -285,4 +285,4 @@ def is_hangul(text: str) -> bool:
 
 
 def has_hangul(found: Sequence[Piece]) -> bool:
-    return any(is_hangul(piece[1]) or piece[4] for piece in found)
+    return any(piece[4] or "가" <= piece[1][:1] <= "힣" for piece in found)

@@ -39,7 +39,7 @@ DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
 CHANGE = "change"
 # With this many live values, none of them verified or a person's, a statement is a series and no dispute (R6).
 _SERIES_MIN = 4
-_MEMBERS_READ_MAX = 6
+_MEMBERS_READ_MAX = 5
 _RESULTS_MAX = 3
 _SHARED_WORDS_MIN = 0.5
 _GLOBAL = "global"
@@ -76,8 +76,7 @@ def compared(content: str, others: Iterable[Unit], rules: GateRules) -> list[Com
 def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
     opposition = ended(other.content, content) or ended(content, other.content) or opposes(other.content, content)
     if opposition is not None:
-        similarity = _similarity(content, other.content)
-        return Comparison(LinkType.CONTRADICTS, other, similarity, opposition.reason)
+        return Comparison(LinkType.CONTRADICTS, other, 0.0, opposition.reason)
     ours, theirs = statement(content), statement(other.content)
     if ours.key != theirs.key and not _shares_words(content, other.content):
         return None
@@ -211,7 +210,7 @@ def open_links(
     comparisons = compared(unit.content, others, act.config.gate)
     known = {each.other.id for each in comparisons if each.type is not LinkType.SIMILAR_TO} | linked
     # A text that was merged away and comes back is proposed for merging again.
-    opposed = [_repetition(unit, before, after) for after, before in successors if after.id not in known]
+    opposed = [_repetition(before, after) for after, before in successors if after.id not in known]
     opposed += [each for each in comparisons if each.type is LinkType.CONTRADICTS]
     dispute = _opened(act, unit, opposed, topic) if opposed else None
     disputes = [] if dispute is None else [dispute]
@@ -237,7 +236,8 @@ def _opened(act: Act, unit: Unit, opposed: Sequence[Comparison], topic: Sequence
     first = opposed[0]
     if link is None:
         more = [each.other.id for each in opposed[1:]]
-        link = link_units(act, unit.id, first.other.id, first.type, first.similarity, first.note, more)
+        weight = _similarity(unit.content, first.other.content)
+        link = link_units(act, unit.id, first.other.id, first.type, weight, first.note, more)
     else:
         act.record(EventType.LINK_JOINED, {"link": link.id, "unit": unit.id}, subject=link.id)
     return dispute_from(link, units)
@@ -289,10 +289,10 @@ def _packages(unit: Unit) -> frozenset[str]:
     return frozenset("/".join(parts) for parts in folders if parts)
 
 
-def _repetition(unit: Unit, replaced: Unit, successor: Unit) -> Comparison:
+def _repetition(replaced: Unit, successor: Unit) -> Comparison:
     """A superseded statement that is said again contradicts its successor (R8)."""
     note = f"says again what unit {replaced.id} said before unit {successor.id} took its place"
-    return Comparison(LinkType.CONTRADICTS, successor, _similarity(unit.content, successor.content), note)
+    return Comparison(LinkType.CONTRADICTS, successor, 0.0, note)
 
 
 def _successors(act: Act, content: str) -> list[tuple[Unit, Unit]]:
