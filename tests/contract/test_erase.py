@@ -307,7 +307,7 @@ def test_erasing_clears_the_caches_of_the_erased_text(memory, seats):
 def test_r16_units_that_quote_the_text_are_erased_only_with_quoting(memory, seats, tmp_path):
     unit = seats.agent().remember("The door is turquoise", level="worktree").unit
     own = seats.agent("coder-2").remember("The door is turquoise, the roof is not", level="worktree").unit
-    elsewhere = seats.agent(task="T-2").remember("Note to self: The door is turquoise")
+    elsewhere = seats.agent(worktree="w2").remember("Note to self: The door is turquoise")
     with pytest.raises(InvalidInput, match=own.id) as refused:
         seats.human().erase(unit.id, "privacy")
     assert "2 other unit(s)" in refused.value.message

@@ -17,18 +17,18 @@ def test_r5_promotion_opens_the_conflict_with_a_unit_of_the_wider_level(seats):
         seats.orchestrator(worktree=worktree).promote(unit.id, to="project")
     reader = seats.agent("r", worktree="w3")
     assert len(reader.conflicts()) == 1
-    assert {item.label for item in reader.recall("checkout retries").items} == {"[VERIFIED] [CONTESTED]"}
+    assert {item.label for item in reader.recall("checkout retries").items} == {"[VERIFIED by alice] [CONTESTED]"}
 
 
 def test_a_unit_is_contested_only_for_those_who_see_its_rival_and_while_that_is_live(seats):
     project = seats.vouched("Deploys take 3 hours").unit
     rival, stranger = seats.agent("b", worktree="w2", task="T-2"), seats.agent("c", worktree="w3", task="T-3")
     against = rival.remember("Deploys take 5 hours").unit
-    assert stranger.recall("deploys hours").items[0].label == "[VERIFIED]"
-    assert rival.recall("deploys hours").items[0].label == "[VERIFIED] [CONTESTED]"
+    assert stranger.recall("deploys hours").items[0].label == "[VERIFIED by alice]"
+    assert rival.recall("deploys hours").items[0].label == "[VERIFIED by alice] [CONTESTED]"
     seats.system(worktree="w2", task="T-2").archive(against.id, "old")
     assert rival.conflicts() == []
-    assert rival.recall("deploys hours").items[0].label == "[VERIFIED]"
+    assert rival.recall("deploys hours").items[0].label == "[VERIFIED by alice]"
     assert rival.get(project.id).live
 
 
@@ -83,11 +83,12 @@ def test_only_a_rejection_is_undone_by_an_approval(seats):
 def test_a_unit_whose_test_failed_since_is_not_promoted(seats):
     agent, boss = seats.agent(), seats.orchestrator()
     unit = agent.remember("Totals are rounded down", citations=[Citation.test("t")]).unit
-    agent.verify(True, tests=["t"])
-    agent.verify(False, tests=["t"])
+    seats.saw("t", turned=False)
+    assert agent.get(unit.id).status is Status.VERIFIED
+    seats.saw("t", passed=False)
     refused = boss.promote(unit.id, to="project")
     assert isinstance(refused, Refused)
-    assert refused.rule == "S10.2"
+    assert (refused.rule, "hypothesis" in refused.reason) == ("G23.validation", True)
 
 
 def test_a_key_whose_content_was_erased_is_not_given_to_other_content(memory, seats):

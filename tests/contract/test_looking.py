@@ -98,7 +98,7 @@ def test_the_beginning_of_the_last_group_or_of_the_whole_id_names_a_unit_to_ever
     part, human = short_id(unit.id), seats.human()
     assert human.explain(part).unit.id == human.history(part)[0].subject == human.show(part).unit.id == unit.id
     assert seats.agent().cite(part, Citation.test("t")).id == seats.agent().use(part).id == unit.id
-    assert seats.agent().validate(part, "tests_passed") > unit.confidence
+    assert human.validate(part, "tests_passed") > unit.confidence
     assert human.approve(part).status == "verified"
     assert seats.orchestrator().promote(part).unit.level == mnemarch.Level.PROJECT
     newer = human.remember("Checkout retries 4 times", level="project", citations=[Citation.human("alice")]).unit
@@ -118,7 +118,7 @@ def test_a_part_that_fits_several_units_is_refused_with_the_first_words_of_each(
 
 
 def test_a_part_names_only_what_the_seat_may_see(seats):
-    mine, hidden = seats.agent().remember("Mine").unit, seats.agent(task="T-2").remember("Hidden").unit
+    mine, hidden = seats.agent().remember("Mine").unit, seats.agent(worktree="w2").remember("Hidden").unit
     assert seats.agent().get(mine.id[:6]).id == mine.id
     for verb in ("get", "explain", "history", "show"):
         for part in (hidden.id, short_id(hidden.id)):
@@ -192,7 +192,7 @@ def test_a_status_tells_who_works_on_what_and_what_waits(seats, clock):
     assert seen.tasks[0].reason == "needs a password"
     assert [learned.id for learned in seen.learned] == [unit.id]
     assert {each.name: (each.agents, each.tasks) for each in seen.worktrees} == {"main": (1, 2), "feat": (1, 1)}
-    assert seen.waiting == 1
+    assert (seen.open_conflicts, seen.waiting) == (1, 2)
     assert (seen.project, seen.writable, seen.indexed + seen.unindexed) == ("shop", True, 4)
     seats.human().clear_stuck("here it is")
     assert "stuck" not in {task.state for task in seats.human(task=None).status().tasks}

@@ -66,7 +66,8 @@ def lived(seats, clock, chance, number):
     where = FOREIGN.get(life, {})
     content = f"The orchard at {chance.choice(PLACES)}{number} sells {chance.choice(FRUIT)} after the harvest"
     later = clock.now + timedelta(days=3) if life == "later" else None
-    unit = seats.agent(**where).remember(content, occurred_at=later, session=chance.choice([None, "s-1"])).unit
+    session = chance.choice([None, "s-1"])
+    unit = seats.agent(**where).remember(content, level="task", occurred_at=later, session=session).unit
     human = seats.human(**where)
     if life in {"approved", "superseded", *FOREIGN} and chance.random() < 0.7:
         human.approve(unit.id)
@@ -144,7 +145,7 @@ def test_much_that_is_gone_does_not_crowd_out_what_lives(seats):
 def test_much_that_is_foreign_does_not_crowd_out_what_may_be_seen(memory, seats):
     mine = seats.agent().remember("One orchard sells walnuts in the long winter after the harvest").unit
     claims = [Claim(content=f"orchard harvest number{n}") for n in range(250)]
-    seats.agent(task="T-2").remember_many(claims)
+    seats.agent(worktree="feature").remember_many(claims)
     for _ in range(2):
         assert ids(seats.agent().recall("orchard harvest", k=1)) == [mine.id]
         memory.reindex()
@@ -523,7 +524,7 @@ def test_an_answer_that_is_gone_is_not_found_through_its_neighbours(memory, seat
 
 @pytest.mark.parametrize("hidden", ["foreign", "archived"])
 def test_what_may_not_be_seen_is_not_found_through_its_neighbours_and_lends_them_no_words(memory, seats, clock, hidden):
-    agent, stranger = seats.agent(), seats.agent(task="T-2")
+    agent, stranger = seats.agent(), seats.agent(worktree="feature")
     talk(agent, clock)
     agent.remember("Bora: where is the violet umbrella?", session="s-x")
     seat = stranger if hidden == "foreign" else agent
@@ -557,7 +558,7 @@ def test_what_says_the_same_at_two_levels_comes_once_until_there_is_nothing_else
     for distinct in (True, False):
         with opened(tmp_path / str(distinct), clock, distinct=distinct) as memory:
             agent = seat_of(memory)
-            first = agent.remember("The orchard sells apples").unit
+            first = agent.remember("The orchard sells apples", level="task").unit
             second = agent.remember("The orchard sells apples", level="worktree").unit
             other = agent.remember("An orchard sells very many other things in the winter").unit
             assert first.id != second.id

@@ -1,5 +1,7 @@
 """A rejected or superseded text does not come back as if it were new (R4, R5, R6, R8)."""
 
+import re
+
 import pytest
 
 from mnemarch import Citation, EventType, InvalidInput, Refused, Scope, Status
@@ -11,11 +13,9 @@ PASSED = [Citation.test(TEST)]
 
 @pytest.fixture
 def rejected(seats):
-    """A unit that an agent verified, an orchestrator promoted, another agent recalled, and a person rejected."""
-    agent = seats.agent()
-    unit = agent.remember(FACT, citations=PASSED).unit
-    agent.verify(True, tests=[TEST])
-    unit = seats.orchestrator().promote(unit.id).unit
+    """A unit that an agent claimed, a test raised to the project, another agent recalled, and a person rejected."""
+    seats.agent().remember(FACT, citations=PASSED)
+    (unit,) = seats.saw(TEST).units
     assert seats.agent(worktree="w2", task="T-2").recall("second factor").items
     return seats.human().reject(unit.id, "never")
 
@@ -91,8 +91,7 @@ def test_r5_a_test_does_not_verify_a_hypothesis_with_a_rejected_text(memory, sea
 def test_r5_a_text_rejected_at_project_scope_is_not_promoted_there_from_another_worktree(seats):
     there = {"worktree": "w2", "task": "T-2"}
     agent, boss = seats.agent(**there), seats.orchestrator(**there)
-    narrow = agent.remember(FACT, citations=PASSED).unit
-    agent.verify(True, tests=[TEST])
+    narrow = seats.human("bob", **there).approve(agent.remember(FACT).unit.id)
     human = seats.human()
     wide = seats.vouched(FACT).unit
     human.reject(wide.id, "never")
@@ -161,14 +160,15 @@ def replaced(seats):
 def test_r8_a_restated_superseded_text_contradicts_its_successor(memory, seats, replaced):
     old, new = replaced
     agent = seats.agent(worktree="w2", task="T-2")
-    agent.verify(True, tests=[TEST])
+    seats.saw(TEST, worktree="w2", task="T-2")
     again = agent.remember(OLD, citations=PASSED)
     (conflict,) = again.conflicts
     assert set(conflict.units) == {again.unit.id, new.id}
     assert old.id in conflict.reason
     assert [dispute.id for dispute in agent.conflicts()] == [conflict.id]
     labels = {item.unit.id: item.label for item in agent.recall("deploy releases jenkins pipelines").items}
-    assert labels == dict.fromkeys((again.unit.id, new.id), "[VERIFIED] [CONTESTED]")
+    assert labels[new.id] == "[VERIFIED by alice] [CONTESTED]"
+    assert re.fullmatch(r"\[VERIFIED by test_second_factor( in w2)?\] \[CONTESTED\]", labels[again.unit.id])
     assert [dispute.id for dispute in agent.explain(again.unit.id).disputes] == [conflict.id]
     assert memory.rebuild().same
 
@@ -199,9 +199,7 @@ def test_r6_an_echo_of_a_unit_superseded_meanwhile_is_a_mention(seats, replaced)
 
 def test_r8_a_promoted_unit_contradicts_the_successor_of_its_superseded_text(seats, replaced):
     there = {"worktree": "w3", "task": "T-3"}
-    agent = seats.agent(**there)
-    agent.verify(True, tests=[TEST])
-    unit = agent.remember(OLD, citations=PASSED).unit
+    unit = seats.human(**there).approve(seats.agent(**there).remember(OLD).unit.id)
     promoted = seats.orchestrator(**there).promote(unit.id)
     assert [set(dispute.units) for dispute in promoted.conflicts] == [{unit.id, replaced[1].id}]
 
@@ -220,9 +218,9 @@ def test_a_text_that_was_merged_away_and_comes_back_is_proposed_for_merging_agai
 
 def test_a_unit_folded_into_its_twin_does_not_contradict_it(seats):
     agents = [seats.agent(worktree=worktree) for worktree in ("w1", "w2")]
-    narrow = [agent.remember(FACT, level="worktree", citations=PASSED).unit for agent in agents]
+    narrow = [agent.remember(FACT).unit for agent in agents]
     for agent, unit in zip(agents, narrow, strict=True):
-        agent.verify(True, tests=[TEST])
+        seats.human(worktree=agent.scope.worktree).approve(unit.id)
         promoted = seats.orchestrator(worktree=agent.scope.worktree).promote(unit.id)
         assert promoted.conflicts == ()
     assert promoted.merged
@@ -285,9 +283,8 @@ def test_r5_a_promotion_returns_the_conflicts_it_opens(seats):
     places = [{"worktree": "w1"}, {"worktree": "w2"}]
     told = []
     for place, size in zip(places, (10, 20), strict=True):
-        agent = seats.agent(**place)
-        unit = agent.remember(f"The pool has {size} connections", citations=PASSED).unit
-        agent.verify(True, tests=[TEST])
+        unit = seats.agent(**place).remember(f"The pool has {size} connections").unit
+        seats.human(**place).approve(unit.id)
         told.append(seats.orchestrator(**place).promote(unit.id))
     assert told[0].conflicts == ()
     assert [dispute.id for dispute in told[1].conflicts] == [dispute.id for dispute in seats.human().conflicts()]
@@ -296,8 +293,8 @@ def test_r5_a_promotion_returns_the_conflicts_it_opens(seats):
 def test_a_promotion_returns_the_conflict_its_unit_already_had(seats):
     agent = seats.agent()
     agent.remember("The pool has 10 connections")
-    contested = agent.remember("The pool has 20 connections", citations=PASSED)
-    agent.verify(True, tests=[TEST])
+    contested = agent.remember("The pool has 20 connections")
+    seats.human().approve(contested.unit.id)
     promoted = seats.orchestrator().promote(contested.unit.id)
     assert promoted.conflicts == contested.conflicts
 

@@ -36,7 +36,7 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
     """How a cited test stands for a unit of this scope.
 
     A worktree's unit is judged by what happened there or on the default branch, a project's by any place. What this
-    program saw outweighs what was reported.
+    program saw outweighs what was reported. A flaky test shows nothing: it has neither passed nor failed.
     """
     places = None if scope.worktree is None else (scope.worktree, DEFAULT_BRANCH)
     here = [item for item in records if is_covered(item.name, ref) and (places is None or item.place in places)]
@@ -46,7 +46,7 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
         there = [item for item in witnessed or here if item.place == place]
         outcome = CitedTest(
             ref=ref,
-            passed=all(item.passed or item.flaky for item in there),
+            passed=all(item.passed and not item.flaky for item in there),
             failed=any(not item.passed and not item.flaky for item in there),
             witnessed=bool(witnessed),
             flaky=any(item.flaky for item in there),

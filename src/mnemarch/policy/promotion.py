@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.caller import ActorKind, Level, can_promote
 from mnemarch.model.citation import CitationKind
+from mnemarch.model.decision import version_key_of
 from mnemarch.model.unit import TRUSTED, Proof, Status
 from mnemarch.model.value import value
 from mnemarch.policy.permissions import Deed
@@ -75,6 +76,11 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
         failed = [ref for ref in pending if ref in tests and tests[ref].failed]
         if failed:
             return Refusal("S10.2", f"{failed[0]} fails.", "Make it pass and verify the task.")
+        flaky = [ref for ref in pending if ref in tests and tests[ref].flaky]
+        if flaky:
+            return Refusal(
+                "S10.2", f"{flaky[0]} is flaky: it passes and fails on the same code.", "Mend the test first."
+            )
         if pending:
             return Refusal("S10.2", f"No verification recorded {pending[0]} as passed.", "Run it and verify the task.")
         return Refusal(
@@ -139,7 +145,7 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
 
 def carries(unit: Unit) -> bool:
     """Whether its evidence is good enough for the whole project. A decision is validated by its commit (R4)."""
-    return "root" in unit.attributes or (unit.proof is not None and unit.proof.carries)
+    return version_key_of(unit) is not None or (unit.proof is not None and unit.proof.carries)
 
 
 def refusal_to_replace(new: Unit, old: Unit, policy: Policy) -> Refusal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import ActorKind
-from mnemarch.model.citation import OF_CODE, Citation
+from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import Signal, Status
 from mnemarch.model.value import replace
@@ -120,11 +120,17 @@ def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) ->
 def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     """An author's own no, while the unit is nobody else's business (R4)."""
     unit = act.changeable_unit(unit_id, expected_version)
+    if not unit.live:
+        raise InvalidInput(f"Unit {unit_id} is {unit.status}.", hint="Only a live claim can be taken back.")
     others = [source for source in unit.provenance if source.actor != act.caller.actor]
     own_tasks = {source.scope.key for source in unit.provenance}
     used = [use for use in act.transaction.uses_of_unit(unit_id) if use.used and use.task_key not in own_tasks]
-    if others or used or not unit.provenance:
+    people = [
+        item.ref for item in unit.citations if item.kind is CitationKind.HUMAN and item.ref != act.caller.actor.id
+    ]
+    if others or used or people or not unit.provenance:
         who = f"{others[0].actor} said it too" if others else "another task used or cited it"
+        who = f"{people[0]} vouches for it" if people else who
         raise NotAllowed(
             f"{act.caller.actor} may not withdraw unit {unit_id}: {who} (R4).",
             rule="R4",

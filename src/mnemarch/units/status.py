@@ -8,6 +8,7 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.testrun import base_name, short_name
 from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Signal, Status, trust_to_json
+from mnemarch.model.value import replace
 from mnemarch.policy.evidence import cited_names, standing
 from mnemarch.policy.promotion import proof_from, publishable
 from mnemarch.policy.trust import signalled, verified
@@ -136,6 +137,10 @@ def raise_by_evidence(
     proof = proof_of(act, unit, unit.scope, sources or {})
     if proof is None or not unit.live:
         return unit
+    if unit.proof is not None and unit.proof.about and set(proof.tests) & set(unit.proof.tests):
+        proof = replace(proof, about=True)  # A test that is about the claim stays so.
+    if not _suffices(act, proof, unit.level):
+        return unit
     is_better = unit.proof is None or _rank(proof) > _rank(unit.proof)
     if unit.status in TRUSTED and not is_better:
         return unit
@@ -151,6 +156,11 @@ def raise_by_evidence(
         trust = verified(trust, act.now, act.config.trust)
         changes |= {"status": str(unit.fell_from or Status.VERIFIED), "trust": trust_to_json(trust)}
     return publish_if_reused(act, change(act, EventType.UNIT_VERIFIED, unit, payload | {"set": changes}))
+
+
+def _suffices(act: Act, proof: Proof | None, level: Level) -> bool:
+    """Whether what verifies is good enough at this level: what was only reported is not, for the project (R21)."""
+    return not act.config.policy.requires_validation(level) or (proof is not None and proof.carries)
 
 
 def _rank(proof: Proof) -> tuple[bool, bool, bool]:
@@ -194,7 +204,7 @@ def _standing_at_home(act: Act, unit: Unit, names: Iterable[str], home: Scope | 
 
 def inherit(act: Act, twin: Unit, unit: Unit) -> None:
     """A hypothesis into which a better unit folds stands as that unit stood."""
-    if twin.status is Status.HYPOTHESIS and unit.status is not Status.HYPOTHESIS:
+    if twin.status is Status.HYPOTHESIS and unit.status in TRUSTED and _suffices(act, unit.proof, twin.level):
         proof = None if unit.proof is None else unit.proof.to_json()
         changes = {"status": str(unit.status), "trust": trust_to_json(unit.trust), "proof": proof}
         change(act, EventType.UNIT_VERIFIED, twin, {"because": [f"unit:{unit.id}"], "set": changes})
