@@ -12,7 +12,7 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, short_name
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
-from mnemarch.policy.promotion import refusal_to_verify
+from mnemarch.policy.promotion import refusal_to_verify, refusal_to_write
 from mnemarch.units.episode import analysis_from, keep_episode
 from mnemarch.units.evidence import retake
 from mnemarch.units.promote import promote
@@ -262,6 +262,9 @@ class Verification:
         act = self._act
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
         refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
+        refusal = refusal or refusal_to_write(
+            as_gate(act).caller.actor, unit.level, Status.VERIFIED, act.config.policy, is_witnessed=False
+        )
         assert refusal is not None
         payload = {"rule": refusal.rule, "reason": refusal.reason}
         known = _last_refusal(act, unit)
