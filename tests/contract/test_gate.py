@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from repositories import commit, repository, worktree
 
-from mnemarch import Actor, Citation, EventType, InvalidInput, Level, NotAllowed, NotFound, Scope, Status
+from mnemarch import Actor, Citation, EventType, InvalidInput, Level, NotAllowed, NotFound, Reason, Scope, Status
 
 FACT = "Checkout retries three times"
 TEST = "tests/test_retry.py::test_retry"
@@ -201,6 +201,18 @@ def test_the_inbox_lists_what_waits_and_a_person_decides_several_at_once(seats):
     assert seats.agent(task="T-9").fail("E").type == "ALLOW"
     with pytest.raises(NotFound, match="Nothing waits"):
         person.accept(good.id)
+
+
+def test_a_request_for_a_decision_is_accepted_or_declined_in_the_inbox(seats):
+    decisions, lead = seats.agent().decisions, seats.orchestrator("lead", worktree=None, task=None)
+    for text in ("Use Postgres for orders", "Use Kafka for mail"):
+        decisions.commit(decisions.propose(text, reason=Reason("risk", "measured"), snapshots=["seen"]))
+    waiting = {item.subject: item.id for item in lead.inbox() if item.what == "request for a decision"}
+    (accepted,) = lead.accept(waiting["Use Postgres for orders"])
+    (declined,) = lead.decline(waiting["Use Kafka for mail"], "too much")
+    assert (accepted.unit.kind, declined.unit) == ("decision", None)
+    assert [decision.text for decision in lead.decisions.active()] == ["Use Postgres for orders"]
+    assert [item for item in lead.inbox() if item.what == "request for a decision"] == []
 
 
 def test_what_was_asked_for_elsewhere_comes_first_in_the_inbox(seats):
