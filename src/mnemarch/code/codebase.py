@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from mnemarch.code import git
 from mnemarch.code.home import is_bare, repository_around, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles
-from mnemarch.code.tests import is_missing
+from mnemarch.code.tests import is_missing, place_of
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
@@ -216,7 +216,7 @@ class CodeView:
         """What the code says of each unit it says anything about."""
         about = {unit.id: unit for unit in units if self._is_about(unit)}
         contained = self._contained(about.values())
-        self._tree.load({citation.ref for unit in about.values() for citation in _checkable(unit)})
+        self._tree.load({path for unit in about.values() for path in _paths(unit)})
         checks = {unit_id: self._check(unit, contained) for unit_id, unit in about.items()}
         stale = [about[unit_id] for unit_id, check in checks.items() if check.is_stale]
         files = self._files() if stale and self._files is not None else None
@@ -271,7 +271,7 @@ class CodeView:
                 f"out of validity: holds from commit {outside[:_HASH_CHARS]} on, which is not in this branch"
             )
         notes = tuple(
-            f"Commit {commit[:_HASH_CHARS]} is not in this repository, so its time decides."
+            f"Commit {commit[:_HASH_CHARS]} can't be found in this repository, so its time decides."
             for commit in begins
             if commit in contained and contained[commit] is None
         )
@@ -338,6 +338,12 @@ def _checkable(unit: Unit) -> list[Citation]:
         for citation in unit.citations
         if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
     ]
+
+
+def _paths(unit: Unit) -> set[str]:
+    """The files that have to be read to judge a unit."""
+    tests = (place_of(citation.ref).path for citation in unit.citations if citation.kind is CitationKind.TEST)
+    return {citation.ref for citation in _checkable(unit)} or set(filter(None, tests))
 
 
 def _begins(unit: Unit) -> list[str]:
