@@ -130,7 +130,8 @@ def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
 
 def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
     count, kind = judged.details["count"], short(judged.details["error"])
-    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}"]
+    again = "  (told before, not counted again)" if judged.receipt.duplicate else ""
+    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
     return "\n".join([*lines, *_redactions(judged.receipt)])
