@@ -294,8 +294,8 @@ def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_with_its_co
     [
         (["--", "echo", "ok"], "no test command that Mnemarch knows"),
         (["--", "bash", "-c", "pytest || true"], "can succeed while its tests fail"),
-        (["--", *PYTEST, "-k", "nosuch"], "ran no test"),
-        (["--", *PYTEST, "-k", "test_known"], "ran no test"),
+        (["--", *PYTEST, "-k", "nosuch"], "named no test"),
+        (["--", *PYTEST, "-k", "test_known"], "named no test"),
         (["--passed", "--", "pytest"], "one of: a run, a report"),
         (["--"], "no test command"),
         ([], "one of: a run, a report"),

@@ -24,7 +24,6 @@ COMMANDS = {
     "vitest": "npx vitest run",
     "node": "node --test",
     "prove": "prove -v t",
-    "maven": "mvn -q test",
 }
 
 
