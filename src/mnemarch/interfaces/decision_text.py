@@ -36,7 +36,8 @@ def decision(given: Decision) -> str:
         clean(given.text),
         "",
         f"{given.id}  version {given.version}, {state}",
-        f"{given.strength} · {clean(given.domain)} · {unit.level} · decided by {unit.author} {age(unit.occurred_at)}",
+        f"{given.strength} · {clean(given.domain)} · {unit.level} · decided by {unit.author} {age(unit.occurred_at)}"
+        + (f", asked for by {clean(unit.attributes['requested_by'])}" if "requested_by" in unit.attributes else ""),
         f"because   {given.reason.type}: {clean(given.reason.summary)}",
     ]
     if given.reason.tradeoff:
@@ -89,7 +90,7 @@ def proposal(given: DecisionProposal, known: Mapping[str, Decision]) -> str:
         f"because {given.reason.type}: {clean(given.reason.summary)}",
         guardian(given.guardian),
     ]
-    opposed = [f"  {one.strength} {one.id}  {quoted(one.text)}" for one in given.conflicts]
+    opposed = [f"  {one.strength} {one.id} version {one.version}  {quoted(one.text)}" for one in given.conflicts]
     reaches = tree_lines(given.blast_radius, known)
     sections = (["conflicts with:", *opposed] if opposed else [], ["reaches:", *reaches] if reaches else [])
     return "\n".join([*lines, *(line for section in sections for line in section)])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
-    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "memory.import_"),
+    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
 }
 # What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
@@ -108,7 +108,7 @@ def answered(verb: Verb, call: Call) -> Answer:
 
 def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
     """Where nothing was found, say whether there is no memory, or one of other projects only."""
-    if result.items or result.withheld:
+    if result.items or result.withheld or result.binding:
         return result
     from mnemarch.model.value import replace
 
