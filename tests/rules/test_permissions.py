@@ -14,9 +14,9 @@ LEVELS = ("task", "worktree", "project", "org")
 # deed: who at task, worktree, project, org
 TABLE = {
     "write": ({A, O}, {A, O}, {O, H}, {H, S}),  # G23
-    "archive": ({S}, {S}, {S}, {S}),  # R4 from here on
-    "decay": ({S}, {S}, {S}, {S}),
-    "prune": ({S}, {S}, {S}, {S}),
+    "archive": ({H, S}, {H, S}, {H, S}, {H, S}),  # R4 from here on
+    "decay": ({H, S}, {H, S}, {H, S}, {H, S}),
+    "prune": ({H, S}, {H, S}, {H, S}, {H, S}),
     "decide": ({H, O}, {H, O}, {H, O}, {H}),
     "approve": ({H, O}, {H, O}, {H, O}, {H}),
     "reject": ({H, O}, {H, O}, {H, O}, {H}),
@@ -25,10 +25,9 @@ TABLE = {
     "erase": ({H, O}, {H, O}, {H, O}, {H}),
     "cite": ({A, O, H, S}, {A, O, H, S}, {A, O, H, S}, {A, O, H, S}),
     "use": ({A, O, H, S}, {A, O, H, S}, {A, O, H, S}, {A, O, H, S}),
-    # Not named by R4; these are the project's own rows.
     "resolve": ({H, O}, {H, O}, {H, O}, {H}),
     "revive": ({H, O, S}, {H, O, S}, {H, O, S}, {H, S}),
-    "validate": ({A, O, H, S}, {A, O, H, S}, {A, O, H, S}, {A, O, H, S}),
+    "validate": ({H, O}, {H, O}, {H, O}, {H}),
     "unblock": ({H, O}, {H, O}, {H, O}, {H}),
 }
 ROWS = [

@@ -14,7 +14,7 @@ from mnemarch.graph import GraphStore, MemoryOrchestrator
 from mnemarch.loops import CircularFixDetector
 
 PUBLIC = """
-    Actor ActorKind Adopted Analysis AnalystFailed ApproachValidation Citation Claim Conflict Decision DecisionProposal
+    Actor ActorKind Analysis AnalystFailed ApproachValidation Citation Claim Conflict Decision DecisionProposal
     Entry Event EventType FailedApproach Found Incompatible InvalidInput Kind Level LoopVerdict Memory MnemarchError
     NotAllowed NotFound Pack Promotion Reason Recalled Receipt Refused Scope Seat Status StoreCorrupt StoreError
     StoreUnavailable Stored Strength Swept Unit Verdict Withheld can_promote can_write open
@@ -28,8 +28,8 @@ SURFACES = {
     ),
     mnemarch.Seat: (
         "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
-        "verify promote adopt get units cite validate use approve reject supersede archive revive erase "
-        "conflicts proposals resolve explain related history events status show recall context "
+        "verify promote inbox accept decline get units cite validate use approve reject withdraw supersede archive "
+        "revive erase conflicts proposals resolve explain related history events status show recall context "
         "actor scope loops decisions graph",
         "caller",
     ),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 from mnemarch.model.caller import Stream
 from mnemarch.model.closed import Names
 from mnemarch.model.value import Record, value
 
-# A go subtest: package.TestName/case.
-_GO_SUBTEST = re.compile(r"(.*\.(?:Test|Example|Fuzz)\w*)/")
+# How the name of a go test begins, after its package; a subtest is package.TestName/case.
+_GO_TESTS = (".Test", ".Example", ".Fuzz")
+_GO_SUBTEST = r"(.*\.(?:Test|Example|Fuzz)\w*)/"
 # Where the default branch is checked out, whatever the worktree: the place that project units are judged by.
 DEFAULT_BRANCH = ""
 # The exit code of a runner that came across no test.
@@ -108,13 +108,21 @@ def base_name(name: str) -> str:
     """A test's name without its parameters: citing it covers them all."""
     if name.endswith("]"):
         return name.partition("[")[0]
-    subtest = _GO_SUBTEST.match(name)
+    if "/" not in name or not any(begin in name for begin in _GO_TESTS):
+        return name
+    import re  # A recall, which asks for names in its labels, starts without it.
+
+    subtest = re.match(_GO_SUBTEST, name)
     return subtest[1] if subtest else name
 
 
 def short_name(name: str) -> str:
     """What people call a test: its function, with neither path nor parameters."""
-    return re.split(r"::|\.(?=(?:Test|Example|Fuzz))", base_name(name))[-1]
+    last = base_name(name).rpartition("::")[2]
+    for begin in _GO_TESTS:
+        _, is_go, rest = last.rpartition(begin)
+        last = begin[1:] + rest if is_go else last
+    return last
 
 
 def is_covered(name: str, cited: str) -> bool:
