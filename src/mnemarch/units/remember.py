@@ -14,7 +14,7 @@ from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write, warranted
-from mnemarch.text.canonical import canonical_key
+from mnemarch.text.canonical import merge_key
 from mnemarch.text.prompt import has_fence, ids_in, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, with_disputes
@@ -60,7 +60,7 @@ def remember(act: Act, claim: Claim) -> Stored | Refused:
     assert isinstance(claim.level, Level)
     status = warranted(claim.citations, passed_tests(act, claim.citations))
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
-    is_new = not act.transaction.units_with_text(act.caller.visible_keys, canonical_key(claim.content))
+    is_new = not act.transaction.units_with_text(act.caller.visible_keys, merge_key(claim.content))
     known = None if is_new else _same(act, claim)
     refusal = _refusal(act, claim, status, known, is_new=is_new)
     if refusal is not None:
