@@ -249,7 +249,8 @@ class Seat(UnitVerbs):
             configured = self._engine.config.witness.test_commands
             seen = replace(run_tests(words, root=root, configured=configured), commit=self._head())
         if not seen.ran:
-            raise InvalidInput(f"{seen.command} ran no test, so nothing was verified.", hint=Hint("no test ran"))
+            says = f"`{seen.command}` named no test that passed or failed, so nothing was verified."
+            raise InvalidInput(says, hint=Hint("no test named"))
         return seen
 
     def promote(

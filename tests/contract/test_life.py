@@ -40,7 +40,7 @@ def test_r2_many_hypotheses_do_not_crowd_out_a_verified_unit(seats):
     agent.remember_many([mnemarch.Claim(content=f"checkout retry{n} checkout retry") for n in range(60)])
     items = agent.recall("checkout retry", k=8).items
     assert items[0].unit.id == trusted.unit.id
-    assert len(items) == 8
+    assert len(items) == 3, "beside it two hypotheses"
 
 
 def test_a_unit_is_recalled_once_even_if_several_filters_match_it(seats):

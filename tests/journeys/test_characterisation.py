@@ -39,7 +39,7 @@ NAMES = json.loads((FIXTURES / "names.json").read_text(encoding="utf-8"))
 NAME_OF = {id: f"<{name}>" for name, id in NAMES.items()}
 NOW = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 PLACE = {"ACTOR": "human:alice", "PROJECT": "shop", "WORKTREE": "main", "TASK": "T-1"}
-DIGEST = "b3f019c3a4badffb3488b7bd5af23b915ffcd7ea018ea1fccb61fa46a677e199"
+DIGEST = "88861a4d0e1a4f4c977e11706e520dfeacd4e5543d3a4c097736e5cf95e7c884"
 
 COMMANDS = [
     line for line in (FIXTURES / "commands.txt").read_text(encoding="utf-8").splitlines() if line and line[0] != "#"
@@ -184,7 +184,20 @@ def test_every_command_of_the_overview_is_pinned(home, monkeypatch, capsys):
 def test_every_act_of_the_commands_that_have_several_is_pinned():
     words = [shlex.split(line) for line in COMMANDS]
     assert {each[1] for each in words if each[0] == "decisions" and len(each) > 1} == {
-        *("list", "show", "history", "load", "relate", "relations", "evidence", "anchor", "broken", "import", "export")
+        *(
+            "list",
+            "show",
+            "history",
+            "load",
+            "relate",
+            "relations",
+            "evidence",
+            "anchor",
+            "policy",
+            "broken",
+            "import",
+            "export",
+        )
     }
     assert {each[1] for each in words if each[0] == "graph"} - {"guess"} == {
         *("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")

@@ -75,10 +75,21 @@ def test_wrong_use_is_told(cli, argv, message):
     assert "\nhint: " in run.err
 
 
-def test_an_agent_is_refused(cli):
+def test_what_an_agent_decides_waits_in_the_inbox(cli):
     run = cli("decide", "Use SQLite", *WHY, "--snapshot", "the bench", "--actor", "agent:a")
     assert run.exit_code == 1
-    assert "may not commit a decision" in run.err
+    assert "may not commit a decision at project scope. It waits in the inbox as request" in run.out
+
+
+def test_what_opposes_a_lock_is_refused_until_a_person_says_why(cli):
+    lock = decided(cli, "Retries are capped at three", "--strength", "lock")
+    against = ("decide", "Retries are capped at nine", *WHY, "--snapshot", "x", "--actor", "human:ada")
+    refused = cli(*against)
+    assert refused.exit_code == 1
+    assert f"It opposes the lock {lock['id']} (version 1)" in refused.err
+    assert f"--revises {lock['id']}" in refused.err
+    assert cli.ok(*against, "--override", "the bank asked")["unit"]["attributes"]["reason"]["override"]
+    assert len(cli.ok("conflicts", *LEAD)) == 1
 
 
 def test_the_impact_is_drawn_as_a_tree_and_as_a_flowchart(cli):
@@ -153,8 +164,6 @@ def test_what_was_typed_makes_a_command_line_that_does_it(cli):
 def test_on_a_terminal_what_can_not_be_committed_is_told_before_the_questions(cli):
     axis = decided(cli, "No server", "--strength", "axis")
     for argv, message in (
-        (["decide", "--actor", "agent:a"], "may not commit a decision at project scope"),
-        (["decide", "--actor", "agent:a", "--revises", axis["id"]], "may not commit a decision at project scope"),
         (["decide", *LEAD, "--revises", axis["id"]], "The guardian blocks it: It revises an axis"),
         (["decide", *LEAD, "--revises", "nothing"], "No decision 'nothing' here"),
         (["decide", *LEAD, "--evidence", "nothing"], "Evidence 'nothing' is not here"),
@@ -196,18 +205,6 @@ def test_a_wrong_type_is_asked_for_again_at_once(cli):
     text, exit_code = told(["decide", *LEAD], answers, cli.home)
     assert exit_code == 0, text
     assert text.index("'banana' is none of these. Why? One of") < text.index("In a sentence:")
-
-
-def test_below_project_scope_an_agent_drops_what_binds_with_a_reason(cli):
-    agent = ("--actor", "agent:a", "--level", "task")
-    axis, store = (
-        cli.ok("decide", text, *WHY, "--snapshot", "x", *agent, "--strength", strength)["id"]
-        for text, strength in (("No server", "axis"), ("Use files", "normal"))
-    )
-    cli.ok("decisions", "relate", axis, "CONSTRAINS", store, "--actor", "agent:a")
-    dropped = ("decisions", "relate", axis, "CONSTRAINS", store, "--drop", "--actor", "agent:a")
-    assert "--override WHY" in cli(*dropped).err
-    assert cli.ok(*dropped, "--override", "a slip") == []
 
 
 def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli):

@@ -12,9 +12,8 @@ def test_a_policy_holds_whatever_becomes_of_the_files_it_names(tmp_path):
     repo = repository(tmp_path)
     with mnemarch.open(repo) as memory:
         seat = person(memory, repo)
-        vouched = Citation.human("alice")
-        rule = seat.remember("Never log what src/auth.py sees", kind="policy", level="org", citations=[vouched]).unit
-        assert rule.citations == (vouched,)
+        rule = seat.decisions.add_policy("Never log what src/auth.py sees")
+        assert rule.citations == (Citation.human("alice"),)
         git(repo, "rm", "-q", "src/auth.py")
         git(repo, "commit", "-qm", "gone")
         assert contents(seat.recall("what is never logged")) == ["Never log what src/auth.py sees"]
@@ -28,8 +27,7 @@ def test_a_mention_that_was_cited_before_archives_no_policy(tmp_path):
     with mnemarch.open(repo) as memory:
         seat = person(memory, repo)
         mention = Citation.from_json({"kind": "file", "ref": "src/auth.py", "detail": {"by": "text"}})
-        cited = [Citation.human("alice"), mention]
-        rule = seat.remember("Never log what src/auth.py sees", kind="policy", level="org", citations=cited).unit
+        rule = seat.cite(seat.decisions.add_policy("Never log what src/auth.py sees").id, mention)
         assert [str(each) for each in rule.citations] == ["human:alice", "file:src/auth.py"]
         git(repo, "rm", "-q", "src/auth.py")
         git(repo, "commit", "-qm", "gone")

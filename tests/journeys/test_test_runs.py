@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli_session import shown_at_terminal
 
 from mnemarch import InvalidInput
 from mnemarch.model.testrun import Outcome
 from mnemarch.witness.run import run_tests
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "runs"
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 SUITE = """
 import pytest
@@ -161,6 +163,19 @@ def test_unittest_names_its_tests_without_being_asked_to(project):
     assert " ... " not in project.err.getvalue()
 
 
+def test_the_reports_that_a_jvm_runner_leaves_are_read_if_this_run_wrote_them(project):
+    reports = "api/target/surefire-reports"
+    project.write(
+        "target/surefire-reports/TEST-old.xml", '<testsuite><testcase name="old" classname="a.B"/></testsuite>'
+    )
+    os.utime(project.root / reports / "TEST-old.xml", (0, 0))
+    project.write("mvnw", f"#!/bin/sh\ncp {FIXTURES}/surefire.xml {project.root}/{reports}/TEST-new.xml\nexit 1\n")
+    (project.root / "api" / "mvnw").chmod(0o755)
+    run = project.run("./mvnw", "-q", "test")
+    assert run.named(Outcome.PASS) == ("com.acme.CartTest.adds", "com.acme.CartTest.flaky")
+    assert run.error == "java.lang.AssertionError: expected:<1> but was:<2>"
+
+
 def test_a_configured_check_is_one_test_named_by_its_command(project):
     project.write("check.sh", 'echo "checked $1"; exit $1')
     for exit_code, outcome in ((0, Outcome.PASS), (3, Outcome.FAIL)):
@@ -257,6 +272,13 @@ def test_a_claim_is_raised_by_a_test_that_was_seen_to_pass(verifying):
     assert promotion["run"]["commit"] == head.strip()
 
 
+def test_on_a_terminal_the_runner_has_one_too(verifying):
+    shown, exit_code = shown_at_terminal(["verify", "--", *PYTEST, "-q"], [], verifying.home, MNEMARCH_ACTOR="agent:a")
+    assert exit_code == 0
+    assert "\x1b[32m" in shown
+    assert "witnessed  4 passed, 2 skipped: " in shown
+
+
 def test_a_claim_whose_test_was_not_among_them_is_not_raised(verifying):
     run = verifying("verify", "--", *PYTEST, "-q", "test_b.py")
     assert run.exit_code == 0
@@ -294,8 +316,8 @@ def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_with_its_co
     [
         (["--", "echo", "ok"], "no test command that Mnemarch knows"),
         (["--", "bash", "-c", "pytest || true"], "can succeed while its tests fail"),
-        (["--", *PYTEST, "-k", "nosuch"], "ran no test"),
-        (["--", *PYTEST, "-k", "test_known"], "ran no test"),
+        (["--", *PYTEST, "-k", "nosuch"], "named no test"),
+        (["--", *PYTEST, "-k", "test_known"], "named no test"),
         (["--passed", "--", "pytest"], "one of: a run, a report"),
         (["--"], "no test command"),
         ([], "one of: a run, a report"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemarch.text.canonical import canonical, canonical_key, ngrams
+from mnemarch.text.canonical import canonical, canonical_key, merge_key, ngrams
 
 STATEMENT_WORDS = "use the retry_count v1.2 C++ 재시도 정책은 세 번 에이전트 OS node.js 10% -5 café Straße"
 WORDS = st.sampled_from(STATEMENT_WORDS.split())
@@ -198,3 +198,23 @@ def test_ngrams_have_the_asked_lengths_or_are_the_short_text(text: str, low: int
 
 def test_ngrams_are_padded_by_a_space_on_each_side() -> None:
     assert ngrams("Abc.", 3, 4) == [" ab", "abc", "bc ", " abc", "abc "]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_one"),
+    [
+        ("Call getUser first", "Call getuser first", False),
+        ("Use `Foo` here", "Use `foo` here", False),
+        ("Edit src/Main.py", "edit src/main.py", False),
+        ("Set MAX_SIZE", "set max_size", False),
+        ("Pass -V", "pass -v", False),
+        ("The cache is on?", "The cache is on.", False),
+        ("캐시를 켠다?", "캐시를 켠다", False),
+        ("The cache lives in Redis.", "the cache lives in redis", True),
+        ("DO NOT RETRY", "do not retry", True),
+        ("Use `getUser`.", "use getUser", True),
+        ("Is it on?", "is it on ?", True),
+    ],
+)
+def test_r6_what_looks_like_code_keeps_its_case_and_a_question_is_no_statement(left, right, is_one):
+    assert (merge_key(left) == merge_key(right)) == is_one

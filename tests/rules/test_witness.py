@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.witness.commands import runner_of
 from mnemarch.witness.output import from_output
 from mnemarch.witness.reports import read_report
+from mnemarch.witness.run import GoText
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
 EXPECTED = json.loads((RUNS / "expected.json").read_text(encoding="utf-8"))
@@ -24,7 +26,6 @@ COMMANDS = {
     "vitest": "npx vitest run",
     "node": "node --test",
     "prove": "prove -v t",
-    "maven": "mvn -q test",
 }
 
 
@@ -199,6 +200,17 @@ def test_a_report_that_is_not_there_or_a_folder_without_one_is_refused(tmp_path)
     for path in (tmp_path, tmp_path / "report.xml"):
         with pytest.raises(InvalidInput):
             read_report(str(path))
+
+
+@pytest.mark.parametrize("size", [7, 1_000_000])
+def test_what_go_writes_for_programs_is_shown_as_it_prints(size, tmp_path):
+    written = (RUNS / "go.json").read_bytes()
+    shown = GoText(str(tmp_path / "report.json"), ["go", "test", "./..."])
+    text = b"".join(shown.text(written[at : at + size]) for at in range(0, len(written), size)).decode()
+    printed = (RUNS / "go.txt").read_text(encoding="utf-8").removesuffix("FAIL\n")
+    without_times = [re.sub(r"[\d.]+s|\(cached\)", "", each) for each in (text, printed)]
+    assert sorted(without_times[0].splitlines()) == sorted(without_times[1].splitlines())
+    assert (tmp_path / "report.json").read_bytes() == written
 
 
 def test_a_hostile_output_is_read_to_its_end():

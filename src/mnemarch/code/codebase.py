@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from mnemarch.code import git
 from mnemarch.code.home import is_bare, repository_around, text_of, worktrees_of
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles
-from mnemarch.code.tests import is_missing
+from mnemarch.code.tests import is_missing, place_of
 from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
@@ -228,8 +228,11 @@ class CodeView:
     def checks(self, units: Iterable[Unit]) -> dict[str, CodeCheck]:
         """What the code says of each unit it says anything about."""
         about = {unit.id: unit for unit in units if self._is_about(unit)}
-        contained = self._contained(about.values())
-        self._tree.load({citation.ref for unit in about.values() for citation in _checkable(unit)})
+        # Code decides where it is cited, so git is asked only about the others' commits.
+        contained = self._contained(
+            commit for unit in about.values() if not _checkable(unit) for commit in _begins(unit)
+        )
+        self._tree.load({path for unit in about.values() for path in _paths(unit)})
         checks = {unit_id: self._check(unit, contained) for unit_id, unit in about.items()}
         stale = [about[unit_id] for unit_id, check in checks.items() if check.is_stale]
         files = self._files() if stale and self._files is not None else None
@@ -251,7 +254,8 @@ class CodeView:
         """Those of the replaced units whose replacements do not hold here, nor what replaced those (R8)."""
         checks = self.checks(successors.values())
         chains = {unit.id: list(_chain(unit, successors)) for unit in replaced}
-        contained = self._contained(before for chain in chains.values() for before, _ in chain)
+        pairs = (pair for chain in chains.values() for pair in chain)
+        contained = self._contained(before.valid_to_commit or "" for before, after in pairs if not _checkable(after))
 
         def takes_effect(before: Unit, after: Unit) -> bool:
             if after.status is Status.ARCHIVED:
@@ -264,13 +268,11 @@ class CodeView:
             unit_id for unit_id, chain in chains.items() if chain and not any(takes_effect(*pair) for pair in chain)
         }
 
-    def _contained(self, units: Iterable[Unit]) -> Mapping[str, bool | None]:
-        """Of every commit that bounds one of these units, whether this reader's code has it: asked of git at once."""
-        if not self._by_commit:
-            return {}
-        commits = {commit for unit in units for commit in (*_begins(unit), unit.valid_to_commit) if commit}
-        head = (self.commit or self._codebase.head()) if commits else None
-        return {} if head is None else self._codebase.history.contains(head, sorted(commits))
+    def _contained(self, commits: Iterable[str]) -> Mapping[str, bool | None]:
+        """Of each commit, whether this reader's code has it: asked of git at once."""
+        asked = sorted({*commits} - {""}) if self._by_commit else []
+        head = (self.commit or self._codebase.head()) if asked else None
+        return {} if head is None else self._codebase.history.contains(head, asked)
 
     def _check(self, unit: Unit, contained: Mapping[str, bool | None]) -> CodeCheck:
         """Code that the unit cites decides; where it cites none, its commits do. Tests alone withhold nothing."""
@@ -284,7 +286,7 @@ class CodeView:
                 f"out of validity: holds from commit {outside[:_HASH_CHARS]} on, which is not in this branch"
             )
         notes = tuple(
-            f"Commit {commit[:_HASH_CHARS]} is not in this repository, so its time decides."
+            f"Commit {commit[:_HASH_CHARS]} can't be found in this repository, so its time decides."
             for commit in begins
             if commit in contained and contained[commit] is None
         )
@@ -351,6 +353,12 @@ def _checkable(unit: Unit) -> list[Citation]:
         for citation in unit.citations
         if citation.kind in OF_CODE and not (is_policy and citation.get("by") == "text")
     ]
+
+
+def _paths(unit: Unit) -> set[str]:
+    """The files that have to be read to judge a unit."""
+    tests = (place_of(citation.ref).path for citation in unit.citations if citation.kind is CitationKind.TEST)
+    return {citation.ref for citation in _checkable(unit)} or set(filter(None, tests))
 
 
 def _begins(unit: Unit) -> list[str]:

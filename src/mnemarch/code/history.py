@@ -35,7 +35,7 @@ _PATCHES = (
     "--no-abbrev",
     "--format=%x01%H",
 )
-_REWRITTEN_WAIT_S_MAX = 1.0
+_REWRITTEN_WAIT_S_MAX = 0.5
 _COMMITS_SINCE_MAX = 500
 _CHANGED_BY_FETCHING = ("FETCH_HEAD", "packed-refs", "shallow", "objects/pack")
 

@@ -33,7 +33,7 @@ _HOW_NAMED = "A project is named by its git remote, or else by its folder; if th
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
-    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "memory.import_"),
+    *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
 }
 # What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
@@ -314,7 +314,7 @@ def _only_the_answer_on_stdout(call: Call) -> AbstractContextManager[object]:
 
 def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
     """Where nothing was found, say whether there is no memory, or one of other projects only."""
-    if result.items or result.withheld:
+    if result.items or result.withheld or result.binding:
         return result
     return replace(result, notes=(*result.notes, *([nothing_here] if nothing_here else call.empty_scope_hint())))
 

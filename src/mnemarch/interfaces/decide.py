@@ -104,7 +104,7 @@ def _decide(call: Call) -> Answer:
     desk = call.seat.decisions
     if not (at_terminal(sys.stdin) and at_terminal(sys.stdout)) or call.places.json:
         return _settled(desk, options, _proposed(desk, options, None), None)
-    _check_first(desk, options)
+    _check_first(desk, options, is_agent=call.seat.actor.kind == "agent")
     questions = _Questions()
     try:
         return _settled(desk, options, _proposed(desk, options, questions), questions)
@@ -116,10 +116,12 @@ def _decide(call: Call) -> Answer:
         raise
 
 
-def _check_first(desk: Decisions, options: Any) -> None:
-    """Tell what is wrong with the options, and that the guardian blocks it, before anybody is asked for the rest."""
+def _check_first(desk: Decisions, options: Any, *, is_agent: bool) -> None:
+    """Tell what is wrong with the options, and who may not commit it, before anybody is asked for the rest."""
     snapshots = options.snapshot or ([] if options.evidence else ["?"])
     draft = _proposal(desk, options, "?", options.type or "other", options.reason or "?", snapshots)
+    if not options.dry_run and not is_agent:  # An agent's becomes a request.
+        desk.check(draft)
     if draft.guardian.type == "BLOCK":
         print(_guardian_text(draft.guardian))
 
@@ -226,7 +228,8 @@ def _decision_text(given: Decision) -> str:
         clean(given.text),
         "",
         f"{given.id}  version {given.version}, {state}",
-        f"{given.strength} · {clean(given.domain)} · {unit.level} · decided by {unit.author} {age(unit.occurred_at)}",
+        f"{given.strength} · {clean(given.domain)} · {unit.level} · decided by {unit.author} {age(unit.occurred_at)}"
+        + (f", asked for by {clean(unit.attributes['requested_by'])}" if "requested_by" in unit.attributes else ""),
         f"because   {given.reason.type}: {clean(given.reason.summary)}",
     ]
     if given.reason.tradeoff:

@@ -130,7 +130,8 @@ def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
 
 def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
     count, kind = judged.details["count"], short(judged.details["error"])
-    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}"]
+    again = "  (told before, not counted again)" if judged.receipt.duplicate else ""
+    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
     return "\n".join([*lines, *_redactions(judged.receipt)])
@@ -222,7 +223,9 @@ def _related(relations: Sequence[outcome.Related], _: Call) -> str:
 
 
 def _found(answer: search.Found, call: Call) -> str:
-    lines = [] if answer.items else [f"Nothing found for {quoted(call.options.query)} from here."]
+    lines = [f"{item.label} {short_id(item.unit.id)}  {short(item.unit.content)}" for item in answer.binding]
+    lines = ["binding", *(f"  {line}" for line in lines), ""] if lines else []
+    lines += [] if answer.items else [f"Nothing found for {quoted(call.options.query)} from here."]
     for rank, item in enumerate(answer.items, start=1):
         lines += _recalled(rank, item)
     if answer.withheld:
@@ -242,11 +245,9 @@ def _with_short_ids(reason: str) -> str:
 def _recalled(rank: int, item: search.Recalled) -> list[str]:
     why = ", ".join(f"{name} {share:.2f}" for name, share in item.why.items())
     unit = item.unit
-    # What binds is told: an axis or a lock is not weighed like a fact.
-    binds = f"  {unit.attributes.get('strength', '')} {unit.kind}" if unit.kind == "decision" else ""
     return [
         f"{rank}. {item.label} {short(unit.content, _RECALLED_CHARS)}",
-        f"   score {item.score:.2f} ({why})  tier {item.tier}{binds}  {unit.level}  {age(unit.occurred_at)}",
+        f"   score {item.score:.2f} ({why})  {unit.kind}  {unit.level}  {age(unit.occurred_at)}",
         f"   {short_id(unit.id)}",
         *(f"   note: {clean(note)}" for note in item.notes),
     ]
@@ -256,6 +257,7 @@ def _about_pack(pack: search.Pack, call: Call) -> str:
     """What is to be said of a context and is no part of it."""
     left = f", {len(pack.left_out)} left out" if pack.left_out else ""
     units = "1 unit" if len(pack.items) == 1 else f"{len(pack.items)} units"
+    units += f" and {len(pack.binding)} that bind" if pack.binding else ""
     size = f"{units}, {pack.tokens} of {pack.budget} tokens{left}"
     first = size if pack.text else f"Nothing found for {quoted(call.options.query)} that fits."
     return "\n".join([first, *_notes(pack.notes)])

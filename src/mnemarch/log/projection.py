@@ -174,13 +174,13 @@ def _relation(payload: dict[str, Any], event_id: str) -> Relation:
 def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> None:
     # A recall records what it handed out in a process that starts cold: only a write pays for these.
     from mnemarch.model.decision import version_key_of
-    from mnemarch.text.canonical import canonical_key
+    from mnemarch.text.canonical import merge_key
     from mnemarch.text.opposition import topic_key
 
     keyed = bool(unit.content) and unit.kind in _MERGING_KINDS
     transaction.put_unit(
         unit,
-        canonical_key=canonical_key(unit.content) if keyed else None,
+        canonical_key=merge_key(unit.content) if keyed else None,
         topic_key=topic_key(unit.content) if keyed else None,
         searchable_at=searchable_at,
         version_key=version_key_of(unit) if unit.kind is Kind.DECISION else None,

@@ -38,7 +38,6 @@ _OF_A_GUESS = 0.7
 _CHECKED_MAX = 1_000
 _DUPLICATE_WORDS_MAX = 8
 _DUPLICATE_SHARE_MIN = 0.5
-_CHANGED_SHARE_MIN = 0.15
 
 
 def _rarity(seen: int, documents: int) -> float:
@@ -244,8 +243,8 @@ class Finder(LiveIndex):
         words = telling_tokens(unit.content)
         with self._lock:
             weights, mean_length = self._weighed(dict.fromkeys(words, 1.0), scope_keys)
-        # What a change ends shares only what changed with it.
-        share = _CHANGED_SHARE_MIN if change_of(unit.content) is not None else _DUPLICATE_SHARE_MIN
+        # What a change ends may share no more than one word with it, and is told by rule.
+        share = 0.0 if change_of(unit.content) is not None else _DUPLICATE_SHARE_MIN
         telling = sorted(weights, key=lambda word: (-weights[word], word))[:_DUPLICATE_WORDS_MAX]
         damping = K1 * (1 - B + B * len(words) / mean_length)
         score_min = share * sum(

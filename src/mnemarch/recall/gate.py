@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mnemarch.model.unit import DISTRUSTED, Status
 from mnemarch.model.value import replace
-from mnemarch.units.succession import REPLACED_ELSEWHERE, successors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +13,9 @@ if TYPE_CHECKING:
     from mnemarch.code.codebase import CodeCheck, CodeView
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+
+# What is said of a unit where its replacement has no effect (R8).
+REPLACED_ELSEWHERE = "Replaced by {}, which does not hold in this tree."
 
 
 class Gate:
@@ -68,6 +70,8 @@ class Gate:
         replaced = [unit for unit in bound if unit.superseded_by and unit.valid_to_commit]
         if not replaced or self.reader is None or self._as_of is not None:
             return view.checks(bound), set()
+        from mnemarch.units.succession import successors
+
         return view.checks(bound), view.still_valid(replaced, successors(self.reader, replaced))
 
 

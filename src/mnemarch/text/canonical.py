@@ -29,6 +29,9 @@ _TRIVIA = (
     r"""|\((?!\))|\)(?<!\(\))|\[(?!\])|\](?<!\[\])|\{(?!\})|\}(?<!\{\})"""
     r"""|\.(?<!\.\.)(?:(?<!\d\.)\.{2,}+|\.{2,}+(?!\d))"""
 )
+_WORDS_AND_QUOTES = r"""(?a)`[^`\n]{1,200}`|"[^"\n]{1,200}"|(?<!\w)'[^'\n]{1,200}'(?!\w)|[\w$./\\:-]+"""
+_QUOTES = "`\"'."
+_JOINTS = frozenset("._/\\:$")
 _PAUSES = "—―、。·・ㆍᆞ‧•…‥¡¿،؛؟۔।॥【】〔〕〖〗〈〉《》「」『』"
 # Soft hyphens, zero-width spaces, direction marks and emoji presentation.
 _INVISIBLE = (0xAD, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), 0x2060, 0xFEFF, 0xFE0F)
@@ -50,7 +53,34 @@ def canonical(text: str) -> str:
 
 def canonical_key(text: str) -> str:
     """The hex xxh3-128 of the canonical form; equal keys still have to be confirmed by equal canonical texts."""
-    return xxhash.xxh3_128_hexdigest(canonical(text).encode("utf-8", "surrogatepass"))
+    return _hashed(canonical(text))
+
+
+@cached(256)
+def mergeable(text: str) -> str:
+    """What statements that are one share: the canonical form, the case of what looks like code, a question mark."""
+    written = pattern(_WORDS_AND_QUOTES).findall(text) if text.lower() != text else ()
+    code = [each.strip(_QUOTES) for each in written if _has_case_of_code(each)]
+    is_question = text.rstrip().endswith(("?", "\uff1f"))
+    return "\0".join([canonical(text), *code, *(["?"] if is_question else [])])
+
+
+def _has_case_of_code(written: str) -> bool:
+    """Whether capitals mean something here: quoted, in an option, or with a dot, slash, underscore or small letter."""
+    if written.lower() == written:
+        return False
+    inner = written.strip(".:/")
+    after_small = inner.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    return written[0] in "`\"'$-" or not _JOINTS.isdisjoint(inner) or after_small.lower() != after_small
+
+
+def merge_key(text: str) -> str:
+    """The hash of that; equal keys still have to be confirmed by equal texts."""
+    return _hashed(mergeable(text))
+
+
+def _hashed(text: str) -> str:
+    return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def ngrams(text: str, low: int = 3, high: int = 5) -> list[str]:

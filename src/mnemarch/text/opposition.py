@@ -249,6 +249,12 @@ def _name(phrase: str) -> str:
     return " ".join(words[particles[-1] + 1 if particles else 0 :])
 
 
+def _is_other_version(new: frozenset[str], known: frozenset[str]) -> bool:
+    """Whether the same name has another number in a text: Kubernetes 1.27 and Kubernetes 1.22."""
+    others = new - known
+    return bool(new & known) and all(word[0].isdigit() for word in others) and any(word[0].isdigit() for word in known)
+
+
 def ended(older: str, newer: str) -> Opposition | None:
     """How `newer` announces that what `older` says has changed, or None."""
     change = change_of(newer)
@@ -263,5 +269,7 @@ def ended(older: str, newer: str) -> Opposition | None:
     if change.old:
         is_ended = change.old <= known.words and (not change.about or bool(change.about & known.words))
     else:
-        is_ended = bool(change.about) and change.about <= known.words and bool(known.values)
+        is_ended = bool(known.values) and (
+            change.about <= known.words if change.about else _is_other_version(change.new, known.words)
+        )
     return Opposition("change", *change.names) if is_ended else None

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-# No kind of secret is shorter.
+# No token or key is shorter, and no text with a password.
 SECRET_CHARS_MIN = 8
+PASSWORD_CHARS_MIN = 4
 _PASSES_MAX = 16
 # `auth` names methods and modes as often as secrets.
 _AUTH_CHARS_MIN = 16
@@ -104,7 +105,7 @@ def _is_clean_entry(key: object, item: object) -> bool:
     """Whether an entry is two texts without a secret, as nearly all are."""
     if type(key) is not str or type(item) is not str or _has_secret(key):
         return False
-    return len(item) < SECRET_CHARS_MIN or not (_is_named_secret(key, item) or _has_secret(item))
+    return len(item) < PASSWORD_CHARS_MIN or not (_is_named_secret(key, item) or _has_secret(item))
 
 
 @cached(1024)
@@ -115,7 +116,7 @@ def _names_a_secret(name: str) -> bool:
 
 def _is_named_secret(name: str, content: str) -> bool:
     """Whether an entry of this name holds a secret: it is read as the JSON it may have come from."""
-    if len(content) < SECRET_CHARS_MIN or len(name) > 128 or not _names_a_secret(name):
+    if len(content) < PASSWORD_CHARS_MIN or len(name) > 128 or not _names_a_secret(name):
         return False
     if '"' in content or "\n" in content:
         return False
@@ -176,7 +177,9 @@ def _known_shapes(text: str) -> Iterator[Span]:
     rows = [row for mark, signs in _shapes().items() if mark in text for sign, row in signs if sign in text]
     for kind, shape in dict.fromkeys(rows):
         for match in pattern(shape).finditer(text):
-            yield *match.span(match.lastindex or 0), kind
+            # A shape may be what a command's option holds: a variable, a mask, or what was redacted before.
+            if kind != "command-password" or not _is_placeholder(match[match.lastindex or 0]):
+                yield *match.span(match.lastindex or 0), kind
 
 
 @cache
@@ -236,7 +239,11 @@ def _assigned_value(text: str, lowered: str, at: int, name: str) -> Span | None:
     """The value after `password=`, `"api_key": `, `--token `, if it looks like a secret."""
     end = at + len(name)
     # In prose the next word follows the name: most names in ordinary texts need no pattern.
-    if lowered[end : end + 1] == " " and lowered[end + 1 : end + 2] not in "=: \t" and "--" not in text:
+    if (
+        lowered[end : end + 1] == " "
+        and lowered[end + 1 : end + 2] not in "=: \t"
+        and "--" not in text[max(0, at - 40) : at]
+    ):
         return None
     assignment = _PLACES["assignment"].match(lowered, at)
     if assignment is None or (name == "auth" and text[max(0, at - 1) : at].isalpha()):
@@ -253,11 +260,15 @@ def _assigned_value(text: str, lowered: str, at: int, name: str) -> Span | None:
         is_secret = _is_quoted_secret(text[start:end], is_password)
     else:
         end = _trimmed_end(text, start, end, ")]}.:")
-        is_setting = assigned == "=" and text[end : end + 1] not in {",", ")"}
-        is_secret = _is_bare_secret(text[start:end], is_password, is_setting, shouted=text[at : at + 3].isupper())
+        is_shouted = text[at : at + 3].isupper()
+        is_sign = assigned is not None and (assigned.strip() == "=" or is_shouted)
+        is_setting = is_sign and text[end : end + 1] not in {",", ")"}
+        is_secret = _is_bare_secret(text[start:end], is_password, is_setting, shouted=is_shouted)
         if is_secret:
             end = _whole_end(text, start, end, "rest of assigned value")
-    chars_min = _AUTH_CHARS_MIN if name == "auth" and assignment.end() - at < 8 else SECRET_CHARS_MIN
+    chars_min = PASSWORD_CHARS_MIN if is_password else SECRET_CHARS_MIN
+    if name == "auth" and assignment.end() - at < 8:
+        chars_min = _AUTH_CHARS_MIN
     if not is_secret or end - start < chars_min:
         return None
     is_aws = "aws" in lowered[max(0, at - 24) : at + 8] or "secret" in lowered[max(0, at - 16) : at + 8]
@@ -280,7 +291,13 @@ def _told_value(text: str, lowered: str, at: int, name: str) -> Span | None:
         is_changed = lowered.startswith(("로", "으로"), value.end())
         if not is_password or not (is_changed or _PLACES["changing"].search(lowered, max(0, at - 40), at)):
             return None
-    if end - start < SECRET_CHARS_MIN or not _is_told_secret(text[start:end], is_password):
+    content = text[start:end]
+    if telling["direct"] and not (is_password and _SIGNS["plain password"].fullmatch(content.rstrip(_AROUND))):
+        return None
+    is_quoted = value.lastgroup == "quoted" and is_password
+    if len(content) < (PASSWORD_CHARS_MIN if is_password else SECRET_CHARS_MIN):
+        return None
+    if not (_is_quoted_secret(content, is_password) if is_quoted else _is_told_secret(content, is_password)):
         return None
     return start, _whole_end(text, start, end, "rest of told value"), "assigned-secret"
 

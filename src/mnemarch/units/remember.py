@@ -25,7 +25,7 @@ from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.evidence import cited_names
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import refusal_to_write
-from mnemarch.text.canonical import canonical_key
+from mnemarch.text.canonical import merge_key
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, with_disputes
@@ -86,7 +86,7 @@ def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = 
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
-    is_new = not act.transaction.units_with_text(act.caller.visible_keys, canonical_key(claim.content))
+    is_new = not act.transaction.units_with_text(act.caller.visible_keys, merge_key(claim.content))
     known = None if is_new else _same(act, claim)
     refusal = _refusal(act, claim, known, is_new=is_new, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:

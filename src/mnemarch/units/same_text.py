@@ -6,7 +6,7 @@ from mnemarch.model.caller import ActorKind
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import Kind, Status
 from mnemarch.policy.promotion import Refusal
-from mnemarch.text.canonical import canonical, canonical_key
+from mnemarch.text.canonical import merge_key, mergeable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def past_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str)
 
 def _with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Only units whose text is really the same: two texts may share a key by chance."""
-    text = canonical(content)
-    units = reader.units_with_text(scope_keys, canonical_key(content))
-    return [unit for unit in units if canonical(unit.content) == text]
+    text = mergeable(content)
+    units = reader.units_with_text(scope_keys, merge_key(content))
+    return [unit for unit in units if mergeable(unit.content) == text]
 
 
 def is_same(unit: Unit, kind: Kind, domain: str, content: str, attributes: Mapping[str, Any]) -> bool:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 _CHAIN_MAX = 32
-# What is said of a unit where its replacement has no effect (R8).
-REPLACED_ELSEWHERE = "Replaced by {}, which does not hold in this tree."
 
 
 def successors(reader: Reader, units: Iterable[Unit]) -> dict[str, Unit]:

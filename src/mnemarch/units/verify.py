@@ -12,7 +12,7 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, short_name
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
-from mnemarch.policy.promotion import refusal_to_verify, refusal_to_write
+from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.units.episode import analysis_from, keep_episode
 from mnemarch.units.evidence import retake
 from mnemarch.units.promote import promote
@@ -45,6 +45,11 @@ _STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED,
 # How many of a unit's last events are searched for the refusal that was recorded last.
 _EVENTS_BACK_MAX = 100
 _LOCAL = "R20"
+_REPORTED = Refusal(
+    "R21",
+    "For the project only a test seen passing that is about it counts, or a person's word.",
+    "Run it with `verify -- COMMAND`, or have a person approve it.",
+)
 # Records of what happened, and what `seat.decisions` governs.
 _NOT_JUDGED = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY})
 
@@ -261,11 +266,7 @@ class Verification:
         """Why a unit stays a hypothesis. Recorded only when the reason changes, however often the task verifies."""
         act = self._act
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
-        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id)
-        refusal = refusal or refusal_to_write(
-            as_gate(act).caller.actor, unit.level, Status.VERIFIED, act.config.policy, is_witnessed=False
-        )
-        assert refusal is not None
+        refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id) or _REPORTED
         payload = {"rule": refusal.rule, "reason": refusal.reason}
         known = _last_refusal(act, unit)
         if known is not None and (known.payload or {}).items() >= payload.items():

@@ -45,7 +45,6 @@ _SUMMARIES = {
     "vitest": (r"^ *Tests  .*\(\d+\)$", "failed"),
     "node": (r"^[ℹ#] fail \d+$", "fail [1-9]"),
     "tap": (r"^(?:Result: \w+|# fail +\d+)$", "FAIL|fail +[1-9]"),
-    "maven": (r"^.*Tests run: \d+, Failures: \d+, Errors: \d+.*$", "(?:Failures|Errors): [1-9]"),
 }
 _UNITTEST = re.compile(
     r"^ *(?P<test>[\w.]+) \((?P<where>[\w.]+)\)(?: \(.*\)| \[.*\])?(?:\n[^\n]*?)? \.\.\. "
@@ -62,7 +61,6 @@ _JS_PATH = re.compile(r"^ *(✓|×|↓|FAIL) +(\S+\.[cm]?[jt]sx?) > (.*?)(?: \d+
 _JS_TEST = re.compile(r"^( +)(✓|✕|○|✎) (?:skipped |todo )?(.*?)(?: \([\d.]+ m?s\))?$")
 _JS_BULLET = re.compile(r"^ *● (.+)$")
 _SPEC = re.compile(r"^( *)(▶|✔|✖|﹣) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$")
-_MAVEN = re.compile(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+).* in (?:class )?([\w.$]+)$")
 
 
 def from_output(
@@ -218,12 +216,6 @@ def _of_node(text: str) -> Iterator[TestResult]:
             yield _result(" > ".join([*suites.values(), match[3]]), match[2])
 
 
-def _of_maven(text: str) -> Iterator[TestResult]:
-    for match in filter(None, map(_MAVEN.search, text.splitlines())):
-        run, failed, broken, skipped = (int(count) for count in match.groups()[:4])
-        yield _result(match[5], "FAIL" if failed or broken else "SKIP" if run == skipped else "PASS")
-
-
 _READERS: dict[str, Callable[[str], Iterable[TestResult]]] = {
     "pytest": _by_lines("pytest"),
     "unittest": _of_unittest,
@@ -233,5 +225,4 @@ _READERS: dict[str, Callable[[str], Iterable[TestResult]]] = {
     "vitest": _of_javascript,
     "node": lambda text: list(_of_node(text)) or of_tap(text),
     "tap": of_tap,
-    "maven": _of_maven,
 }

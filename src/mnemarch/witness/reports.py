@@ -89,12 +89,13 @@ def written_to(folder: str, root: str) -> tuple[str, list[TestResult]]:
     """What a runner was made to write into a folder of ours, and which runner it is."""
     recorded, report = os.path.join(folder, "results.jsonl"), os.path.join(folder, "report.json")
     if os.path.exists(recorded):
-        lines = [json.loads(line) for line in _text_of(recorded).splitlines()]
+        lines = [json.loads(line) for line in _text_of(recorded).splitlines() if line[-1:] == "}"]
         return lines[0]["runner"], merged(_of_recorder(lines, root))
-    if os.path.exists(report) and os.path.getsize(report):
+    try:
         runner, results = _parsed(_text_of(report), report, Names(root, root))
-        return runner, merged(results)
-    return "", []
+    except InvalidInput:  # The runner wrote none, or died while it did.
+        return "", []
+    return runner, merged(results)
 
 
 def left_below(runner: str, base: str, root: str, since: float) -> list[TestResult]:
