@@ -102,7 +102,9 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
     parts = _Parts({name: str(item) for name, item in texts.items() if isinstance(item, str | int)})
     changes = payload.get("set") or {}
     trust = changes.get("trust") or texts.get("trust")
-    parts |= {name: named(texts.get(name)) for name in ("new", "old", "target", "link") if texts.get(name)}
+    parts |= {
+        name: named(texts.get(name)) for name in ("new", "old", "target", "link") if isinstance(texts.get(name), str)
+    }
     parts["unit"] = named(event.subject)
     parts["reason"] = parts["reason"].rstrip(". ")
     parts["claim"] = quoted(short(parts["content"], _WORDS_CHARS_MAX))
