@@ -220,7 +220,7 @@ def test_the_policy_names_the_level_of_every_cell(cli):
         "write\n  task, worktree           agent orchestrator\n  project                  orchestrator human ✓\n"
         in shown
     )
-    assert "cite, use, validate\n  at every level           anyone" in shown
+    assert "cite, use\n  at every level           anyone" in shown
 
 
 # Hints
