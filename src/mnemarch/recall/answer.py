@@ -300,7 +300,7 @@ class Recall:
         bound = self._bound(reader) if self._binding else ()
         ids = list(dict.fromkeys(item.unit.id for item in (*bound, *items)))
         contested = reader.contested(ids, self._visible)
-        items = _winners_first(reader, items, contested)
+        items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
             self._notes.append(unlisted_note(unlisted, self._domain))
