@@ -128,6 +128,12 @@ def seats(memory) -> Seats:
     return Seats(memory)
 
 
+@pytest.fixture(scope="session")
+def seats_of() -> type[Seats]:
+    """How to make seats of a memory that a test opens itself."""
+    return Seats
+
+
 @pytest.fixture
 def agent(seats):
     return seats.agent()

@@ -1,4 +1,4 @@
-"""Loops, sweeps and adoption from the command line."""
+"""Loops and sweeps from the command line."""
 
 from __future__ import annotations
 

@@ -26,14 +26,17 @@ HAPPY = {
     "approach": ("approach", "raise the pool size"),
     "fail": FAIL,
     "stuck": ("stuck", "needs a password"),
-    "adopt": ("adopt", "main", "--worktree", "main", *LEAD),
+    "inbox": ("inbox", *LEAD),
+    "accept": ("accept", "UNIT", *LEAD),
+    "decline": ("decline", "UNIT", *BECAUSE, *LEAD),
+    "withdraw": ("withdraw", "UNIT", *BECAUSE, "--actor", "agent:w"),
     "decide": DECIDE,
     "impact": ("impact", "DECISION"),
     "promote": ("promote", "UNIT", "--to", "project", *LEAD),
     "approve": ("approve", "UNIT", *PERSON),
     "resolve": ("resolve", "CONFLICT", "--winner", "RIVAL", *BECAUSE, *PERSON),
     "cite": ("cite", "UNIT", "test:tests/test_b.py::test_c"),
-    "validate": ("validate", "UNIT", "pr_merged"),
+    "validate": ("validate", "UNIT", "pr_merged", *LEAD),
     "reject": ("reject", "UNIT", *BECAUSE, *PERSON),
     "erase": ("erase", "UNIT", *BECAUSE, *PERSON, "--yes"),
     "supersede": ("supersede", "RIVAL", "UNIT", *BECAUSE, *PERSON),
@@ -51,6 +54,7 @@ HAPPY = {
 FIRST = {
     "attempts": FAIL,
     "decisions": DECIDE,
+    "promote": ("approve", "UNIT", *PERSON),
     "revive": ("archive", "UNIT", *BECAUSE, *KEEPER),
     "graph": ("graph", "ask", "how does checkout retry?", "--session", "s-1"),
     "import": ("export", "copy"),
@@ -59,8 +63,6 @@ FIRST = {
 
 def argv_for(cli: Cli, command: str) -> list[str]:
     """A command line that succeeds, with whatever has to be there first."""
-    if command == "adopt":
-        cli.repository()
     first, argv = list(FIRST.get(command, ())), list(HAPPY.get(command, (command,)))
     for word, make in (
         ("UNIT", lambda: cli.unit_at("worktree")),
@@ -172,15 +174,11 @@ def test_a_secret_is_taken_out_and_the_person_is_told(cli):
     assert not any(secret.encode() in path.read_bytes() for path in cli.home.rglob("*") if path.is_file())
 
 
-def test_a_refused_person_is_told_how_a_person_writes(cli):
-    run = cli("remember", "We deploy on Tuesdays", "--actor", "human:ada")
-    assert run.exit_code == 1
-    assert "refused by G23" in run.out
-    assert "--cite human:ada" in run.out
-    stored = cli(
-        "remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", "--actor", "human:ada"
-    )
-    assert stored.exit_code == 0
+def test_what_a_person_remembers_is_verified_for_the_project_without_options(cli):
+    unit = cli.ok("remember", "We deploy on Tuesdays", "--actor", "human:ada")["unit"]
+    assert (unit["status"], unit["scope"]["worktree"]) == ("verified", None)
+    assert "[VERIFIED by ada] We deploy on Tuesdays" in cli("recall", "when do we deploy?").out
+    assert cli("remember", "We deploy daily", "--level", "task", "--actor", "human:ada").exit_code == 1
 
 
 def test_recall_gives_reasons_and_says_what_was_withheld(cli):
@@ -193,7 +191,7 @@ def test_recall_gives_reasons_and_says_what_was_withheld(cli):
     assert {"similarity", "recency", "importance"} <= found["items"][0]["why"].keys()
     assert found["withheld"] == [{"unit_id": old, "reason": f"superseded by {new}"}]
     said = cli("recall", "how does checkout retry?").out
-    assert "[VERIFIED] Checkout retries with growing pauses." in said
+    assert "[VERIFIED, reported] Checkout retries with growing pauses." in said
     assert f"{short_id(old)}  superseded by {short_id(new)}" in said
 
 

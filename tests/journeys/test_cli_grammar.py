@@ -108,7 +108,6 @@ def test_options_stand_before_or_after_the_command(cli, argv):
         (["prune", "--apply"], {"dry_run": False}),
         (["verify", "--failed"], {"passed": False}),
         (["--task", "T-1", "decisions", "--domain", "coding"], {"domain": "coding", "limit": 50}),
-        (["adopt", "feat", "--worktree", "main"], {"worktree": "feat"}),
     ],
     ids=lambda part: " ".join(part),
 )
@@ -155,8 +154,9 @@ def test_every_place_can_be_set_in_the_environment(cli):
     for name, item in where.items():
         cli.monkeypatch.setenv(f"MNEMARCH_{name}", item)
     unit = cli.ok("remember", "hello there")["unit"]
-    assert unit["scope"] == {"org": "acme", "project": "till", "worktree": "wt", "task": "T-7"}
+    assert unit["scope"] == {"org": "acme", "project": "till", "worktree": "wt", "task": None}
     assert unit["provenance"][0]["actor"] == "orchestrator:lead"
+    assert unit["provenance"][0]["scope"]["task"] == "T-7"
     assert unit["provenance"][0]["session"] == "s-3"
     assert (cli.home / "elsewhere" / ".mnemarch" / "memory.db").exists()
     assert not (cli.home / ".mnemarch").exists()

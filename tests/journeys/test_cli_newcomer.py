@@ -120,7 +120,6 @@ READING = [
     *(["export", "copy"], ["export", "-"], ["backup", "copy"], ["conflicts"], ["proposals"]),
     *(["get", NO_ID], ["explain", NO_ID], ["history", NO_ID], ["use", NO_ID], ["approve", NO_ID], ["promote", NO_ID]),
     *(
-        ["adopt", "main"],
         ["impact", NO_ID],
         ["decisions"],
         ["decisions", "show", NO_ID],
@@ -214,7 +213,7 @@ def test_the_policy_names_the_level_of_every_cell(cli):
         "write\n  task, worktree           agent orchestrator\n  project                  orchestrator human ✓\n"
         in shown
     )
-    assert "cite, use, validate\n  at every level           anyone" in shown
+    assert "cite, use\n  at every level           anyone" in shown
 
 
 # Hints
@@ -272,9 +271,6 @@ MISTAKES = [
     ["remember", "x y", "--cite", "file:nowhere.py"],
     ["remember", "x y", "--level", "galaxy"],
     ["resolve", NO_ID, "--winner", NO_ID, "--reason", "r"],
-    ["adopt"],
-    ["adopt", "nosuchtree"],
-    ["adopt", "nosuchtree", "--commit", "abcdef1"],
     ["supersede", NO_ID, NO_ID, "--reason", "r"],
     ["decide", "x", "--type", "risk", "--reason", "y"],
     ["decide", "x", *WHY, "--evidence", NO_ID],
@@ -299,14 +295,6 @@ def test_without_a_task_the_hint_names_the_option(cli):
     unit = cli.begun().ok("remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", *PERSON)
     for argv in (["verify", "--passed"], ["use", unit["unit"]["id"]]):
         assert "--task ID" in cli(*argv).err
-
-
-def test_a_worktree_that_is_not_there_is_called_so(cli):
-    cli.begun().repository()
-    run = cli("adopt", "nosuchtree", *LEAD)
-    assert run.exit_code == 2
-    assert "There is no worktree 'nosuchtree'" in run.err
-    assert "There are: main." in run.err
 
 
 @pytest.mark.parametrize("kind", ["runbook", "entrypoint", "wiring", "config", "invariant", "gotcha"])

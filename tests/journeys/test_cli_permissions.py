@@ -20,7 +20,7 @@ VALIDATED = {"project", "org"}
 
 # R4
 EVERYBODY = {"agent", "orchestrator", "human", "system"}
-KEEPERS = {level: {"system"} for level in LEVELS}
+KEEPERS = {level: {"system", "human"} for level in LEVELS}
 JUDGES = {
     "task": {"human", "orchestrator"},
     "worktree": {"human", "orchestrator"},
@@ -38,7 +38,7 @@ LIFECYCLE = {
     "revive": {level: judges | {"system"} for level, judges in JUDGES.items()},
     "cite": READERS,
     "use": READERS,
-    "validate": READERS,
+    "validate": JUDGES,
 }
 
 
@@ -89,5 +89,6 @@ def test_nobody_can_vouch_in_the_name_of_another(cli):
 
 def test_an_agent_cannot_give_a_persons_signal(cli):
     unit = cli.unit_at("worktree")
-    run = cli("validate", unit, "human_approved", "--actor", "agent:a", "--json")
-    assert (run.exit_code, run.json["error"]["rule"]) == (1, "R2")
+    for actor, rule in (("agent:a", "R4"), ("orchestrator:a", "R2")):
+        run = cli("validate", unit, "human_approved", "--actor", actor, "--json")
+        assert (run.exit_code, run.json["error"]["rule"]) == (1, rule)

@@ -144,9 +144,11 @@ def test_what_rests_on_a_test_that_is_not_here_comes_last_and_says_so(memory, re
     commit(feature, "test", tests__test_login_py="def test_takes_two():\n    assert True\n")
     agent = seat_at(memory, feature, worktree="feature")
     name = "tests/test_login.py::test_takes_two"
-    unit = agent.remember("what login takes is a pair", level="worktree", citations=[Citation.test(name)]).unit
-    agent.verify(passed=True, tests=[name])
-    person(memory, feature, worktree="feature").promote(unit.id, "project")
+    agent.remember("what login takes is a pair", citations=[Citation.test(name)])
+    report = repo.parent / "run.tap"
+    report.write_text(f"TAP version 13\n1..1\nok 1 - {name}\n")
+    (unit,) = person(memory, feature, worktree="feature").verify(report=str(report)).units
+    assert str(unit.level) == "project"
     known(memory, repo, "login is asked by the shop")
 
     def answer(folder):
@@ -173,9 +175,8 @@ def retaken_in(memory, folder, unit, **where):
     seat = person(memory, folder, **where)
     codebase = memory._engine.codebase(str(folder))
     test = "tests/test_login.py::test_login"
-    memory._engine.log.act(
-        seat.caller, lambda act: retake(act, act.known_unit(unit.id), retaken(unit.citations, codebase), [test])
-    )
+    changed = retaken(seat.get(unit.id).citations, codebase)
+    memory._engine.log.act(seat.caller, lambda act: retake(act, act.known_unit(unit.id), changed, [test]))
     return seat
 
 

@@ -59,6 +59,7 @@ SENTENCES = {
     "unit.erased": "erased {unit} because {reason}",
     "unit.restated": "stated again, without what was erased: {unit}",
     "link.added": "found that {unit} {relation} {target}",
+    "link.joined": "joined {member} to the conflict {link}",
     "link.resolved": "resolved {link} because {reason}",
     "relation.added": "related {unit} {type} {target}",
     "relation.dropped": "no longer relates {unit} {type} {target}",
@@ -68,6 +69,9 @@ SENTENCES = {
     "attempt.failed": "failed: {error} ({verdict})",
     "attempts.cleared": "starts anew: {reason}",
     "task.stuck": "is stuck: {reason}",
+    "decision.requested": "asked for a decision: {text}",
+    "request.answered": "answered request {request}: {reason}",
+    "inbox.settled": "settled a {what} of the inbox: {answer}",
     "graph.changed": "changed its graph: {act}",
     "graph.restated": "stated its graph again, without what was erased",
 }
@@ -97,12 +101,15 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
         words = contents.get(id or "", "")
         return f"{quoted(short(words, _WORDS_CHARS_MAX))} ({short_id(id)})" if id and words else short_id(id or "")
 
-    inner: Mapping[str, Any] = payload.get("unit") or payload.get("link") or payload.get("claim") or {}
+    inner: Any = payload.get("unit") or payload.get("link") or payload.get("claim") or payload.get("proposal") or {}
     texts = payload | (inner if isinstance(inner, dict) else {})
     parts = _Parts({name: str(item) for name, item in texts.items() if isinstance(item, str | int)})
     changes = payload.get("set") or {}
     trust = changes.get("trust") or texts.get("trust")
-    parts |= {name: named(texts.get(name)) for name in ("new", "old", "target", "link") if texts.get(name)}
+    parts |= {
+        name: named(texts.get(name)) for name in ("new", "old", "target", "link") if isinstance(texts.get(name), str)
+    }
+    parts["member"] = named(inner) if isinstance(inner, str) else ""
     parts["unit"] = named(event.subject)
     parts["reason"] = parts["reason"].rstrip(". ")
     parts["claim"] = quoted(short(parts["content"], _WORDS_CHARS_MAX))

@@ -1,0 +1,282 @@
+"""The gate (R2, R20, R21): what a run of tests moves, where, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+from repositories import commit, repository, worktree
+
+from mnemarch import Actor, Citation, EventType, InvalidInput, Level, NotAllowed, NotFound, Reason, Scope, Status
+
+FACT = "Checkout retries three times"
+TEST = "tests/test_retry.py::test_retry"
+CITED = [Citation.test(TEST)]
+
+
+def claimed(seats, content=FACT, *, cited=CITED, **where):
+    """A claim that a test raised to the project."""
+    seats.agent(**where).remember(content, citations=cited)
+    (unit,) = seats.saw(*(item.ref for item in cited), **where).units
+    assert (unit.level, unit.status) == (Level.PROJECT, Status.VERIFIED)
+    return unit
+
+
+def label(seat, unit):
+    return next(item.label for item in seat.recall(unit.content).items if item.unit.id == unit.id)
+
+
+# Rising, falling, returning
+
+
+def test_r2_a_red_worktree_unverifies_nothing_of_another(seats):
+    unit = seats.agent().remember(FACT, citations=CITED).unit
+    seats.saw(TEST, turned=False)
+    red = seats.saw(TEST, passed=False, worktree="feat", task="T-2")
+    assert (red.trust_changes, seats.agent().get(unit.id).status) == ((), Status.VERIFIED)
+
+
+@pytest.mark.parametrize("reuses", [0, 3])
+def test_r2_a_unit_falls_when_its_only_test_fails_where_it_lives_and_returns_as_it_was(memory, seats, reuses):
+    agent = seats.agent()
+    unit = agent.remember(FACT, citations=CITED).unit
+    seats.saw(TEST, turned=False)
+    for number in range(reuses):
+        seats.agent(task=f"U-{number}").use(unit.id)
+        seats.saw("test_other", turned=False, task=f"U-{number}")
+    before = agent.get(unit.id)
+    assert before.status is (Status.PUBLISHED if reuses else Status.VERIFIED)
+    (change,) = seats.saw(TEST, passed=False, task="T-2").trust_changes
+    fallen = agent.get(unit.id)
+    assert (change.unit_id, change.status) == (unit.id, Status.HYPOTHESIS)
+    assert (fallen.status, fallen.fell_from, fallen.confidence < before.confidence) == (
+        "hypothesis",
+        before.status,
+        True,
+    )
+    assert label(agent, fallen) == "[HYPOTHESIS: test_retry fails]"
+    seats.saw(TEST, turned=False, task="T-3")
+    assert (agent.get(unit.id).status, agent.get(unit.id).fell_from) == (before.status, None)
+    types = [event.type for event in agent.history(unit.id)]
+    assert EventType.UNIT_UNVERIFIED in types
+    assert memory.rebuild().same
+
+
+def test_r2_a_unit_stands_while_one_of_its_tests_passes(seats):
+    agent = seats.agent()
+    unit = agent.remember(FACT, citations=[*CITED, Citation.test("test_pay")]).unit
+    seats.saw(TEST, "test_pay", turned=False)
+    seats.saw(TEST, passed=False)
+    assert agent.get(unit.id).status is Status.VERIFIED
+    seats.saw("test_pay", passed=False)
+    assert agent.get(unit.id).status is Status.HYPOTHESIS
+
+
+def test_r2_a_persons_unit_never_falls(seats):
+    unit = seats.human().remember(FACT, citations=CITED).unit
+    for _ in range(2):
+        seats.saw(TEST)
+        seats.saw(TEST, passed=False, task="T-2")
+        after = seats.agent().get(unit.id)
+        assert (after.status, label(seats.agent(), after)) == (Status.VERIFIED, "[VERIFIED by alice]")
+
+
+def test_r2_what_is_only_reported_takes_nothing_away(seats):
+    unit = claimed(seats)
+    seats.agent().verify(False, tests=[TEST])
+    assert seats.agent().get(unit.id) == unit
+
+
+def test_r2_three_unrelated_failing_tasks_change_no_trust(seats):
+    unit = seats.vouched(FACT).unit
+    for number in range(3):
+        reader = seats.agent(task=f"U-{number}")
+        assert [item.unit.id for item in reader.recall(FACT).items][:1] == [unit.id]
+        assert seats.saw("test_other", passed=False, task=f"U-{number}").trust_changes == ()
+    assert seats.agent().get(unit.id).trust == unit.trust
+
+
+def test_r2_failures_older_than_the_task_do_not_make_it_fail(seats, clock):
+    seats.saw("test_old", passed=False, task="T-0")
+    clock.advance(minutes=1)
+    unit = seats.agent().remember(FACT, citations=CITED).unit
+    clock.advance(minutes=1)
+    for number, (names, passed) in enumerate([(("test_old",), True), (("test_old", "test_new"), False)]):
+        mixed = run(seats, passing=[TEST], failing=names)
+        assert (mixed.passed, number) == (passed, number)
+    assert seats.agent().get(unit.id).status is Status.VERIFIED
+
+
+def run(seats, *, passing=(), failing=(), **where):
+    """A person hands in a report in which some tests pass and some fail."""
+    lines = [*(f"ok - {name}" for name in passing), *(f"not ok - {name}" for name in failing)]
+    path = seats.folder / "run.tap"
+    path.write_text("\n".join(["TAP version 13", *lines, f"1..{len(lines)}", ""]))
+    return seats.human("ci", **where).verify(report=str(path))
+
+
+@pytest.fixture
+def seats(seats, tmp_path):
+    seats.folder = tmp_path
+    return seats
+
+
+# Which test is meant
+
+
+def test_a_bare_name_that_fits_two_tests_is_refused_and_a_whole_one_is_not(seats):
+    one, two = "a/test_x.py::test_retry", "b/test_x.py::test_retry"
+    seats.saw(one, two, turned=False)
+    agent = seats.agent()
+    with pytest.raises(InvalidInput, match=r"names 2 tests: a/test_x.py::test_retry, b/test_x.py::test_retry"):
+        agent.remember(FACT, citations=[Citation.test("test_retry")])
+    assert agent.remember(FACT, citations=[Citation.test(one)]).unit.status is Status.VERIFIED
+    with pytest.raises(InvalidInput, match="names 2 tests"):
+        agent.cite(agent.units()[0].id, Citation.test("test_retry"))
+
+
+def test_a_bare_name_of_one_test_stands_for_its_whole_name(seats):
+    unit = seats.agent().remember(FACT, citations=[Citation.test("test_retry")]).unit
+    seats.saw(TEST)
+    after = seats.agent().get(unit.id)
+    assert (after.status, after.proof.witnessed) == (Status.VERIFIED, True)
+    assert TEST in [item.ref for item in after.citations]
+
+
+@pytest.mark.parametrize("cited", [TEST, "test_retry"])
+def test_citing_a_function_covers_its_parameters(seats, cited):
+    unit = seats.agent().remember(FACT, citations=[Citation.test(cited)]).unit
+    run(seats, passing=[f"{TEST}[1]"], failing=[f"{TEST}[2]"])
+    assert seats.agent().get(unit.id).status is Status.HYPOTHESIS
+    run(seats, passing=[f"{TEST}[1]", f"{TEST}[2]"])
+    assert seats.agent().get(unit.id).status is Status.VERIFIED
+
+
+# What flows without a test
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_claim_that_cites_a_run_which_this_program_saw_is_observed(seats, seen):
+    ran = seats.saw(TEST, turned=False) if seen else seats.agent().verify(True, tests=[TEST])
+    unit = seats.agent().remember("The suite has one slow test", citations=[Citation.log(ran.receipt.event_id)]).unit
+    assert unit.status is Status.HYPOTHESIS
+    assert unit.level is (Level.PROJECT if seen else Level.WORKTREE)
+    reader = seats.agent(worktree="feat", task="T-2") if seen else seats.agent()
+    assert label(reader, unit).startswith("[OBSERVED: " if seen else "[HYPOTHESIS]")
+
+
+def test_an_orchestrators_accept_lets_a_claim_through_but_verifies_nothing(seats):
+    unit = seats.agent().remember(FACT, citations=CITED).unit
+    seats.agent().verify(True, tests=[TEST])
+    (settled,) = seats.orchestrator("lead", worktree=None, task=None).accept(unit.id)
+    assert (settled.unit.level, settled.unit.status, settled.unit.proof) == (Level.PROJECT, Status.HYPOTHESIS, None)
+    assert label(seats.agent(worktree="feat"), settled.unit) == "[ACCEPTED by lead]"
+    seats.agent().verify(True, tests=[TEST])
+    assert seats.agent().get(unit.id).status is Status.HYPOTHESIS
+    seats.saw(TEST)
+    assert seats.agent().get(unit.id).status is Status.VERIFIED
+
+
+def test_the_inbox_lists_what_waits_and_a_person_decides_several_at_once(seats):
+    good, bad = (seats.agent(worktree=tree).remember(text).unit for tree, text in (("w1", FACT), ("w2", "Pigs fly")))
+    refused = seats.orchestrator().remember("The gateway is idempotent", level="project")
+    stuck = seats.agent(task="T-9").mark_stuck("needs a password")
+    person = seats.human(worktree=None, task=None)
+    waiting = {item.id: item.what for item in person.inbox()}
+    assert waiting == {
+        good.id: "claim",
+        bad.id: "claim",
+        refused.receipt.event_id: "refused claim",
+        stuck.event_id: "stuck task",
+    }
+    for seat in (seats.agent(), seats.system()):
+        with pytest.raises(NotAllowed):
+            seat.inbox()
+    settled = person.accept([good.id, refused.receipt.event_id, stuck.event_id[24:]])
+    assert [item.unit and (item.unit.level, item.unit.status, item.unit.proof.person) for item in settled] == [
+        *[(Level.PROJECT, Status.VERIFIED, "alice")] * 2,
+        None,
+    ]
+    (declined,) = person.decline([bad.id], "they don't")
+    assert declined.unit.status is Status.ARCHIVED
+    assert person.inbox() == []
+    assert seats.agent(task="T-9").fail("E").type == "ALLOW"
+    with pytest.raises(NotFound, match="Nothing waits"):
+        person.accept(good.id)
+
+
+def test_a_request_for_a_decision_is_accepted_or_declined_in_the_inbox(seats):
+    decisions, lead = seats.agent().decisions, seats.orchestrator("lead", worktree=None, task=None)
+    for text in ("Use Postgres for orders", "Use Kafka for mail"):
+        decisions.commit(decisions.propose(text, reason=Reason("risk", "measured"), snapshots=["seen"]))
+    waiting = {item.subject: item.id for item in lead.inbox() if item.what == "request for a decision"}
+    (accepted,) = lead.accept(waiting["Use Postgres for orders"])
+    (declined,) = lead.decline(waiting["Use Kafka for mail"], "too much")
+    assert (accepted.unit.kind, declined.unit) == ("decision", None)
+    assert [decision.text for decision in lead.decisions.active()] == ["Use Postgres for orders"]
+    assert [item for item in lead.inbox() if item.what == "request for a decision"] == []
+
+
+def test_what_was_asked_for_elsewhere_comes_first_in_the_inbox(seats):
+    units = [seats.agent(worktree="w1").remember(text).unit for text in (FACT, "Deploys need a ticket")]
+    seats.agent(worktree="w2", task="T-2").recall("do deploys need a ticket?")
+    first, second = seats.human(worktree=None, task=None).inbox()
+    assert (first.id, first.wanted, second.wanted) == (units[1].id, 1, 0)
+
+
+# In a repository
+
+FLAKY = "def test_luck():\n    pass\n"
+
+
+@pytest.fixture
+def shop(tmp_path):
+    folder = repository(tmp_path / "shop")
+    commit(folder, "a test", test_luck__py=FLAKY)
+    return folder
+
+
+def place(memory, folder, kind="agent", name="coder-1", *, tree="main", task="T-1"):
+    return memory.seat(Actor(kind, name), Scope(project="shop", worktree=tree, task=task), root=folder)
+
+
+def outcome(memory, folder, passed, **where):
+    report = folder.parent / "run.tap"
+    report.write_text(f"TAP version 13\n1..1\n{'' if passed else 'not '}ok 1 - test_luck.py::test_luck\n")
+    return place(memory, folder, "human", "ci", **where).verify(report=str(report))
+
+
+def test_r2_a_flaky_test_moves_nothing_and_the_label_says_so(memory, shop):
+    agent = place(memory, shop)
+    unit = agent.remember("Luck helps", citations=[Citation.test("test_luck.py::test_luck")]).unit
+    outcome(memory, shop, True)
+    known = agent.get(unit.id)
+    assert known.status is Status.VERIFIED
+    for passed in (False, True, False):
+        flaky = outcome(memory, shop, passed, task="T-2")
+        after = agent.get(unit.id)
+        assert (after.status, after.trust, flaky.trust_changes) == (known.status, known.trust, ())
+    assert label(agent, after) == "[VERIFIED by test_luck, flaky]"
+    late = agent.remember("Luck is blind", citations=[Citation.test("test_luck.py::test_luck")])
+    assert late.unit.status is Status.HYPOTHESIS
+    (refused,) = [item for item in outcome(memory, shop, True).refused if item.unit_id == late.unit.id]
+    assert "flaky" in refused.reason
+    commit(shop, "mended", test_luck__py=FLAKY + "\n# by luck\n")
+    outcome(memory, shop, True)
+    assert agent.get(late.unit.id).status is Status.VERIFIED
+    assert "flaky" not in label(agent, agent.get(unit.id))
+
+
+def test_r2_a_red_branch_unverifies_nothing_of_the_project_but_the_default_branch_does(memory, shop, tmp_path):
+    there = worktree(shop, tmp_path / "feat", "-b", "feat")
+    agent = place(memory, shop)
+    agent.remember("Luck helps", citations=[Citation.test("test_luck.py::test_luck")])
+    (shop / "test_luck.py").write_text(FLAKY + "\n# changed in this task\n")
+    (unit,) = outcome(memory, shop, True).units
+    assert unit.level is Level.PROJECT
+    red = outcome(memory, there, False, tree="feat", task="T-2")
+    assert (red.trust_changes, agent.get(unit.id)) == ((), unit)
+    (shop / "test_luck.py").write_text(FLAKY + "\n# broken\n")
+    outcome(memory, shop, False, task="T-3")
+    assert agent.get(unit.id).status is Status.HYPOTHESIS
+    (shop / "test_luck.py").write_text(FLAKY + "\n# mended\n")
+    outcome(memory, shop, True, task="T-4")
+    assert (agent.get(unit.id).status, agent.get(unit.id).proof.carries) == (Status.VERIFIED, True)
