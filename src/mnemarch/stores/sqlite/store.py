@@ -27,7 +27,7 @@ else:
 _HERE = os.path.dirname(__file__)
 _QUERIES = Queries(named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql")))
 # Migrations begin at 4: no earlier format was ever released.
-_FIRST_FORMAT = FORMAT_VERSION = 4
+_FIRST_FORMAT = FORMAT_VERSION = 5
 APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database from any other
 # An empty file beside the database says that it was made: an empty database is then a loss, not a beginning.
 _MADE = "-made"
@@ -174,6 +174,11 @@ class SqliteStore(SqlStore):
             raise Incompatible(
                 f"{self._path} has format {version}; this Mnemarch knows formats up to {FORMAT_VERSION}.",
                 hint="Upgrade Mnemarch. The file was left untouched.",
+            )
+        if 0 < version < _FIRST_FORMAT:
+            raise Incompatible(
+                f"{self._path} has format {version}, which was never released; this Mnemarch begins at {_FIRST_FORMAT}.",
+                hint="Export it with the version that made it, move it away, and import it. It was left untouched.",
             )
         return int(version)
 
