@@ -106,7 +106,7 @@ def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
         "0 open, 1 stuck, 1 verified",
         '"needs the staging password"',
         f'{short_id(busy.unit)}  verified  "결제는 세 번까지 재시도한다"',
-        "waiting    1 for a person or a lead",
+        "waiting    3 for a person or a lead",
     ):
         assert said in shown
     seen = busy.ok("status", *PERSON)
