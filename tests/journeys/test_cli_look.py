@@ -111,7 +111,7 @@ def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
         assert said in shown
     seen = busy.ok("status", *PERSON)
     assert [task["state"] for task in seen["tasks"]] == ["stuck", "verified"]
-    assert (seen["learned"][0]["id"], seen["waiting"]) == (busy.unit, 1)
+    assert (seen["learned"][0]["id"], seen["waiting"]) == (busy.unit, 3)
 
 
 def test_show_tells_of_a_unit_a_conflict_and_an_entry_by_a_short_id(busy):
