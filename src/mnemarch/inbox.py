@@ -53,16 +53,20 @@ CLAIM, REFUSED, REQUEST, CONFLICT, PROPOSAL, STUCK = (
 _ORDER = (REQUEST, CONFLICT, STUCK, REFUSED, PROPOSAL, CLAIM)
 
 
+def may_judge(caller: Caller) -> bool:
+    return caller.actor.kind in _JUDGES
+
+
 class Inbox:
     """What waits in one project, for the caller to decide."""
 
-    def __init__(self, engine: Engine, caller: Caller, decisions: Decisions) -> None:
+    def __init__(self, engine: Engine, caller: Caller, decisions: Decisions | None = None) -> None:
         self._engine = engine
         self._caller = caller
         self._decisions = decisions
         if caller.scope.project is None:
             raise InvalidInput("An inbox belongs to a project, and this seat has none.", hint=Hint("name the project"))
-        if caller.actor.kind not in _JUDGES:
+        if not may_judge(caller):
             raise NotAllowed(
                 f"{caller.actor} may not decide what waits: the inbox is for people and orchestrators (R4).",
                 rule="R4",
@@ -77,6 +81,9 @@ class Inbox:
         items.sort(key=lambda item: (-item.wanted, _ORDER.index(item.what)))
         return items[:limit]
 
+    def count(self) -> int:
+        return len(self.items(_READ_MAX))
+
     def settle(self, typed: str, rejection: str | None) -> Settled:
         """Accept an item, or reject it for a reason.
 
@@ -87,6 +94,7 @@ class Inbox:
         if item.what in _DECIDE:
             raise InvalidInput(f"A {item.what} is resolved, not {answer.partition(':')[0]}.", hint=item.why)
         if item.what == REQUEST:
+            assert self._decisions is not None
             if rejection is not None:
                 self._decisions.decline_request(item.id, rejection)
                 return Settled(item.id, item.what, answer)
@@ -122,10 +130,11 @@ class Inbox:
         settled = {event.subject for event in events if event.type is EventType.INBOX_SETTLED}
         scopes = self._scopes_below(reader, since)
         units = reader.units_in([scope.key for scope in scopes], live=True, limit=_READ_MAX)
-        claims = [unit for unit in units if unit.kind not in _NOT_CLAIMS and unit.recorded_at >= since]
+        claims = [unit for unit in units if unit.kind not in _NOT_CLAIMS]
         wanted = self._wanted(claims, [event for event in events if event.type is EventType.RECALLED])
         for unit in claims:
-            yield _item_of_claim(unit, wanted.get(unit.id, []))
+            if unit.id in wanted or unit.recorded_at >= since:
+                yield _item_of_claim(unit, wanted.get(unit.id, []))
         for event in events:
             if event.type is EventType.CLAIM_REFUSED and event.id not in settled and event.payload is not None:
                 yield from _items_of_refusal(reader, event)

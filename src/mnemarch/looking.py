@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.inbox import Inbox, may_judge
 from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
@@ -162,6 +163,8 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         }
 
     seen = engine.store.read(work)
+    if scope.project is not None and may_judge(caller):
+        seen["waiting"] = Inbox(engine, caller).count()
     branches = {} if caller.root is None else engine.codebase(caller.root).branches()
     return Overview(
         project=scope.project,

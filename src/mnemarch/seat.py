@@ -195,7 +195,7 @@ class Seat(UnitVerbs):
 
         def judge(act: Act) -> Promotion:
             judged = Verification(act, seen, scene).judge(analysis)
-            if judged.passed or seen.witnessed:
+            if seen.witnessed or (judged.passed and self.actor.kind == "human"):
                 loops.settle(act, None if judged.passed else seen.named(Outcome.PASS))
             is_counted = count_failure is not None and not judged.passed
             return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)

@@ -192,7 +192,7 @@ def test_a_status_tells_who_works_on_what_and_what_waits(seats, clock):
     assert seen.tasks[0].reason == "needs a password"
     assert [learned.id for learned in seen.learned] == [unit.id]
     assert {each.name: (each.agents, each.tasks) for each in seen.worktrees} == {"main": (1, 2), "feat": (1, 1)}
-    assert (seen.open_conflicts, seen.waiting) == (1, 2)
+    assert (seen.open_conflicts, seen.waiting) == (1, 4)
     assert (seen.project, seen.writable, seen.indexed + seen.unindexed) == ("shop", True, 4)
     seats.human().clear_stuck("here it is")
     assert "stuck" not in {task.state for task in seats.human(task=None).status().tasks}

@@ -150,11 +150,13 @@ def test_the_same_approach_is_counted_however_it_is_worded(seats):
     assert len(failed.failure_reasons) == 3
 
 
-def test_a_verified_success_clears_what_failed_before_it(seats):
+def test_r9_a_success_that_was_seen_clears_what_failed_before_it(seats):
     seat = seats.agent()
     for _ in range(3):
         seat.fail(POOL, approach="raise the pool size")
     seat.verify(passed=True)
+    assert seat.failed_approaches() != [], "an agent's own word clears nothing"
+    seats.saw("test_pool", turned=False)
     assert seat.failed_approaches() == []
     assert seat.validate_approach("raise the pool size").valid
     assert seat.fail(POOL).type == "ALLOW"

@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+from collections.abc import Callable
 
 import pytest
 from cli_session import Cli
@@ -123,15 +124,22 @@ def garbage(cli: Cli) -> None:
     (folder / "memory.db").write_bytes(b"this is no database at all, but long enough to look at" * 20)
 
 
-def newer(cli: Cli) -> None:
-    cli.ok("init")
-    with sqlite3.connect(cli.home / ".mnemarch" / "memory.db") as database:
-        database.execute("PRAGMA user_version = 999")
-    database.close()
+def of_format(number: int) -> Callable[[Cli], None]:
+    def make(cli: Cli) -> None:
+        cli.ok("init")
+        with sqlite3.connect(cli.home / ".mnemarch" / "memory.db") as database:
+            database.execute(f"PRAGMA user_version = {number}")
+        database.close()
+
+    return make
+
+
+newer, older = of_format(999), of_format(4)
 
 
 @pytest.mark.parametrize(
-    ("trouble", "type"), [(foreign, "StoreCorrupt"), (garbage, "StoreCorrupt"), (newer, "Incompatible")]
+    ("trouble", "type"),
+    [(foreign, "StoreCorrupt"), (garbage, "StoreCorrupt"), (newer, "Incompatible"), (older, "Incompatible")],
 )
 def test_store_trouble_ends_with_3_and_leaves_the_file_as_it_is(cli, trouble, type):
     trouble(cli)

@@ -264,7 +264,7 @@ def _policy_text(policy: Policy) -> str:
         for who, level in zip(cells, Level, strict=True):
             levels_of.setdefault(who, []).append(str(level))
         lines += [f"  {_levels(levels):<{_LEVELS_CHARS}}  {who}" for who, levels in levels_of.items()]
-    legend = "✓ only verified knowledge may be written here: it cites a passed test or a human's word (R2)"
+    legend = "✓ only what a test was seen to show, or a person vouches for, may be written here (R21)"
     return "\n".join([*lines, "", show.wrapped(legend, "")])
 
 

@@ -22,10 +22,10 @@ KEY_CHARS_MAX = 512
 _OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
 # The kinds that only `seat.decisions` makes (R4), and the hint that says how.
 _MADE_OTHERWISE = {
-    "decision": "make a decision",
-    "policy": "lay down a policy",
-    "evidence": "keep evidence",
-    "anchor": "leave an anchor",
+    "decision": Hint("make a decision"),
+    "policy": Hint("lay down a policy"),
+    "evidence": Hint("keep evidence"),
+    "anchor": Hint("leave an anchor"),
 }
 
 
@@ -151,4 +151,4 @@ def refuse_made_otherwise(claims: Iterable[Claim]) -> None:
     for claim in claims:
         hint = _MADE_OTHERWISE.get(str(getattr(claim, "kind", "")))
         if hint is not None:
-            raise InvalidInput(f"Nothing of the kind {claim.kind} is remembered: it is decided (R4).", hint=Hint(hint))
+            raise InvalidInput(f"Nothing of the kind {claim.kind} is remembered: it is decided (R4).", hint=hint)

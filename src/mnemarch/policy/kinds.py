@@ -41,7 +41,7 @@ class KindRules:
 # Keyed by name, so that the settings load without the model of a unit.
 KINDS: dict[str, KindRules] = {
     "profile": KindRules("PROFILE", ("PROFILE",), merges=True, disputes=True, decay_policy="manual_only"),
-    "preference": KindRules("PREFERENCE", ("PREFERENCE",), merges=True, disputes=True, decay_policy="recency_bias"),
+    "preference": KindRules("PREFERENCE", ("PREFERENCE",), merges=True, disputes=True, decay_policy="manual_only"),
     "episode": KindRules(
         "EPISODIC",
         ("RECALL", "DEBUG"),

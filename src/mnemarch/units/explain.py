@@ -163,7 +163,14 @@ def _status_reason(unit: Unit, history: Sequence[Event], rejected: Sequence[tupl
         return f"{rejection.actor} rejected unit {other.id}, which says the same ({RULE})"
     if unit.status is Status.HYPOTHESIS:
         return f"{held[-1]['reason']} ({held[-1]['rule']})" if held else "no test or human citation counts yet (S10)"
-    return "a test or human citation counted when it was verified (S10.2)"
+    proof = unit.proof
+    if proof is None:
+        return "a test or human citation counted when it was verified (S10.2)"
+    if proof.person is not None:
+        return f"{proof.person} vouches for it (S10.2)"
+    seen = "seen passing" if proof.witnessed else "reported as passing"
+    reach = "" if proof.carries else "; not enough for the project (R20)"
+    return f"{', '.join(proof.tests)} {seen} on {proof.at:%Y-%m-%d}{', flaky' if proof.flaky else ''}{reach} (S10.2)"
 
 
 def _validity(unit: Unit) -> str:
