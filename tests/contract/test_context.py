@@ -27,8 +27,8 @@ def test_a_pack_fits_its_budget_and_says_what_it_left_out(seats, budget):
     assert pack.tokens <= budget
     assert pack.tokens == (estimated_tokens(pack.text) if pack.text else 0)
     assert pack.left_out if budget < 100 else pack.items
-    assert all(item.unit.content in pack.text and short_id(item.unit.id) in pack.text for item in pack.items)
-    assert all(short_id(held.unit_id) not in pack.text and str(budget) in held.reason for held in pack.left_out)
+    assert all(item.unit.content in pack.text and short_id(item.unit.id)[:6] in pack.text for item in pack.items)
+    assert all(short_id(held.unit_id)[:6] not in pack.text and str(budget) in held.reason for held in pack.left_out)
 
 
 def test_items_come_in_the_order_of_recall_trusted_first_and_labelled(seats):
@@ -37,7 +37,7 @@ def test_items_come_in_the_order_of_recall_trusted_first_and_labelled(seats):
     pack = agent.context("checkout step order", 5000)
     recalled = [item.unit.id for item in agent.recall("checkout step order", k=50).items]
     assert [item.unit.id for item in pack.items] == recalled[: len(pack.items)]
-    assert pack.text.index("[VERIFIED]") < pack.text.index("[HYPOTHESIS]")
+    assert pack.text.index("[VERIFIED by alice]") < pack.text.index("[HYPOTHESIS]")
     assert sum(line.startswith("[HYPOTHESIS]") for line in pack.text.splitlines()) == 2, "beside what is verified"
 
 

@@ -1,4 +1,4 @@
-"""What somebody meets who uses it for the first time: the README as it is typed, a typo, a narrow terminal."""
+"""What somebody meets who uses it for the first time: what init says, a typo, a narrow terminal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 import shlex
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,23 +31,15 @@ PERSON = ("--actor", "human:ada")
 
 @pytest.fixture
 def bare(cli) -> Cli:
-    """In a git repository of its own, as a person finds it: nothing is set."""
+    """In a git repository of its own, with a test, as a person finds it: nothing is set."""
     for name in WHERE:
         cli.monkeypatch.delenv(f"MNEMARCH_{name.upper()}")
-    cli.repository()
+    cli.monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    cli.repository(test_shop_py="def test_retry():\n    pass\n")
     return cli
 
 
-# The README and init
-
-
-def test_the_readmes_commands_work_for_a_person_at_a_terminal(bare):
-    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    (block,) = [block for block in blocks if "mnemarch remember" in block]
-    for command in block.splitlines():
-        argv = shlex.split(command, comments=True)[1:]
-        text, exit_code = told(argv, [b"y\n"] if argv[0] == "decide" else [], bare.home, USER="ada")
-        assert exit_code == 0, (command, text)
+# init
 
 
 def steps_in(text: str) -> list[str]:

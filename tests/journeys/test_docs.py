@@ -80,13 +80,17 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-def run_at_a_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What somebody sees who pastes it into a shell, in a repository where nothing is set."""
+AT_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(['bash', '-e', sys.argv[1]])))"
+
+
+def pasted(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What ada sees who pastes it at a terminal where nothing is set, and says yes when she is asked."""
     folder.mkdir()
-    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    (folder / "script").write_text(script, encoding="utf-8")
     environ = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
-    environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
-    return subprocess.run(["bash", "-e"], input=script, cwd=folder, env=environ, capture_output=True, encoding="utf-8")
+    environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}", "USER": "ada"}
+    command = [sys.executable, "-c", AT_A_TERMINAL, "script"]
+    return subprocess.run(command, input="y\n", cwd=folder, env=environ, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 @pytest.mark.parametrize("readme", READMES)
@@ -98,16 +102,20 @@ def test_every_block_of_a_readme_runs(readme, tmp_path):
     assert [line.split()[:2] for line in make.splitlines()] == [["make", "demo"], ["make", "test"]]
     assert {"demo", "test"} <= set(targets)
 
-    pasted = run_at_a_shell(commands, tmp_path / "commands")
-    assert (pasted.returncode, pasted.stderr.count("Traceback")) == (0, 0), pasted.stderr
-    assert "verified 0.60" in pasted.stdout
-    assert "version 1, in force" in pasted.stdout
+    at_a_terminal = pasted(commands, tmp_path / "commands")
+    assert (at_a_terminal.returncode, "Traceback" in at_a_terminal.stdout) == (0, False), at_a_terminal.stdout
+    # Each line that the README shows is printed, whatever the ids.
+    printed = re.sub(r"\b[0-9a-f]{8}\b", "ID", at_a_terminal.stdout)
+    shown = [re.sub(r"\b[0-9a-f]{8}\b", "ID", line) for line in re.findall(r"^  # (.+)$", commands, re.MULTILINE)]
+    assert len(shown) > 4
+    assert [line for line in shown if line not in printed] == []
+    assert "version 1, in force" in printed
 
-    (tmp_path / "program.py").write_text(program, encoding="utf-8")
-    ran = run_at_a_shell(f"python -X utf8 {tmp_path / 'program.py'}", tmp_path / "program")
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[0] == "hypothesis"
-    assert "[VERIFIED] " in ran.stdout
+    begin = "\n".join(commands.splitlines()[:2]) + "\ncd ../login; echo 'def test_retry(): pass' > test_checkout.py"
+    ran = pasted(f"{begin}\npython -X utf8 - <<'END'\n{program}END\n", tmp_path / "program")
+    assert ran.returncode == 0, ran.stdout
+    assert "hypothesis" in ran.stdout.splitlines()
+    assert "[VERIFIED by test_retry] " in ran.stdout
 
 
 def facts_of(page: str) -> list[dict[str, object]]:

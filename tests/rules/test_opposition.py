@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.text.canonical import canonical_key
-from mnemarch.text.opposition import change_of, ended, opposes, statement
+from mnemarch.text.opposition import breaks, change_of, ended, opposes, statement
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
 WORDS = (
@@ -74,3 +74,25 @@ def test_nothing_opposes_or_ends_itself(text):
     assert opposes(text, text) is None
     assert ended(text, text) is None
     assert change_of(text) is None or statement(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "is_broken"),
+    [
+        ("Money is stored as floats", "All money is stored as integers in cents", True),
+        ("Store money as floats", "All money is stored as integers in cents", True),
+        ("금액은 실수로 저장한다", "모든 금액은 센트 단위 정수로 저장한다", True),
+        ("Payments are retried 3 times", "Payments are never retried", True),
+        ("Money is stored as integers", "All money is stored as integers in cents", False),
+        ("All prices are stored as floats", "All money is stored as integers in cents", False),
+        ("Use tabs", "Rule 1: use spaces", False),
+        ("lock number 8: builds are reproducible", "lock number 7: builds are reproducible", False),
+    ],
+)
+def test_r12_a_rule_is_broken_by_what_is_said_of_more_or_less_than_it(text, rule, is_broken):
+    assert bool(breaks(text, rule)) is is_broken
+    assert bool(breaks(rule, text)) is is_broken
+
+
+def test_r12_a_rule_is_broken_by_nothing_that_is_compatible():
+    assert not [pair for pair in held_out()["compatible"] if breaks(*pair)]

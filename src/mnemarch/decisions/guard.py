@@ -11,7 +11,7 @@ from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind
 from mnemarch.policy.guardian import parting
 from mnemarch.policy.permissions import Deed
-from mnemarch.text.opposition import opposes
+from mnemarch.text.opposition import breaks
 from mnemarch.units import evidence, succession
 from mnemarch.units.same_text import rejection_of
 
@@ -62,7 +62,7 @@ def opposed(
     root = None if base is None else base.root_id
     firm = [Decision(unit) for unit in reader.firm(caller.visible_keys, list(dict.fromkeys((domain, GLOBAL))))]
     others = [one for one in firm if one.unit.level >= level and one.root_id != root]
-    found = [(one, opposition.reason) for one in others if (opposition := opposes(text, one.text)) is not None]
+    found = [(one, opposition.reason) for one in others if (opposition := breaks(text, one.text)) is not None]
     return sorted(found, key=lambda pair: firmest_first(pair[0]))
 
 

@@ -218,14 +218,14 @@ def _next_steps(actor: Actor, named: str) -> list[str]:
     by_agents = [
         ("anything, as it happens", f'mnemarch log thought "..." {agent}'),
         ("what others should know", f'mnemarch remember "..." --cite test:NAME {agent}'),
-        ("what makes it knowledge", f"mnemarch verify --passed --test NAME {agent}"),
+        ("what makes it knowledge: your tests", f"mnemarch verify {agent} -- pytest"),
     ]
     if actor.kind == "human":
-        word = f"--level project --cite {shlex.quote(f'human:{actor.id}')}{named}"
         steps = [
-            ("what holds for everybody", f'mnemarch remember "..." {word}'),
+            ("what holds for everybody", f'mnemarch remember "..."{named}'),
             ("what is decided", f"mnemarch decide{named}"),
             *((f"an agent: {what}", step) for what, step in by_agents),
+            ("what waits for you", f"mnemarch inbox{named}"),
         ]
     else:
         steps = by_agents

@@ -300,7 +300,7 @@ class Recall:
         bound = self._bound(reader) if self._binding else ()
         ids = list(dict.fromkeys(item.unit.id for item in (*bound, *items)))
         contested = reader.contested(ids, self._visible)
-        items = _winners_first(reader, items, contested)
+        items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
             self._notes.append(unlisted_note(unlisted, self._domain))
@@ -346,7 +346,7 @@ def _winners_first(reader: Reader, items: list[Recalled], contested: set[str]) -
     """The items with each unit that came second as a replacement behind the one that came first (R5)."""
     for unit_id in sorted(contested):
         winners = [link.target for link in reader.open_conflicts([unit_id]) if link.is_late_replacement(unit_id)]
-        at = next(place for place, item in enumerate(items) if item.unit.id == unit_id)
+        at = next((place for place, item in enumerate(items) if item.unit.id == unit_id), len(items))
         last = max((place for place, item in enumerate(items) if item.unit.id in winners), default=-1)
         if last > at:
             items = [*items[:at], *items[at + 1 : last + 1], items[at], *items[last + 1 :]]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # What binds takes at most this share of the budget (R10).
 _BINDING_SHARE = 0.4
+# As few as name a unit: every token of the head is one less for content.
+_ID_CHARS = 6
 
 
 def packed(found: Found, budget: int, count: Callable[[str], int], domain: str | None) -> Pack:
@@ -84,4 +86,4 @@ def _entry(item: Recalled) -> str:
     """One line of head that costs little, and then the content: how sure it is or how firm, its id, what to know."""
     unit = item.unit
     notes = "".join(f" ({' '.join(note.split())})" for note in item.notes)
-    return entry(f"{item.label} {short_id(unit.id)}{notes}", unit.content)
+    return entry(f"{item.label} {short_id(unit.id)[:_ID_CHARS]}{notes}", unit.content)

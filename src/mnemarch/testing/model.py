@@ -216,6 +216,9 @@ class Model:
     def noted_uses(self, unit_ids: Sequence[str], task_key: str) -> set[str]:
         return {unit for unit, task in self._uses if unit in unit_ids and task == task_key}
 
+    def used_in_task(self, task_key: str) -> list[str]:
+        return sorted(use.unit_id for use in self._uses.values() if use.task_key == task_key and use.used)
+
     def uses_of_task(self, task_key: str) -> list[Use]:
         return [use for (_, task), use in sorted(self._uses.items(), key=lambda one: one[0]) if task == task_key]
 
@@ -238,6 +241,16 @@ class Model:
         wanted = scope_key, domain, strength
         versions = [(unit, version) for unit, version in self._versions(live=True) if unit.id > after]
         return [unit for unit, version in versions if (unit.scope.key, unit.domain, version.strength) == wanted][:limit]
+
+    def firm(self, scope_keys: Sequence[str], domains: Sequence[str]) -> list[Unit]:
+        ranks = {3: 0, 2: 1}
+        decided = [one for one in self._sorted(scope_keys, live=True) if one.version is not None]
+        firm = [one for one in decided if one.version and one.version.strength in ranks and one.unit.domain in domains]
+        return [one.unit for one in sorted(firm, key=lambda one: ranks[one.version.strength if one.version else 3])]
+
+    def normal_count(self, scope_keys: Sequence[str], domains: Sequence[str], limit: int) -> int:
+        decided = [one for one in self._sorted(scope_keys, live=True) if one.version and one.version.strength == 1]
+        return min(limit, sum(one.unit.domain in domains for one in decided))
 
     def domains_decided(self, scope_key: str) -> list[str]:
         return sorted({unit.domain for unit, _ in self._versions(live=True) if unit.scope.key == scope_key})

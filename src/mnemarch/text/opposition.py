@@ -27,6 +27,10 @@ _CHANGES = {"english": Patterns("relations", "changes"), "korean": Patterns("rel
 _POSSIBLE = frozenset({"can", "could", "may", "might", "수"})
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 _EXTENTS = frozenset({"만", "도", "까지", "부터", "밖에", "보다"})
+# What is said of all is said of each.
+_UNIVERSAL = frozenset({"±all", "every", "each", "모든", "모두"})
+# Statements with one word in common, "use", are not about one thing.
+_SHARED_MIN = 2
 _DIMENSIONS = {
     "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
     "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
@@ -199,8 +203,22 @@ def opposes(a: str, b: str) -> Opposition | None:
     Redis may be stored in Postgres.
     """
     ours, theirs = statement(a), statement(b)
-    if ours.key != theirs.key:
-        return None
+    return _opposition(ours, theirs) if ours.key == theirs.key else None
+
+
+def breaks(text: str, rule: str) -> Opposition | None:
+    """How a text opposes a rule that may be said of more, or of less, than the text (R12).
+
+    "Money is stored as floats" speaks of the money of "All money is stored as integers in cents".
+    """
+    ours, theirs = statement(text), statement(rule)
+    about, ruled = (frozenset(each.topic) - _UNIVERSAL for each in (ours, theirs))
+    shared = [word for word in about & ruled if word[0] not in "▢#"]
+    is_within = len(shared) >= _SHARED_MIN and (about <= ruled or ruled <= about)
+    return _opposition(ours, theirs) if is_within or ours.key == theirs.key else None
+
+
+def _opposition(ours: Statement, theirs: Statement) -> Opposition | None:
     denied = polarity(ours.polar, theirs.polar)
     others = _other_values(ours, theirs)
     if bool(denied) == bool(others) or not (denied or _exclude(ours, theirs)):
