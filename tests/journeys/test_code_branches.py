@@ -122,7 +122,9 @@ def test_cited_lines_of_another_branch_are_not_gone(memory, repo):
 def promoted(memory, repo):
     """A unit that was promoted to the project before its code was merged."""
     unit = verified_on_feature(memory, repo)
-    person(memory, repo).promote(unit.id, "project")
+    alice = person(memory, repo)
+    alice.approve(unit.id)
+    assert str(alice.promote(unit.id, "project").unit.level) == "project"
     return unit
 
 

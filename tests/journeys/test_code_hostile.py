@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from code_session import (
+    AUTH,
     WITHOUT_LOGOUT,
     commit,
     contents,
@@ -60,11 +61,14 @@ def test_what_another_worktree_has_and_did_not_commit_is_left_too(memory, repo):
     unit = agent.remember("fresh gives one", level="worktree", citations=[Citation.symbol("new.py", "fresh")]).unit
     (repo / "wip.py").write_text("def draft():\n    return 1\n")
     known(memory, repo, "draft gives one", Citation.symbol("wip.py", "draft"))
+    (branch / "src" / "auth.py").write_text(AUTH + "\n\ndef renew(user):\n    return user\n")
+    raised = known(memory, branch, "renew is pure", Citation.symbol("src/auth.py", "renew"), worktree="feat")
     assert memory.janitor(seat_at(memory, repo)).archived == 0
     assert memory.janitor(agent).archived == 0, "the default branch is checked out over there"
     (branch / "new.py").unlink()
     assert memory.janitor(seat_at(memory, repo)).archived == 1
     assert agent.get(unit.id).status == "archived"
+    assert agent.get(raised.id).status == "verified", "the project has it from a worktree"
 
 
 def test_files_that_git_ignores_count_as_long_as_they_are_there(memory, repo):

@@ -259,6 +259,10 @@ def verifying(cli, project):
     return cli
 
 
+def head_of(folder):
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True).stdout.strip()
+
+
 def test_a_claim_is_raised_by_a_test_that_was_seen_to_pass(verifying):
     run = verifying("verify", "--", *PYTEST, "-q")
     assert run.exit_code == 0
@@ -268,8 +272,7 @@ def test_a_claim_is_raised_by_a_test_that_was_seen_to_pass(verifying):
     promotion = verifying("verify", "--json", "--", *PYTEST, "-q", TEST).json
     assert (promotion["witnessed"], promotion["run"]["exit_code"]) == (True, 0)
     assert promotion["run"]["results"] == [{"name": TEST, "outcome": "pass", "message": ""}]
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=verifying.home, capture_output=True, text=True).stdout
-    assert promotion["run"]["commit"] == head.strip()
+    assert promotion["run"]["commit"] == head_of(verifying.home)
 
 
 def test_on_a_terminal_the_runner_has_one_too(verifying):
@@ -287,8 +290,8 @@ def test_a_claim_whose_test_was_not_among_them_is_not_raised(verifying):
 
 
 def test_a_failing_run_asks_the_loop_guard_by_itself(verifying):
-    (verifying.home / "taken").touch()
     for verdict in ("ALLOW", "WARN", "BLOCK"):
+        (verifying.home / "taken").write_text(f"something was tried before {verdict}")
         run = verifying("verify", "--approach", "another port", "--", *PYTEST, "-q", "test_b.py")
         assert run.exit_code == 1
         assert "witnessed  1 failed: " in run.out
@@ -299,15 +302,16 @@ def test_a_failing_run_asks_the_loop_guard_by_itself(verifying):
     assert verifying("verify", "--approach", "another port", "--", *PYTEST, "-q").exit_code == 0
 
 
-def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_with_its_commit_is_witnessed(verifying):
+def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_is_witnessed_at_its_commit(verifying):
     subprocess.run([*PYTEST, "-q", "--junitxml=report.xml"], cwd=verifying.home, stdout=subprocess.DEVNULL, check=True)
     for actor, options, witnessed in (
         ("agent:a", ["--commit", "HEAD"], False),
-        ("orchestrator:ci", [], False),
+        ("orchestrator:ci", [], True),
         ("orchestrator:ci", ["--commit", "HEAD"], True),
     ):
         promotion = verifying.ok("verify", "--report", "report.xml", *options, "--actor", actor)
         assert promotion["witnessed"] is witnessed
+        assert promotion["run"]["commit"] == head_of(verifying.home)
         assert TEST in [result["name"] for result in promotion["run"]["results"]]
 
 
@@ -318,10 +322,10 @@ def test_a_report_of_an_agent_is_reported_and_one_of_an_orchestrator_with_its_co
         (["--", "bash", "-c", "pytest || true"], "can succeed while its tests fail"),
         (["--", *PYTEST, "-k", "nosuch"], "named no test"),
         (["--", *PYTEST, "-k", "test_known"], "named no test"),
-        (["--passed", "--", "pytest"], "one of: a run, a report"),
+        (["--passed", "--", "pytest"], "is a run, a report or your own word"),
         (["--"], "no test command"),
-        ([], "one of: a run, a report"),
-        (["--test", "a", "--", "pytest"], "read from the run"),
+        ([], "is a run, a report or your own word"),
+        (["--test", "a", "--", "pytest"], "tells its tests and errors itself"),
         (["--commit", "HEAD", "--", "pytest"], "what is checked out"),
         (["--report", "none.xml"], "none.xml can't be read"),
         (["pytest", "-q"], "verify takes no -q"),

@@ -99,13 +99,14 @@ class Codebase:
             commit = None if root is None else git.head(root)
         if commit is None:
             return None
+        folders = {self.root, *self.worktrees().values()}
         return CodeView(
             self,
             self.tree_at(commit),
             commit,
             project,
             files=cache(lambda: self._files_in(root or self._folder_of(branch), project)),
-            other_branches=OtherBranches(self.root, self.history, commit, is_default=worktree is None),
+            other_branches=OtherBranches(self.root, self.history, commit, folders=folders, is_default=worktree is None),
         )
 
     def is_root_of(self, unit: Unit) -> bool:

@@ -79,6 +79,10 @@ def file_of(codebase: Codebase, test: str) -> str | None:
     place = place_of(test)
     if place.path:
         return place.path if codebase.tree.has(place.path) else codebase.ending_with(place.path)
+    for end in range(len(place.steps) - 1, 0, -1):
+        module = "/".join(place.steps[:end]) + ".py"  # As unittest names it: tests.test_a.TestX.test_b.
+        if codebase.tree.has(module):
+            return module
     for number, name in enumerate(dict.fromkeys(reversed(place.steps)), start=1):
         listed = git.git(codebase.root, ["grep", "--untracked", "-lzwF", "-e", name, "--"]) or ""
         files = [path for path in listed.split("\0") if language_of(path) is not None]

@@ -137,11 +137,13 @@ class OtherBranches:
     """The local branches beside the commit at which units are judged, as one sweep sees them.
 
     A worktree goes from branch to branch, so it is enough that one of them has the code. For the project its default
-    branch decides (`is_default`): what that deleted is gone, unless a branch brings it once it is merged.
+    branch decides (`is_default`): what that deleted is gone, unless a branch brings it once it is merged, or one of the
+    worktrees (`folders`) that has not committed it yet.
     """
 
-    def __init__(self, root: str, history: History, commit: str, *, is_default: bool) -> None:
+    def __init__(self, root: str, history: History, commit: str, *, folders: Collection[str], is_default: bool) -> None:
         self._root = root
+        self._folders = folders
         self._history = history
         self._commit = commit
         self._is_default = is_default
@@ -151,22 +153,23 @@ class OtherBranches:
         self._holding: dict[tuple[Citation, str], bool] = {}
 
     def have(self, citation: Citation) -> bool:
-        """Whether code that is missing at the commit is on another branch, or never was here, and so is not gone."""
-        if not self._is_default:
-            return self.bring(citation) or bool(self._having(citation, self._tips))
-        # Knowledge reaches the project before its code is merged, or even committed.
-        return self.bring(citation) or not git.git(
-            self._root, ["log", "-1", "--format=%H", self._commit, "--", citation.ref]
-        )
+        """Whether code that is missing at the commit is elsewhere, and so is not gone."""
+        return self.bring(citation) or (not self._is_default and bool(self._having(citation, self._tips)))
 
     def _is_brought(self, citation: Citation) -> bool:
         until = time.monotonic() + _PATIENCE_S
-        for tip in self._having(citation, self._tips):
+        for tip in (*self._having(citation, self._tips), *self._not_committed(citation)):
             fork = self._history.fork(self._commit, tip)
             # In doubt it is: nothing is archived because git knew no answer, or none in time.
             if fork is None or not self._having(citation, [fork]) or time.monotonic() > until:
                 return True
         return False
+
+    def _not_committed(self, citation: Citation) -> list[str]:
+        """For the project: the HEAD of each worktree whose files have it, committed or not."""
+        folders = self._folders if self._is_default else ()
+        heads = [git.head(folder) for folder in folders if checked(WorkTree(folder), citation).state != GONE]
+        return [head for head in heads if head is not None]
 
     @cached_property
     def _tips(self) -> list[str]:

@@ -27,7 +27,6 @@ from mnemarch.interfaces.demo_agents import Crew
 from mnemarch.interfaces.show import clean, short
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.outcome import Refused
-from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import value
 from mnemarch.wiring import open as open_memory
 
@@ -48,6 +47,7 @@ _BEAT_S = 0.9
 _BAR_CELLS = 30
 # Nobody watches a log: there no line is wrapped.
 _LOG_WIDTH = 400
+_MARKS = {"pass": "✓", "fail": "✗"}
 _WAIT: dict[str, Any] = {}
 
 
@@ -110,9 +110,9 @@ def _write_files(folder: str) -> None:
 def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
     """The steps of each agent. The last one's test fails; however many there are, together they play every part."""
     known = [*(_SHOP["known"][number :: agents - 1] for number in range(agents - 1)), []]
-    said = [[_claim("shared", _SHOP["shared"], _RETRY_TEST)] for _ in known]
+    said = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
     for own, facts in zip(said, known, strict=True):
-        own += [_claim("known", fact["content"], f"test:{fact['test']}") for fact in facts]
+        own += [_claim("known", fact["content"], f"test:{fact['test']}", fact["code"]) for fact in facts]
     for own, text in zip(said, _SHOP["opposed"], strict=False):
         own.append(_claim("opposed", text, "symbol:shop/checkout.py::pay"))
     said[0].append(_claim("unproven", _SHOP["unproven"]))
@@ -179,7 +179,7 @@ class _Story:
             kind, _, number = name.partition("-")
             scope = {"project": _PROJECT, "worktree": _WORKTREE} | ({"task": f"T-{number}"} if kind == "coder" else {})
             actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
-            where = {"store": shop.folder, "root": shop.desks[0], "commit": shop.commit, "scope": scope}
+            where = {"store": shop.folder, "root": shop.desks[0], "scope": scope}
             scripts[name] = where | {"actor": actor, "pause_s_max": pause_s_max, "steps": steps}
         return Crew(scripts)
 
@@ -201,7 +201,7 @@ class _Story:
             self._tell_claims(crew)
             crew.go()
             crew.listen(to_end=True)
-            self._act(3, "Gate: each task runs its tests and reports")
+            self._act(3, "Gate: each task runs its tests, and the memory sees them")
             for name, reports in crew.reports.items():
                 self._tell_verification(name, reports[-1])
                 self._witness.receipts += crew.receipts(name)
@@ -221,33 +221,33 @@ class _Story:
             self._tell("the memory", texts, f"open conflict {dispute.id} ({dispute.reason})", "yellow")
 
     def _tell_verification(self, name: str, report: dict[str, Any]) -> None:
-        passed, promotion = report["passed"], report["answer"]
-        ran = ", ".join(f"{test.partition('::')[2]} {'✓' if ok else '✗'}" for test, ok in passed.items())
-        raised = ", ".join(f'"{short(unit["content"], 60)}" {unit["status"]}' for unit in promotion["units"])
+        promotion = report["answer"]
+        ran = ", ".join(
+            f"{test['name'].rpartition('.')[2]} {_MARKS.get(test['outcome'], '-')}"
+            for test in promotion["run"]["results"]
+        )
+        raised = ", ".join(
+            f'"{short(unit["content"], 60)}" {unit["status"]} for the {unit["level"]}' for unit in promotion["units"]
+        )
         then = f"raised {raised}" if raised else f"episode {promotion['episode_id']} kept, nothing raised"
-        self._tell(name, ran, then, "green" if all(passed.values()) else "yellow")
+        self._tell(name, ran, then, "green" if promotion["passed"] else "yellow")
         for refusal in promotion["refused"]:
             content = self._ada.get(refusal["unit_id"]).content if refusal["unit_id"] else ""
             self._tell("", f'"{short(content, 60)}"', f"not raised: {refusal['reason']} ({refusal['rule']})", "yellow")
 
     def promote(self) -> None:
-        self._act(4, "Published: an orchestrator lifts what was verified to the whole project")
+        self._act(4, "No evidence, no way up: an orchestrator tries to lift a guess to the whole project")
         lead = self._seat(Actor.orchestrator("lead"))
-        verified = lead.units(kind=Kind.FACT, status=Status.VERIFIED, level=Level.WORKTREE, limit=1_000)
-        for unit_id in [*(unit.id for unit in reversed(verified)), self._witness.ids["unproven"]]:
-            content = f'"{short(lead.get(unit_id).content, 70)}"'
-            outcome = lead.promote(unit_id, Level.PROJECT)
-            if isinstance(outcome, Refused):
-                self._tell("lead", content, f"refused by {outcome.rule}: {outcome.reason}", "yellow")
-            else:
-                unit = outcome.unit
-                self._tell("lead", content, f"{unit.status} {unit.confidence:.2f} at {unit.level}")
+        unit = lead.get(self._witness.ids["unproven"])
+        outcome = lead.promote(unit.id, Level.PROJECT)
+        then = f"refused by {outcome.rule}: {outcome.reason}" if isinstance(outcome, Refused) else "lifted"
+        self._tell("lead", f'"{short(unit.content, 70)}"', then, "yellow")
 
     def revise_at_once(self) -> None:
         self._act(5, "No last writer wins: two processes revise one unit from the same version")
         parts, read = {}, {"do": "read", "unit": self._witness.ids["shared"]}
         for number, text in enumerate(_SHOP["revisions"], start=1):
-            claim = _claim("revision", text, _RETRY_TEST, level="project")
+            claim = _claim("revision", text, _RETRY_TEST, _SHOP["retried"], level="project")
             parts[f"lead-{number}"] = [read, claim, _WAIT, {"do": "supersede"}]
         with self._crew(parts) as crew:
             crew.listen()
@@ -268,9 +268,9 @@ class _Story:
         self._act(6, "A person decides")
         ada = self._ada
         for dispute in ada.conflicts():
-            sides = map(ada.get, dispute.units)
-            winner, loser = sorted(sides, key=lambda unit: unit.content != _SHOP["opposed"][1])
-            ada.resolve(dispute.id, winner=winner.id, reason="a bank fines a second try on a declined card")
+            sides = [ada.get(side) for side in dispute.units]
+            winner, loser = sorted(sides, key=lambda unit: unit.content not in _SHOP["reasons"])
+            ada.resolve(dispute.id, winner=winner.id, reason=_SHOP["reasons"][winner.content])
             self._tell("ada", f'"{winner.content}"', f'stands; "{loser.content}" is {ada.get(loser.id).status}')
             approved = ada.approve(winner.id)
             then = f"{approved.status} {approved.confidence:.2f}: a human's word is evidence"
