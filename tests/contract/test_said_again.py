@@ -22,7 +22,7 @@ def rejected(seats):
 
 @pytest.mark.parametrize(
     "claimed",
-    [{}, {"citations": PASSED}, {"domain": "coding"}, {"kind": "policy"}, {"kind": "episode"}, {"level": "worktree"}],
+    [{}, {"citations": PASSED}, {"domain": "coding"}, {"kind": "semantic"}, {"kind": "episode"}, {"level": "worktree"}],
     ids=str,
 )
 def test_r5_an_agent_cannot_restate_what_a_person_rejected(seats, rejected, claimed):

@@ -29,6 +29,7 @@ _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 _EXTENTS = frozenset({"만", "도", "까지", "부터", "밖에", "보다"})
 # What is said of all is said of each.
 _UNIVERSAL = frozenset({"±all", "every", "each", "모든", "모두"})
+_THINGLESS = frozenset({"use", "±prefer"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
 _DIMENSIONS = {
@@ -238,7 +239,11 @@ def _other_values(ours: Statement, theirs: Statement) -> list[tuple[str, str]]:
 def _exclude(ours: Statement, theirs: Statement) -> bool:
     """Whether one value leaves no place for another. What is not Redis and not Postgres may be a third thing."""
     compared = zip(ours.values, theirs.values, strict=True)
-    return not (ours.is_open or theirs.is_open) or any(a.is_amount and _is_other(a, b) for a, b in compared)
+    if any(a.is_amount and _is_other(a, b) for a, b in compared):
+        return True
+    # "Use SQLite" and "Use WAL" name no thing that can have one value only.
+    names_a_thing = not _THINGLESS.issuperset(word for word in ours.topic if word[0] not in "▢#")
+    return names_a_thing and not (ours.is_open or theirs.is_open)
 
 
 def _is_other(left: Value, right: Value) -> bool:

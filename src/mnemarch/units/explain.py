@@ -108,7 +108,7 @@ def _sharing_evidence(
     """Live units that cite the same test, symbol, file or commit, and are not related otherwise."""
     seen = {unit.id, *known}
     for citation in [item for item in unit.citations if item.kind in IN_TREES][:_CITATIONS_MAX]:
-        for other in reader.units_citing(visible_keys, citation.kind, citation.ref):
+        for other in reader.units_citing(visible_keys, citation.kind, [citation.ref]):
             same = any(str(item) == str(citation) for item in other.citations)
             if same and other.live and other.id not in seen:
                 seen.add(other.id)

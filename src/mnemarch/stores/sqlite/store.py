@@ -176,10 +176,8 @@ class SqliteStore(SqlStore):
                 hint="Upgrade Mnemarch. The file was left untouched.",
             )
         if 0 < version < _FIRST_FORMAT:
-            raise Incompatible(
-                f"{self._path} has format {version}, which was never released; this Mnemarch begins at {_FIRST_FORMAT}.",
-                hint="Export it with the version that made it, move it away, and import it. It was left untouched.",
-            )
+            hint = "Export it with the version that made it, and import that. It was left untouched."
+            raise Incompatible(f"{self._path} has format {version}; this begins at {_FIRST_FORMAT}.", hint=hint)
         return int(version)
 
     def _migrate(self, version: int) -> None:
