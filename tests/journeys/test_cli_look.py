@@ -106,12 +106,12 @@ def test_the_status_fits_a_screen_of_80_columns_in_korean_too(busy):
         "0 open, 1 stuck, 1 verified",
         '"needs the staging password"',
         f'{short_id(busy.unit)}  verified  "결제는 세 번까지 재시도한다"',
-        "waiting    1 for a person or a lead",
+        "waiting    3 for a person or a lead",
     ):
         assert said in shown
     seen = busy.ok("status", *PERSON)
     assert [task["state"] for task in seen["tasks"]] == ["stuck", "verified"]
-    assert (seen["learned"][0]["id"], seen["waiting"]) == (busy.unit, 1)
+    assert (seen["learned"][0]["id"], seen["waiting"]) == (busy.unit, 3)
 
 
 def test_show_tells_of_a_unit_a_conflict_and_an_entry_by_a_short_id(busy):
