@@ -84,15 +84,21 @@ class Inbox:
     def count(self) -> int:
         return len(self.items(_READ_MAX))
 
-    def settle(self, typed: str, rejection: str | None) -> Settled:
-        """Accept an item, or reject it for a reason.
+    def settle(self, typed: Sequence[str], rejection: str | None) -> list[Settled]:
+        """Accept items, or reject them for a reason; nothing is done if one of them is not to be found.
 
         An accepted claim goes to the project, a request becomes a decision, a stuck task goes on.
         """
-        item = self._named(typed)
+        items = self.items(_READ_MAX)
+        named = {item.id: item for item in (_named(items, each) for each in typed)}
+        for item in named.values():
+            if item.what in _DECIDE:
+                verb = "accepted" if rejection is None else "rejected"
+                raise InvalidInput(f"{item.id} is a {item.what}: it is resolved, not {verb}.", hint=item.why)
+        return [self._settled(item, rejection) for item in named.values()]
+
+    def _settled(self, item: InboxItem, rejection: str | None) -> Settled:
         answer = "accepted" if rejection is None else f"rejected: {rejection}"
-        if item.what in _DECIDE:
-            raise InvalidInput(f"A {item.what} is resolved, not {answer.partition(':')[0]}.", hint=item.why)
         if item.what == REQUEST:
             assert self._decisions is not None
             if rejection is not None:
@@ -108,17 +114,6 @@ class Inbox:
             return Settled(item.id, item.what, answer, unit)
 
         return self._engine.log.act(self._caller, settled, durable=True)
-
-    def _named(self, typed: str) -> InboxItem:
-        """The item with this id, or the only one that begins so, or whose last group does."""
-        items = self.items(_READ_MAX)
-        named = [item for item in items if item.id == typed] or [
-            item for item in items if item.id.startswith(typed) or item.id[24:].startswith(typed)
-        ]
-        if len(named) != 1:
-            count = "Nothing waits" if not named else f"{len(named)} items wait"
-            raise NotFound(f"{count} as {typed!r}.", hint=Hint("see the inbox"))
-        return named[0]
 
     # What waits
 
@@ -231,6 +226,17 @@ _DECIDE = {
     CONFLICT: "decide with: mnemarch resolve ID --winner UNIT --reason WHY (or --both)",
     PROPOSAL: "merge with: mnemarch resolve ID --winner UNIT --reason WHY (or --both to keep the two)",
 }
+
+
+def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
+    """The item with this id, or the only one that begins so, or whose last group does."""
+    named = [item for item in items if item.id == typed] or [
+        item for item in items if item.id.startswith(typed) or item.id[24:].startswith(typed)
+    ]
+    if len(named) != 1:
+        count = "Nothing waits" if not named else f"{len(named)} items wait"
+        raise NotFound(f"{count} as {typed!r}.", hint=Hint("see the inbox"))
+    return named[0]
 
 
 def _at(caller: Caller, scope: Scope) -> Caller:

@@ -292,7 +292,10 @@ class Seat(UnitVerbs):
         """The project at a glance: worktrees, agents at work, tasks, what was learned, what waits for somebody."""
         from mnemarch import looking
 
-        return looking.overview(self._engine, self.caller)
+        seen = looking.overview(self._engine, self.caller)
+        if self.actor.kind not in {"human", "orchestrator"} or self.scope.project is None:
+            return seen
+        return replace(seen, waiting=self._inbox().count())
 
     def show(self, id: str) -> Explanation | Dispute | Event:
         """Whatever an id names: a unit or decision, explained; a conflict or merge proposal; an entry of the log."""
@@ -323,7 +326,7 @@ class Seat(UnitVerbs):
         self._engine.has_new_units = True
         named = [ids] if isinstance(ids, str) else checked_list(ids, "ids")
         inbox = self._inbox()
-        return [inbox.settle(checked_id(item, "an id"), rejection) for item in named]
+        return inbox.settle([checked_id(item, "an id") for item in named], rejection)
 
     # 4. Recall
 

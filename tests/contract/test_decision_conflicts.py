@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemarch
-from conftest import Seats
 from mnemarch import Citation, Conflict, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.decision import Reason
 
@@ -222,9 +221,9 @@ class Hostile:
 
 @settings(max_examples=60)
 @given(st.lists(deeds, min_size=5, max_size=30))
-def test_nothing_that_agents_do_alone_changes_what_binds(deeds):
+def test_nothing_that_agents_do_alone_changes_what_binds(seats_of, deeds):
     with mnemarch.open(":memory:") as memory:
-        seats = Seats(memory)
+        seats = seats_of(memory)
         person, lead, watcher = seats.human(), seats.orchestrator(), seats.human("watcher")
         person.decisions.add_policy("Never lose data")
         axis = decided(person, "One store", strength="axis")

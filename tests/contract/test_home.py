@@ -372,10 +372,10 @@ def test_a_folder_whose_name_is_none_still_gets_one(tmp_path, name):
 # No repository, or one that is broken
 
 
-def test_a_plain_folder_is_its_own_home(tmp_path):
+def test_a_plain_folder_is_its_own_home_and_a_worktree(tmp_path):
     folder = tmp_path / "plain"
     folder.mkdir()
-    assert home_of(str(folder)) == Home(folder=str(folder), root=str(folder), project="plain", worktree=None)
+    assert home_of(str(folder)) == Home(folder=str(folder), root=str(folder), project="plain", worktree="main")
 
 
 @pytest.mark.parametrize("sign", [".mnemarch/", "mnemarch.toml"])
@@ -401,7 +401,7 @@ def test_a_worktree_whose_repository_is_gone_is_a_plain_folder(tmp_path):
     login = worktree(shop, tmp_path / "login")
     (login / "src").mkdir()
     shutil.rmtree(shop)
-    assert home_of(str(login / "src")) == Home(folder=str(login), root=str(login), project="login", worktree=None)
+    assert home_of(str(login / "src")) == Home(folder=str(login), root=str(login), project="login", worktree="main")
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_a_git_file_that_leads_nowhere_makes_a_plain_folder(tmp_path, content):
     inner = outer / "inner"
     inner.mkdir()
     (inner / ".git").write_bytes(content)
-    assert named(inner) == ("inner", None)
+    assert named(inner) == ("inner", "main")
 
 
 @pytest.mark.parametrize("missing", ["HEAD", "objects", "refs", None])
@@ -430,7 +430,7 @@ def test_a_folder_that_was_removed_belongs_to_what_is_left(tmp_path):
     shop = repository(tmp_path / "shop")
     assert home_of(str(shop / "gone" / "deep")).folder == str(shop)
     shutil.rmtree(shop)
-    assert named(shop) == ("shop", None)
+    assert named(shop) == ("shop", "main")
 
 
 def test_settings_that_cannot_be_read_leave_the_folder_its_name(tmp_path):

@@ -206,3 +206,29 @@ def test_an_agents_status_tells_nothing_of_other_tasks(seats):
     assert [str(agent.actor) for agent in seen.agents] == ["agent:coder-1"]
     assert [task.scope.task for task in seen.tasks] == ["T-1"]
     assert (seen.learned, seen.waiting) == ((), 0)
+
+
+# The inbox
+
+
+def test_r20_the_status_counts_what_the_inbox_lists(seats):
+    for number in range(3):
+        seats.agent().remember(f"Cache {number} is warm", level="project")
+    seats.agent("coder-2", worktree="feat", task="T-5").remember("The feed is paged")
+    lead = seats.human(task=None)
+    assert len(lead.inbox(limit=2)) == 2
+    assert lead.status().waiting == len(lead.inbox()) == 4
+
+
+@pytest.mark.parametrize("wrong", ["nothing-like-it", "conflict"])
+def test_r20_of_several_items_none_is_accepted_if_one_can_not_be(seats, wrong):
+    seats.agent().remember("Cache 1 is warm", level="project")
+    lead = seats.human(task=None)
+    lead.remember("Checkout retries 3 times")
+    lead.remember("Checkout retries 4 times")
+    items = {item.what: item.id for item in lead.inbox()}
+    with pytest.raises((NotFound, InvalidInput)):
+        lead.accept([items["refused claim"], items.get(wrong, wrong)])
+    assert items["refused claim"] in {item.id for item in lead.inbox()}
+    assert lead.accept([items["refused claim"]] * 2)[0].unit.status == "verified"
+    assert "refused claim" not in {item.what for item in lead.inbox()}

@@ -280,12 +280,20 @@ def test_no_hint_for_a_common_mistake_is_python(cli, argv):
     assert not is_python(hint), hint
 
 
+def test_r20_a_plain_folder_is_a_worktree(cli):
+    for name in ("TASK", "WORKTREE"):
+        cli.monkeypatch.delenv(f"MNEMARCH_{name}")
+    claimed = cli.begun().ok("remember", "Checkout retries", "--cite", "test:t", "--actor", "agent:coder-1")
+    assert claimed["unit"]["scope"]["worktree"] == "main"
+    cli.ok("verify", "--passed", "--test", "t", "--actor", "agent:coder-1")
+    assert "[VERIFIED" in cli("recall", "checkout retries", "--actor", "agent:coder-2").out
+
+
 def test_without_a_task_the_hint_names_the_option(cli):
     for name in ("TASK", "WORKTREE"):
         cli.monkeypatch.delenv(f"MNEMARCH_{name}")
     unit = cli.begun().ok("remember", "We deploy on Tuesdays", "--level", "project", "--cite", "human:ada", *PERSON)
-    for argv in (["verify", "--passed"], ["use", unit["unit"]["id"]]):
-        assert "--task ID" in cli(*argv).err
+    assert "--task ID" in cli("use", unit["unit"]["id"]).err
 
 
 @pytest.mark.parametrize("kind", ["runbook", "entrypoint", "wiring", "config", "invariant", "gotcha"])

@@ -218,7 +218,7 @@ class Home:
 
 
 def home_of(start: str) -> Home:
-    """The home of a folder: all worktrees of one repository share it; a plain folder is its own.
+    """The home of a folder: all worktrees of one repository share it; a plain folder is its own, and its one worktree.
 
     Only files are read, whoever owns them and whatever GIT_DIR says: no process is started.
     """
@@ -233,7 +233,7 @@ def home_of(start: str) -> Home:
         ):
             root = folder
             break
-    return Home(folder=root, root=root, project=_base_name(root), worktree=None)
+    return Home(folder=root, root=root, project=_base_name(root), worktree=_MAIN)
 
 
 def worktrees_of(repository: Repository) -> dict[str, str]:

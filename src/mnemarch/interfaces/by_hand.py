@@ -198,7 +198,7 @@ def _init(call: Call) -> Answer:
             [
                 ("memory", f"{place} ({f'{events:,} events' if known else 'new'}; git ignores it)"),
                 ("project", seat.scope.project),
-                ("worktree", seat.scope.worktree or "none: this is no git repository"),
+                ("worktree", seat.scope.worktree or "none: this repository is bare"),
                 ("you", seat.actor),
             ]
         )

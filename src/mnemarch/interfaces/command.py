@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from mnemarch.code.home import FOLDER, home_of
+from mnemarch.code.home import FOLDER, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.model.caller import Actor, Scope
 from mnemarch.model.value import replace, value
@@ -116,7 +116,7 @@ class Call:
         if self._home is None:
             self._home = home_of(self._folder_here())
             if self._store is not None and _is_folder(self._store):
-                folder, is_named = os.path.abspath(self._store), self.places.root or self._home.worktree
+                folder, is_named = os.path.abspath(self._store), self.places.root or repository_around(self._home.root)
                 self._home = replace(self._home if is_named else home_of(folder), folder=folder)
         return self._home
 

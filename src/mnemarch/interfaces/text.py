@@ -98,13 +98,15 @@ def _tests(run: testrun.TestRun) -> str:
     return f"{'witnessed' if run.witnessed else 'reported'}  {counts}: {short(run.command)}"
 
 
-def _inbox(items: Sequence[outcome.InboxItem], _: Call) -> str:
+def _inbox(items: Sequence[outcome.InboxItem], call: Call) -> str:
     if not items:
         return "Nothing waits."
     lines = []
     for item in items:
         lines.append(f"{short_id(item.id)}  {item.what}: {clean(item.subject)}")
         lines += [f"    {clean(text)}" for text in (item.evidence, item.why) if text]
+    more = call.seat.status().waiting - len(items)
+    lines += ["", f"{more} more: mnemarch inbox --limit {len(items) + more}"] if more > 0 else []
     return "\n".join([*lines, "", "mnemarch accept ITEM... or mnemarch decline ITEM... --reason WHY"])
 
 
