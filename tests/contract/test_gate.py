@@ -141,6 +141,12 @@ def test_a_bare_name_of_one_test_stands_for_its_whole_name(seats):
     assert TEST in [item.ref for item in after.citations]
 
 
+def test_a_bare_name_is_not_verified_by_its_namesake_in_another_package(seats):
+    unit = seats.agent().remember(FACT, citations=[Citation.test("test_retry")]).unit
+    run(seats, passing=["a/test_x.py::test_retry"], failing=["b/test_x.py::test_retry"])
+    assert seats.agent().get(unit.id).status is Status.HYPOTHESIS
+
+
 @pytest.mark.parametrize("cited", [TEST, "test_retry"])
 def test_citing_a_function_covers_its_parameters(seats, cited):
     unit = seats.agent().remember(FACT, citations=[Citation.test(cited)]).unit

@@ -231,7 +231,7 @@ class Verification:
         gained = []
         cited = {item.ref for item in unit.citations if item.kind is CitationKind.TEST}
         for ref in sorted(cited):
-            ran = {base_name(name) for name in self._passed if short_name(name) == ref}
+            ran = {base_name(name) for name in (*self._passed, *self._failed) if short_name(name) == ref}
             if len(ran) == 1 and ref not in ran and not ran & cited:
                 gained.append(Citation.test(ran.pop()).to_json())
         return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
