@@ -292,10 +292,7 @@ class Seat(UnitVerbs):
         """The project at a glance: worktrees, agents at work, tasks, what was learned, what waits for somebody."""
         from mnemarch import looking
 
-        seen = looking.overview(self._engine, self.caller)
-        if self.actor.kind not in {"human", "orchestrator"} or self.scope.project is None:
-            return seen
-        return replace(seen, waiting=self._inbox().count())
+        return looking.overview(self._engine, self.caller)
 
     def show(self, id: str) -> Explanation | Dispute | Event:
         """Whatever an id names: a unit or decision, explained; a conflict or merge proposal; an entry of the log."""

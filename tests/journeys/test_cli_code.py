@@ -55,6 +55,8 @@ def test_a_failed_verification_reports_its_loop(cli):
     assert run.exit_code == 1
     assert "STOP." in run.out
     cli.ok("verify", "--passed")
+    assert cli.ok("attempts")["failed"], "an agent's own word clears nothing"
+    cli.ok("verify", "--passed", "--actor", "human:kim")
     assert cli.ok("attempts") == {"stuck": None, "failed": []}
 
 

@@ -11,7 +11,7 @@ from workers import QUESTIONS, graph_of, seat_of
 import mnemarch
 from mnemarch.config import config_from
 from mnemarch.errors import NotFound
-from mnemarch.graph import FileKeeper, GraphStore, MemoryOrchestrator
+from mnemarch.graph import GraphStore, MemoryOrchestrator
 
 CONFIG = {"promotion": {"min_rank": -1.0, "min_degree": 0, "max_promotions": 1_000}}
 
@@ -192,15 +192,3 @@ def test_a_kill_during_a_save_leaves_a_whole_file(worker, begin, tmp_path):
         saved = told[-1]["saved"]
         assert saved <= GraphStore.load_from_file(path).stats().nodes <= saved + 1
         path.unlink()
-
-
-def test_a_killed_keeper_lets_its_file_go(worker, tmp_path):
-    path = tmp_path / "graph.json"
-    one = worker("keep_graph", path)
-    assert one.line() == {"ready": True}
-    with pytest.raises(mnemarch.StoreUnavailable):
-        FileKeeper(path)
-    one.killed()
-    with FileKeeper(path) as keeper:
-        store = keeper.open(GraphStore(keeper=keeper))
-        assert [node.text for node in store.nodes()] == [QUESTIONS[0]]

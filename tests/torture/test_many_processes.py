@@ -92,7 +92,7 @@ def test_r5_opposing_facts_at_once_are_two_units_and_one_open_conflict(together,
     pairs = [
         ("The client of {} must retry", "The client of {} must not retry"),
         ("Checkout of {} retries 3 times", "Checkout of {} retries 5 times"),
-        ("The limit of {} is in `foo_a`", "The limit of {} is in `foo_b`"),
+        ("The limit of {} is kept in Redis", "The limit of {} is kept in Postgres"),
         ("{} 결제는 3번 재시도한다", "{} 결제는 5번 재시도한다"),
     ]
     for number, pair in enumerate(pairs * (3 if full else 1)):

@@ -72,9 +72,10 @@ def decide_together(folder, name, root, rounds):
         ready()
         for number in range(int(rounds)):
             why = {"type": "risk", "summary": f"round {number}"}
-            proposal = desk.propose(f"decided by {name} in round {number}", reason=why, evidence=given, revises=root)
+            text = f"decided by {name} in round {number}"
             try:
-                desk.commit(proposal)
+                seen = desk.in_force(root).id
+                desk.commit(desk.propose(text, reason=why, evidence=given, revises=seen))
                 won += 1
             except Conflict as conflict:
                 lost += conflict.current is not None and conflict.actual_version > conflict.expected_version

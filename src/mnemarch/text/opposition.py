@@ -242,7 +242,9 @@ def _exclude(ours: Statement, theirs: Statement) -> bool:
     if any(a.is_amount and _is_other(a, b) for a, b in compared):
         return True
     # "Use SQLite" and "Use WAL" name no thing that can have one value only.
-    names_a_thing = not _THINGLESS.issuperset(word for word in ours.topic if word[0] not in "▢#")
+    shares_words = any(a.words & b.words for a, b in zip(ours.values, theirs.values, strict=True))
+    is_bare = _THINGLESS.issuperset(word for word in ours.topic if word[0] not in "▢#")
+    names_a_thing = shares_words or not is_bare
     return names_a_thing and not (ours.is_open or theirs.is_open)
 
 

@@ -189,7 +189,8 @@ def _restate_outcome(
         restated = {"link": payload["link"], "winner": payload["winner"], "reason": "[ERASED]"}
         act.record(EventType.LINK_RESOLVED, restated, subject=payload["link"])
     if event.type is EventType.RECALLED:
-        act.record(EventType.RECALLED, {"units": payload["units"], "task_key": event.scope.key})
+        units = [unit.id for unit in act.transaction.units(payload["units"]).values() if unit.erased_at is None]
+        act.record(EventType.RECALLED, {"units": units, "task_key": payload.get("task_key") or event.scope.key})
     if event.type is EventType.TASK_VERIFIED:
         tests = {
             outcome: [name for name in names if not any(content in name for content in contents)]
@@ -224,7 +225,9 @@ def _events_about(act: Act, unit: Unit) -> list[Event]:
         events += [added] if added is not None else []
         events += act.transaction.events_of_subject(link.id)
     streams = {event.stream for event in events} | {act.caller.stream}
-    return events + _quoting(act, _spellings(unit, events), streams)
+    # A question that the unit answered may hold its words.
+    asked = [event for event in act.transaction.events_containing(unit.id) if event.type is EventType.RECALLED]
+    return events + asked + _quoting(act, _spellings(unit, events), streams)
 
 
 def _quoting(act: Act, texts: Sequence[str], streams: set[Stream]) -> list[Event]:
