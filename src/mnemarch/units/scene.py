@@ -42,7 +42,7 @@ class Scene:
     `places` are the worktree and, where it is checked out, the default branch. `tree` stands for the content that was
     tested; `sources` for the tests that units cite; `changed` are the files that units cite and that this line of work
     changed; `retaken` are citations whose signature changed, by unit; `renamed` tells what tests that are gone are
-    called now, None if nothing.
+    called now, None if nothing; `fuller` are whole names of tests that were cited from a subfolder.
     """
 
     places: tuple[str, ...]
@@ -51,6 +51,7 @@ class Scene:
     changed: frozenset[str] = frozenset()
     retaken: Mapping[str, list[Citation]] = {}
     renamed: Mapping[str, str | None] = {}
+    fuller: Mapping[str, str] = {}
 
 
 def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) -> Scene:
@@ -69,18 +70,25 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) 
     )
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
     since = _Since(codebase, began, is_default=is_default)
+    missing = [name for name in cited if name not in ran and is_missing(codebase.tree, name)]
+    fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
     named = {item.ref for unit in units for item in unit.citations if item.kind is CitationKind.TEST}
     files = {item.ref for unit in units for item in unit.citations if item.kind in _FILES}
     return Scene(
         places=tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ())))),
         tree=(git.tree_digest(codebase.root) or "") if run.witnessed else "",
-        sources=since.sources(named) if run.witnessed else {},
+        sources=since.sources({*named, *fuller.values()}) if run.witnessed else {},
         changed=frozenset(path for path in files if since.is_changed(path)),
         retaken={unit.id: retaken(unit.citations, codebase) for unit in units} if run.witnessed else {},
-        renamed={
-            name: renamed_test(codebase, name) for name in cited if name not in ran and is_missing(codebase.tree, name)
-        },
+        renamed={name: renamed_test(codebase, name) for name in missing if name not in fuller},
+        fuller=fuller,
     )
+
+
+def _only_ending(name: str, ran: Iterable[str]) -> str | None:
+    """The one test of a run whose name from the top of the repository ends with this name from a subfolder."""
+    whole = {base_name(each) for each in ran if base_name(each).endswith(f"/{name}")}
+    return whole.pop() if len(whole) == 1 else None
 
 
 _FILES = frozenset({CitationKind.FILE, CitationKind.SYMBOL})

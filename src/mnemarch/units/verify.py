@@ -45,6 +45,8 @@ _STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED,
 # How many of a unit's last events are searched for the refusal that was recorded last.
 _EVENTS_BACK_MAX = 100
 _LOCAL = "R20"
+# An event has a size limit, and so many names fit in it.
+_PASSES_MAX = 5_000
 _REPORTED = Refusal(
     "R21",
     "For the project only a test seen passing that is about it counts, or a person's word.",
@@ -102,7 +104,7 @@ class Verification:
         return {
             "passed": succeeded,
             "witnessed": run.witnessed,
-            "tests": {str(Outcome.PASS): list(self._passed), str(Outcome.FAIL): list(self._failed)},
+            "tests": {str(Outcome.PASS): self._kept_passes(), str(Outcome.FAIL): list(self._failed)},
             "places": list(self._scene.places),
             "tree": self._scene.tree,
             "runner": run.runner,
@@ -112,6 +114,15 @@ class Verification:
             "commit": run.commit,
             "output": run.output,
         }
+
+    def _kept_passes(self) -> list[str]:
+        """The passing tests that are recorded: of a very large suite those that units cite or that failed before."""
+        if len(self._passed) <= _PASSES_MAX:
+            return list(self._passed)
+        reader, caller = self._act.transaction, self._act.caller
+        cited = set(reader.tests_cited(caller.visible_keys))
+        red = {record.name for record in reader.tests(caller.stream, self._passed) if not record.passed}
+        return [name for name in self._passed if name in red or cited & {name, base_name(name), short_name(name)}]
 
     def _has_succeeded(self, staged: Sequence[Event]) -> bool:
         """Whether nothing failed but what had failed before the task began (R2)."""
@@ -227,11 +238,12 @@ class Verification:
         return [unit for unit in units if _is_judged(unit)]
 
     def _with_whole_names(self, unit: Unit) -> Unit:
-        """The unit citing by its whole name the one test of this run that it cites by a bare name."""
+        """The unit citing by its whole name the one test of this run that it cites by a bare name or from a folder."""
         gained = []
         cited = {item.ref for item in unit.citations if item.kind is CitationKind.TEST}
         for ref in sorted(cited):
             ran = {base_name(name) for name in (*self._passed, *self._failed) if short_name(name) == ref}
+            ran |= {self._scene.fuller[ref]} if ref in self._scene.fuller else set()
             if len(ran) == 1 and ref not in ran and not ran & cited:
                 gained.append(Citation.test(ran.pop()).to_json())
         return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
