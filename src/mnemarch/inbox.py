@@ -20,7 +20,7 @@ from mnemarch.recall.question import Question
 from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.evidence import approve, reject
 from mnemarch.units.promote import accept_for_project, promote
-from mnemarch.units.remember import remember
+from mnemarch.units.remember import record_unit, remember
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -203,13 +203,15 @@ class Inbox:
     @staticmethod
     def _taken(act: Act, event_id: str, rejection: str | None) -> Unit | None:
         """A refused claim, said by whoever accepts it; a lead's keeps that label."""
-        if rejection is not None:
-            return None
         event = act.transaction.event(event_id)
         assert event is not None
         assert event.payload is not None
         claim = replace(Claim.from_json(event.payload["claim"]), level=Level.PROJECT, key=None)
         there = Act(act.transaction, _at(act.caller, event.scope), act.now, act.config)
+        if rejection is not None:
+            # Kept as a rejected unit, so that it is refused when it comes back (R4).
+            refused, _ = record_unit(there, replace(claim, level=event.scope.level), None)
+            return reject(there, refused.subject or "", rejection, None)
         if act.caller.actor.kind is ActorKind.HUMAN:
             cited = (*claim.citations, Citation.human(act.caller.actor.id))
             outcome = remember(there, replace(claim, citations=cited))

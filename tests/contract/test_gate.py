@@ -286,3 +286,22 @@ def test_r2_a_red_branch_unverifies_nothing_of_the_project_but_the_default_branc
     (shop / "test_luck.py").write_text(FLAKY + "\n# mended\n")
     outcome(memory, shop, True, task="T-4")
     assert (agent.get(unit.id).status, agent.get(unit.id).proof.carries) == (Status.VERIFIED, True)
+
+
+def test_r4_what_a_person_declined_is_refused_in_every_worktree(memory, seats):
+    person = seats.human()
+    claimed = seats.agent().remember("The bank closes at noon").unit
+    refused = seats.agent().remember("The bank opens at eight", level="project")
+    person.decline([claimed.id, refused.receipt.event_id], "it does not")
+    for text in ("The bank closes at noon", "The bank opens at eight"):
+        for where in ({}, {"worktree": "other", "task": "T-9"}):
+            again = seats.agent("coder-2", **where).remember(text)
+            assert (again.rule, "it does not" in again.reason) == ("R5", True)
+    assert person.inbox() == []
+    assert memory.rebuild().same
+
+
+def test_a_suite_of_any_size_can_be_verified(seats):
+    unit = seats.agent().remember("Totals are rounded down", citations=[Citation.test("test_17000")]).unit
+    seats.saw(*(f"tests/test_{n // 100}.py::test_{n}" for n in range(20_000)))
+    assert "tests/test_170.py::test_17000" in seats.agent().get(unit.id).proof.tests

@@ -142,6 +142,11 @@ class Model:
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
         return [one.unit for one in self._sorted(scope_keys) if one.text == canonical_key]
 
+    def units_saying(self, stream: Stream, canonical_key: str) -> list[Unit]:
+        units = [one.unit for one in self._sorted() if one.text == canonical_key]
+        wanted = (stream.project, None)
+        return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]
+
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
         live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.topic == topic_key]
         return sorted(live, key=lambda unit: _SURENESS.index(unit.status))[:limit]

@@ -157,6 +157,7 @@ def _answers(view: Any) -> dict[str, Any]:
         answers[name] = [
             view.unit(f"fact-{name}"),
             view.units_with_text(_KEYS, name),
+            view.units_saying(SHOP, name),
             view.units_citing(_KEYS, "test", [name, "nothing"]),
             view.decision_in_force(name),
             view.decision_versions(name),

@@ -86,7 +86,7 @@ def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = 
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
-    is_new = not act.transaction.units_with_text(act.caller.visible_keys, merge_key(claim.content))
+    is_new = not act.transaction.units_saying(act.caller.stream, merge_key(claim.content))
     known = None if is_new else _same(act, claim)
     refusal = _refusal(act, claim, known, is_new=is_new, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:

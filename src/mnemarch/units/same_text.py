@@ -69,9 +69,23 @@ def rejected_alike(reader: Reader, scope_keys: Sequence[str], said: Claim | Unit
 
     Another kind or domain makes no other statement of it. Evidence alone is a snapshot, which is no statement (D1).
     """
-    alike = [unit for unit in past_with_same_text(reader, scope_keys, said.content) if _says_it(unit, said)]
-    found = ((unit, rejection_of(reader, unit)) for unit in alike)
-    return [(unit, event) for unit, event in found if event is not None]
+    return _rejected(reader, past_with_same_text(reader, scope_keys, said.content), said)
+
+
+def _rejected(reader: Reader, units: Sequence[Unit], said: Claim | Unit) -> list[tuple[Unit, Event]]:
+    rejections = ((unit, rejection_of(reader, unit)) for unit in units if _says_it(unit, said))
+    return [(unit, event) for unit, event in rejections if event is not None]
+
+
+def _rejected_by_people(act: Act, said: Claim | Unit) -> list[tuple[Unit, Event]]:
+    """What a person rejected anywhere in the project is rejected for all of it (R4)."""
+    text, visible = mergeable(said.content), act.caller.visible_keys
+    units = act.transaction.units_saying(act.caller.stream, merge_key(said.content))
+    below = [
+        unit for unit in units if not unit.live and unit.scope.key not in visible and mergeable(unit.content) == text
+    ]
+    found = _rejected(act.transaction, below, said) if below else []
+    return [(unit, event) for unit, event in found if event.actor.kind is ActorKind.HUMAN]
 
 
 def _says_it(unit: Unit, said: Claim | Unit) -> bool:
@@ -83,7 +97,8 @@ def _says_it(unit: Unit, said: Claim | Unit) -> bool:
 
 def refusal_to_repeat(act: Act, said: Claim | Unit, unit_id: str | None = None) -> Refusal | None:
     """Why this may not be trusted, or None: the same was rejected, and no person has spoken for `unit_id` since."""
-    for unit, rejection in rejected_alike(act.transaction, act.caller.visible_keys, said):
+    visible = rejected_alike(act.transaction, act.caller.visible_keys, said)
+    for unit, rejection in (*visible, *_rejected_by_people(act, said)):
         if unit_id is None or not _is_vouched_for(act.transaction, unit_id, rejection):
             why = (rejection.payload or {}).get("reason", "the reason was erased")
             return Refusal(

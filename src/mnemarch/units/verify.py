@@ -46,7 +46,7 @@ _STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED,
 _EVENTS_BACK_MAX = 100
 _LOCAL = "R20"
 # An event has a size limit, and so many names fit in it.
-_PASSES_MAX = 5_000
+_NAMES_MAX = 5_000
 _REPORTED = Refusal(
     "R21",
     "For the project only a test seen passing that is about it counts, or a person's word.",
@@ -104,7 +104,7 @@ class Verification:
         return {
             "passed": succeeded,
             "witnessed": run.witnessed,
-            "tests": {str(Outcome.PASS): self._kept_passes(), str(Outcome.FAIL): list(self._failed)},
+            "tests": {str(Outcome.PASS): self._kept_passes(), str(Outcome.FAIL): list(self._failed[:_NAMES_MAX])},
             "places": list(self._scene.places),
             "tree": self._scene.tree,
             "runner": run.runner,
@@ -117,7 +117,7 @@ class Verification:
 
     def _kept_passes(self) -> list[str]:
         """The passing tests that are recorded: of a very large suite those that units cite or that failed before."""
-        if len(self._passed) <= _PASSES_MAX:
+        if len(self._passed) <= _NAMES_MAX:
             return list(self._passed)
         reader, caller = self._act.transaction, self._act.caller
         cited = set(reader.tests_cited(caller.visible_keys))

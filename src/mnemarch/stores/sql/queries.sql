@@ -149,6 +149,9 @@ ORDER BY id DESC LIMIT :limit;
 -- units_with_text: The units with exactly this canonical text, live or not.
 SELECT id, body FROM units WHERE canonical_key = :canonical_key AND coalesce(scope_key, '') IN (:scope_keys) ORDER BY id;
 
+-- units_saying: The same in every scope.
+SELECT id, body FROM units WHERE canonical_key = :canonical_key ORDER BY id;
+
 -- units_of_topic: The live units that say something of the same subject: verified ones first, then the newest.
 SELECT id, body FROM units
 WHERE live AND topic_key = :topic_key AND coalesce(scope_key, '') IN (:scope_keys)

@@ -189,6 +189,12 @@ class Reader:
         """Units of these scopes with this canonical key, live or not, oldest first."""
         return self._units("units_with_text", scope_keys=scope_keys, canonical_key=canonical_key)
 
+    def units_saying(self, stream: Stream, canonical_key: str) -> list[Unit]:
+        """Units of a project, and of its org, with this canonical key, whoever may see them; oldest first."""
+        units = self._units("units_saying", canonical_key=canonical_key)
+        wanted = (stream.project, None)
+        return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]
+
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
         """Live units of these scopes that differ from a text only in numbers, names and negations.
 
