@@ -79,7 +79,7 @@ class TantivyIndex:
         import tantivy
 
         try:
-            self._links = TemporaryDirectory(prefix="mnemarch-index-")
+            self._links = TemporaryDirectory(prefix="mnemarch-index-", ignore_cleanup_errors=True)
             for name in os.listdir(self._folder):
                 if not name.endswith(".lock"):
                     os.symlink(os.path.join(self._folder, name), os.path.join(self._links.name, name))

@@ -33,7 +33,7 @@ _PARTS = r"[가-힣]+|[^\W_가-힣]+|((?<=[^\W_])(?:_++|-)(?=[^\W_]))|\S"
 _HUMPS = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])(?![A-Z]s(?![a-z]))"
 # What makes a name a path, an address or a number of parts, which is matched as it is written.
 _ADDRESS = r"[/\\@:]|\w\.\w|^\.\w"
-_LINE_NUMBER = r"(?::\d+(?:-\d+)?)++"
+_LINE_NUMBER = r"(?::\d+(?:-\d+)?)+"
 
 # What joins words to one identifier; a longer run of it is a ruler or a row of dots.
 _JOINTS = frozenset("-./:\\@#")
