@@ -13,7 +13,7 @@ from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, Kind, LinkType
+from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, LinkType, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
@@ -21,6 +21,7 @@ from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.evidence import approve, reject
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
+from mnemarch.units.verify import NOT_CLAIMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Inbox:
         settled = {event.subject for event in events if event.type is EventType.INBOX_SETTLED}
         scopes = self._scopes_below(reader, since)
         units = reader.units_in([scope.key for scope in scopes], live=True, limit=_READ_MAX)
-        claims = [unit for unit in units if unit.kind not in _NOT_CLAIMS]
+        claims = [unit for unit in units if unit.kind not in NOT_CLAIMS]
         wanted = self._wanted(claims, [event for event in events if event.type is EventType.RECALLED])
         for unit in claims:
             if unit.id in wanted or unit.recorded_at >= since:
@@ -223,7 +224,6 @@ class Inbox:
         return outcome.unit
 
 
-_NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.ANCHOR, Kind.DECISION, Kind.POLICY})
 _DECIDE = {
     CONFLICT: "decide with: mnemarch resolve ID --winner UNIT --reason WHY (or --both)",
     PROPOSAL: "merge with: mnemarch resolve ID --winner UNIT --reason WHY (or --both to keep the two)",
@@ -258,14 +258,13 @@ def _item_of_claim(unit: Unit, questions: Sequence[str]) -> InboxItem:
 
 
 def _items_of_refusal(reader: Reader, event: Event) -> Iterator[InboxItem]:
+    """The claim that was refused for its level, unless the gate let it through since."""
     payload = event.payload or {}
-    if payload["rule"] == "G23.validation" or payload["rule"] == "G23":
-        from mnemarch.model.unit import waiting_key
-
-        if reader.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id)) is None:
-            claim = payload["claim"]
-            cited = ", ".join(f"{item['kind']}:{item['ref']}" for item in claim["citations"][:3]) or "cites nothing"
-            yield InboxItem(event.id, REFUSED, _cut(claim["content"]), cited, f"{event.actor}: {payload['reason']}")
+    later = reader.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id))
+    if payload["rule"] in ("G23.validation", "G23") and later is None:
+        claim = payload["claim"]
+        cited = ", ".join(f"{item['kind']}:{item['ref']}" for item in claim["citations"][:3]) or "cites nothing"
+        yield InboxItem(event.id, REFUSED, _cut(claim["content"]), cited, f"{event.actor}: {payload['reason']}")
 
 
 def _cut(text: str) -> str:

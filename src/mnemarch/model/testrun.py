@@ -125,6 +125,11 @@ def short_name(name: str) -> str:
     return last
 
 
+def forms_of(name: str) -> tuple[str, str, str]:
+    """The names that a test can be cited by: the whole, without parameters, and its function's bare name."""
+    return name, base_name(name), short_name(name)
+
+
 def is_covered(name: str, cited: str) -> bool:
-    """Whether citing `cited` covers the test `name`: the test itself, its parameters, or its function's bare name."""
-    return cited in (name, base_name(name), short_name(name))
+    """Whether citing `cited` covers the test `name`."""
+    return cited in forms_of(name)

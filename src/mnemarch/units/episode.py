@@ -10,14 +10,13 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Analysis
-from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Claim, Kind, LinkType, Status
+from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.conflicts import compared, link_units
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
-from mnemarch.units.status import change, practise
+from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -311,13 +310,7 @@ def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
     if before is None:
         return episode
     reason = "a newer account of the same task"
-    changes = {
-        "status": str(Status.DEPRECATED),
-        "superseded_by": episode.id,
-        "contradiction_note": reason,
-        "valid_to": micros(max(act.now, before.occurred_at)),
-    }
-    change(act, EventType.UNIT_SUPERSEDED, before, {"new": episode.id, "reason": reason, "set": changes})
+    retire(act, before, episode.id, reason)
     return change(act, EventType.UNIT_SUPERSEDING, episode, {"old": before.id, "set": {"supersedes": before.id}})
 
 

@@ -7,13 +7,12 @@ from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.decision import version_key_of
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Refused, Stored
-from mnemarch.model.stamps import micros
 from mnemarch.model.unit import ACCEPTED, KEPT_AS, TRUSTED, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import Refusal, carries, refusal_to_promote, refusal_to_verify
 from mnemarch.units.conflicts import with_open_disputes
 from mnemarch.units.same_text import refusal_to_repeat, twin_of
-from mnemarch.units.status import change, cited_tests, inherit, publish_if_reused
+from mnemarch.units.status import cited_tests, inherit, publish_if_reused, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,13 +89,7 @@ def _absorbed(act: Act, unit: Unit, twin: Unit) -> Stored:
     event, _ = act.record(EventType.UNIT_MERGED, payload, subject=twin.id)
     inherit(act, twin, unit)
     reason = "promoted into the unit that says the same at the wider level"
-    changes = {
-        "status": str(Status.DEPRECATED),
-        "superseded_by": twin.id,
-        "contradiction_note": reason,
-        "valid_to": micros(max(act.now, unit.occurred_at)),
-    }
-    change(act, EventType.UNIT_SUPERSEDED, unit, {"new": twin.id, "reason": reason, "set": changes})
+    retire(act, unit, twin.id, reason)
     after = publish_if_reused(act, act.known_unit(twin.id))
     return Stored(unit=after, receipt=receipt_for(event), merged=True)
 

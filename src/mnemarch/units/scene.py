@@ -7,8 +7,8 @@ import os
 from mnemarch.code import git
 from mnemarch.code.citing import retaken
 from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
-from mnemarch.model.citation import CitationKind
-from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, short_name
+from mnemarch.model.citation import OF_CODE, CitationKind
+from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, forms_of
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -73,7 +73,7 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) 
     missing = [name for name in cited if name not in ran and is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
     named = {item.ref for unit in units for item in unit.citations if item.kind is CitationKind.TEST}
-    files = {item.ref for unit in units for item in unit.citations if item.kind in _FILES}
+    files = {item.ref for unit in units for item in unit.citations if item.kind in OF_CODE}
     return Scene(
         places=tuple(dict.fromkeys((worktree or DEFAULT_BRANCH, *((DEFAULT_BRANCH,) if is_default else ())))),
         tree=(git.tree_digest(codebase.root) or "") if run.witnessed else "",
@@ -91,13 +91,10 @@ def _only_ending(name: str, ran: Iterable[str]) -> str | None:
     return whole.pop() if len(whole) == 1 else None
 
 
-_FILES = frozenset({CitationKind.FILE, CitationKind.SYMBOL})
-
-
 def _units_met(reader: Reader, caller: Caller, run: TestRun) -> list[Unit]:
     """The visible units that cite a test of the run, and those that the task was handed or used."""
     names = [result.name for result in run.results]
-    refs = {form for name in names for form in (name, base_name(name), short_name(name))}
+    refs = {form for name in names for form in forms_of(name)}
     met = reader.units(use.unit_id for use in reader.uses_of_task(caller.scope_key))
     return [*reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs)), *met.values()]
 

@@ -6,7 +6,8 @@ from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.testrun import base_name, short_name
+from mnemarch.model.stamps import micros
+from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, short_name
 from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Signal, Status, trust_to_json
 from mnemarch.model.value import replace
 from mnemarch.policy.evidence import cited_names, standing
@@ -16,7 +17,7 @@ from mnemarch.units.same_text import refusal_to_repeat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
@@ -175,11 +176,10 @@ def follow_tests(act: Act, unit: Unit) -> Unit:
     proof = unit.proof
     if proof is None or proof.person is not None or not proof.tests:
         return unit
-    home = unit.scope if unit.level < Level.PROJECT else None
-    tests = _standing_at_home(act, unit, proof.tests, home)
+    tests = _standing_at_home(act, unit, proof.tests)
     if not tests or not all(test.witnessed for test in tests):
         return unit
-    if any(test.flaky for test in tests) is not proof.flaky and any(test.flaky for test in tests):
+    if any(test.flaky for test in tests) and not proof.flaky:
         flaky = proof.to_json() | {"flaky": True}
         return change(act, EventType.UNIT_VERIFIED, unit, {"because": list(proof.by), "set": {"proof": flaky}})
     if unit.status in TRUSTED and all(test.failed for test in tests):
@@ -191,15 +191,23 @@ def follow_tests(act: Act, unit: Unit) -> Unit:
     return unit
 
 
-def _standing_at_home(act: Act, unit: Unit, names: Iterable[str], home: Scope | None) -> list[CitedTest]:
+def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedTest]:
     """How the tests stand where the unit lives: in its worktree, or for a project's unit on the default branch."""
-    from mnemarch.model.testrun import DEFAULT_BRANCH
-
-    place = DEFAULT_BRANCH if home is None else home.worktree or DEFAULT_BRANCH
-    refs = list(names)
-    records = act.transaction.tests(act.caller.stream, {short_name(ref) for ref in refs}, called=True)
+    place = unit.scope.worktree or DEFAULT_BRANCH
+    records = act.transaction.tests(act.caller.stream, {short_name(name) for name in names}, called=True)
     there = [record for record in records if record.place == place and record.witnessed]
-    return [standing(ref, there, unit.scope.at(Level.PROJECT)) for ref in refs if there]
+    return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in names if there]
+
+
+def retire(act: Act, old: Unit, new_id: str, reason: str) -> Unit:
+    """Put a unit out of force for good because another tells the same, or the same better."""
+    changes = {
+        "status": str(Status.DEPRECATED),
+        "superseded_by": new_id,
+        "contradiction_note": reason,
+        "valid_to": micros(max(act.now, old.occurred_at)),
+    }
+    return change(act, EventType.UNIT_SUPERSEDED, old, {"new": new_id, "reason": reason, "set": changes})
 
 
 def inherit(act: Act, twin: Unit, unit: Unit) -> None:

@@ -9,7 +9,7 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Promotion, Refused, Stored, TrustChange
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, short_name
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
@@ -52,8 +52,8 @@ _REPORTED = Refusal(
     "For the project only a test seen passing that is about it counts, or a person's word.",
     "Run it with `verify -- COMMAND`, or have a person approve it.",
 )
-# Records of what happened, and what `seat.decisions` governs.
-_NOT_JUDGED = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY})
+# Records of what happened, and what `seat.decisions` governs: nobody claims them.
+NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY})
 
 
 class Verification:
@@ -122,7 +122,7 @@ class Verification:
         reader, caller = self._act.transaction, self._act.caller
         cited = set(reader.tests_cited(caller.visible_keys))
         red = {record.name for record in reader.tests(caller.stream, self._passed) if not record.passed}
-        return [name for name in self._passed if name in red or cited & {name, base_name(name), short_name(name)}]
+        return [name for name in self._passed if name in red or not cited.isdisjoint(forms_of(name))]
 
     def _has_succeeded(self, staged: Sequence[Event]) -> bool:
         """Whether nothing failed but what had failed before the task began (R2)."""
@@ -233,7 +233,7 @@ class Verification:
 
     def _citing(self, names: Sequence[str]) -> list[Unit]:
         """The visible units that cite one of these tests, by whichever of its names."""
-        refs = {form for name in names for form in (name, base_name(name), short_name(name))}
+        refs = {form for name in names for form in forms_of(name)}
         units = self._act.transaction.units_citing(self._act.caller.visible_keys, CitationKind.TEST, sorted(refs))
         return [unit for unit in units if _is_judged(unit)]
 
@@ -307,7 +307,7 @@ class Verification:
 
 
 def _is_judged(unit: Unit) -> bool:
-    return unit.live and unit.kind not in _NOT_JUDGED
+    return unit.live and unit.kind not in NOT_CLAIMS
 
 
 def _last_refusal(act: Act, unit: Unit) -> Event | None:
