@@ -21,7 +21,7 @@ class Sketch:
 
     Hundreds are made for each question, so it is a plain class. `words` holds each distinct word between spaces of its
     own, and a colon and a number after one that occurs more than once. So one search of the string counts a word:
-    " retry :3 pool  timeout ".
+    " retry :3 pool  timeout ". `signs` tells the kind of turn that it is (see `text/turns.py`).
     """
 
     __slots__ = (
@@ -33,13 +33,14 @@ class Sketch:
         "place",
         "scope_key",
         "session",
+        "signs",
         "speaker",
         "state",
         "turn",
         "words",
     )
 
-    def __init__(self, unit: Searchable, speaker: str, words: list[str]) -> None:
+    def __init__(self, unit: Searchable, speaker: str, words: list[str], signs: str = "") -> None:
         counted: dict[str, int] = {}
         for word in words:
             counted[word] = counted.get(word, 0) + 1
@@ -53,6 +54,7 @@ class Sketch:
         self.occurred_at = unit.occurred_at
         self.importance = unit.importance
         self.speaker = speaker
+        self.signs = signs
         self.length = len(words)
         self.words = "".join([f" {word} " if count == 1 else f" {word} :{count}" for word, count in counted.items()])
 
@@ -85,7 +87,7 @@ class Sketch:
 
     def to_line(self) -> str:
         """The stored form."""
-        texts = (self.id, self.scope_key, self.state, self.kind, self.session, self.speaker)
+        texts = (self.id, self.scope_key, self.state, self.kind, self.session, self.speaker, self.signs)
         numbers = (self.turn, self.occurred_at, self.importance, self.length)
         return _BETWEEN.join((*(text.replace(_BETWEEN, "") for text in texts), *map(repr, numbers), self.words))
 
@@ -93,8 +95,8 @@ class Sketch:
     def from_line(cls, line: str) -> Sketch:
         made = cls.__new__(cls)
         parts = line.split(_BETWEEN)
-        made.id, made.scope_key, made.state, made.kind, made.session, made.speaker = parts[:6]
-        turn, occurred_at, importance, length, made.words = parts[6:]
+        made.id, made.scope_key, made.state, made.kind, made.session, made.speaker, made.signs = parts[:7]
+        turn, occurred_at, importance, length, made.words = parts[7:]
         made.place = f"{turn}@{made.session}"
         made.turn = int(turn)
         made.occurred_at = int(occurred_at)

@@ -26,6 +26,17 @@ _ASKER = frozenset(
     {"i", "my", "me", "mine", "we", "our", "us", "i'm", "i've", "i'd", "내", "나", "내가", "제가", "우리"}
 )
 _ASKED = frozenset({"you", "your", "너", "네가", "당신"})
+# Who asks for what the other one said.
+_TOLD = (
+    "remind me|you told|you said|you mention|you recommend|you suggest|you gave|you provide|you wrote|you list"
+    "|did you|have you|your answer|your advice|your recommend|your suggest",
+    "네가 말|네가 추천|당신이 말|당신이 추천|알려준|알려줬|추천해 준|추천해준|추천했",
+)
+_WHEN = (
+    "when |what date|what day|what month|what year|what time|how long|how old|since when",
+    "언제|며칠|몇 월|몇 시|몇 년|얼마 동안",
+)
+_AMOUNT = ("how many|how much|how often|how far|how long|how old|how big|what percent", "몇 |얼마|몇번|횟수|퍼센트")
 
 
 @value
@@ -76,21 +87,29 @@ _SIGNS = ((DEBUG, _DEBUG), (PREFERENCE, _PREFERENCE), (PROFILE, _PROFILE), (RECA
 
 def intent_of(text: str) -> Intent:
     """What a question is after (M5): a hint for ranking, never a filter. GENERAL if no sign fits."""
-    lowered = " ".join(word.strip(".,?!") for word in text[:2_000].casefold().split())
-    # An English sign counts at the beginning of a word, whatever its ending.
-    spaced = f" {lowered} "
-    for intent, (english, korean) in _SIGNS:
-        if any(f" {sign}" in spaced for sign in english.split("|")):
-            return intent
-        if not lowered.isascii() and any(sign in lowered for sign in korean.split("|")):
-            return intent
-    return GENERAL
+    spaced = _spaced(text)
+    return next((intent for intent, signs in _SIGNS if _has(spaced, signs)), GENERAL)
+
+
+def _spaced(text: str) -> str:
+    return f" {' '.join(word.strip('.,?!') for word in text[:2_000].casefold().split())} "
+
+
+def _has(spaced: str, signs: tuple[str, str]) -> bool:
+    """Whether one of the English signs begins a word, or one of the Korean ones is anywhere in it."""
+    english, hangul = signs
+    return any(f" {sign}" in spaced for sign in english.split("|")) or (
+        not spaced.isascii() and any(sign in spaced for sign in hangul.split("|"))
+    )
 
 
 class Question:
-    """One question. `weights` holds each distinct token with its weight beside the others."""
+    """One question. `weights` holds each distinct token with its weight beside the others.
 
-    __slots__ = ("dates", "intent", "speakers", "text", "weights")
+    `role` is whose turns hold the answer if the asker speaks of themselves, or of what they were told.
+    """
+
+    __slots__ = ("asks_how_much", "asks_when", "dates", "intent", "role", "speakers", "text", "weights")
 
     def __init__(self, text: str, rules: RecallRules) -> None:
         self.text = text = text[:_QUERY_CHARS_MAX]
@@ -98,6 +117,10 @@ class Question:
         self.speakers = _speakers(text) if rules.speakers else frozenset()
         self.dates: Sequence[Date] = questions.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
         self.intent: Intent = intent_of(text) if rules.intent else GENERAL
+        spaced = _spaced(text) if rules.turns else ""
+        self.asks_when = _has(spaced, _WHEN)
+        self.asks_how_much = _has(spaced, _AMOUNT)
+        self.role = "assistant" if _has(spaced, _TOLD) else "user" if _ASKER.intersection(spaced.split()) else ""
 
 
 def _weighed(text: str, tokens: list[str], *, frame: bool) -> dict[str, float]:

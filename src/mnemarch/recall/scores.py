@@ -14,6 +14,7 @@ from mnemarch.model.stamps import instant
 from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Kind, Status, search_kind
 from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
 from mnemarch.policy.trust import confidence_at
+from mnemarch.text.turns import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
+# What the kind of a turn is worth where turns are a conversation. The weights were fitted on two public sets together.
+_TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
+_TIME_WHEN_ASKED = 0.15
+_AMOUNT_WHEN_ASKED = 0.075
+_ROLE_BONUSES = {"user": 0.3, "assistant": 0.05}
 # Two texts that have nothing to do with each other have about this cosine; only what is above it counts.
 _MEANING_WEIGHT = 0.3
 _FAR_IN_MEANING = 0.3
@@ -151,6 +157,7 @@ def judged(
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
     best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
+    turn_bonuses = _TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
     for number, sketch in enumerate(pool.values()):
         # The window contains the text itself; its neighbours' share is the rest.
@@ -164,6 +171,8 @@ def judged(
                 result.bonuses["meaning"] = meaning
             if asked:
                 result.bonuses["asked"] = asked
+            if turn := turn_bonuses[sketch.speaker, sketch.signs]:
+                result.bonuses["turn"] = turn
             _add_bonuses(result, question, own_session)
             results.append(result)
     return results
@@ -235,6 +244,28 @@ def _session_scores(
             for number in counted[sketch.id]:
                 counts[number] = counts.get(number, 0.0) + 1.0
     return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
+
+
+class _TurnBonuses(dict[tuple[str, str], float]):
+    """What a turn's speaker and signs are worth to one question; worked out once for each kind of turn."""
+
+    def __init__(self, question: Question, coherence: float) -> None:
+        super().__init__()
+        self._coherence = coherence
+        self._role = question.role
+        self._weights = dict(_TURN_WEIGHTS)
+        if question.asks_when:
+            self._weights[TIME] = _TIME_WHEN_ASKED
+        if question.asks_when or question.asks_how_much:
+            self._weights[AMOUNT] += _AMOUNT_WHEN_ASKED
+
+    def __missing__(self, turn: tuple[str, str]) -> float:
+        speaker, signs = turn
+        total = sum(self._weights.get(sign, 0.0) for sign in signs)
+        if speaker == self._role:
+            total += _ROLE_BONUSES.get(speaker, 0.0)
+        self[turn] = total = self._coherence * total
+        return total
 
 
 def _add_bonuses(result: Relevance, question: Question, own_session: str | None) -> None:

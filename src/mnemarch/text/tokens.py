@@ -9,6 +9,7 @@ from unicodedata import normalize
 from mnemarch.model.search import Sketch
 from mnemarch.text.cache import BoundedCache, pattern
 from mnemarch.text.english import irregular_forms
+from mnemarch.text.turns import signs_of
 from mnemarch.text.words import STOP_WORDS, listed
 
 TYPE_CHECKING = False
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Searchable
 
 # An index built with other rules gives other answers: a change of meaning raises the version.
-TOKENS_VERSION = 3
+TOKENS_VERSION = 4
 
 TOKEN_CHARS_MAX = 64
 # A text of the largest size allowed is indexed to its last word.
@@ -60,8 +61,10 @@ def query_tokens(text: str, limit: int = 64) -> list[str]:
 
 
 def sketched(unit: Searchable) -> Sketch:
-    """What an index keeps of a unit: its words, and who is speaking."""
-    return Sketch(unit, speaker_of(unit.content), telling_tokens(unit.content, limit=TOKENS_MAX))
+    """What an index keeps of a unit: its words, who is speaking, and what kind of turn it is."""
+    speaker = speaker_of(unit.content)
+    words = telling_tokens(unit.content, limit=TOKENS_MAX)
+    return Sketch(unit, speaker, words, signs_of(unit.content, speaker))
 
 
 def speaker_of(text: str) -> str:
