@@ -9,12 +9,13 @@ from typing import Any
 from bench.retrieval.likeness import WORDS
 from bench.retrieval.variants import BM25, DEFAULT
 
-TURNS, SESSIONS, AUC = "R@10", "sessions R@10", "AUC"
+TURNS, FIRST, SESSIONS, AUC = "R@10", "R@5", "sessions R@10", "AUC"
 TARGETS = {
-    ("locomo", TURNS): 0.80,
-    ("longmemeval_pool", TURNS): 0.69,
-    ("longmemeval_pool", SESSIONS): 0.82,
-    ("ko_parakqc", TURNS): 0.83,
+    ("locomo", TURNS): 0.83,
+    ("longmemeval_pool", TURNS): 0.76,
+    ("longmemeval_pool", SESSIONS): 0.85,
+    ("ko_parakqc", TURNS): 0.85,
+    ("paraphrases", FIRST): 0.65,
     ("ko_question_pair", AUC): 0.90,
     ("ko_korsts_dev", AUC): 0.87,
 }
@@ -42,7 +43,7 @@ def limits(results: Mapping[str, Mapping[str, Any]]) -> list[Limit]:
         measured = {variant: row for variant, row in rows.items() if isinstance(row, dict)}
         ours = next((measured[variant] for variant in (DEFAULT, WORDS) if variant in measured), {})
         floor = measured.get(BM25, {})
-        for measure in (TURNS, SESSIONS, AUC):
+        for measure in (TURNS, FIRST, SESSIONS, AUC):
             if measure in ours and (name, measure) in TARGETS:
                 found.append(Limit(name, measure, ours[measure], TARGETS[name, measure], "target"))
             if measure in ours and measure in floor:

@@ -120,6 +120,7 @@ class RecallRules:
     spelling: bool = True
     intent: bool = True
     own_session: bool = True
+    everyday: bool = True
     turns: bool = True
     distinct: bool = True
     fusion: str = "weighted"

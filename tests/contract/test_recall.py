@@ -403,7 +403,7 @@ def test_the_shares_of_the_axes_are_the_score_and_those_of_the_signals_the_simil
             assert sum(signals.values()) == pytest.approx(axes["similarity"])
             assert all(share > 0 for share in signals.values())
             seen |= set(signals)
-    assert seen == {"lexical", "neighbours", "session", "speaker", "date", "own_session", "intent"}
+    assert seen == {"lexical", "neighbours", "session", "speaker", "date", "own_session", "intent", "turn"}
 
 
 def test_items_come_by_tier_and_then_by_score(memory, seats):

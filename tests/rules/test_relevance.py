@@ -96,7 +96,9 @@ ASKED, ANSWER, LATER = said("Bora: where did you buy that lamp?", "Mina: at the 
 
 
 def test_the_answer_beside_the_question_is_lifted_where_neighbours_say_something():
-    found = judgements("Where was the lamp bought?", [ASKED], [ANSWER], coherence=1.0, sessions=False, speakers=False)
+    found = judgements(
+        "Where was the lamp bought?", [ASKED], [ANSWER], coherence=1.0, sessions=False, speakers=False, turns=False
+    )
     assert set(found) == {ASKED.id, ANSWER.id}
     assert list(found[ANSWER.id].shares) == ["neighbours"]
     assert 0 < found[ANSWER.id].total < found[ASKED.id].total == pytest.approx(1.0)
@@ -118,7 +120,7 @@ def test_neighbours_say_more_the_more_the_order_says():
 
 
 def test_the_share_of_the_neighbours_is_what_they_say_and_not_the_text_itself():
-    found = judgements("lamp", [ASKED], [ANSWER], coherence=1.0, sessions=False, speakers=False)
+    found = judgements("lamp", [ASKED], [ANSWER], coherence=1.0, sessions=False, speakers=False, turns=False)
     assert list(found[ASKED.id].shares) == ["lexical"]
 
 
@@ -168,7 +170,7 @@ def test_a_long_text_leans_on_nobody_and_is_reached_by_nobody():
 
 def test_without_neighbours_a_text_is_judged_as_if_there_were_none_to_have():
     lone = said("lamp and cat")
-    near, far = (judgements("lamp", lone, coherence=coherence, sessions=False) for coherence in (1.0, 0.0))
+    near, far = (judgements("lamp", lone, coherence=coherence, sessions=False, turns=False) for coherence in (1.0, 0.0))
     assert near["s-1.1"].shares == far["s-1.1"].shares == {"lexical": pytest.approx(1.0)}
 
 

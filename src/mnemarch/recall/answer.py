@@ -131,12 +131,13 @@ class Recall:
     def _ordered(self, coherence: float, limit: int) -> tuple[list[Relevance], list[str]]:
         """The candidates in order, and the ids of past units that match."""
         question = self._question
-        terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling)
+        terms = self._finder.terms(question.weights, self._visible, spelling=self._rules.spelling, wider=question.wider)
         self._weights = {word: term.asked_weight for term in terms for word in term.words}
         candidates, past = self._by_words(self._weights, limit)
-        meanings = self._add_near_in_meaning(question.text, candidates)
+        has_meaning = self._add_near_in_meaning(question.text, candidates)
         nominated = self._add_nominated(question.text, candidates)
         around = self._around(candidates) if coherence and self._rules.neighbours else []
+        meanings = self._finder.similarities(question.text, [*candidates, *around]) if has_meaning else {}
         caller = self._caller
         session = caller.session and canonical_json([caller.scope.org, caller.scope.project, caller.session])
         relevances = judged(
@@ -176,8 +177,8 @@ class Recall:
             past += replaced
         return candidates, past
 
-    def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> dict[str, float]:
-        """Add what is near in meaning and shares no word; gives the cosine of each candidate.
+    def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> bool:
+        """Add what is near in meaning and shares no word; False without a model.
 
         If the model does not answer, recall goes on by words alone and says so.
         """
@@ -185,11 +186,9 @@ class Recall:
             near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)
         except StoreUnavailable as error:
             self._notes.append(f"Searched by words alone: {error.message}")
-            return {}
-        if not near:
-            return {}
+            return False
         self._add(near, candidates)
-        return self._finder.similarities(text, candidates)
+        return bool(near)
 
     def _add_nominated(self, text: str, candidates: list[Sketch]) -> dict[str, float]:
         """Add what answered a question like this one; gives how alike the two questions are."""

@@ -39,6 +39,8 @@ _CHECKED_MAX = 1_000
 _DUPLICATE_WORDS_MAX = 8
 _DUPLICATE_SHARE_MIN = 0.5
 
+_NOT_WIDER: dict[str, float] = {}
+
 
 def _rarity(seen: int, documents: int) -> float:
     return log(1 + (documents - seen + 0.5) / (seen + 0.5))
@@ -70,14 +72,23 @@ class Finder(LiveIndex):
 
     # By words
 
-    def terms(self, weights: Mapping[str, float], scope_keys: Sequence[str], *, spelling: bool) -> list[Term]:
+    def terms(
+        self,
+        weights: Mapping[str, float],
+        scope_keys: Sequence[str],
+        *,
+        spelling: bool,
+        wider: Mapping[str, float] = _NOT_WIDER,
+    ) -> list[Term]:
         """Each word of a question with its weight in these scopes: rare words tell more.
 
-        Words with the same beginning stand for one that no text contains.
+        Words with the same beginning stand for one that no text contains. A `wider` word is no rarer than what was
+        asked for itself.
         """
         with self._lock:
             documents = self.documents_in(scope_keys)
             terms = []
+            rarest = 0.0
             for word, weight in weights.items():
                 words = [word]
                 is_long = len(word) >= _LONG_WORD_MIN and word.isascii() and word.isalpha()
@@ -85,8 +96,11 @@ class Finder(LiveIndex):
                     words = self._guesses(word, scope_keys)
                     weight *= _OF_A_GUESS
                 seen = min(documents, sum([self._frequency(each, scope_keys) for each in words]))
-                if seen:
-                    terms.append(Term(words, weight, _rarity(seen, documents)))
+                rarest = max(rarest, _rarity(seen, documents))
+                terms.append(Term(words if seen else (), weight, _rarity(seen, documents)))
+            for word, weight in wider.items():
+                if seen := min(documents, self._frequency(word, scope_keys)):
+                    terms.append(Term([word], weight, min(rarest, _rarity(seen, documents)), is_wider=True))
             return terms
 
     def _guesses(self, word: str, scope_keys: Sequence[str]) -> list[str]:

@@ -6,15 +6,17 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.tokens import query_tokens
+from mnemarch.text.turns import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mnemarch.config import RecallRules
-    from mnemarch.text import korean, questions
+    from mnemarch.text import everyday, korean, questions
     from mnemarch.text.questions import Date
 else:
+    everyday = Lazy("mnemarch.text.everyday")
     korean = Lazy("mnemarch.text.korean")
     questions = Lazy("mnemarch.text.questions")
 
@@ -37,6 +39,13 @@ _WHEN = (
     "언제|며칠|몇 월|몇 시|몇 년|얼마 동안",
 )
 _AMOUNT = ("how many|how much|how often|how far|how long|how old|how big|what percent", "몇 |얼마|몇번|횟수|퍼센트")
+
+# What the kind of a turn is worth where turns are a conversation. The weights were fitted on two public sets together.
+_STATEMENT_BONUS = 0.12
+_TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
+_TIME_WHEN_ASKED = 0.15
+_AMOUNT_WHEN_ASKED = 0.075
+_ROLE_BONUSES = {"user": 0.3, "assistant": 0.05}
 
 
 @value
@@ -104,16 +113,18 @@ def _has(spaced: str, signs: tuple[str, str]) -> bool:
 
 
 class Question:
-    """One question. `weights` holds each distinct token with its weight beside the others.
+    """One question. `weights` holds each distinct token with its weight beside the others, `wider` those of other words
+    that people use for these.
 
     `role` is whose turns hold the answer if the asker speaks of themselves, or of what they were told.
     """
 
-    __slots__ = ("asks_how_much", "asks_when", "dates", "intent", "role", "speakers", "text", "weights")
+    __slots__ = ("asks_how_much", "asks_when", "dates", "intent", "role", "speakers", "text", "weights", "wider")
 
     def __init__(self, text: str, rules: RecallRules) -> None:
         self.text = text = text[:_QUERY_CHARS_MAX]
         self.weights = _weighed(text, query_tokens(text), frame=rules.frame)
+        self.wider = everyday.widened(text, self.weights) if rules.everyday else {}
         self.speakers = _speakers(text) if rules.speakers else frozenset()
         self.dates: Sequence[Date] = questions.dates_in(text) if rules.dates and _may_name_a_date(text) else ()
         self.intent: Intent = intent_of(text) if rules.intent else GENERAL
@@ -121,6 +132,28 @@ class Question:
         self.asks_when = _has(spaced, _WHEN)
         self.asks_how_much = _has(spaced, _AMOUNT)
         self.role = "assistant" if _has(spaced, _TOLD) else "user" if _ASKER.intersection(spaced.split()) else ""
+
+
+class TurnBonuses(dict[tuple[str, str], float]):
+    """What a turn's speaker and signs are worth to one question; worked out once for each kind of turn."""
+
+    def __init__(self, question: Question, coherence: float) -> None:
+        super().__init__()
+        self._coherence = coherence
+        self._role = question.role
+        self._weights = dict(_TURN_WEIGHTS)
+        if question.asks_when:
+            self._weights[TIME] = _TIME_WHEN_ASKED
+        if question.asks_when or question.asks_how_much:
+            self._weights[AMOUNT] += _AMOUNT_WHEN_ASKED
+
+    def __missing__(self, turn: tuple[str, str]) -> float:
+        speaker, signs = turn
+        total = _STATEMENT_BONUS + sum(self._weights.get(sign, 0.0) for sign in signs)
+        if speaker == self._role:
+            total += _ROLE_BONUSES.get(speaker, 0.0)
+        self[turn] = total = self._coherence * total
+        return total
 
 
 def _weighed(text: str, tokens: list[str], *, frame: bool) -> dict[str, float]:

@@ -14,7 +14,7 @@ from mnemarch.model.stamps import instant
 from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Kind, Status, search_kind
 from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
 from mnemarch.policy.trust import confidence_at
-from mnemarch.text.turns import AMOUNT, ASKS, COURTESY, EVENT, LONG, PERSONAL, TIME
+from mnemarch.recall.question import TurnBonuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,14 +48,12 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
-# What the kind of a turn is worth where turns are a conversation. The weights were fitted on two public sets together.
-_TURN_WEIGHTS = {ASKS: -0.05, COURTESY: -0.06, PERSONAL: 0.05, EVENT: 0.055, AMOUNT: 0.045, LONG: 0.08}
-_TIME_WHEN_ASKED = 0.15
-_AMOUNT_WHEN_ASKED = 0.075
-_ROLE_BONUSES = {"user": 0.3, "assistant": 0.05}
-# Two texts that have nothing to do with each other have about this cosine; only what is above it counts.
-_MEANING_WEIGHT = 0.3
-_FAR_IN_MEANING = 0.3
+# Meaning counts the more, the less of the question the best text says in the same words. A turn's meaning is that of
+# its neighbours too: they count by these shares of their cosine, and their vectors are not quite alike.
+_MEANING_WEIGHT = 0.6
+_SAID_MIN = 0.25
+_NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
+_ALIKE = 0.6
 # For what answered a question like this one. Heat only nominates; the gate decides (R2).
 _NOMINATED_WEIGHT = 0.5
 # The usual constant of reciprocal rank fusion: the higher, the less the first rank is worth more than the second.
@@ -74,12 +72,16 @@ _NO_MEANINGS: Mapping[str, float] = {}
 
 
 class Term:
-    """One word of the question: the indexed words that stand for it, its weight in the question, its weight here."""
+    """One word of the question: the indexed words that stand for it, its weight in the question, its weight here.
 
-    __slots__ = ("asked_weight", "weight", "words")
+    No words stand for what nobody wrote. A wider one was not asked for itself.
+    """
 
-    def __init__(self, words: Sequence[str], asked_weight: float, rarity: float) -> None:
+    __slots__ = ("asked_weight", "is_wider", "weight", "words")
+
+    def __init__(self, words: Sequence[str], asked_weight: float, rarity: float, *, is_wider: bool = False) -> None:
         self.words = words
+        self.is_wider = is_wider
         self.asked_weight = asked_weight
         self.weight = asked_weight * rarity
 
@@ -144,12 +146,14 @@ def judged(
     coherence = coherence if rules.neighbours else 0.0
     placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
+    said = 0.0
     alone: list[float] = []
     own: list[float] = []
     window: list[float] = []
     for sketch in pool.values():
         counts = counted[sketch.id]
         seen, length = _window(sketch, counts, counted, placed, coherence)
+        said = max(said, sum([terms[number].weight for number in seen])) if meanings else said
         own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
         window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
         alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
@@ -157,13 +161,15 @@ def judged(
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
     best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
-    turn_bonuses = _TurnBonuses(question, coherence if rules.turns else 0.0)
+    share = said / (sum([term.weight for term in terms if not term.is_wider]) or 1.0)
+    meaning_weight = _MEANING_WEIGHT / min(1.0, max(_SAID_MIN, share)) ** 2
+    turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
     for number, sketch in enumerate(pool.values()):
         # The window contains the text itself; its neighbours' share is the rest.
         near = _WINDOW_WEIGHT * max(0.0, window[number] - alone[number])
         lexical = own[number] + _WINDOW_WEIGHT * window[number] - near
-        meaning = _MEANING_WEIGHT * max(0.0, meanings.get(sketch.id, 0.0) - _FAR_IN_MEANING)
+        meaning = meaning_weight * _meaning(sketch, meanings, placed, coherence) if meanings else 0.0
         asked = _NOMINATED_WEIGHT * nominated.get(sketch.id, 0.0)
         if lexical or near or session[number] or meaning or asked:
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
@@ -233,6 +239,17 @@ def _window(
     return counts if window is None else window, length
 
 
+def _meaning(sketch: Sketch, meanings: Mapping[str, float], placed: Mapping[str, Sketch], coherence: float) -> float:
+    """The cosine of a text and, in a conversation, of the turns around it."""
+    total, weight = meanings.get(sketch.id, 0.0), 1.0
+    for step, share in _NEIGHBOUR_SHARES.items() if placed and sketch.session else ():
+        neighbour = placed.get(place(sketch.session, sketch.turn + step))
+        if neighbour is not None and neighbour.id in meanings:
+            total += coherence * share * meanings[neighbour.id]
+            weight += coherence * share * _ALIKE
+    return max(0.0, total / weight)
+
+
 def _session_scores(
     candidates: Sequence[Sketch], counted: Mapping[str, Counts], weights: Sequence[float]
 ) -> dict[str, float]:
@@ -244,28 +261,6 @@ def _session_scores(
             for number in counted[sketch.id]:
                 counts[number] = counts.get(number, 0.0) + 1.0
     return {session: _bm25(counts, weights, 1.0) for session, counts in by_session.items()}
-
-
-class _TurnBonuses(dict[tuple[str, str], float]):
-    """What a turn's speaker and signs are worth to one question; worked out once for each kind of turn."""
-
-    def __init__(self, question: Question, coherence: float) -> None:
-        super().__init__()
-        self._coherence = coherence
-        self._role = question.role
-        self._weights = dict(_TURN_WEIGHTS)
-        if question.asks_when:
-            self._weights[TIME] = _TIME_WHEN_ASKED
-        if question.asks_when or question.asks_how_much:
-            self._weights[AMOUNT] += _AMOUNT_WHEN_ASKED
-
-    def __missing__(self, turn: tuple[str, str]) -> float:
-        speaker, signs = turn
-        total = sum(self._weights.get(sign, 0.0) for sign in signs)
-        if speaker == self._role:
-            total += _ROLE_BONUSES.get(speaker, 0.0)
-        self[turn] = total = self._coherence * total
-        return total
 
 
 def _add_bonuses(result: Relevance, question: Question, own_session: str | None) -> None:

@@ -1,0 +1,61 @@
+"""Everyday words of software work that people use for one another: JDK and Java, DB and database, 디비. Pure."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.text.tokens import query_tokens
+from mnemarch.text.words import entries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# What a word that was not asked for itself weighs beside one that was.
+_SHARE = 0.45
+_WORDS_MAX = 64
+_BEGINNING_CHARS = 3
+_AROUND = ".,;:!?\"'`()[]{}"
+
+
+def widened(text: str, weights: Mapping[str, float]) -> dict[str, float]:
+    """The tokens that a question's words may stand for and that it has not, each with its weight.
+
+    `weights` are the question's own tokens. Of a phrase all tokens have to be there, and each gets its part.
+    """
+    wider: dict[str, float] = {}
+    for word in text.casefold().split(None, _WORDS_MAX)[:_WORDS_MAX]:
+        for entry, group in _beginning_with(_beginning(word.strip(_AROUND))):
+            asked = _tokens(entry)
+            if not asked or not all(token in weights for token in asked):
+                continue
+            weight = _SHARE * min(weights[token] for token in asked)
+            for other in group:
+                parts = [token for token in _tokens(other) if token not in weights]
+                for token in parts:
+                    wider[token] = max(wider.get(token, 0.0), weight / len(parts))
+    return wider
+
+
+def _beginning(word: str) -> str:
+    return word[:1] if "가" <= word[:1] <= "힣" else word[:_BEGINNING_CHARS]
+
+
+def _beginning_with(beginning: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield from _table().get(beginning, ())
+
+
+@cache
+def _table() -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+    """Each entry with its group, by how it begins: the tokens of few entries are needed for one question."""
+    table: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for line in entries("everyday", "groups"):
+        group = tuple(line.split())
+        for entry in group:
+            table.setdefault(_beginning(entry), []).append((entry, group))
+    return table
+
+
+@cache
+def _tokens(entry: str) -> tuple[str, ...]:
+    return tuple(query_tokens(entry.replace("_", " ")))
