@@ -25,11 +25,12 @@ _SUCCESS_RATE_MIN = 0.5
 
 @value
 class Refusal:
-    """Why the gate said no: the rule, in words, and what would help."""
+    """Why the gate said no: the rule, in words, what would help, and the rejected unit that it repeats, if it does."""
 
     rule: str
     reason: str
     hint: str = ""
+    unit_id: str | None = None
 
 
 def warranted(citations: Iterable[Citation], tests: Mapping[str, CitedTest]) -> Status:
