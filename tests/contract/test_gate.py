@@ -244,9 +244,9 @@ def place(memory, folder, kind="agent", name="coder-1", *, tree="main", task="T-
     return memory.seat(Actor(kind, name), Scope(project="shop", worktree=tree, task=task), root=folder)
 
 
-def outcome(memory, folder, passed, **where):
+def outcome(memory, folder, passed, name="test_luck.py::test_luck", **where):
     report = folder.parent / "run.tap"
-    report.write_text(f"TAP version 13\n1..1\n{'' if passed else 'not '}ok 1 - test_luck.py::test_luck\n")
+    report.write_text(f"TAP version 13\n1..1\n{'' if passed else 'not '}ok 1 - {name}\n")
     return place(memory, folder, "human", "ci", **where).verify(report=str(report))
 
 
@@ -286,6 +286,22 @@ def test_r2_a_red_branch_unverifies_nothing_of_the_project_but_the_default_branc
     (shop / "test_luck.py").write_text(FLAKY + "\n# mended\n")
     outcome(memory, shop, True, task="T-4")
     assert (agent.get(unit.id).status, agent.get(unit.id).proof.carries) == (Status.VERIFIED, True)
+
+
+def test_r2_a_test_that_is_gone_leaves_a_date_until_it_passes_again(memory, shop):
+    agent, (name, text) = place(memory, shop), ("test_luck.py::test_luck", FLAKY + "\n# in this task\n")
+    agent.remember("Luck helps", citations=[Citation.test(name)])
+    (shop / "test_luck.py").write_text(text)
+    (unit,) = outcome(memory, shop, True).units
+    commit(shop, "no luck", test_luck__py="def test_else():\n    assert 1\n")
+    outcome(memory, shop, True, task="T-2", name="test_luck.py::test_else")
+    assert label(agent, unit) == "[VERIFIED until 2026-03-01]"
+    outcome(memory, shop, True, task="T-3", name="test_luck.py::test_else")
+    assert label(agent, unit) == "[VERIFIED until 2026-03-01]"
+    commit(shop, "lucky again", test_luck__py=text)
+    outcome(memory, shop, True, task="T-4")
+    assert label(agent, unit) == "[VERIFIED by test_luck]"
+    assert memory.rebuild().same
 
 
 def test_r4_what_a_person_declined_is_refused_in_every_worktree(memory, seats):

@@ -172,19 +172,26 @@ class Verification:
         if self._is_cited(unit):
             unit = retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
             proof = unit.proof
+            if proof is not None and proof.until is not None and self._is_home(unit):
+                proof = replace(proof, until=None)
+                payload = {"because": list(proof.by), "set": {"proof": proof.to_json()}}
+                unit = change(act, EventType.UNIT_VERIFIED, unit, payload)
             merged = proof is not None and proof.worktree not in (None, act.caller.scope.worktree)
             if proof is not None and merged and unit.level >= Level.PROJECT and DEFAULT_BRANCH in self._scene.places:
                 merged_proof = proof.to_json() | {"worktree": None}
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.PR_MERGED, {"set": {"proof": merged_proof}})
         return unit
 
+    def _is_home(self, unit: Unit) -> bool:
+        """Whether the tests ran where the unit lives: in its worktree, for a project's unit on the default branch."""
+        return (DEFAULT_BRANCH if unit.level >= Level.PROJECT else unit.scope.worktree) in self._scene.places
+
     def _follow_renames(self) -> None:
         """Units cite a renamed test by its new name; of a test that is gone the proof says until when it held (R2)."""
         act, renamed = self._act, self._scene.renamed
         for unit in act.transaction.units_citing(act.caller.visible_keys, CitationKind.TEST, sorted(renamed)):
-            home = DEFAULT_BRANCH if unit.level >= Level.PROJECT else unit.scope.worktree
             proof = unit.proof
-            if proof is None or home not in self._scene.places or not unit.live:
+            if proof is None or not self._is_home(unit) or not unit.live:
                 continue
             names = {name: renamed[name] for name in proof.tests if name in renamed}
             new = [name for name in names.values() if name is not None]
