@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-from repositories import commit, repository, worktree
+import os
+from datetime import timedelta
 
+import pytest
+from repositories import commit, made, repository, worktree
+
+import mnemarch
 from mnemarch import Actor, Citation, EventType, InvalidInput, Level, NotAllowed, NotFound, Reason, Scope, Status
+from mnemarch.config import config_from
 
 FACT = "Checkout retries three times"
 TEST = "tests/test_retry.py::test_retry"
@@ -302,6 +307,48 @@ def test_r2_a_test_that_is_gone_leaves_a_date_until_it_passes_again(memory, shop
     outcome(memory, shop, True, task="T-4")
     assert label(agent, unit) == "[VERIFIED by test_luck]"
     assert memory.rebuild().same
+
+
+def test_r20_without_a_commit_a_test_is_new_that_came_after_the_last_entry_of_others(memory, tmp_path):
+    shop = made(tmp_path / "bare")
+    for number, name in ((1, "test_luck"), (2, "test_rain")):
+        (shop / f"{name}.py").write_text(f"def {name}():\n    assert {number}\n")
+        moment = (memory._engine.log.clock() + timedelta(hours=number - 1.5)).timestamp()
+        os.utime(shop / f"{name}.py", (moment, moment))
+    for task, name, level in (
+        ("T-1", "test_luck", Level.PROJECT),
+        ("T-2", "test_rain", Level.PROJECT),
+        ("T-3", "test_luck", Level.WORKTREE),
+    ):
+        cited = f"{name}.py::{name}"
+        unit = place(memory, shop, task=task).remember(f"It helps in {task}", citations=[Citation.test(cited)]).unit
+        outcome(memory, shop, True, cited, task=task)
+        assert place(memory, shop, task=task).get(unit.id).level is level, task
+
+
+@pytest.mark.parametrize(
+    ("command", "cited", "level"),
+    [
+        ("sh check.sh", "infra/main.tf", Level.PROJECT),
+        ("sh check.sh infra", "infra/main.tf", Level.PROJECT),
+        ("sh check.sh --chdir=infra", "infra/main.tf", Level.PROJECT),
+        ("sh check.sh infra", "web/index.html", Level.WORKTREE),
+        ("sh check.sh", None, Level.WORKTREE),
+    ],
+)
+def test_r20_a_check_without_tests_is_about_what_it_covers(tmp_path, command, cited, level):
+    shop = repository(tmp_path / "shop")
+    files = {"check__sh": "exit 0\n", "infra/main__tf": "a\n", "web/index__html": "validate infra\n"}
+    commit(shop, "a check", **files)
+    commit(shop, "and more", more__txt="more\n")
+    config = config_from({"witness": {"test_commands": [command]}})
+    with mnemarch.open(tmp_path / "home", config=config) as memory:
+        agent = place(memory, shop)
+        citations = [Citation.test(command), *([Citation.file(cited)] if cited else [])]
+        unit = agent.remember("The validate step pins its providers", citations=citations).unit
+        agent.verify(run=command.split())
+        after = agent.get(unit.id)
+        assert (after.status, after.level) == (Status.VERIFIED, level)
 
 
 def test_r4_what_a_person_declined_is_refused_in_every_worktree(memory, seats):
