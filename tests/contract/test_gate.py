@@ -15,6 +15,7 @@ from mnemarch.config import config_from
 FACT = "Checkout retries three times"
 TEST = "tests/test_retry.py::test_retry"
 CITED = [Citation.test(TEST)]
+UNITS = {FACT: "test_retry", "Invoices are sent at noon": "test_noon"}
 
 
 def claimed(seats, content=FACT, *, cited=CITED, **where):
@@ -368,3 +369,23 @@ def test_a_suite_of_any_size_can_be_verified(seats):
     unit = seats.agent().remember("Totals are rounded down", citations=[Citation.test("test_17000")]).unit
     seats.saw(*(f"tests/test_{n // 100}.py::test_{n}" for n in range(20_000)))
     assert "tests/test_170.py::test_17000" in seats.agent().get(unit.id).proof.tests
+
+
+@pytest.mark.parametrize("label", ["up", "retry", "down"])
+@pytest.mark.parametrize("passed", [True, False])
+def test_r2_good_feedback_on_what_was_handed_out_is_a_sign_of_use_and_never_blamed(memory, seats, label, passed):
+    unit, unseen = (claimed(seats, text, cited=[Citation.test(f"t.py::{name}")]) for text, name in UNITS.items())
+    reader = seats.agent(worktree="feat", task="T-9")
+    assert reader.recall("how often does checkout retry?").items[0].unit.id == unit.id
+    query = reader.graph.upsert_query("s", "how often does checkout retry?")
+    for answer in (unit, unseen):
+        reader.graph.record_answer("s", query, unit_id=answer.id)
+    for _ in range(2):
+        reader.graph.record_feedback("s", query, label)
+    for _ in range(2):
+        seats.saw("test_other", passed=passed, turned=False, worktree="feat", task="T-9")
+    after = reader.get(unit.id)
+    assert after.uses == (1 if label == "up" and passed else 0)
+    assert after.confidence >= unit.confidence
+    assert reader.get(unseen.id).uses == 0
+    assert memory.rebuild().same
