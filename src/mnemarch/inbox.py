@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.engine import Engine
     from mnemarch.model.event import Event
+    from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
@@ -193,9 +194,7 @@ class Inbox:
             outcome = promote(there, unit_id, Level.PROJECT, None)
         else:
             outcome = accept_for_project(there, unit_id)
-        if isinstance(outcome, Refused):
-            raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
-        return outcome.unit
+        return _let_through(outcome)
 
     @staticmethod
     def _cleared(act: Act, event_id: str, rejection: str | None) -> None:
@@ -222,9 +221,7 @@ class Inbox:
         else:
             kept = {KEPT_AS: ACCEPTED, "kept_by": act.caller.actor.id}
             outcome = remember(there, replace(claim, attributes=dict(claim.attributes) | kept))
-        if isinstance(outcome, Refused):
-            raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
-        return outcome.unit
+        return _let_through(outcome)
 
 
 _DECIDE = {
@@ -247,6 +244,12 @@ def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
 def _at(caller: Caller, scope: Scope) -> Caller:
     """The caller where the item is: people and leads of a project may inspect what lies below it (R3)."""
     return Caller(caller.actor, scope, caller.session, caller.root)
+
+
+def _let_through(outcome: Stored | Refused) -> Unit:
+    if isinstance(outcome, Refused):
+        raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
+    return outcome.unit
 
 
 def _in_turn(items: Sequence[InboxItem], limit: int) -> list[InboxItem]:
@@ -277,16 +280,8 @@ def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> In
     if questions:
         times = "once" if len(questions) == 1 else f"{len(questions)} times"
         evidence += f"; asked for {times}, last as “{_cut(questions[0])}”"
-    return InboxItem(
-        unit.id,
-        LEFT if is_left else CLAIM,
-        _cut(unit.content),
-        evidence,
-        why,
-        str(unit.author),
-        unit.recorded_at,
-        wanted=len(questions),
-    )
+    what, said, author = LEFT if is_left else CLAIM, _cut(unit.content), str(unit.author)
+    return InboxItem(unit.id, what, said, evidence, why, author, unit.recorded_at, wanted=len(questions))
 
 
 def _items_of_refusals(reader: Reader, events: Sequence[Event], settled: Collection[str | None]) -> Iterator[InboxItem]:

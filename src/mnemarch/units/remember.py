@@ -99,8 +99,7 @@ def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = 
             occurred_at=claim.occurred_at,
             session=claim.session,
         )
-        receipt = receipt_for(event, redacted=tuple(sorted({*secrets, *found})))
-        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt)
+        return refusal.answer(receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
         stored = _joined(act, claim, known, secrets, sources or {})

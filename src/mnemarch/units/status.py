@@ -204,15 +204,15 @@ def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedT
     return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in names if there]
 
 
-def retire(act: Act, old: Unit, new_id: str, reason: str) -> Unit:
-    """Put a unit out of force for good because another tells the same, or the same better."""
+def retire(act: Act, old: Unit, new_id: str, reason: str, **more: str | None) -> Unit:
+    """Put a unit out of force because another takes its place, or tells the same; `more` changes with it."""
     changes = {
         "status": str(Status.DEPRECATED),
         "superseded_by": new_id,
         "contradiction_note": reason,
         "valid_to": micros(max(act.now, old.occurred_at)),
     }
-    return change(act, EventType.UNIT_SUPERSEDED, old, {"new": new_id, "reason": reason, "set": changes})
+    return change(act, EventType.UNIT_SUPERSEDED, old, {"new": new_id, "reason": reason, "set": changes | more})
 
 
 def inherit(act: Act, twin: Unit, unit: Unit) -> None:

@@ -294,7 +294,7 @@ class Verification:
             receipt = receipt_for(known, duplicate=True)
         else:
             receipt = receipt_for(act.record(EventType.UNIT_HELD, payload, subject=unit.id)[0])
-        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt, unit_id=unit.id)
+        return refusal.answer(receipt, unit.id)
 
     def _waiting_claims(self, staged: Sequence[Event]) -> list[tuple[Claim, Act]]:
         """Claims of this task that only lacked validation when they were made, each with its own author's rights."""
