@@ -106,7 +106,14 @@ def refusal_to_repeat(act: Act, said: Claim | Unit, unit_id: str | None = None) 
         live = reader.units_of_topic(visible, topic, _TOPIC_READ_MAX)
         voices = [unit_id, *(other.id for other in live if is_reworded(other.content, said.content))]
         if not any(_is_vouched_for(reader, voice, rejection) for voice in voices if voice is not None):
-            return _refusal(unit, rejection, is_same=unit in same)
+            why = (rejection.payload or {}).get("reason", "the reason was erased")
+            what = "this" if unit in same else "nearly the same"
+            return Refusal(
+                RULE,
+                f"{rejection.actor} rejected {what} on {rejection.recorded_at:%Y-%m-%d} as unit {unit.id}: {why}.",
+                f"If it holds after all, a person can approve unit {unit.id}.",
+                unit.id,
+            )
     return None
 
 
@@ -116,17 +123,6 @@ def _says_it(unit: Unit, said: Claim | Unit) -> bool:
     if Kind.EVIDENCE in {unit.kind, said.kind}:
         return is_same(unit, said.kind, said.domain, said.content, said.attributes)
     return True
-
-
-def _refusal(unit: Unit, rejection: Event, *, is_same: bool) -> Refusal:
-    why = (rejection.payload or {}).get("reason", "the reason was erased")
-    what = "this" if is_same else "nearly the same"
-    return Refusal(
-        RULE,
-        f"{rejection.actor} rejected {what} on {rejection.recorded_at:%Y-%m-%d} as unit {unit.id}: {why}.",
-        f"If it holds after all, a person can approve unit {unit.id}.",
-        unit.id,
-    )
 
 
 def _is_vouched_for(reader: Reader, unit_id: str, rejection: Event) -> bool:

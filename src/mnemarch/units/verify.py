@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 _STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
 # How many of a unit's last events are searched for the refusal that was recorded last.
 _EVENTS_BACK_MAX = 100
-_LOCAL = "R20"
+_LOCAL = (
+    "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing that the"
+    " claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
+)
 # An event has a size limit, and so many names fit in it.
 _NAMES_MAX = 5_000
 _REPORTED = Refusal(
@@ -171,7 +174,7 @@ class Verification:
     def _followed(self, unit: Unit) -> Unit:
         """The unit after this run: its status, its signatures, and whether the default branch has its test now."""
         act, unit = self._act, follow_tests(self._act, unit)
-        if self._is_cited(unit):
+        if self._passed_of(unit):
             unit = retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
             proof = unit.proof
             if proof is not None and proof.until is not None and self._is_home(unit):
@@ -216,7 +219,7 @@ class Verification:
             before, unit = unit, self._with_whole_names(unit)
             if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
-            elif self._is_cited(unit):
+            elif self._passed_of(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
             if unit.status is Status.HYPOTHESIS:
                 refused += [self._still_hypothesis(unit)] if self._passed or self._run.passed else []
@@ -257,9 +260,6 @@ class Verification:
                 gained.append(Citation.test(ran.pop()).to_json())
         return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
 
-    def _is_cited(self, unit: Unit) -> bool:
-        return bool(self._passed_of(unit))
-
     def _passed_of(self, unit: Unit) -> list[str]:
         """The tests of this run that passed and that the unit cites."""
         passed = {form for name in self._passed for form in (name, base_name(name))}
@@ -269,19 +269,12 @@ class Verification:
         """The unit at the level that its evidence reaches: the project, if a test seen passing is about it (R20)."""
         target = Level.PROJECT if unit.proof is not None and unit.proof.carries else Level.WORKTREE
         if unit.level >= target or unit.scope.project is None:
-            is_local = unit.level is Level.WORKTREE and self._run.witnessed and self._is_cited(unit)
-            return unit, self._kept_local(unit) if is_local else None
+            is_local = unit.level is Level.WORKTREE and self._run.witnessed and self._passed_of(unit)
+            return unit, Refused(rule="R20", reason=_LOCAL, unit_id=unit.id) if is_local else None
         if unit.scope.worktree is None and target is Level.WORKTREE:
             return unit, None
         outcome = promote(as_gate(self._act), unit.id, target, None)
         return (outcome.unit, None) if isinstance(outcome, Stored) else (unit, outcome)
-
-    def _kept_local(self, unit: Unit) -> Refused:
-        reason = (
-            "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing"
-            " that the claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
-        )
-        return Refused(rule=_LOCAL, reason=reason, unit_id=unit.id)
 
     def _still_hypothesis(self, unit: Unit) -> Refused:
         """Why a unit stays a hypothesis. Recorded only when the reason changes, however often the task verifies."""
