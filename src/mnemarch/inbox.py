@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _SHOWN_MAX = 20
 _AGE_DAYS_MAX = 30
-_READ_MAX = 500
+READ_MAX = 500
 # Of one worktree or task, and of one actor's refused claims: so a noisy one doesn't hide the others.
 _SHARE_READ_MAX = 200
 _RETURNS_MIN = 3
@@ -91,15 +91,12 @@ class Inbox:
         items = self._engine.store.read(lambda reader: list(self._waiting(reader, since, worktrees)))
         return _in_turn([item for item in items if item.wanted or item.at >= since], limit)[:limit]
 
-    def count(self) -> int:
-        return len(self.items(_READ_MAX))
-
     def settle(self, typed: Sequence[str], rejection: str | None) -> list[Settled]:
         """Accept items, or reject them for a reason; nothing is done if one of them is not to be found.
 
         An accepted claim goes to the project, a request becomes a decision, a stuck task goes on.
         """
-        items = self.items(_READ_MAX)
+        items = self.items(READ_MAX)
         named = {item.id: item for item in (_named(items, each) for each in typed)}
         for item in named.values():
             if item.what in _DECIDE or (item.what == RETURNED and rejection is None):
@@ -132,11 +129,11 @@ class Inbox:
         activity = reader.activity_since(project, moment)
         # The worktrees and tasks of the project where something happened lately.
         scopes = {each.key: each for _, scope, *_ in activity for each in scope.visible if each.level < Level.PROJECT}
-        closed = reader.events_back(project, types=[EventType.INBOX_SETTLED], since=moment, limit=_READ_MAX)
+        closed = reader.events_back(project, types=[EventType.INBOX_SETTLED], since=moment, limit=READ_MAX)
         settled = {event.subject for event in closed}
         pages = (reader.units_in([key], live=True, limit=_SHARE_READ_MAX) for key in scopes)
         claims = [unit for page in pages for unit in page if unit.kind not in NOT_CLAIMS]
-        recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=_READ_MAX)
+        recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=READ_MAX)
         wanted = self._wanted(claims, recalls)
         for unit in sorted(claims, key=lambda unit: unit.id, reverse=True):
             is_left = bool(worktrees) and unit.scope.worktree not in worktrees
@@ -149,7 +146,7 @@ class Inbox:
         for request in open_requests(reader, self._caller):
             why, asked = str(request.reason.summary), f"asked by {request.actor} in {request.scope}"
             yield InboxItem(request.id, REQUEST, _cut(request.text), why, asked, str(request.actor), request.at)
-        for event in reader.stuck_tasks(project, _READ_MAX):
+        for event in reader.stuck_tasks(project, READ_MAX):
             if event.id not in settled:
                 why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
                 task = f"Task {event.scope.task} is stuck"
@@ -186,7 +183,7 @@ class Inbox:
         """A person's yes verifies a claim for the project; a lead's only lets it through, labelled so."""
         unit = act.transaction.unit(unit_id)
         assert unit is not None
-        there = Act(act.transaction, _at(act.caller, unit.scope), act.now, act.config)
+        there = _there(act, unit.scope)
         if rejection is not None:
             return reject(there, unit_id, rejection, None)
         if act.caller.actor.kind is ActorKind.HUMAN:
@@ -210,7 +207,7 @@ class Inbox:
         assert event is not None
         assert event.payload is not None
         claim = replace(Claim.from_json(event.payload["claim"]), level=Level.PROJECT, key=None)
-        there = Act(act.transaction, _at(act.caller, event.scope), act.now, act.config)
+        there = _there(act, event.scope)
         if rejection is not None:
             # Kept as a rejected unit, so that it is refused when it comes back (R4).
             refused, _ = record_unit(there, replace(claim, level=event.scope.level), None)
@@ -241,9 +238,10 @@ def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
     return named[0]
 
 
-def _at(caller: Caller, scope: Scope) -> Caller:
-    """The caller where the item is: people and leads of a project may inspect what lies below it (R3)."""
-    return Caller(caller.actor, scope, caller.session, caller.root)
+def _there(act: Act, scope: Scope) -> Act:
+    """The act where the item is: people and leads of a project may inspect what lies below it (R3)."""
+    caller = Caller(act.caller.actor, scope, act.caller.session, act.caller.root)
+    return Act(act.transaction, caller, act.now, act.config)
 
 
 def _let_through(outcome: Stored | Refused) -> Unit:

@@ -282,7 +282,8 @@ class Verification:
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
         refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id) or _REPORTED
         payload = {"rule": refusal.rule, "reason": refusal.reason}
-        known = _last_refusal(act, unit)
+        history = list(act.transaction.events_of_subject(unit.id, last=_EVENTS_BACK_MAX))
+        known = next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)
         if known is not None and (known.payload or {}).items() >= payload.items():
             receipt = receipt_for(known, duplicate=True)
         else:
@@ -310,8 +311,3 @@ class Verification:
 
 def _is_judged(unit: Unit) -> bool:
     return unit.live and unit.kind not in NOT_CLAIMS
-
-
-def _last_refusal(act: Act, unit: Unit) -> Event | None:
-    history = list(act.transaction.events_of_subject(unit.id, last=_EVENTS_BACK_MAX))
-    return next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)
