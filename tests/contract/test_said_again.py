@@ -310,39 +310,23 @@ def test_an_expected_version_is_a_number(seats, version):
 
 # In nearly the same words (R4)
 
-KOREAN = "관리자는 2단계 인증을 건너뛸 수 있다"
-
-
-@pytest.fixture(
-    params=[FACT, KOREAN, "Sessions are stored in `redis_main` for 3 days"], ids=["english", "korean", "names"]
-)
-def declined(seats, request):
-    unit = seats.agent().remember(request.param).unit
-    return seats.human().reject(unit.id, "it was tried and broke")
-
-
+KOREAN, NAMES = "관리자는 2단계 인증을 건너뛸 수 있다", "Sessions are stored in `redis_main` for 3 days"
 NEARLY = {
     FACT: ("Our admins may just skip the second factor", "Admins can skip the second factor!"),
     KOREAN: ("관리자는 2단계 인증을 건너뛸 수 있습니다", "관리자는 2단계 인증을 건너뛸 수 있음"),
-    "Sessions are stored in `redis_main` for 3 days": ("The sessions are stored in redis_main for 3 days.",) * 2,
+    NAMES: ("The sessions are stored in redis_main for 3 days.",) * 2,
 }
 OTHER = {
-    FACT: (
-        "Admins may not skip the second factor",
-        "Users may skip the second factor",
-        "Admins may skip the first factor",
-    ),
-    KOREAN: (
-        "관리자는 2단계 인증을 건너뛸 수 없다",
-        "관리자는 3단계 인증을 건너뛸 수 있다",
-        "사용자는 2단계 인증을 건너뛸 수 있다",
-    ),
-    "Sessions are stored in `redis_main` for 3 days": (
-        "Sessions are stored in `redis_main` for 5 days",
-        "Sessions are stored in `redis_side` for 3 days",
-        "Sessions are not stored in `redis_main` for 3 days",
-    ),
+    FACT: ("Admins may not skip the second factor", "Users may skip the second factor"),
+    KOREAN: ("관리자는 2단계 인증을 건너뛸 수 없다", "관리자는 3단계 인증을 건너뛸 수 있다"),
+    NAMES: (NAMES.replace("3", "5"), NAMES.replace("main", "side"), NAMES.replace("are", "are not")),
 }
+
+
+@pytest.fixture(params=[FACT, KOREAN, NAMES], ids=["english", "korean", "names"])
+def declined(seats, request):
+    unit = seats.agent().remember(request.param).unit
+    return seats.human().reject(unit.id, "it was tried and broke")
 
 
 def test_r4_what_a_person_rejected_is_refused_in_nearly_the_same_words_with_the_reason(seats, declined):
