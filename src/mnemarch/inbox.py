@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 
 from mnemarch.decisions.requests import open_requests
@@ -21,37 +22,44 @@ from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.evidence import approve, reject
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
+from mnemarch.units.same_text import RULE
 from mnemarch.units.verify import NOT_CLAIMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.engine import Engine
     from mnemarch.model.event import Event
+    from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
 _SHOWN_MAX = 20
 _AGE_DAYS_MAX = 30
-_READ_MAX = 500
+READ_MAX = 500
+# Of one worktree or task, and of one actor's refused claims: so a noisy one doesn't hide the others.
+_SHARE_READ_MAX = 200
+_RETURNS_MIN = 3
 _QUESTIONS_MAX = 100
 _ANSWERS_OF_A_QUESTION = 3
 # A question that shares less with a text was not after it.
 _SHARE_MIN = 0.5
 _SAID_CHARS = 160
 _JUDGES = frozenset({ActorKind.HUMAN, ActorKind.ORCHESTRATOR})
-CLAIM, REFUSED, REQUEST, CONFLICT, PROPOSAL, STUCK = (
+CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK = (
     "claim",
+    "claim of a removed worktree",
     "refused claim",
+    "returned claim",
     "request for a decision",
     "conflict",
     "merge proposal",
     "stuck task",
 )
-_ORDER = (REQUEST, CONFLICT, STUCK, REFUSED, PROPOSAL, CLAIM)
+_ORDER = (REQUEST, CONFLICT, STUCK, RETURNED, REFUSED, LEFT, PROPOSAL, CLAIM)
 
 
 def may_judge(caller: Caller) -> bool:
@@ -77,23 +85,21 @@ class Inbox:
     def items(self, limit: int = _SHOWN_MAX) -> list[InboxItem]:
         """The items that wait, the most wanted first. What nobody asked for within 30 days has left."""
         self._engine.finder.catch_up()
-        now = self._engine.log.clock()
-        items = self._engine.store.read(lambda reader: list(self._waiting(reader, now)))
-        items.sort(key=lambda item: (-item.wanted, _ORDER.index(item.what)))
-        return items[:limit]
-
-    def count(self) -> int:
-        return len(self.items(_READ_MAX))
+        since = self._engine.log.clock() - timedelta(days=_AGE_DAYS_MAX)
+        root = self._caller.root
+        worktrees = {} if root is None else self._engine.codebase(root).worktrees()
+        items = self._engine.store.read(lambda reader: list(self._waiting(reader, since, worktrees)))
+        return _in_turn([item for item in items if item.wanted or item.at >= since], limit)[:limit]
 
     def settle(self, typed: Sequence[str], rejection: str | None) -> list[Settled]:
         """Accept items, or reject them for a reason; nothing is done if one of them is not to be found.
 
         An accepted claim goes to the project, a request becomes a decision, a stuck task goes on.
         """
-        items = self.items(_READ_MAX)
+        items = self.items(READ_MAX)
         named = {item.id: item for item in (_named(items, each) for each in typed)}
         for item in named.values():
-            if item.what in _DECIDE:
+            if item.what in _DECIDE or (item.what == RETURNED and rejection is None):
                 verb = "accepted" if rejection is None else "rejected"
                 raise InvalidInput(f"{item.id} is a {item.what}: it is resolved, not {verb}.", hint=item.why)
         return [self._settled(item, rejection) for item in named.values()]
@@ -106,10 +112,10 @@ class Inbox:
                 self._decisions.decline_request(item.id, rejection)
                 return Settled(item.id, item.what, answer)
             return Settled(item.id, item.what, answer, self._decisions.accept_request(item.id).unit)
-        work = {CLAIM: self._judged_claim, REFUSED: self._taken, STUCK: self._cleared}[item.what]
+        judge = {CLAIM: self._judged_claim, LEFT: self._judged_claim, REFUSED: self._taken, STUCK: self._cleared}
 
         def settled(act: Act) -> Settled:
-            unit = work(act, item.id, rejection)
+            unit = None if item.what == RETURNED else judge[item.what](act, item.id, rejection)
             payload = {"what": item.what, "answer": answer}
             act.record(EventType.INBOX_SETTLED, payload, subject=item.id)
             return Settled(item.id, item.what, answer, unit)
@@ -118,45 +124,40 @@ class Inbox:
 
     # What waits
 
-    def _waiting(self, reader: Reader, now: datetime) -> Iterator[InboxItem]:
-        since = now - timedelta(days=_AGE_DAYS_MAX)
-        project = self._caller.scope.at(Level.PROJECT)
-        types = [EventType.INBOX_SETTLED, EventType.CLAIM_REFUSED, EventType.RECALLED]
-        events = reader.events_back(project, types=types, since=micros(since), limit=_READ_MAX)
-        settled = {event.subject for event in events if event.type is EventType.INBOX_SETTLED}
-        scopes = self._scopes_below(reader, since)
-        units = reader.units_in([scope.key for scope in scopes], live=True, limit=_READ_MAX)
-        claims = [unit for unit in units if unit.kind not in NOT_CLAIMS]
-        wanted = self._wanted(claims, [event for event in events if event.type is EventType.RECALLED])
-        for unit in claims:
-            if unit.id in wanted or unit.recorded_at >= since:
-                yield _item_of_claim(unit, wanted.get(unit.id, []))
-        for event in events:
-            if event.type is EventType.CLAIM_REFUSED and event.id not in settled and event.payload is not None:
-                yield from _items_of_refusal(reader, event)
+    def _waiting(self, reader: Reader, since: datetime, worktrees: Collection[str]) -> Iterator[InboxItem]:
+        project, moment = self._caller.scope.at(Level.PROJECT), micros(since)
+        activity = reader.activity_since(project, moment)
+        # The worktrees and tasks of the project where something happened lately.
+        scopes = {each.key: each for _, scope, *_ in activity for each in scope.visible if each.level < Level.PROJECT}
+        closed = reader.events_back(project, types=[EventType.INBOX_SETTLED], since=moment, limit=READ_MAX)
+        settled = {event.subject for event in closed}
+        pages = (reader.units_in([key], live=True, limit=_SHARE_READ_MAX) for key in scopes)
+        claims = [unit for page in pages for unit in page if unit.kind not in NOT_CLAIMS]
+        recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=READ_MAX)
+        wanted = self._wanted(claims, recalls)
+        for unit in sorted(claims, key=lambda unit: unit.id, reverse=True):
+            is_left = bool(worktrees) and unit.scope.worktree not in worktrees
+            yield _item_of_claim(unit, wanted.get(unit.id, []), is_left=is_left)
+        for actor in sorted({actor for actor, _, type, *_ in activity if type == EventType.CLAIM_REFUSED}):
+            events = reader.events_back(
+                project, types=[EventType.CLAIM_REFUSED], actor=actor, since=moment, limit=_SHARE_READ_MAX
+            )
+            yield from _items_of_refusals(reader, events, settled)
         for request in open_requests(reader, self._caller):
-            asked = f"asked by {request.actor} in {request.scope}"
-            yield InboxItem(request.id, REQUEST, _cut(request.text), str(request.reason.summary), asked)
-        for event in reader.stuck_tasks(project, _READ_MAX):
+            why, asked = str(request.reason.summary), f"asked by {request.actor} in {request.scope}"
+            yield InboxItem(request.id, REQUEST, _cut(request.text), why, asked, str(request.actor), request.at)
+        for event in reader.stuck_tasks(project, READ_MAX):
             if event.id not in settled:
-                why = str((event.payload or {}).get("reason", ""))
-                yield InboxItem(
-                    event.id, STUCK, f"Task {event.scope.task} is stuck", why, f"called so by {event.actor}"
-                )
-        keys = [*self._caller.visible_keys, *(scope.key for scope in scopes)]
+                why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
+                task = f"Task {event.scope.task} is stuck"
+                yield InboxItem(event.id, STUCK, task, why, said, str(event.actor), event.recorded_at)
+        keys = [*self._caller.visible_keys, *scopes]
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
             for dispute in open_disputes(reader, keys, type):
-                texts = [f"“{_cut(unit.content)}”" for unit in reader.units(dispute.units).values()]
-                yield InboxItem(dispute.id, what, " / ".join(texts), dispute.reason, _DECIDE[what])
-
-    def _scopes_below(self, reader: Reader, since: datetime) -> list[Scope]:
-        """The worktrees and tasks of the project where something happened lately."""
-        scopes: dict[str, Scope] = {}
-        for _, active, *_ in reader.activity_since(self._caller.scope.at(Level.PROJECT), micros(since)):
-            for scope in active.visible:
-                if scope.level < Level.PROJECT:
-                    scopes[scope.key] = scope
-        return list(scopes.values())
+                units = list(reader.units(dispute.units).values())
+                texts = " / ".join(f"“{_cut(unit.content)}”" for unit in units)
+                author = str(max(units, key=lambda unit: unit.id).author)
+                yield InboxItem(dispute.id, what, texts, dispute.reason, _DECIDE[what], author, dispute.opened_at)
 
     def _wanted(self, claims: Sequence[Unit], recalls: Sequence[Event]) -> dict[str, list[str]]:
         """The questions that each claim would have answered, had it been visible where they were asked."""
@@ -182,7 +183,7 @@ class Inbox:
         """A person's yes verifies a claim for the project; a lead's only lets it through, labelled so."""
         unit = act.transaction.unit(unit_id)
         assert unit is not None
-        there = Act(act.transaction, _at(act.caller, unit.scope), act.now, act.config)
+        there = _there(act, unit.scope)
         if rejection is not None:
             return reject(there, unit_id, rejection, None)
         if act.caller.actor.kind is ActorKind.HUMAN:
@@ -190,9 +191,7 @@ class Inbox:
             outcome = promote(there, unit_id, Level.PROJECT, None)
         else:
             outcome = accept_for_project(there, unit_id)
-        if isinstance(outcome, Refused):
-            raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
-        return outcome.unit
+        return _let_through(outcome)
 
     @staticmethod
     def _cleared(act: Act, event_id: str, rejection: str | None) -> None:
@@ -208,7 +207,7 @@ class Inbox:
         assert event is not None
         assert event.payload is not None
         claim = replace(Claim.from_json(event.payload["claim"]), level=Level.PROJECT, key=None)
-        there = Act(act.transaction, _at(act.caller, event.scope), act.now, act.config)
+        there = _there(act, event.scope)
         if rejection is not None:
             # Kept as a rejected unit, so that it is refused when it comes back (R4).
             refused, _ = record_unit(there, replace(claim, level=event.scope.level), None)
@@ -219,9 +218,7 @@ class Inbox:
         else:
             kept = {KEPT_AS: ACCEPTED, "kept_by": act.caller.actor.id}
             outcome = remember(there, replace(claim, attributes=dict(claim.attributes) | kept))
-        if isinstance(outcome, Refused):
-            raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
-        return outcome.unit
+        return _let_through(outcome)
 
 
 _DECIDE = {
@@ -241,30 +238,82 @@ def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
     return named[0]
 
 
-def _at(caller: Caller, scope: Scope) -> Caller:
-    """The caller where the item is: people and leads of a project may inspect what lies below it (R3)."""
-    return Caller(caller.actor, scope, caller.session, caller.root)
+def _there(act: Act, scope: Scope) -> Act:
+    """The act where the item is: people and leads of a project may inspect what lies below it (R3)."""
+    caller = Caller(act.caller.actor, scope, act.caller.session, act.caller.root)
+    return Act(act.transaction, caller, act.now, act.config)
 
 
-def _item_of_claim(unit: Unit, questions: Sequence[str]) -> InboxItem:
+def _let_through(outcome: Stored | Refused) -> Unit:
+    if isinstance(outcome, Refused):
+        raise NotAllowed(outcome.reason, rule=outcome.rule, hint="Reject it, or have a person decide.")
+    return outcome.unit
+
+
+def _in_turn(items: Sequence[InboxItem], limit: int) -> list[InboxItem]:
+    """The most wanted first, then by what they are; of a rank the authors take turns.
+
+    While others wait, one author has no more than half of the lines.
+    """
+    turns: Counter[tuple[int, str, str]] = Counter()
+    lines: Counter[str] = Counter()
+    ranks: dict[str, tuple[int, int, int]] = {}
+    for item in items:
+        turns[item.wanted, item.what, item.author] += 1
+        ranks[item.id] = -item.wanted, _ORDER.index(item.what), turns[item.wanted, item.what, item.author]
+    first: list[InboxItem] = []
+    rest: list[InboxItem] = []
+    for item in sorted(items, key=lambda item: ranks[item.id]):
+        lines[item.author] += 1
+        (first if lines[item.author] <= limit / 2 else rest).append(item)
+    return [*first, *rest]
+
+
+def _item_of_claim(unit: Unit, questions: Sequence[str], *, is_left: bool) -> InboxItem:
     status = "is verified only there" if unit.status in TRUSTED else "is not verified"
     where = f"worktree {unit.scope.worktree}" + (f", task {unit.scope.task}" if unit.scope.task else "")
-    why = f"{unit.author} said it in {where}; it {status}, so others can't see it"
+    gone = ". That worktree is gone" if is_left else ""
+    why = f"{unit.author} said it in {where}; it {status}, so others can't see it{gone}"
     evidence = f"{label_of(unit)} {', '.join(str(item) for item in unit.citations[:3]) or 'cites nothing'}"
     if questions:
         times = "once" if len(questions) == 1 else f"{len(questions)} times"
         evidence += f"; asked for {times}, last as “{_cut(questions[0])}”"
-    return InboxItem(unit.id, CLAIM, _cut(unit.content), evidence, why, wanted=len(questions))
+    what, said, author = LEFT if is_left else CLAIM, _cut(unit.content), str(unit.author)
+    return InboxItem(unit.id, what, said, evidence, why, author, unit.recorded_at, wanted=len(questions))
 
 
-def _items_of_refusal(reader: Reader, event: Event) -> Iterator[InboxItem]:
-    """The claim that was refused for its level, unless the gate let it through since."""
-    payload = event.payload or {}
-    later = reader.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id))
-    if payload["rule"] in ("G23.validation", "G23") and later is None:
-        claim = payload["claim"]
-        cited = ", ".join(f"{item['kind']}:{item['ref']}" for item in claim["citations"][:3]) or "cites nothing"
-        yield InboxItem(event.id, REFUSED, _cut(claim["content"]), cited, f"{event.actor}: {payload['reason']}")
+def _items_of_refusals(reader: Reader, events: Sequence[Event], settled: Collection[str | None]) -> Iterator[InboxItem]:
+    """One actor's claims that were refused for their level, unless the gate let them through since.
+
+    An actor that says for the third time what was rejected is one item more (R4).
+    """
+    returns: dict[str | None, list[Event]] = {}
+    for event in reversed(events):
+        payload = event.payload
+        if payload is None:
+            continue
+        if payload["rule"] == RULE:
+            returns.setdefault(event.subject, []).append(event)
+            if event.id in settled:
+                returns[event.subject].clear()
+            continue
+        later = reader.event_for_key(event.scope.key, str(event.actor), waiting_key(event.id))
+        if payload["rule"] in ("G23.validation", "G23") and event.id not in settled and later is None:
+            cites = payload["claim"]["citations"][:3]
+            cited = ", ".join(f"{item['kind']}:{item['ref']}" for item in cites) or "cites nothing"
+            yield _item_of_refusal(REFUSED, event, cited, f"{event.actor}: {payload['reason']}")
+    often = [tries for tries in returns.values() if len(tries) >= _RETURNS_MIN]
+    if often:
+        last = max(often, key=lambda tries: tries[-1].position)
+        event, count = last[_RETURNS_MIN - 1], len(last)
+        undo = f"undo all that it wrote with: mnemarch undo --actor {event.actor}; or decline this"
+        why = f"{event.actor} said {count} times what was rejected; {undo}"
+        yield _item_of_refusal(RETURNED, event, str((event.payload or {})["reason"]), why)
+
+
+def _item_of_refusal(what: str, event: Event, evidence: str, why: str) -> InboxItem:
+    said = _cut((event.payload or {})["claim"]["content"])
+    return InboxItem(event.id, what, said, evidence, why, str(event.actor), event.recorded_at)
 
 
 def _cut(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.inbox import Inbox, may_judge
+from mnemarch.inbox import READ_MAX, Inbox, may_judge
 from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
@@ -84,7 +84,7 @@ def _page(
     fits = [
         scope
         for scope in caller.scope.visible
-        if task in {None, scope.task} and worktree in {None, scope.worktree} and not _is_inspected(caller, scope)
+        if task in {None, scope.task} and worktree in {None, scope.worktree} and not (caller.inspects and scope.project)
     ]
     pages = [reader.events_back(scope.key, **wanted) for scope in fits]
     if caller.inspects:
@@ -109,10 +109,6 @@ def _inspected(
         if len(few) <= _SCOPES_MAX:
             return [reader.events_back(key, **wanted) for key in few]
     return [reader.events_back(whole, task=task, **wanted)]
-
-
-def _is_inspected(caller: Caller, scope: Scope) -> bool:
-    return caller.inspects and scope.project is not None
 
 
 def _event(reader: Reader, caller: Caller, typed: str) -> Event:
@@ -164,7 +160,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
 
     seen = engine.store.read(work)
     if scope.project is not None and may_judge(caller):
-        seen["waiting"] = Inbox(engine, caller).count()
+        seen["waiting"] = len(Inbox(engine, caller).items(READ_MAX))
     branches = {} if caller.root is None else engine.codebase(caller.root).branches()
     return Overview(
         project=scope.project,

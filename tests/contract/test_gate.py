@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-from repositories import commit, repository, worktree
+import os
+from datetime import timedelta
 
+import pytest
+from repositories import commit, made, repository, worktree
+
+import mnemarch
 from mnemarch import Actor, Citation, EventType, InvalidInput, Level, NotAllowed, NotFound, Reason, Scope, Status
+from mnemarch.config import config_from
 
 FACT = "Checkout retries three times"
 TEST = "tests/test_retry.py::test_retry"
 CITED = [Citation.test(TEST)]
+UNITS = {FACT: "test_retry", "Invoices are sent at noon": "test_noon"}
 
 
 def claimed(seats, content=FACT, *, cited=CITED, **where):
@@ -244,9 +250,9 @@ def place(memory, folder, kind="agent", name="coder-1", *, tree="main", task="T-
     return memory.seat(Actor(kind, name), Scope(project="shop", worktree=tree, task=task), root=folder)
 
 
-def outcome(memory, folder, passed, **where):
+def outcome(memory, folder, passed, name="test_luck.py::test_luck", **where):
     report = folder.parent / "run.tap"
-    report.write_text(f"TAP version 13\n1..1\n{'' if passed else 'not '}ok 1 - test_luck.py::test_luck\n")
+    report.write_text(f"TAP version 13\n1..1\n{'' if passed else 'not '}ok 1 - {name}\n")
     return place(memory, folder, "human", "ci", **where).verify(report=str(report))
 
 
@@ -288,6 +294,64 @@ def test_r2_a_red_branch_unverifies_nothing_of_the_project_but_the_default_branc
     assert (agent.get(unit.id).status, agent.get(unit.id).proof.carries) == (Status.VERIFIED, True)
 
 
+def test_r2_a_test_that_is_gone_leaves_a_date_until_it_passes_again(memory, shop):
+    agent, (name, text) = place(memory, shop), ("test_luck.py::test_luck", FLAKY + "\n# in this task\n")
+    agent.remember("Luck helps", citations=[Citation.test(name)])
+    (shop / "test_luck.py").write_text(text)
+    (unit,) = outcome(memory, shop, True).units
+    commit(shop, "no luck", test_luck__py="def test_else():\n    assert 1\n")
+    outcome(memory, shop, True, task="T-2", name="test_luck.py::test_else")
+    assert label(agent, unit) == "[VERIFIED until 2026-03-01]"
+    outcome(memory, shop, True, task="T-3", name="test_luck.py::test_else")
+    assert label(agent, unit) == "[VERIFIED until 2026-03-01]"
+    commit(shop, "lucky again", test_luck__py=text)
+    outcome(memory, shop, True, task="T-4")
+    assert label(agent, unit) == "[VERIFIED by test_luck]"
+    assert memory.rebuild().same
+
+
+def test_r20_without_a_commit_a_test_is_new_that_came_after_the_last_entry_of_others(memory, tmp_path):
+    shop = made(tmp_path / "bare")
+    for number, name in ((1, "test_luck"), (2, "test_rain")):
+        (shop / f"{name}.py").write_text(f"def {name}():\n    assert {number}\n")
+        moment = (memory._engine.log.clock() + timedelta(hours=number - 1.5)).timestamp()
+        os.utime(shop / f"{name}.py", (moment, moment))
+    for task, name, level in (
+        ("T-1", "test_luck", Level.PROJECT),
+        ("T-2", "test_rain", Level.PROJECT),
+        ("T-3", "test_luck", Level.WORKTREE),
+    ):
+        cited = f"{name}.py::{name}"
+        unit = place(memory, shop, task=task).remember(f"It helps in {task}", citations=[Citation.test(cited)]).unit
+        outcome(memory, shop, True, cited, task=task)
+        assert place(memory, shop, task=task).get(unit.id).level is level, task
+
+
+@pytest.mark.parametrize(
+    ("command", "cited", "level"),
+    [
+        ("sh check.sh", "infra/main.tf", Level.PROJECT),
+        ("sh check.sh infra", "infra/main.tf", Level.PROJECT),
+        ("sh check.sh --chdir=infra", "infra/main.tf", Level.PROJECT),
+        ("sh check.sh infra", "web/index.html", Level.WORKTREE),
+        ("sh check.sh", None, Level.WORKTREE),
+    ],
+)
+def test_r20_a_check_without_tests_is_about_what_it_covers(tmp_path, command, cited, level):
+    shop = repository(tmp_path / "shop")
+    files = {"check__sh": "exit 0\n", "infra/main__tf": "a\n", "web/index__html": "validate infra\n"}
+    commit(shop, "a check", **files)
+    commit(shop, "and more", more__txt="more\n")
+    config = config_from({"witness": {"test_commands": [command]}})
+    with mnemarch.open(tmp_path / "home", config=config) as memory:
+        agent = place(memory, shop)
+        citations = [Citation.test(command), *([Citation.file(cited)] if cited else [])]
+        unit = agent.remember("The validate step pins its providers", citations=citations).unit
+        agent.verify(run=command.split())
+        after = agent.get(unit.id)
+        assert (after.status, after.level) == (Status.VERIFIED, level)
+
+
 def test_r4_what_a_person_declined_is_refused_in_every_worktree(memory, seats):
     person = seats.human()
     claimed = seats.agent().remember("The bank closes at noon").unit
@@ -305,3 +369,23 @@ def test_a_suite_of_any_size_can_be_verified(seats):
     unit = seats.agent().remember("Totals are rounded down", citations=[Citation.test("test_17000")]).unit
     seats.saw(*(f"tests/test_{n // 100}.py::test_{n}" for n in range(20_000)))
     assert "tests/test_170.py::test_17000" in seats.agent().get(unit.id).proof.tests
+
+
+@pytest.mark.parametrize("label", ["up", "retry", "down"])
+@pytest.mark.parametrize("passed", [True, False])
+def test_r2_good_feedback_on_what_was_handed_out_is_a_sign_of_use_and_never_blamed(memory, seats, label, passed):
+    unit, unseen = (claimed(seats, text, cited=[Citation.test(f"t.py::{name}")]) for text, name in UNITS.items())
+    reader = seats.agent(worktree="feat", task="T-9")
+    assert reader.recall("how often does checkout retry?").items[0].unit.id == unit.id
+    query = reader.graph.upsert_query("s", "how often does checkout retry?")
+    for answer in (unit, unseen):
+        reader.graph.record_answer("s", query, unit_id=answer.id)
+    for _ in range(2):
+        reader.graph.record_feedback("s", query, label)
+    for _ in range(2):
+        seats.saw("test_other", passed=passed, turned=False, worktree="feat", task="T-9")
+    after = reader.get(unit.id)
+    assert after.uses == (1 if label == "up" and passed else 0)
+    assert after.confidence >= unit.confidence
+    assert reader.get(unseen.id).uses == 0
+    assert memory.rebuild().same

@@ -1,10 +1,12 @@
 """A rejected or superseded text does not come back as if it were new (R4, R5, R6, R8)."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from mnemarch import Citation, EventType, InvalidInput, Refused, Scope, Status
+from mnemarch.units.same_text import is_reworded
 
 FACT = "Admins may skip the second factor"
 TEST = "tests/test_login.py::test_second_factor"
@@ -304,3 +306,80 @@ def test_an_expected_version_is_a_number(seats, version):
     unit = seats.agent().remember(FACT).unit
     with pytest.raises(InvalidInput, match="expected_version"):
         seats.human().reject(unit.id, "no", expected_version=version)
+
+
+# In nearly the same words (R4)
+
+KOREAN, NAMES = "관리자는 2단계 인증을 건너뛸 수 있다", "Sessions are stored in `redis_main` for 3 days"
+NEARLY = {
+    FACT: ("Our admins may just skip the second factor", "Admins can skip the second factor!"),
+    KOREAN: ("관리자는 2단계 인증을 건너뛸 수 있습니다", "관리자는 2단계 인증을 건너뛸 수 있음"),
+    NAMES: ("The sessions are stored in redis_main for 3 days.",) * 2,
+}
+OTHER = {
+    FACT: ("Admins may not skip the second factor", "Users may skip the second factor"),
+    KOREAN: ("관리자는 2단계 인증을 건너뛸 수 없다", "관리자는 3단계 인증을 건너뛸 수 있다"),
+    NAMES: (NAMES.replace("3", "5"), NAMES.replace("main", "side"), NAMES.replace("are", "are not")),
+}
+
+
+@pytest.fixture(params=[FACT, KOREAN, NAMES], ids=["english", "korean", "names"])
+def declined(seats, request):
+    unit = seats.agent().remember(request.param).unit
+    return seats.human().reject(unit.id, "it was tried and broke")
+
+
+def test_r4_what_a_person_rejected_is_refused_in_nearly_the_same_words_with_the_reason(seats, declined):
+    for text in NEARLY[declined.content]:
+        for where in ({}, {"worktree": "w2", "task": "T-2"}):
+            refused = seats.agent("coder-2", **where).remember(text)
+            assert (refused.rule, "it was tried and broke" in refused.reason) == ("R5", True)
+            assert f"approve unit {declined.id}" in refused.reason
+
+
+def test_r4_an_opposing_or_different_statement_is_not_refused(seats, declined):
+    for text in OTHER[declined.content]:
+        assert not isinstance(seats.agent("coder-2", worktree="w2").remember(text), Refused), text
+
+
+def test_r4_no_statement_is_taken_for_a_rewording_of_another():
+    lines = (Path(__file__).parent.parent / "fixtures" / "statements.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("\t") for line in lines if "\t" in line]
+    others = [pair for pair in pairs if pair[0] != "paraphrase"]
+    assert [pair for pair in others if is_reworded(*pair[1:])] == []
+    assert not is_reworded("Admins can delete projects", "Only admins can delete projects")
+    assert sum(is_reworded(*pair[1:]) for pair in pairs) > 10
+
+
+def test_r4_what_a_person_says_in_other_words_overrules_the_rejection(seats, declined):
+    said, again = NEARLY[declined.content]
+    assert not isinstance(seats.human("bob").remember(said), Refused)
+    assert not isinstance(seats.agent("coder-2").remember(again), Refused)
+
+
+def test_r4_a_leads_rejection_is_of_the_same_words_only(seats):
+    unit = seats.agent().remember(FACT).unit
+    seats.orchestrator().reject(unit.id, "no")
+    assert isinstance(seats.agent().remember(FACT), Refused)
+    assert not isinstance(seats.agent().remember(NEARLY[FACT][0]), Refused)
+
+
+def test_r4_the_third_return_is_one_inbox_item_that_offers_to_undo_the_actor(memory, seats, declined):
+    person = seats.human(worktree=None, task=None)
+    texts = (declined.content, *NEARLY[declined.content], declined.content)
+    seats.agent("other").remember(declined.content)
+    for number, text in enumerate(texts, start=1):
+        assert isinstance(seats.agent("parrot", task=f"T-{number}").remember(text), Refused)
+        items = [item for item in person.inbox() if item.what == "returned claim"]
+        assert len(items) == (number > 2)
+    (item,) = items
+    assert "mnemarch undo --actor agent:parrot" in item.why
+    assert "it was tried and broke" in item.evidence
+    with pytest.raises(InvalidInput, match="not accepted"):
+        person.accept(item.id)
+    person.decline(item.id, "it was told")
+    assert person.inbox() == []
+    for _ in range(3):
+        seats.agent("parrot").remember(declined.content)
+    assert [item.what for item in person.inbox()] == ["returned claim"]
+    assert memory.rebuild().same

@@ -144,6 +144,26 @@ def test_a_tree_lacks_a_test_whose_file_or_function_it_does_not_have(shop):
     assert is_missing(tree, "tests/test_other.py::test_refund")
 
 
+def test_a_test_is_followed_that_was_renamed_with_its_file_in_one_commit(shop):
+    old, small = (
+        "tests/test_luck.py::test_luck",
+        "from shop.pay import pay\n\n\ndef test_luck():\n    assert pay(3) == 3\n",
+    )
+    commit(shop, "small", **{"tests/test_luck__py": small})
+    git(shop, "rm", "-q", "tests/test_luck.py")
+    files = {"test_chance": "test_pays_three_times_before_it_gives_up_on_luck", "test_else": "test_other"}
+    texts = {f"tests/{file}__py": small.replace("test_luck", name) for file, name in files.items()}
+    texts["tests/test_else__py"] = texts["tests/test_else__py"].replace("3", "4")
+    commit(shop, "both names", **texts)
+    commit(shop, "later", more__txt="1")
+    assert (
+        renamed_test(Codebase(str(shop)), old)
+        == "tests/test_chance.py::test_pays_three_times_before_it_gives_up_on_luck"
+    )
+    commit(shop, "a twin of it", **{"tests/test_else__py": texts["tests/test_chance__py"]})
+    assert renamed_test(Codebase(str(shop)), old) is None
+
+
 def test_a_renamed_test_is_followed_in_a_renamed_file_and_by_its_body(shop):
     code = Codebase(str(shop))
     old = "tests/test_payments.py::test_charge"

@@ -170,3 +170,17 @@ def test_a_dash_at_a_terminal_waits_for_what_is_typed(cli):
     assert exit_code == 2
     assert "Type the text, then Ctrl-D" in shown
     assert "Nothing was typed." in shown
+
+
+def test_errors_and_refusals_print_short_ids_that_can_be_typed(cli):
+    said = [cli("remember", f"The port is {n}.", "--actor", "human:ada", "--json").json for n in (1, 2, 3)]
+    old, new, other = (each["unit"]["id"] for each in said)
+    cli.ok("supersede", new, old, "--reason", "moved", "--actor", "human:ada")
+    failed = cli("supersede", other, old, "--reason", "moved", "--actor", "human:ada")
+    assert failed.exit_code != 0
+    assert f"Unit {old[24:32]} (version" in failed.err
+    assert old not in failed.err
+    cli.ok("reject", other, "--reason", "no", "--actor", "human:ada")
+    refused = cli("remember", "The port is 3!", "--actor", "agent:coder-1")
+    assert f"approve unit {other[24:32]}" in refused.out + refused.err
+    assert other not in refused.out + refused.err

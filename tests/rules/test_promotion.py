@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from mnemarch import Actor, Citation, Level, Scope, Status, can_promote, can_write
 from mnemarch.model.unit import Proof
+from mnemarch.model.value import replace
 from mnemarch.policy.evidence import CitedTest
+from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Policy, policy_from
 from mnemarch.policy.promotion import publishable, refusal_to_promote, refusal_to_verify, refusal_to_write, warranted
 from mnemarch.testing import made_unit
@@ -128,3 +130,23 @@ def test_r2_org_takes_only_published_knowledge_also_where_validation_was_switche
     policy = policy_from({"requires_validation": [], "allow_unsafe": True})
     unit = made_unit(scope=SCOPE.at(Level.PROJECT), status=Status.VERIFIED)
     assert refusal_to_promote(unit, Level.ORG, Actor.human("x"), policy).rule == "S10.3"
+
+
+@pytest.mark.parametrize(
+    ("test", "shown"),
+    [
+        ("tests/test_a.py::TestX::test_retry[3]", "test_retry"),
+        ("tests.shop.test_a.TestX.test_retry", "TestX.test_retry"),
+        ("com.acme.CartTest.adds", "CartTest.adds"),
+        ("src/cart.test.ts > cart > adds an item", "adds an item"),
+        ("infra/terraform validate", "infra/terraform validate"),
+        ("t.py::test_retries_three_times_before_it_gives_up", "test_retries…it_gives_up"),
+    ],
+)
+def test_a_label_shows_the_end_of_a_tests_name_and_both_ends_of_a_long_one(test, shown):
+    proof = Proof(by=(f"test:{test}",), witnessed=True, at=NOW, about=True)
+    unit = made_unit("u-1", status=Status.VERIFIED, proof=proof)
+    assert label_of(unit) == f"[VERIFIED by {shown}]"
+    assert (
+        label_of(replace(unit, status=Status.HYPOTHESIS, fell_from=Status.VERIFIED)) == f"[HYPOTHESIS: {shown} fails]"
+    )

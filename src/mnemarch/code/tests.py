@@ -133,18 +133,28 @@ def is_about(names: frozenset[str], text: str, citations: Iterable[Citation]) ->
 
 
 def renamed_test(codebase: Codebase, test: str) -> str | None:
-    """What a test that is gone is called now: in a file that git saw renamed, or with the same body in its old file."""
+    """What a test that is gone is called now: in a file that git saw renamed, or with the same body in its old file.
+
+    Of a file that git takes for another, the files count that came in the commit in which it went.
+    """
     place = place_of(test)
     head = codebase.head()
     if not place.path or not place.steps or head is None or not is_missing(codebase.tree, test):
         return None
     path = place.path if codebase.tree.has(place.path) else codebase.history.renamed(place.path, head)
-    if path is None:
-        return None
     inside = test[len(place.path) :]
-    if not is_missing(codebase.tree, path + inside):
+    if path is not None and not is_missing(codebase.tree, path + inside):
         return path + inside
-    return _with_same_body(codebase, place, path, head)
+    paths = [path] if path is not None else _added_when_gone(codebase, place.path, head)
+    names = [name for each in paths if (name := _with_same_body(codebase, place, each, head)) is not None]
+    return names[0] if len(names) == 1 else None
+
+
+def _added_when_gone(codebase: Codebase, path: str, head: str) -> list[str]:
+    gone = git.git(codebase.root, ["log", "-1", "--format=%H", "--diff-filter=D", head, "--", path])
+    asked = ["diff-tree", "-r", "-z", "--no-commit-id", "--name-only", "--diff-filter=A", gone or head]
+    added = (git.git(codebase.root, asked) or "").split("\0")
+    return [each for each in added if language_of(each) == language_of(path) and codebase.tree.has(each)][:_RENAMES_MAX]
 
 
 def _with_same_body(codebase: Codebase, place: Place, path: str, head: str) -> str | None:
@@ -165,7 +175,9 @@ def _with_same_body(codebase: Codebase, place: Place, path: str, head: str) -> s
     same = [
         symbol.name
         for symbol in now.values()
-        if symbol.kind == gone.kind and symbol.name not in was and _body(codebase.tree, path, symbol) == body
+        if symbol.kind == gone.kind
+        and (symbol.name == gone.name or symbol.name not in was)
+        and _body(codebase.tree, path, symbol) == body
     ]
     return f"{path}::{same[0].replace('.', '::')}" if body and len(same) == 1 else None
 

@@ -61,6 +61,9 @@ class Keeper:
     def catch_up(self, graph: Graph) -> None:
         """Bring a graph up to date with the changes of others."""
 
+    def note_help(self, unit_ids: Sequence[str]) -> None:
+        """Let the memory know that these units helped."""
+
 
 class Graph:
     """A graph that threads share: one act at a time."""

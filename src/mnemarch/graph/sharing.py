@@ -11,6 +11,7 @@ from mnemarch.model import stamps
 from mnemarch.model.caller import GRAPH_PREFIX
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
+from mnemarch.units.evidence import note_help
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class LogKeeper(Keeper):
 
     def catch_up(self, graph: Graph) -> None:
         self._log.store.read(lambda reader: self._read(reader, graph))
+
+    def note_help(self, unit_ids: Sequence[str]) -> None:
+        if unit_ids:
+            self._log.act(self._caller, lambda act: note_help(act, unit_ids))
 
     def change(self, graphs: Sequence[Graph], act: str, work: Callable[[int], T]) -> T:
         keepers: list[Any] = [graph.keeper for graph in graphs]

@@ -241,6 +241,11 @@ class GraphState:
     def of_type(self, type: NodeType) -> Iterator[Vertex]:
         return (vertex for vertex in self.nodes.values() if vertex.type is type)
 
+    def units_answering(self, query_id: str) -> list[str]:
+        """The units of a memory that a question was answered with."""
+        answers = self.neighbours(query_id, EdgeType.RESPONDED_WITH)
+        return [unit for id, _ in answers if (unit := self.nodes[id].about.get("unit")) is not None]
+
     def neighbours(self, id: str, type: EdgeType) -> Iterator[tuple[str, float]]:
         """The nodes at the other end of this node's edges of one type, with the weights of the edges."""
         return ((arc.other(id), arc.weight) for arc in self.nodes[id].edges.values() if arc.type is type)

@@ -165,7 +165,7 @@ class GraphStore(Graph):
         """Record whether the answer helped: up, down or retry. Similar questions learn from it (R15)."""
         checked_label, clean_note = checked_feedback(label, note)
 
-        def judge(now: int) -> str:
+        def judge(now: int) -> tuple[str, list[str]]:
             query = self.vertex(query_id, NodeType.QUERY)
             # The same feedback again is the same node. Its edge grows.
             key = _hashed(query.id, checked_label, "" if clean_note is None else canonical(clean_note))
@@ -178,9 +178,11 @@ class GraphStore(Graph):
             shares = spread(query.id, delta, lambda id: self.state.neighbours(id, EdgeType.SIMILAR_TO))
             for id, share in shares.items():
                 self.state.weigh(id, 0.0, share, None)
-            return feedback
+            return feedback, self.state.units_answering(query.id) if delta > 0 else []
 
-        return self.change("judged", judge)
+        feedback, units = self.change("judged", judge)
+        self.keeper.note_help(units)
+        return feedback
 
     def _other_end(self, query: Vertex, type: EdgeType, known: str | None, new: Any, now: int) -> str:
         """A question's answer or feedback, known or new. Without room for it, it is refused before anything changes."""
@@ -338,9 +340,7 @@ class GraphStore(Graph):
         with self.reading() as now:
             answered: dict[str, list[str]] = {}
             for query in self.state.of_type(NodeType.QUERY):
-                near = self.state.neighbours(query.id, EdgeType.RESPONDED_WITH) if query.feedback >= 0 else ()
-                units = [unit for id, _ in near if (unit := self.state.nodes[id].about.get("unit")) is not None]
-                if units:
+                if query.feedback >= 0 and (units := self.state.units_answering(query.id)):
                     answered[query.id] = units
             ranks = {id: self.state.nodes[id].rank(now, self.config.half_life_min) for id in answered}
             hottest = sorted(answered, key=lambda id: (-ranks[id], id))[:_NOMINATING_MAX]

@@ -110,9 +110,11 @@ class _Printer:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
             _write(json_text({"error": facts | _carried(error)}))
             return exit_code
-        print(f"mnemarch: {message}", file=sys.stderr)
+        from mnemarch.interfaces.show import said
+
+        print(said(f"mnemarch: {message}"), file=sys.stderr)
         if hint:
-            print(f"hint: {hint}", file=sys.stderr)
+            print(said(f"hint: {hint}"), file=sys.stderr)
         return exit_code
 
 

@@ -11,6 +11,7 @@ from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
 from mnemarch.model.closed import Names, Ranks
 from mnemarch.model.stamps import short_id
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _LAST_COLUMN_MIN = 12
 # An id that is cut can't be copied.
 _NEVER_CUT = frozenset({"id", "to", "leads to", "session"})
 INDENT = "  "
+_ID = r"(?<!['\w-])[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w-])"
 _CLEAR_LINE = "\r\x1b[K"
 # What is remembered was written by others: it must not move the cursor, recolour the screen or turn the text around.
 _CONTROLS = dict.fromkeys(
@@ -46,6 +48,11 @@ _LEFT_OUT = {"Event": ("body",)}
 def clean(text: object) -> str:
     """Text that is safe to print on a terminal, line breaks kept."""
     return str(text).translate(_CONTROLS | _KEPT)
+
+
+def said(text: object) -> str:
+    """What another part says, for people: ids as short as everywhere, but for one in quotes, which somebody typed."""
+    return pattern(_ID).sub(lambda match: short_id(match[0]), clean(text))
 
 
 def short(text: object, chars_max: int = _SHOWN_CHARS) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.interfaces import dispute_text
-from mnemarch.interfaces.show import age, clean, fields, quoted, short, table, unit_line, when
+from mnemarch.interfaces.show import age, clean, fields, quoted, said, short, table, unit_line, when
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
 
@@ -61,7 +61,7 @@ def _stored(stored: outcome.Stored, first: str) -> str:
 
 def _refused(refusal: outcome.Refused, call: Call) -> str:
     actor = call.seat.actor
-    lines = [f"refused by {refusal.rule}: {clean(refusal.reason)}"]
+    lines = [f"refused by {refusal.rule}: {said(refusal.reason)}"]
     if refusal.receipt is not None:
         lines.append(f"  it stays in the log as event {short_id(refusal.receipt.event_id)}")
     if actor.kind == "human" and refusal.rule.startswith("G23") and call.given.keys() & {"content", "claims"}:
@@ -86,7 +86,7 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
         lines.append(f"skill    {short_id(judged.skill_id)}")
     lines += [unit_line(unit, "raised ") for unit in judged.units]
     for refusal in judged.refused:
-        lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {clean(refusal.reason)}")
+        lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {said(refusal.reason)}")
     lines += [_trust(change) for change in judged.trust_changes]
     if not judged.units and not judged.refused:
         lines.append("nothing was staged for the gate to judge")
@@ -104,7 +104,7 @@ def _inbox(items: Sequence[outcome.InboxItem], call: Call) -> str:
     lines = []
     for item in items:
         lines.append(f"{short_id(item.id)}  {item.what}: {clean(item.subject)}")
-        lines += [f"    {clean(text)}" for text in (item.evidence, item.why) if text]
+        lines += [f"    {said(text)}" for text in (item.evidence, item.why) if text]
     more = call.seat.status().waiting - len(items)
     lines += ["", f"{more} more: mnemarch inbox --limit {len(items) + more}"] if more > 0 else []
     return "\n".join([*lines, "", "mnemarch accept ITEM... or mnemarch decline ITEM... --reason WHY"])

@@ -131,13 +131,18 @@ class Promotion:
 
 @value
 class InboxItem:
-    """One thing that waits for a person or a lead (R20): what it is, what it says, what speaks for it, why it waits."""
+    """One thing that waits for a person or a lead (R20): what it is, what it says, what speaks for it, why it waits.
+
+    `author` is whose doing it is, `at` since when it waits, `wanted` how often others asked for it.
+    """
 
     id: str
     what: str
     subject: str
     evidence: str
     why: str
+    author: str
+    at: datetime
     wanted: int = 0
 
 

@@ -5,7 +5,7 @@ Heat says what to look at first. What is true is a matter of trust, and the two 
 
 from __future__ import annotations
 
-from math import exp, log, tanh
+from math import exp, inf, log, tanh
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.value import replace, value
@@ -33,29 +33,36 @@ _SPREAD_MIN = 0.05
 EDGE_WEIGHT_MIN = 0.05
 
 
-def _refuse(*rules: tuple[str, bool]) -> None:
-    for rule, broken in rules:
-        if broken:
-            raise InvalidInput(
-                f"A graph's {rule}.",
-                hint="Correct the configuration; docs/reference/configuration.md has all settings.",
-            )
+# The least and the most that a number may be; others are at least 0.
+_BOUNDS = {
+    "max_nodes": (2, inf),
+    "max_edges": (1, inf),
+    "protect_min_degree": (1, inf),
+    "top_k": (1, inf),
+    "half_life_min": (1e-6, inf),
+    "tau_dup": (0, 1),
+    "tau_sim": (0, 1),
+    "min_rank": (-inf, inf),
+}
 
 
-def _whole(number: Any, least: int) -> bool:
-    return type(number) is int and number >= least
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        hint = "Correct the configuration; docs/reference/configuration.md has all settings."
+        raise InvalidInput(f"A graph's {what}.", hint=hint)
 
 
-def _number(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < _NUMBER_MAX
-
-
-def _share(number: Any) -> bool:
-    return _number(number) and 0 <= number <= 1
-
-
-def _truth(item: Any) -> bool:
-    return isinstance(item, bool)
+def _check(rules: Any, section: str = "") -> None:
+    """Check every setting by its type and the bounds above."""
+    for field, kind in type(rules).__annotations__.items():
+        setting, (least, most) = getattr(rules, field), _BOUNDS.get(field, (0, inf))
+        if kind == "bool":
+            _require(isinstance(setting, bool), f"{section}{field} must be true or false")
+        elif kind in ("int", "float"):
+            is_number = type(setting) in ((int,) if kind == "int" else (int, float)) and abs(setting) < _NUMBER_MAX
+            what = "whole number" if kind == "int" else "number"
+            allowed = f"{what} of at least {least:g}" if most == inf else f"{what} from {least:g} to {most:g}"
+            _require(is_number and least <= setting <= most, f"{section}{field} must be a {allowed}")
 
 
 def _folder(item: Any) -> bool:
@@ -80,17 +87,7 @@ class GraphConfig:
     decay_every_min: float = 0.0
 
     def __check__(self) -> None:
-        _refuse(
-            ("max_nodes must be at least 2", not _whole(self.max_nodes, 2)),
-            ("max_edges must be at least 1", not _whole(self.max_edges, 1)),
-            ("half_life_min must be above 0", not _number(self.half_life_min) or self.half_life_min <= 0),
-            ("tau_dup must be from 0 to 1", not _share(self.tau_dup)),
-            ("tau_sim must be from 0 to 1", not _share(self.tau_sim)),
-            ("protect_min_degree must be at least 1", not _whole(self.protect_min_degree, 1)),
-            ("enable_inverted_index must be true or false", not _truth(self.enable_inverted_index)),
-            ("similar_max must be a whole number", not _whole(self.similar_max, 0)),
-            ("decay_every_min must not be negative", not _number(self.decay_every_min) or self.decay_every_min < 0),
-        )
+        _check(self)
 
 
 @value
@@ -103,12 +100,7 @@ class PromotionConfig:
     carry_weights: bool = True
 
     def __check__(self) -> None:
-        _refuse(
-            ("promotion.min_rank must be a number", not _number(self.min_rank)),
-            ("promotion.max_promotions must be a whole number", not _whole(self.max_promotions, 0)),
-            ("promotion.min_degree must be a whole number", not _whole(self.min_degree, 0)),
-            ("promotion.carry_weights must be true or false", not _truth(self.carry_weights)),
-        )
+        _check(self, "promotion.")
 
 
 @value
@@ -120,11 +112,8 @@ class CheckpointConfig:
     pretty: bool = True
 
     def __check__(self) -> None:
-        _refuse(
-            ("checkpoint.out_dir must name a folder", not _folder(self.out_dir)),
-            ("checkpoint.top_k must be at least 1", not _whole(self.top_k, 1)),
-            ("checkpoint.pretty must be true or false", not _truth(self.pretty)),
-        )
+        _require(_folder(self.out_dir), "checkpoint.out_dir must name a folder")
+        _check(self, "checkpoint.")
 
 
 _AGENT_GRAPH = GraphConfig(
@@ -143,19 +132,12 @@ class OrchestratorConfig:
     search_bias_session_first: float = 0.05
 
     def __check__(self) -> None:
-        bias = self.search_bias_session_first
+        _check(self)
         kinds: dict[str, type] = {"session_graph": GraphConfig, "agent_graph": GraphConfig}
         kinds |= {"promotion": PromotionConfig, "checkpoint": CheckpointConfig}
-        _refuse(
-            ("search_bias_session_first must not be negative", not _number(bias) or bias < 0),
-            *(
-                (
-                    f"{name} must be a {kind.__name__}; or give it all as a mapping",
-                    type(getattr(self, name)) is not kind,
-                )
-                for name, kind in kinds.items()
-            ),
-        )
+        for name, kind in kinds.items():
+            is_one = type(getattr(self, name)) is kind
+            _require(is_one, f"{name} must be a {kind.__name__}; or give it all as a mapping")
 
 
 _SECTIONS = {"session": "session_graph", "agent": "agent_graph", "promotion": "promotion", "checkpoint": "checkpoint"}

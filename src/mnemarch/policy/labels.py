@@ -9,6 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
 
+# Every token of a label is one less for content.
+_NAME_CHARS_MAX = 24
+
 
 def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = False) -> str:
     """The label of a unit that is handed out.
@@ -33,9 +36,18 @@ def _verified(unit: Unit, *, is_elsewhere: bool) -> str:
         return f"{status}, reported"
     if proof.until is not None:
         return f"{status} until {proof.until:%Y-%m-%d}"
-    test = short_name(proof.tests[0])
+    test = _shown(proof.tests[0])
     where = f" in {proof.worktree}" if is_elsewhere and proof.worktree else ""
     return f"{status} by {test}{where}{', flaky' if proof.flaky else ''}"
+
+
+def _shown(test: str) -> str:
+    """A test as a label has it: its function, of a dotted name the class too, and of a long one both ends."""
+    last = short_name(test).rpartition(" > ")[2]
+    name = ".".join(last.split(".")[-2:]) if "/" not in last else last
+    return (
+        name if len(name) <= _NAME_CHARS_MAX else f"{name[: _NAME_CHARS_MAX // 2]}…{name[1 - _NAME_CHARS_MAX // 2 :]}"
+    )
 
 
 def _kept(unit: Unit) -> str:
@@ -54,5 +66,5 @@ def _kept(unit: Unit) -> str:
     if unit.kind is Kind.SKILL and isinstance(successes, int):
         return f"SKILL, {successes} successes"
     if unit.fell_from is not None and unit.proof is not None and unit.proof.tests:
-        return f"{unit.status.upper()}: {short_name(unit.proof.tests[0])} fails"
+        return f"{unit.status.upper()}: {_shown(unit.proof.tests[0])} fails"
     return unit.status.upper()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.model.caller import ActorKind, Level, can_promote
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.decision import version_key_of
+from mnemarch.model.outcome import Refused
 from mnemarch.model.unit import TRUSTED, Proof, Status
 from mnemarch.model.value import value
 from mnemarch.policy.permissions import Deed
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Actor
     from mnemarch.model.citation import Citation
+    from mnemarch.model.event import Receipt
     from mnemarch.model.unit import Unit
     from mnemarch.policy.evidence import CitedTest
     from mnemarch.policy.permissions import Policy
@@ -25,11 +27,15 @@ _SUCCESS_RATE_MIN = 0.5
 
 @value
 class Refusal:
-    """Why the gate said no: the rule, in words, and what would help."""
+    """Why the gate said no: the rule, in words, what would help, and the rejected unit that it repeats, if it does."""
 
     rule: str
     reason: str
     hint: str = ""
+    unit_id: str | None = None
+
+    def answer(self, receipt: Receipt | None = None, unit_id: str | None = None) -> Refused:
+        return Refused(rule=self.rule, reason=f"{self.reason} {self.hint}", receipt=receipt, unit_id=unit_id)
 
 
 def warranted(citations: Iterable[Citation], tests: Mapping[str, CitedTest]) -> Status:

@@ -143,9 +143,14 @@ class Model:
         return [one.unit for one in self._sorted(scope_keys) if one.text == canonical_key]
 
     def units_saying(self, stream: Stream, canonical_key: str) -> list[Unit]:
-        units = [one.unit for one in self._sorted() if one.text == canonical_key]
-        wanted = (stream.project, None)
-        return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]
+        return _of_stream(stream, (one.unit for one in self._sorted() if one.text == canonical_key))
+
+    def rejected_of_topic(self, stream: Stream, topic_key: str, limit: int) -> list[Unit]:
+        archived = [
+            one.unit for one in reversed(self._sorted()) if (one.topic, one.unit.status) == (topic_key, "archived")
+        ]
+        rejected = [unit for unit in archived if (unit.archive_reason or "").startswith("rejected: ")]
+        return _of_stream(stream, rejected[:limit])
 
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
         live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.topic == topic_key]
@@ -311,3 +316,8 @@ class Model:
 
 def _key(item: tuple[Any, Any]) -> Any:
     return item[0]
+
+
+def _of_stream(stream: Stream, units: Iterable[Unit]) -> list[Unit]:
+    wanted = (stream.project, None)
+    return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]

@@ -92,6 +92,7 @@ class _Story:
             "scope": pick(_SCOPES),
             "domain": pick((one, "ui", "coding")),
             "status": pick(list(Status)),
+            "archive_reason": pick((None, "stale", "rejected: no")),
             "valid_to_commit": pick((None, "c" * 40)),
             "citations": pick(((), (Citation.test(other),), (Citation.file(other), Citation.symbol(other, one)))),
             "version": 2,
@@ -146,6 +147,7 @@ def _answers(view: Any) -> dict[str, Any]:
         answers[f"at most {limit}"] = [
             [view.units_in(_KEYS, limit=limit, **wanted) for wanted in filters],
             [view.units_of_topic(_KEYS, key, limit) for key in ("s", "S", *HOSTILE_NAMES)],
+            [view.rejected_of_topic(SHOP, key, limit) for key in ("s", "S", *HOSTILE_NAMES)],
             [view.units_citing_code(after, limit) for after in ("", "fact-n")],
             [view.units_replaced(_KEYS, kind=kind, domain="ui", limit=limit) for kind in (None, Kind.FACT)],
             [view.decided(WIDE.key, "ui", strength, after="", limit=limit) for strength in (1, 2, 3)],

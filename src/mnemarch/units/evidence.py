@@ -14,7 +14,7 @@ from mnemarch.units.status import change, check_citations, raise_by_evidence, si
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
@@ -83,6 +83,14 @@ def use(act: Act, unit_id: str, expected_version: int | None) -> Unit:
     if earlier is not None and earlier.used:
         return unit
     return change(act, EventType.UNIT_USED, unit, {"use": {"task_key": task_key, "handed": True, "used": True}})
+
+
+def note_help(act: Act, unit_ids: Iterable[str]) -> None:
+    """Note that what was handed to the seat's task helped it: a sign of use, though no `use` that is blamed (R2)."""
+    for unit_id in unit_ids:
+        handed = act.transaction.use(unit_id, act.caller.task_key or "")
+        if handed is not None and handed.handed and not handed.credited:
+            change(act, EventType.UNIT_USED, act.known_unit(unit_id), {"helped": True})
 
 
 def approve(act: Act, unit_id: str, expected_version: int | None) -> Unit:

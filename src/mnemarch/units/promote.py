@@ -9,16 +9,17 @@ from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Refused, Stored
 from mnemarch.model.unit import ACCEPTED, KEPT_AS, TRUSTED, Status
 from mnemarch.policy.permissions import Deed
-from mnemarch.policy.promotion import Refusal, carries, refusal_to_promote, refusal_to_verify
+from mnemarch.policy.promotion import Refusal, carries, refusal_to_promote
 from mnemarch.units.conflicts import with_open_disputes
 from mnemarch.units.same_text import refusal_to_repeat, twin_of
-from mnemarch.units.status import cited_tests, inherit, publish_if_reused, retire
+from mnemarch.units.status import inherit, publish_if_reused, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
+    from mnemarch.model.caller import Scope
     from mnemarch.model.unit import Unit
 
 
@@ -31,13 +32,16 @@ def promote(act: Act, unit_id: str, target: Level, expected_version: int | None)
     if refusal is not None:
         payload: dict[str, Any] = {"to": str(target), "rule": refusal.rule, "reason": refusal.reason}
         event, _ = act.record(EventType.UNIT_HELD, payload, subject=unit_id)
-        reason = f"{refusal.reason} {refusal.hint}"
-        return Refused(rule=refusal.rule, reason=reason, receipt=receipt_for(event), unit_id=unit_id)
+        return refusal.answer(receipt_for(event), unit_id)
+    return _moved(act, unit, scope, twin)
+
+
+def _moved(act: Act, unit: Unit, scope: Scope, twin: Unit | None, **changes: Any) -> Stored:
     if twin is not None:
         return _absorbed(act, unit, twin)
-    payload = {"from": unit.scope.segments, "set": {"scope": scope.segments}}
-    event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit_id)
-    return with_open_disputes(act, Stored(unit=act.known_unit(unit_id), receipt=receipt_for(event)))
+    payload = {"from": unit.scope.segments, "set": {"scope": scope.segments} | changes}
+    event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit.id)
+    return with_open_disputes(act, Stored(unit=act.known_unit(unit.id), receipt=receipt_for(event)))
 
 
 def accept_for_project(act: Act, unit_id: str) -> Stored | Refused:
@@ -47,17 +51,12 @@ def accept_for_project(act: Act, unit_id: str) -> Stored | Refused:
         return promote(act, unit_id, Level.PROJECT, None)
     refusal = refusal_to_repeat(act, unit, unit.id)
     if refusal is not None:
-        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", unit_id=unit_id)
+        return refusal.answer(unit_id=unit_id)
     scope = act.caller.scope.at(Level.PROJECT)
     twin = twin_of(act.transaction, unit, scope.key)
-    if twin is not None:
-        return _absorbed(act, unit, twin)
     kept = dict(unit.attributes) | {KEPT_AS: ACCEPTED, "kept_by": act.caller.actor.id}
     # What was only reported, or is not about the claim, verifies nothing for the project.
-    changes = {"scope": scope.segments, "attributes": kept, "status": str(Status.HYPOTHESIS), "proof": None}
-    payload = {"from": unit.scope.segments, "set": changes}
-    event, _ = act.record(EventType.UNIT_PROMOTED, payload, subject=unit_id)
-    return with_open_disputes(act, Stored(unit=act.known_unit(unit_id), receipt=receipt_for(event)))
+    return _moved(act, unit, scope, twin, attributes=kept, status=str(Status.HYPOTHESIS), proof=None)
 
 
 def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal | None:
@@ -68,12 +67,6 @@ def _refusal(act: Act, unit: Unit, target: Level, twin: Unit | None) -> Refusal 
         # A decision is validated by its commit; where it holds is for whoever may decide there (R4).
         may_decide = act.config.policy.allows(actor.kind, Deed.DECIDE, target)
         return None if may_decide else Refusal("R4", f"{actor} may not decide at {target} scope.", "A person can.")
-    if refusal is not None:
-        return refusal
-    if act.config.policy.requires_validation(target):
-        # What was verified by a test that has failed since is not verified knowledge any more.
-        tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
-        refusal = refusal_to_verify(unit.citations, tests)
     if refusal is None and twin is None and actor.kind is not ActorKind.HUMAN:
         refusal = refusal_to_repeat(act, unit, unit.id)
     return refusal

@@ -88,14 +88,18 @@ def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = 
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
     is_new = not act.transaction.units_saying(act.caller.stream, merge_key(claim.content))
     known = None if is_new else _same(act, claim)
-    refusal = _refusal(act, claim, known, is_new=is_new, is_verified=proof is not None, is_witnessed=carries)
+    refusal = _refusal(act, claim, known, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
         event, found = act.record(
-            EventType.CLAIM_REFUSED, payload, key=claim.key, occurred_at=claim.occurred_at, session=claim.session
+            EventType.CLAIM_REFUSED,
+            payload,
+            subject=refusal.unit_id,
+            key=claim.key,
+            occurred_at=claim.occurred_at,
+            session=claim.session,
         )
-        receipt = receipt_for(event, redacted=tuple(sorted({*secrets, *found})))
-        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt)
+        return refusal.answer(receipt_for(event, redacted=tuple(sorted({*secrets, *found}))))
     known = known or (None if is_new else _taken_back(act, claim))
     if known is not None:
         stored = _joined(act, claim, known, secrets, sources or {})
@@ -123,13 +127,11 @@ def _lifted(act: Act, stored: Stored) -> Stored:
     return replace(stored, unit=outcome.unit, merged=stored.merged or outcome.merged)
 
 
-def _refusal(
-    act: Act, claim: Claim, known: Unit | None, *, is_new: bool, is_verified: bool, is_witnessed: bool
-) -> Refusal | None:
+def _refusal(act: Act, claim: Claim, known: Unit | None, *, is_verified: bool, is_witnessed: bool) -> Refusal | None:
     """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
     assert isinstance(claim.level, Level)
     actor = act.caller.actor
-    if not is_new and known is None and actor.kind is not ActorKind.HUMAN:
+    if known is None and actor.kind is not ActorKind.HUMAN:
         refusal = refusal_to_repeat(act, claim)
         if refusal is not None:
             return refusal

@@ -7,6 +7,8 @@ from mnemarch.model.event import EventType
 from mnemarch.model.unit import Kind, Status
 from mnemarch.policy.promotion import Refusal
 from mnemarch.text.canonical import merge_key, mergeable
+from mnemarch.text.difference import differences
+from mnemarch.text.opposition import statement, topic_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ def twin_of(reader: Reader, unit: Unit, scope_key: str) -> Unit | None:
 RULE = "R5"
 _LEAVING = frozenset({EventType.UNIT_REJECTED, EventType.UNIT_ARCHIVED})
 _VOUCHING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_CITED, EventType.UNIT_APPROVED})
+_TOPIC_READ_MAX = 100
+# They say little, but not nothing: who may do a thing and who alone may are two statements.
+_LIMITS = frozenset({"only", "also"})
 
 
 def rejection_of(reader: Reader, unit: Unit) -> Event | None:
@@ -65,48 +70,59 @@ def rejection_of(reader: Reader, unit: Unit) -> Event | None:
 
 
 def rejected_alike(reader: Reader, scope_keys: Sequence[str], said: Claim | Unit) -> list[tuple[Unit, Event]]:
-    """The units of these scopes that say this and were rejected, each with its rejection.
+    """The units of these scopes with this text that were rejected, each with its rejection."""
+    units = [unit for unit in past_with_same_text(reader, scope_keys, said.content) if _says_it(unit, said)]
+    return [(unit, event) for unit in units if (event := rejection_of(reader, unit)) is not None]
 
-    Another kind or domain makes no other statement of it. Evidence alone is a snapshot, which is no statement (D1).
+
+def is_reworded(left: str, right: str) -> bool:
+    """Whether two texts say the same but for words that say nothing.
+
+    Order counts, and so do values, numbers, negations, opposites, names and quoted strings: the guard of R6.
     """
-    return _rejected(reader, past_with_same_text(reader, scope_keys, said.content), said)
+    ours, theirs = (
+        (said.topic, said.telling, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
+        for said, text in ((statement(left), left), (statement(right), right))
+    )
+    return ours == theirs and not differences(left, right)
 
 
-def _rejected(reader: Reader, units: Sequence[Unit], said: Claim | Unit) -> list[tuple[Unit, Event]]:
-    rejections = ((unit, rejection_of(reader, unit)) for unit in units if _says_it(unit, said))
-    return [(unit, event) for unit, event in rejections if event is not None]
+def refusal_to_repeat(act: Act, said: Claim | Unit, unit_id: str | None = None) -> Refusal | None:
+    """Why this may not be trusted, or None: it was rejected, and no person has spoken for it since (R4).
 
-
-def _rejected_by_people(act: Act, said: Claim | Unit) -> list[tuple[Unit, Event]]:
-    """What a person rejected anywhere in the project is rejected for all of it (R4)."""
-    text, visible = mergeable(said.content), act.caller.visible_keys
-    units = act.transaction.units_saying(act.caller.stream, merge_key(said.content))
-    below = [
-        unit for unit in units if not unit.live and unit.scope.key not in visible and mergeable(unit.content) == text
-    ]
-    found = _rejected(act.transaction, below, said) if below else []
-    return [(unit, event) for unit, event in found if event.actor.kind is ActorKind.HUMAN]
+    What a person rejected anywhere in the project is rejected for all of it, in nearly the same words too. Another
+    actor's rejection is of the same words, where it can be seen. `unit_id` is the unit that says it, if there is one.
+    """
+    reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
+    text, topic = mergeable(said.content), topic_key(said.content)
+    same = [unit for unit in reader.units_saying(stream, merge_key(said.content)) if mergeable(unit.content) == text]
+    near = reader.rejected_of_topic(stream, topic, _TOPIC_READ_MAX)
+    near = [unit for unit in near if is_reworded(unit.content, said.content)]
+    for unit in {unit.id: unit for unit in (*same, *near)}.values():
+        rejection = rejection_of(reader, unit) if _says_it(unit, said) else None
+        is_here = unit in same and unit.scope.key in visible
+        if rejection is None or not (is_here or rejection.actor.kind is ActorKind.HUMAN):
+            continue
+        live = reader.units_of_topic(visible, topic, _TOPIC_READ_MAX)
+        voices = [unit_id, *(other.id for other in live if is_reworded(other.content, said.content))]
+        if not any(_is_vouched_for(reader, voice, rejection) for voice in voices if voice is not None):
+            why = (rejection.payload or {}).get("reason", "the reason was erased")
+            what = "this" if unit in same else "nearly the same"
+            return Refusal(
+                RULE,
+                f"{rejection.actor} rejected {what} on {rejection.recorded_at:%Y-%m-%d} as unit {unit.id}: {why}.",
+                f"If it holds after all, a person can approve unit {unit.id}.",
+                unit.id,
+            )
+    return None
 
 
 def _says_it(unit: Unit, said: Claim | Unit) -> bool:
+    """Another kind or domain makes no other statement. Evidence alone is a snapshot, which is no statement (D1)."""
     assert isinstance(said.kind, Kind)
     if Kind.EVIDENCE in {unit.kind, said.kind}:
         return is_same(unit, said.kind, said.domain, said.content, said.attributes)
     return True
-
-
-def refusal_to_repeat(act: Act, said: Claim | Unit, unit_id: str | None = None) -> Refusal | None:
-    """Why this may not be trusted, or None: the same was rejected, and no person has spoken for `unit_id` since."""
-    visible = rejected_alike(act.transaction, act.caller.visible_keys, said)
-    for unit, rejection in (*visible, *_rejected_by_people(act, said)):
-        if unit_id is None or not _is_vouched_for(act.transaction, unit_id, rejection):
-            why = (rejection.payload or {}).get("reason", "the reason was erased")
-            return Refusal(
-                RULE,
-                f"{rejection.actor} rejected this on {rejection.recorded_at:%Y-%m-%d} as unit {unit.id}: {why}.",
-                f"If it holds after all, a person can approve unit {unit.id}.",
-            )
-    return None
 
 
 def _is_vouched_for(reader: Reader, unit_id: str, rejection: Event) -> bool:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 
 from mnemarch.code import git
 from mnemarch.code.citing import retaken
+from mnemarch.code.home import repository_around
 from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
+from mnemarch.model.caller import Level
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, forms_of
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.log.act import Log
@@ -25,14 +27,22 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 
+# What comes after them is a program too, and not what it checks.
+_INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node", "ruby"})
+
+
 @value
 class TestSource:
-    """Whether a test's file was changed in this line of work, and what the test names."""
+    """Whether a test's file was changed in this line of work, and what the test names.
+
+    Of a check that is one test by itself, `covers` are the files and folders that it checks; "" is all of them.
+    """
 
     __test__ = False
 
     is_changed: bool = False
     names: frozenset[str] = frozenset()
+    covers: tuple[str, ...] = ()
 
 
 @value
@@ -63,13 +73,13 @@ def scene_of(log: Log, caller: Caller, codebase: Codebase | None, run: TestRun) 
     is_default = worktree is None or git.head(codebase.root) is None or git.branch(codebase.root) == default
     began, units, cited = log.store.read(
         lambda reader: (
-            began_at(reader, caller),
+            _began_at(reader, caller, codebase),
             _units_met(reader, caller, run),
             reader.tests_cited(caller.visible_keys) if run.witnessed else [],
         )
     )
     ran = {form for result in run.results for form in (result.name, base_name(result.name))}
-    since = _Since(codebase, began, is_default=is_default)
+    since = _Since(codebase, began, log.config.witness.test_commands, is_default=is_default)
     missing = [name for name in cited if name not in ran and is_missing(codebase.tree, name)]
     fuller = {name: whole for name in missing if (whole := _only_ending(name, ran)) is not None}
     named = {item.ref for unit in units for item in unit.citations if item.kind is CitationKind.TEST}
@@ -99,27 +109,35 @@ def _units_met(reader: Reader, caller: Caller, run: TestRun) -> list[Unit]:
     return [*reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs)), *met.values()]
 
 
-def began_at(reader: Reader, caller: Caller) -> datetime | None:
-    """When the caller's task began: with its first entry in the log. None outside a task."""
-    if caller.task_key is None:
-        return None
-    first = next(reader.events_of_scope(caller.scope_key), None)
-    return None if first is None else first.recorded_at
+def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | None:
+    """When the caller's task began: with its first entry in the log. None outside a task.
+
+    In a repository without a commit, what came after the last entry of others is new: it began then.
+    """
+    first = None if caller.task_key is None else next(reader.events_of_scope(caller.scope_key), None)
+    if first is None or codebase.head() is not None or repository_around(codebase.root) is None:
+        return None if first is None else first.recorded_at
+    earlier = reader.events_back(caller.scope.at(Level.PROJECT), before=first.position, limit=1)
+    return earlier[0].recorded_at if earlier else datetime.fromtimestamp(0, UTC)
 
 
 def sources_of(log: Log, caller: Caller, codebase: Codebase, tests: Iterable[str]) -> dict[str, TestSource]:
     """What the working tree says of these tests."""
-    began = log.store.read(lambda reader: began_at(reader, caller))
+    began = log.store.read(lambda reader: _began_at(reader, caller, codebase))
     is_default = git.branch(codebase.root) == git.default_branch(codebase.root)
-    return _Since(codebase, began, is_default=is_default).sources(tests)
+    return _Since(codebase, began, log.config.witness.test_commands, is_default=is_default).sources(tests)
 
 
 class _Since:
-    """What changed in this line of work: since the branch left the default one; on that one, since the task began."""
+    """What changed in this line of work: since the branch left the default one; on that one, since the task began.
 
-    def __init__(self, codebase: Codebase, began: datetime | None, *, is_default: bool) -> None:
+    `checks` are the commands that the project counts as tests.
+    """
+
+    def __init__(self, codebase: Codebase, began: datetime | None, checks: Sequence[str], *, is_default: bool) -> None:
         self._codebase = codebase
         self._began = began
+        self._checks = checks
         self._commit: str | None = None
         if is_default and codebase.head() is not None:
             before = None if began is None else f"--before={began.isoformat()}"
@@ -129,11 +147,22 @@ class _Since:
     def sources(self, tests: Iterable[str]) -> dict[str, TestSource]:
         sources = {}
         for name in tests:
-            path = file_of(self._codebase, name)
-            if path is not None:
+            check = next((each for each in self._checks if name == each or name.endswith(f"/{each}")), None)
+            path = None if check else file_of(self._codebase, name)
+            if check is not None:
+                sources[name] = TestSource(covers=self._covered(name.removesuffix(check).rstrip("/"), check))
+            elif path is not None:
                 names = names_in_test(self._codebase, name)
                 sources[name] = TestSource(is_changed=self.is_changed(path), names=names)
         return sources
+
+    def _covered(self, folder: str, check: str) -> tuple[str, ...]:
+        """The files and folders that a check names; else all of the folder that it is run in."""
+        program, *words = check.split()
+        named = [word.rpartition("=")[2] for word in (words[1:] if program in _INTERPRETERS else words)]
+        paths = [os.path.normpath(os.path.join(folder, word)) for word in named if not os.path.isabs(word)]
+        there = [path for path in paths if os.path.exists(os.path.join(self._codebase.root, path))]
+        return tuple("" if path == "." else path for path in there or [folder])
 
     def is_changed(self, path: str) -> bool:
         if self._codebase.head() is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Caller, Level
-from mnemarch.model.citation import Citation, CitationKind
+from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, short_name
@@ -49,7 +49,8 @@ def proof_of(act: Act, said: Unit | Claim, scope: Scope, sources: Mapping[str, T
 def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource | None) -> bool:
     """Whether a test seen passing is evidence about a claim (R20).
 
-    It turned green in this task, or its file was changed in it, or the claim cites or names code that the test names.
+    It turned green in this task, or its file was changed in it, or the claim cites or names code that the test names,
+    or cites a file that the check covers.
     """
     if not (test.passed and test.witnessed):
         return False
@@ -57,7 +58,11 @@ def _is_about(act: Act, said: Unit | Claim, test: CitedTest, source: TestSource 
         return True
     from mnemarch.code.tests import is_about
 
-    return source is not None and is_about(source.names, said.content, said.citations)
+    if source is None:
+        return False
+    files = [item.ref for item in said.citations if item.kind in OF_CODE]
+    is_covered = any(not path or f"{file}/".startswith(f"{path}/") for path in source.covers for file in files)
+    return is_covered or is_about(source.names, said.content, said.citations)
 
 
 def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation]) -> None:
@@ -199,15 +204,15 @@ def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedT
     return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in names if there]
 
 
-def retire(act: Act, old: Unit, new_id: str, reason: str) -> Unit:
-    """Put a unit out of force for good because another tells the same, or the same better."""
+def retire(act: Act, old: Unit, new_id: str, reason: str, **more: str | None) -> Unit:
+    """Put a unit out of force because another takes its place, or tells the same; `more` changes with it."""
     changes = {
         "status": str(Status.DEPRECATED),
         "superseded_by": new_id,
         "contradiction_note": reason,
         "valid_to": micros(max(act.now, old.occurred_at)),
     }
-    return change(act, EventType.UNIT_SUPERSEDED, old, {"new": new_id, "reason": reason, "set": changes})
+    return change(act, EventType.UNIT_SUPERSEDED, old, {"new": new_id, "reason": reason, "set": changes | more})
 
 
 def inherit(act: Act, twin: Unit, unit: Unit) -> None:

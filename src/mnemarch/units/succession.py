@@ -6,14 +6,13 @@ from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import Actor, Caller, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Pruned
-from mnemarch.model.stamps import micros
 from mnemarch.model.unit import REPLACEMENT, Kind, LinkType, Signal, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.retention import PRUNED_KINDS, prunable
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
 from mnemarch.units.same_text import twin_of
-from mnemarch.units.status import change, raise_by_evidence, signal
+from mnemarch.units.status import change, raise_by_evidence, retire, signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,15 +85,7 @@ def _replace(act: Act, new: Unit, old: Unit, reason: str, commit: str | None) ->
     refusal = refusal_to_replace(new, old, act.config.policy)
     if refusal is not None:
         raise NotAllowed(refusal.reason, rule=refusal.rule, hint=refusal.hint)
-    changes = {
-        "status": str(Status.DEPRECATED),
-        "superseded_by": new.id,
-        "contradiction_note": reason,
-        "valid_to": micros(max(act.now, old.occurred_at)),
-        "valid_to_commit": commit,
-        "superseded_from": str(old.status),
-    }
-    change(act, EventType.UNIT_SUPERSEDED, old, {"new": new.id, "reason": reason, "set": changes})
+    retire(act, old, new.id, reason, valid_to_commit=commit, superseded_from=str(old.status))
     gained = {"supersedes": old.id, "valid_from_commit": new.valid_from_commit or commit}
     successor = change(act, EventType.UNIT_SUPERSEDING, new, {"old": old.id, "reason": reason, "set": gained})
     for link in act.transaction.links_of(old.id):

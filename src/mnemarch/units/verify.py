@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 _STAGED = (EventType.LOGGED, EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED)
 # How many of a unit's last events are searched for the refusal that was recorded last.
 _EVENTS_BACK_MAX = 100
-_LOCAL = "R20"
+_LOCAL = (
+    "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing that the"
+    " claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
+)
 # An event has a size limit, and so many names fit in it.
 _NAMES_MAX = 5_000
 _REPORTED = Refusal(
@@ -142,13 +145,15 @@ class Verification:
     def _settle_reliance(self, succeeded: bool) -> None:
         """Units that this task met share how it went, once each: a credit needs a sign of use, blame a `use` (R2)."""
         act = self._act
+        events = act.transaction.events_of_scope(act.caller.scope_key, (EventType.UNIT_USED,))
+        helped = {event.subject for event in events if (event.payload or {}).get("helped")}
         for use in act.transaction.uses_of_task(act.caller.scope_key):
             unit = act.transaction.unit(use.unit_id)
             if unit is None or not unit.live or any(item.scope.key == use.task_key for item in unit.provenance):
                 continue
             if succeeded and not use.credited and act.caller.task_key is not None:
                 touched = any(item.ref in self._scene.changed for item in unit.citations)
-                if use.used or (use.handed and touched):
+                if use.used or (use.handed and (touched or unit.id in helped)):
                     self._noting(unit, Signal.REPEATED_SUCCESS, credit(act, unit, use))
             elif not succeeded and use.used and not use.blamed:
                 self._noting(unit, Signal.TESTS_FAILED, blame(act, unit, use))
@@ -169,22 +174,29 @@ class Verification:
     def _followed(self, unit: Unit) -> Unit:
         """The unit after this run: its status, its signatures, and whether the default branch has its test now."""
         act, unit = self._act, follow_tests(self._act, unit)
-        if self._is_cited(unit):
+        if self._passed_of(unit):
             unit = retake(act, unit, self._scene.retaken.get(unit.id, ()), self._passed_of(unit))
             proof = unit.proof
+            if proof is not None and proof.until is not None and self._is_home(unit):
+                proof = replace(proof, until=None)
+                payload = {"because": list(proof.by), "set": {"proof": proof.to_json()}}
+                unit = change(act, EventType.UNIT_VERIFIED, unit, payload)
             merged = proof is not None and proof.worktree not in (None, act.caller.scope.worktree)
             if proof is not None and merged and unit.level >= Level.PROJECT and DEFAULT_BRANCH in self._scene.places:
                 merged_proof = proof.to_json() | {"worktree": None}
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.PR_MERGED, {"set": {"proof": merged_proof}})
         return unit
 
+    def _is_home(self, unit: Unit) -> bool:
+        """Whether the tests ran where the unit lives: in its worktree, for a project's unit on the default branch."""
+        return (DEFAULT_BRANCH if unit.level >= Level.PROJECT else unit.scope.worktree) in self._scene.places
+
     def _follow_renames(self) -> None:
         """Units cite a renamed test by its new name; of a test that is gone the proof says until when it held (R2)."""
         act, renamed = self._act, self._scene.renamed
         for unit in act.transaction.units_citing(act.caller.visible_keys, CitationKind.TEST, sorted(renamed)):
-            home = DEFAULT_BRANCH if unit.level >= Level.PROJECT else unit.scope.worktree
             proof = unit.proof
-            if proof is None or home not in self._scene.places or not unit.live:
+            if proof is None or not self._is_home(unit) or not unit.live:
                 continue
             names = {name: renamed[name] for name in proof.tests if name in renamed}
             new = [name for name in names.values() if name is not None]
@@ -207,7 +219,7 @@ class Verification:
             before, unit = unit, self._with_whole_names(unit)
             if unit.status is Status.HYPOTHESIS or (unit.proof is not None and not unit.proof.carries):
                 unit = raise_by_evidence(act, unit, Signal.TESTS_PASSED, self._scene.sources)
-            elif self._is_cited(unit):
+            elif self._passed_of(unit):
                 unit = signal(act, EventType.UNIT_VALIDATED, unit, Signal.TESTS_PASSED, {})
             if unit.status is Status.HYPOTHESIS:
                 refused += [self._still_hypothesis(unit)] if self._passed or self._run.passed else []
@@ -248,9 +260,6 @@ class Verification:
                 gained.append(Citation.test(ran.pop()).to_json())
         return change(self._act, EventType.UNIT_CITED, unit, {"cite": gained}) if gained else unit
 
-    def _is_cited(self, unit: Unit) -> bool:
-        return bool(self._passed_of(unit))
-
     def _passed_of(self, unit: Unit) -> list[str]:
         """The tests of this run that passed and that the unit cites."""
         passed = {form for name in self._passed for form in (name, base_name(name))}
@@ -260,19 +269,12 @@ class Verification:
         """The unit at the level that its evidence reaches: the project, if a test seen passing is about it (R20)."""
         target = Level.PROJECT if unit.proof is not None and unit.proof.carries else Level.WORKTREE
         if unit.level >= target or unit.scope.project is None:
-            is_local = unit.level is Level.WORKTREE and self._run.witnessed and self._is_cited(unit)
-            return unit, self._kept_local(unit) if is_local else None
+            is_local = unit.level is Level.WORKTREE and self._run.witnessed and self._passed_of(unit)
+            return unit, Refused(rule="R20", reason=_LOCAL, unit_id=unit.id) if is_local else None
         if unit.scope.worktree is None and target is Level.WORKTREE:
             return unit, None
         outcome = promote(as_gate(self._act), unit.id, target, None)
         return (outcome.unit, None) if isinstance(outcome, Stored) else (unit, outcome)
-
-    def _kept_local(self, unit: Unit) -> Refused:
-        reason = (
-            "It is verified, but stays in this worktree: the test is neither new nor changed here, and names nothing"
-            " that the claim names or cites. Cite the file or symbol it is about, or let a lead accept it."
-        )
-        return Refused(rule=_LOCAL, reason=reason, unit_id=unit.id)
 
     def _still_hypothesis(self, unit: Unit) -> Refused:
         """Why a unit stays a hypothesis. Recorded only when the reason changes, however often the task verifies."""
@@ -280,12 +282,13 @@ class Verification:
         tests = cited_tests(act.transaction, act.caller.stream, unit.scope, unit.citations)
         refusal = refusal_to_verify(unit.citations, tests) or refusal_to_repeat(act, unit, unit.id) or _REPORTED
         payload = {"rule": refusal.rule, "reason": refusal.reason}
-        known = _last_refusal(act, unit)
+        history = list(act.transaction.events_of_subject(unit.id, last=_EVENTS_BACK_MAX))
+        known = next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)
         if known is not None and (known.payload or {}).items() >= payload.items():
             receipt = receipt_for(known, duplicate=True)
         else:
             receipt = receipt_for(act.record(EventType.UNIT_HELD, payload, subject=unit.id)[0])
-        return Refused(rule=refusal.rule, reason=f"{refusal.reason} {refusal.hint}", receipt=receipt, unit_id=unit.id)
+        return refusal.answer(receipt, unit.id)
 
     def _waiting_claims(self, staged: Sequence[Event]) -> list[tuple[Claim, Act]]:
         """Claims of this task that only lacked validation when they were made, each with its own author's rights."""
@@ -308,8 +311,3 @@ class Verification:
 
 def _is_judged(unit: Unit) -> bool:
     return unit.live and unit.kind not in NOT_CLAIMS
-
-
-def _last_refusal(act: Act, unit: Unit) -> Event | None:
-    history = list(act.transaction.events_of_subject(unit.id, last=_EVENTS_BACK_MAX))
-    return next((event for event in reversed(history) if event.type is EventType.UNIT_HELD), None)

@@ -157,6 +157,11 @@ SELECT id, body FROM units
 WHERE live AND topic_key = :topic_key AND coalesce(scope_key, '') IN (:scope_keys)
 ORDER BY status DESC, id DESC LIMIT :limit;
 
+-- rejected_of_topic: The rejected units of a topic in every scope, newest first.
+SELECT id, body FROM units
+WHERE status = 'archived' AND topic_key = :topic_key AND instr(body, '"archive_reason":"rejected: ') > 0
+ORDER BY id DESC LIMIT :limit;
+
 -- units_citing: The units that cite one of some things of one kind.
 SELECT DISTINCT u.id, u.body FROM citations c JOIN units u ON u.id = c.unit_id
 WHERE c.kind = :kind AND c.ref IN (:refs) AND coalesce(u.scope_key, '') IN (:scope_keys)

@@ -191,9 +191,11 @@ class Reader:
 
     def units_saying(self, stream: Stream, canonical_key: str) -> list[Unit]:
         """Units of a project, and of its org, with this canonical key, whoever may see them; oldest first."""
-        units = self._units("units_saying", canonical_key=canonical_key)
-        wanted = (stream.project, None)
-        return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]
+        return _of_stream(stream, self._units("units_saying", canonical_key=canonical_key))
+
+    def rejected_of_topic(self, stream: Stream, topic_key: str, limit: int) -> list[Unit]:
+        """Rejected units of a project, and of its org, of this topic, whoever may see them; newest first."""
+        return _of_stream(stream, self._units("rejected_of_topic", topic_key=topic_key, limit=limit))
 
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
         """Live units of these scopes that differ from a text only in numbers, names and negations.
@@ -358,6 +360,11 @@ def _beginning(scope: Scope) -> str:
     """How the stored form of every scope at or below this one begins: no character in a name can end it."""
     assert scope.task is None, "nothing is below a task"
     return f"{kept_json(*(segment for segment in scope.segments if segment is not None))[:-1]},"
+
+
+def _of_stream(stream: Stream, units: Iterable[Unit]) -> list[Unit]:
+    wanted = (stream.project, None)
+    return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]
 
 
 def _newest_first(units: Iterable[Unit], limit: int) -> list[Unit]:

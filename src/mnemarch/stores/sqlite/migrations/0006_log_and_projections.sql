@@ -76,6 +76,8 @@ CREATE INDEX units_short ON units (substr(id, 25));
 CREATE INDEX units_scope ON units (scope_key, id);
 CREATE INDEX units_canonical ON units (canonical_key, id) WHERE canonical_key IS NOT NULL;
 CREATE INDEX units_topic ON units (topic_key, status, id) WHERE live AND topic_key IS NOT NULL;
+-- What was rejected is refused when it comes back in other words.
+CREATE INDEX units_archived ON units (topic_key, id) WHERE status = 'archived' AND topic_key IS NOT NULL;
 CREATE INDEX units_searchable ON units (searchable_at);
 CREATE INDEX units_kind ON units (kind) WHERE live AND kind IN ('episode', 'skill');
 CREATE INDEX units_session ON units (session, turn) WHERE session IS NOT NULL;

@@ -1,0 +1,73 @@
+"""The inbox is fair to every author, tells what a removed worktree left, and forgets what nobody wants (R20)."""
+
+from __future__ import annotations
+
+import pytest
+from repositories import repository, worktree
+
+from mnemarch import Actor, Claim, Level, Reason, Scope
+
+
+@pytest.fixture
+def person(seats):
+    return seats.human(worktree=None, task=None)
+
+
+@pytest.mark.parametrize("level", ["worktree", "project"])
+def test_a_noisy_agent_does_not_fill_the_inbox(seats, person, level):
+    quiet = [seats.agent(f"quiet-{n}", worktree=f"q{n}").remember(f"Queue {n} is drained at night") for n in range(3)]
+    noisy = seats.agent("noisy", worktree="n")
+    noisy.remember_many([Claim(content=f"Report {n} was read by team {n}", level=level) for n in range(600)])
+    lines = person.inbox()
+    assert len(lines) == 20
+    assert {each.unit.id for each in quiet} <= {item.id for item in lines}
+    authors = [item.author for item in lines if item.what == "claim"]
+    assert level == "project" or authors[:4] == ["agent:noisy", *(f"agent:quiet-{n}" for n in (2, 1, 0))]
+
+
+def test_many_recalls_hide_nothing_that_waits_and_bring_back_nothing_that_was_settled(seats, person):
+    texts = ("The gateway is idempotent", "Invoices are sent at noon")
+    declined, waiting = (seats.orchestrator().remember(text, level="project").receipt.event_id for text in texts)
+    person.decline(declined, "it is not")
+    for number in range(501):
+        seats.agent().recall(f"gateway {number}")
+    assert [item.id for item in person.inbox()] == [waiting]
+
+
+def test_what_a_removed_worktree_left_is_told_apart_and_can_be_accepted(memory, tmp_path):
+    shop = repository(tmp_path / "shop")
+    worktree(shop, tmp_path / "feat", "-b", "feat")
+
+    def seat(kind, tree, task):
+        return memory.seat(Actor(kind, "ada"), Scope(project="shop", worktree=tree, task=task), root=shop)
+
+    left, here = (
+        seat("agent", tree, "T-1").remember(f"Queue {tree} is drained at night").unit for tree in ("gone", "feat")
+    )
+    person = seat("human", None, None)
+    assert [(item.id, item.what) for item in person.inbox()] == [
+        (left.id, "claim of a removed worktree"),
+        (here.id, "claim"),
+    ]
+    assert "That worktree is gone" in person.inbox()[0].why
+    (settled,) = person.accept(left.id)
+    assert settled.unit.level is Level.PROJECT
+
+
+def test_what_nobody_wanted_for_30_days_leaves_the_inbox(seats, person, clock):
+    agent = seats.agent(worktree="w1")
+    for text in ("Deploys need a ticket", "Totals are rounded up", "Totals are rounded down"):
+        agent.remember(text)
+    agent.remember("The gateway is idempotent", level="project")
+    agent.decisions.commit(
+        agent.decisions.propose("Use Kafka for mail", reason=Reason("risk", "measured"), snapshots=["seen"])
+    )
+    agent.mark_stuck("needs a password")
+    assert {item.what for item in person.inbox()} == {
+        *("claim", "conflict", "refused claim", "request for a decision", "stuck task")
+    }
+    clock.advance(days=31)
+    agent.log("note", "still here")
+    assert person.inbox() == []
+    seats.agent(worktree="w2", task="T-2").recall("do deploys need a ticket?")
+    assert [item.subject for item in person.inbox()] == ["Deploys need a ticket"]
