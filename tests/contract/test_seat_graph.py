@@ -24,7 +24,7 @@ ENGLISH = {
     "alike": "How do we ship the web shop today?",
     "again": "how do we SHIP the web  shop",
     "other": "Where are old invoices archived?",
-    "unit": "Jenkins job 7 publishes every build",
+    "unit": "Jenkins job 7 runs at nine",
 }
 KOREAN = {
     "main": "웹 상점을 어떻게 출시하나요?",

@@ -86,9 +86,10 @@ def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = 
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
-    is_new = not act.transaction.units_saying(act.caller.stream, merge_key(claim.content))
+    saying = act.transaction.units_saying(act.caller.stream, merge_key(claim.content))
+    is_new = not saying
     known = None if is_new else _same(act, claim)
-    refusal = _refusal(act, claim, known, is_verified=proof is not None, is_witnessed=carries)
+    refusal = _refusal(act, claim, known, saying, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
         event, found = act.record(
@@ -127,12 +128,14 @@ def _lifted(act: Act, stored: Stored) -> Stored:
     return replace(stored, unit=outcome.unit, merged=stored.merged or outcome.merged)
 
 
-def _refusal(act: Act, claim: Claim, known: Unit | None, *, is_verified: bool, is_witnessed: bool) -> Refusal | None:
+def _refusal(
+    act: Act, claim: Claim, known: Unit | None, saying: Sequence[Unit], *, is_verified: bool, is_witnessed: bool
+) -> Refusal | None:
     """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
     assert isinstance(claim.level, Level)
     actor = act.caller.actor
     if known is None and actor.kind is not ActorKind.HUMAN:
-        refusal = refusal_to_repeat(act, claim)
+        refusal = refusal_to_repeat(act, claim, saying=saying)
         if refusal is not None:
             return refusal
     if KEPT_AS in claim.attributes:

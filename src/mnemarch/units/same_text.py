@@ -87,15 +87,20 @@ def is_reworded(left: str, right: str) -> bool:
     return ours == theirs and not differences(left, right)
 
 
-def refusal_to_repeat(act: Act, said: Claim | Unit, unit_id: str | None = None) -> Refusal | None:
+def refusal_to_repeat(
+    act: Act, said: Claim | Unit, unit_id: str | None = None, *, saying: Sequence[Unit] | None = None
+) -> Refusal | None:
     """Why this may not be trusted, or None: it was rejected, and no person has spoken for it since (R4).
 
     What a person rejected anywhere in the project is rejected for all of it, in nearly the same words too. Another
-    actor's rejection is of the same words, where it can be seen. `unit_id` is the unit that says it, if there is one.
+    actor's rejection is of the same words, where it can be seen. `unit_id` is the unit that says it, if there is one, and
+    `saying` are the project's units with its canonical key, if they were read.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
     text, topic = mergeable(said.content), topic_key(said.content)
-    same = [unit for unit in reader.units_saying(stream, merge_key(said.content)) if mergeable(unit.content) == text]
+    if saying is None:
+        saying = reader.units_saying(stream, merge_key(said.content))
+    same = [unit for unit in saying if mergeable(unit.content) == text]
     near = reader.rejected_of_topic(stream, topic, _TOPIC_READ_MAX)
     near = [unit for unit in near if is_reworded(unit.content, said.content)]
     for unit in {unit.id: unit for unit in (*same, *near)}.values():
