@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.log.append import Entry, append, checked
+from mnemarch.log.append import Entry, append, read_entry
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
@@ -65,14 +65,14 @@ class Seat(UnitVerbs):
     ) -> Receipt:
         """Append to the log; the receipt comes once the event is durable."""
         entry = Entry(kind=kind, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
-        ready = checked(entry, self._engine.config.limits.text_bytes_max)
-        return self._act(lambda act: append(act, ready))
+        read = read_entry(entry, self._engine.config.limits.text_bytes_max)
+        return self._act(lambda act: append(act, entry, *read))
 
     def log_many(self, entries: Iterable[Entry | Mapping[str, Any] | tuple[str, str]]) -> list[Receipt]:
         """Append several entries in one transaction: all of them, or none."""
         limit = self._engine.config.limits.text_bytes_max
-        ready = [checked(Entry.of(entry), limit) for entry in entries]
-        return self._act(lambda act: [append(act, entry) for entry in ready])
+        read = [(entry, read_entry(entry, limit)) for entry in map(Entry.of, entries)]
+        return self._act(lambda act: [append(act, entry, *ready) for entry, ready in read])
 
     @property
     def loops(self) -> CircularFixDetector:

@@ -44,44 +44,28 @@ class Entry:
             raise InvalidInput(f"{entry!r} is no log entry: {error}.", hint=Hint("log entry")) from None
 
 
-@value
-class Checked:
-    """An entry that was checked and read before its transaction begins: what goes to the log, without secrets."""
-
-    payload: dict[str, Any]
-    redacted: tuple[str, ...]
-    key: str | None
-    occurred_at: datetime | None
-    session: str | None
-
-
-def checked(entry: Entry, text_bytes_max: int) -> Checked:
+def read_entry(entry: Entry, text_bytes_max: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What goes to the log, without secrets, and their kinds: read before the transaction begins."""
     payload: dict[str, Any] = {
         "kind": checked_text(entry.kind, "The kind of entry", _KIND_BYTES_MAX),
         "text": checked_text(entry.text, "The text", text_bytes_max),
     }
     if entry.data is not None:
         payload["data"] = checked_mapping(entry.data, "data")
-    clean, kinds = without_secrets(payload)
-    return Checked(
-        clean,
-        kinds,
-        None if entry.key is None else checked_key(entry.key),
-        entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at"),
-        None if entry.session is None else checked_name(entry.session, "a session"),
-    )
+    return without_secrets(payload)
 
 
-def append(act: Act, entry: Checked) -> Receipt:
+def append(act: Act, entry: Entry, payload: dict[str, Any], redacted: tuple[str, ...]) -> Receipt:
     """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
-    if entry.key is not None:
-        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), entry.key)
+    key = entry.key
+    if key is not None:
+        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), checked_key(key))
         if earlier is not None:
-            return _again(earlier, entry.payload)
-    event, _ = act.record(
-        EventType.LOGGED, entry.payload, key=entry.key, occurred_at=entry.occurred_at, session=entry.session
-    )
-    return receipt_for(event, redacted=entry.redacted)
+            return _again(earlier, payload)
+    occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
+    session = None if entry.session is None else checked_name(entry.session, "a session")
+    event, _ = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
+    return receipt_for(event, redacted=redacted)
 
 
 def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:

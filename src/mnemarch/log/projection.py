@@ -184,15 +184,12 @@ def keys_of(content: str) -> tuple[str, str]:
 def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None, has_new_text: bool = True) -> None:
     from mnemarch.model.decision import version_key_of
 
-    canonical_key: str | None = None
-    topic_key: str | None = None
-    if has_new_text:
-        keyed = bool(unit.content) and unit.kind in _MERGING_KINDS
-        canonical_key, topic_key = keys_of(unit.content) if keyed else ("", "")
+    keyed = bool(unit.content) and unit.kind in _MERGING_KINDS
+    keys = (None, None) if not has_new_text else keys_of(unit.content) if keyed else ("", "")
     transaction.put_unit(
         unit,
-        canonical_key=canonical_key,
-        topic_key=topic_key,
+        canonical_key=keys[0],
+        topic_key=keys[1],
         searchable_at=searchable_at,
         version_key=version_key_of(unit) if unit.kind is Kind.DECISION else None,
     )

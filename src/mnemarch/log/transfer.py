@@ -61,7 +61,10 @@ def _import_lines(
     events = skipped = streams = 0
     erased: list[str] = []
     while chunk := list(islice(lines, max(1, batch_max))):
-        read = [(number, _read_ahead(_event(number, line))) for number, line in chunk]
+        read = [(number, _event(number, line)) for number, line in chunk]
+        for _, event in read:
+            if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
+                keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
         batch, gone = store.write(lambda transaction, read=read: import_batch(transaction, read))  # type: ignore[misc]
         events, skipped = events + batch.events, skipped + batch.skipped
         streams = max(streams, batch.streams)
@@ -127,13 +130,6 @@ def _check_place(number: int, event: Event, before: tuple[int, bytes]) -> None:
             f"Line {number}: event {event.id} does not fit the chain of {event.stream}.",
             hint="The file was changed or cut; export again.",
         )
-
-
-def _read_ahead(event: Event) -> Event:
-    """The event, the keys of its unit computed: they take a while, and other writers would wait."""
-    if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
-        keys_of(str(event.payload.get("unit", {}).get("content", "")))
-    return event
 
 
 def import_batch(transaction: Transaction, events: Iterable[tuple[int, Event]]) -> tuple[Imported, list[str]]:

@@ -43,7 +43,6 @@ _ATOM = rf"[\w!#$%&*+./:<=>?@\\^|~-]+{_BRACKETS}{{0,4}}"
 _OPERATOR = r"(?=[^ ]{0,2}[=<>|&])[=<>!&|+*/%^~:?-]{1,3}"
 _MAY_BE_CODE = rf"(?a){_QUOTED}|{_ATOM}(?: {{1,8}}{_OPERATOR} {{1,8}}{_ATOM})*|[\x01\x02]"
 _CODE = r"(?a)[_$\\@=<>|^~*()\[\]{}\x01\x02]|\w[./]\w|^\.{0,2}/|^\.\w|::|^--?[a-zA-Z]|^!\w|&&|^[A-Z]{2,}[a-z]{2}"
-_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _CODE_HERE, _QUESTION_HERE = "\x01", " \x02"
 # The time to compose a row of marks grows with its square: longer words are composed in parts of this size.
 _COMPOSED_CHARS_MAX = 256
@@ -96,7 +95,7 @@ def mergeable(text: str) -> str:
 
 def _is_code(written: str) -> bool:
     """Whether case and marks mean something here: a name with inner capitals, dots or marks, a path, an option."""
-    after_small = written.lstrip(_CAPITALS)
+    after_small = written.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     return after_small.lower() != after_small or pattern(_CODE).search(written) is not None
 
 

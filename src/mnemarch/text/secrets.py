@@ -69,9 +69,9 @@ def redacted(text: str) -> tuple[str, tuple[str, ...]]:
 def redacted_tree(tree: Any, kinds: set[str]) -> Any:
     """The same tree with every string redacted, keys too, adding to `kinds`; the same object if it has no secret."""
     if isinstance(tree, str):
-        text, text_kinds = redacted(tree) if _has_secret(tree) else (tree, ())
+        text, text_kinds = redacted(tree)
         kinds.update(text_kinds)
-        return text if text_kinds else tree
+        return text
     if isinstance(tree, list | tuple):
         items = [redacted_tree(item, kinds) for item in tree]
         return tree if all(map(is_, items, tree)) else items
@@ -129,12 +129,7 @@ def _is_named_secret(name: str, content: str) -> bool:
 
 
 def _has_secret(text: str) -> bool:
-    if len(text) < SECRET_CHARS_MIN or _name_of(text) in _clean_texts:
-        return False
-    if _spans(text):
-        return True
-    _clean_texts[_name_of(text)] = None
-    return False
+    return bool(redacted(text)[1])
 
 
 def _name_of(text: str) -> str | bytes:

@@ -340,9 +340,8 @@ class Intake:
         if has_fence(checked.content):
             checked = replace(checked, content=self._without_recalled(checked.content))
         content, kinds = redacted(checked.content)
-        return replace(
-            checked, content=content, citations=tuple(map(self.completed, checked.citations)), seen=()
-        ), kinds
+        citations = tuple(map(self.completed, checked.citations))
+        return replace(checked, content=content, citations=citations, seen=()), kinds
 
     def _check_citations(self, claims: list[Claim]) -> None:
         def work(reader: Reader) -> None:
