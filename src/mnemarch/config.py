@@ -257,7 +257,7 @@ def load(folder: str) -> Config:
             settings = tomllib.load(file)
     except OSError as error:
         raise InvalidInput(f"{path} can't be read: {error.strerror}.", hint="It must be a file you may read.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(
             f"{path} is not valid TOML: {error}.", hint="Correct it, or remove it for the defaults."
         ) from None

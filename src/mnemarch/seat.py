@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.log.append import Entry, append
+from mnemarch.log.append import Entry, append, read_entry
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
@@ -65,12 +65,14 @@ class Seat(UnitVerbs):
     ) -> Receipt:
         """Append to the log; the receipt comes once the event is durable."""
         entry = Entry(kind=kind, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
-        return self._act(lambda act: append(act, entry))
+        read = read_entry(entry, self._engine.config.limits.text_bytes_max)
+        return self._act(lambda act: append(act, entry, *read))
 
     def log_many(self, entries: Iterable[Entry | Mapping[str, Any] | tuple[str, str]]) -> list[Receipt]:
         """Append several entries in one transaction: all of them, or none."""
-        checked = [Entry.of(entry) for entry in entries]
-        return self._act(lambda act: [append(act, entry) for entry in checked])
+        limit = self._engine.config.limits.text_bytes_max
+        read = [(entry, read_entry(entry, limit)) for entry in map(Entry.of, entries)]
+        return self._act(lambda act: [append(act, entry, *ready) for entry, ready in read])
 
     @property
     def loops(self) -> CircularFixDetector:
@@ -171,7 +173,7 @@ class Seat(UnitVerbs):
         """
         from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import scene_of
-        from mnemarch.units.verify import Verification
+        from mnemarch.units.verify import Verification, read_ahead
 
         if [passed is not None, run is not None, report is not None].count(True) != 1:
             raise InvalidInput("A verification is a run, a report or your own word: one of them.", hint=Hint("verify"))
@@ -192,6 +194,7 @@ class Seat(UnitVerbs):
             None if error is None else loops.counting(error, approach, tree=scene.tree or None, tests=failed)
         )
         self._engine.has_new_units = True
+        self._engine.store.read(lambda reader: read_ahead(reader, self.caller))
 
         def judge(act: Act) -> Promotion:
             judged = Verification(act, seen, scene).judge(analysis)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemarch.text.canonical import canonical, canonical_key, merge_key, ngrams
+from mnemarch.text.canonical import canonical, canonical_key, merge_key, mergeable, ngrams
 
 STATEMENT_WORDS = "use the retry_count v1.2 C++ 재시도 정책은 세 번 에이전트 OS node.js 10% -5 café Straße"
 WORDS = st.sampled_from(STATEMENT_WORDS.split())
@@ -200,21 +200,92 @@ def test_ngrams_are_padded_by_a_space_on_each_side() -> None:
     assert ngrams("Abc.", 3, 4) == [" ab", "abc", "bc ", " abc", "abc "]
 
 
+ONE = [
+    ("The API retries 3 times.", "the api retries 3 times"),
+    ("The cache lives in Redis.", "the cache lives in redis"),
+    ("DO NOT RETRY", "do not retry"),
+    ("Use `getUser`.", "use getUser"),
+    ("Use `retry` here", "use retry here"),
+    ("Is it on?", "is it on ?"),
+    ("wait ... what", "Wait, what!"),
+    ("이름 : 값", "이름: 값"),
+    ("결제 API를 쓴다", "결제API를 쓴다."),
+    ("userID를 쓴다", "userID 를 쓴다"),
+    ("‘on’ is don’t", "'on' is don't"),
+]
+TWO = [
+    ("Call getUser first", "Call getuser first"),
+    ("userID is set", "userid is set"),
+    ("HTTPServer starts", "httpserver starts"),
+    ("Use `Foo` here", "Use `foo` here"),
+    ("Run `a b`", "Run `a  b`"),
+    ("It says 'Not found'", "It says 'not found'"),
+    ("```\na  b\n```", "```\na b\n```"),
+    ("Edit src/Main.py", "edit src/main.py"),
+    ("Set MAX_SIZE", "set max_size"),
+    ("Pass --Force", "pass --force"),
+    ("x == y", "x = y"),
+    ("x == Y", "x == y"),
+    ("call f(a)", "call f a"),
+    ("read x[0]", "read x 0"),
+    ("${HOME} is set", "$HOME is set"),
+    ("a :: b", "a b"),
+    ("if a && b", "if a b"),
+    ("a ? b : c", "a b c"),
+    ("The cache is on?", "The cache is on."),
+    ("It works!", "It works?"),
+    ("It works? Fine.", "It works. Fine?"),
+    ("캐시를 켠다？", "캐시를 켠다"),
+    ("userID를 쓴다", "userid를 쓴다"),
+    ("`주문 서비스`를 쓴다", "`주문  서비스`를 쓴다"),
+    ("\x01 foo_bar", "foo_bar \x01"),
+]
+
+
 @pytest.mark.parametrize(
-    ("left", "right", "is_one"),
-    [
-        ("Call getUser first", "Call getuser first", False),
-        ("Use `Foo` here", "Use `foo` here", False),
-        ("Edit src/Main.py", "edit src/main.py", False),
-        ("Set MAX_SIZE", "set max_size", False),
-        ("Pass -V", "pass -v", False),
-        ("The cache is on?", "The cache is on.", False),
-        ("캐시를 켠다?", "캐시를 켠다", False),
-        ("The cache lives in Redis.", "the cache lives in redis", True),
-        ("DO NOT RETRY", "do not retry", True),
-        ("Use `getUser`.", "use getUser", True),
-        ("Is it on?", "is it on ?", True),
-    ],
+    ("left", "right", "is_one"), [(*pair, True) for pair in ONE] + [(*pair, False) for pair in TWO]
 )
-def test_r6_what_looks_like_code_keeps_its_case_and_a_question_is_no_statement(left, right, is_one):
+def test_r6_what_looks_like_code_is_kept_as_it_is_and_a_question_is_no_statement(left, right, is_one):
     assert (merge_key(left) == merge_key(right)) == is_one
+
+
+PROSE = st.lists(
+    st.sampled_from(
+        ["the", "cache", "retries", "slow", "writes", "now", "캐시는", "느린", "쓰기를", "다시", "시도한다"]
+    ),
+    min_size=1,
+    max_size=6,
+).map(" ".join)
+CODE = st.sampled_from(
+    [
+        "userID",
+        "get_User",
+        "src/Main.py",
+        "--Force",
+        "a.B",
+        "x==Y",
+        "x == Y",
+        "f(A)",
+        "T[0]",
+        "$Home",
+        "`A b`",
+        '"A  B"',
+    ]
+)
+
+
+@given(PROSE, CODE, PROSE)
+def test_other_case_in_prose_is_one_statement_and_in_code_another(before, code, after):
+    text = f"{before} {code} {after}"
+    assert merge_key(f"{before.upper()}  {code} {after.title()}.") == merge_key(text)
+    if code.lower() != code:
+        assert merge_key(f"{before} {code.lower()} {after}") != merge_key(text)
+    assert merge_key(f"{text}?") != merge_key(text)
+
+
+@given(st.text(max_size=60) | MARKS)
+def test_what_is_one_statement_has_one_canonical_form(text):
+    assert mergeable(text) == mergeable(text)
+    assert merge_key(f"{text} \u200b") == merge_key(text)
+    if mergeable(text.upper()) == mergeable(text):
+        assert canonical(text.upper()) == canonical(text)

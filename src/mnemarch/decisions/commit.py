@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.decisions.chain import is_visible, stale
 from mnemarch.decisions.guard import RULE, binding, is_a_persons, opposed
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed
+from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import Citation
 from mnemarch.model.decision import Decision, Strength, version_key_of
@@ -145,6 +146,13 @@ def _refuse_elsewhere(act: Act, proposal: DecisionProposal) -> None:
         )
 
 
+def read_ahead(text: str) -> str:
+    """The text without secrets, its keys computed: nothing of that is left for the transaction."""
+    clean, _ = redacted(text)
+    keys_of(clean)
+    return clean
+
+
 def snapshot_of(content: str, tags: Sequence[str] = ()) -> Claim:
     """A claim of evidence."""
     return Claim(content=content, kind=Kind.EVIDENCE, attributes={"tags": list(tags)})
@@ -152,8 +160,7 @@ def snapshot_of(content: str, tags: Sequence[str] = ()) -> Claim:
 
 def exhibit(act: Act, claim: Claim, level: Level) -> Unit:
     """Keep evidence, an anchor or a policy that stands by the act of whoever keeps it."""
-    scope, kind = act.caller.scope.at(level), Kind.parse(claim.kind)
-    content, _ = redacted(claim.content)
+    scope, kind, content = act.caller.scope.at(level), Kind.parse(claim.kind), claim.content
     for known in live_with_same_text(act.transaction, [scope.key], content):
         if is_same(known, kind, claim.domain, content, claim.attributes):
             return known

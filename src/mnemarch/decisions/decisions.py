@@ -122,7 +122,7 @@ class Decisions:
         return next(fit, levels[0])
 
     def _text(self, text: str, what: str) -> str:
-        return checked_text(text, what, self._log.config.limits.text_bytes_max)
+        return commit.read_ahead(checked_text(text, what, self._log.config.limits.text_bytes_max))
 
     # Proposing and committing
 

@@ -13,7 +13,6 @@ import re
 from functools import cache
 from itertools import pairwise
 from math import fsum, log, sqrt
-from unicodedata import normalize
 
 from xxhash import xxh3_64_hexdigest, xxh3_128_intdigest
 
@@ -21,7 +20,7 @@ from mnemarch.embedding.sparse import DEFAULT_SEED, NgramHashEmbedder, unit_vect
 from mnemarch.errors import InvalidInput
 from mnemarch.text import korean
 from mnemarch.text.cache import cached
-from mnemarch.text.canonical import canonical
+from mnemarch.text.canonical import canonical, composed
 from mnemarch.text.korean import is_other_grammar
 from mnemarch.text.tokens import TOKENS_VERSION, telling_tokens
 from mnemarch.text.words import EMPTY_WORDS, STOP_WORDS
@@ -272,7 +271,7 @@ def bag_of(text: str) -> dict[str, float]:
     """Each feature of a text once, with the weight of its kind."""
     features: dict[str, float] = {}
     if not text.isascii():
-        text = normalize("NFKC", text)
+        text = composed(text)
     for word in text.split():
         features.update(_features_of_word(word))
     return features

@@ -15,6 +15,7 @@ from mnemarch.graph.values import NodeType
 from mnemarch.model import stamps
 from mnemarch.policy.admission import checked_list, checked_name, checked_text
 from mnemarch.policy.heat import EDGE_WEIGHT_MIN, FEEDBACK
+from mnemarch.text.canonical import canonical
 from mnemarch.text.mentions import Mentions
 from mnemarch.text.secrets import redacted
 
@@ -289,7 +290,9 @@ class Graph:
 
 def storable(text: str, what: str) -> str:
     """A text that may be stored: not empty, and with its secrets redacted (a graph is written to files)."""
-    return redacted(checked_text(text, what, TEXT_BYTES_MAX))[0]
+    clean, _ = redacted(checked_text(text, what, TEXT_BYTES_MAX))
+    canonical(clean)  # The act that follows asks for it, and other writers would wait.
+    return clean
 
 
 def checked_answer(text: str | None, unit_id: str | None) -> tuple[str | None, str | None]:

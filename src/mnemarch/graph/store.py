@@ -85,14 +85,16 @@ class GraphStore(Graph):
         Questions in other words are one only if no number, negation, quotation or identifier differs (R6).
         """
         question = storable(text, "The question")
-        return self.change("asked", lambda now: self.ask(question, now))
+        with self.reading():
+            known = self.state.with_key(NodeType.QUERY, canonical_key(question), question)
+        vector = {} if known is not None else self._vector(question)
+        return self.change("asked", lambda now: self.ask(question, now, vector))
 
-    def ask(self, text: str, now: int) -> str:
-        """The node of a question that was checked, as part of an act."""
+    def ask(self, text: str, now: int, vector: Vector | None = None) -> str:
+        """The node of a question that was checked, as part of an act; its vector is best made before that."""
         key = canonical_key(text)
         known = self.state.with_key(NodeType.QUERY, key, text)
-        vector = {} if known is not None else self._vector(text)
-        near = [] if known is not None else self._similar(vector)
+        near = [] if known is not None else self._similar(vector := vector or self._vector(text))
         known = known or self._duplicate(text, near)
         if known is not None:
             self.state.weigh(known, 1.0, 0.0, now)

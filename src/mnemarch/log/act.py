@@ -52,8 +52,8 @@ class Act:
         session: str | None = None,
     ) -> tuple[Event, tuple[str, ...]]:
         """Append one event, chained and without secrets, and project it; also gives the kinds of secret removed."""
-        found: set[str] = set()
-        body = canonical_json(_without_secrets(payload, found))
+        clean, kinds = without_secrets(payload)
+        body = canonical_json(clean)
         caller = self.caller
         seq, previous = self.transaction.head(caller.stream)
         salt = os.urandom(16)
@@ -79,7 +79,7 @@ class Act:
             from mnemarch.log.projection import project
 
             project(self.transaction, event)
-        return event, tuple(sorted(found)) if found else ()
+        return event, kinds
 
     def _encoded(self, body: str) -> bytes:
         try:
@@ -149,11 +149,14 @@ class Act:
         self.config.policy.require(self.caller.actor, deed, level, what)
 
 
-def _without_secrets(payload: dict[str, Any], found: set[str]) -> Any:
+def without_secrets(payload: Any) -> tuple[Any, tuple[str, ...]]:
+    """The payload without its secrets, and their kinds. A text that was scanned before costs nothing here."""
+    kinds: set[str] = set()
     try:
-        return redacted_tree(payload, found)
+        clean = redacted_tree(payload, kinds)
     except RecursionError:
         raise InvalidInput("The data is nested too deep, or holds itself.", hint="Flatten it.") from None
+    return clean, tuple(sorted(kinds)) if kinds else ()
 
 
 def receipt_for(event: Event, *, redacted: tuple[str, ...] = (), duplicate: bool = False) -> Receipt:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput
-from mnemarch.log.act import receipt_for
+from mnemarch.log.act import receipt_for, without_secrets
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import checked_instant
 from mnemarch.model.value import value
 from mnemarch.policy.admission import checked_key, checked_mapping, checked_name, checked_text
-from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,14 +44,19 @@ class Entry:
             raise InvalidInput(f"{entry!r} is no log entry: {error}.", hint=Hint("log entry")) from None
 
 
-def append(act: Act, entry: Entry) -> Receipt:
-    """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
+def read_entry(entry: Entry, text_bytes_max: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What goes to the log, without secrets, and their kinds: read before the transaction begins."""
     payload: dict[str, Any] = {
         "kind": checked_text(entry.kind, "The kind of entry", _KIND_BYTES_MAX),
-        "text": checked_text(entry.text, "The text", act.config.limits.text_bytes_max),
+        "text": checked_text(entry.text, "The text", text_bytes_max),
     }
     if entry.data is not None:
         payload["data"] = checked_mapping(entry.data, "data")
+    return without_secrets(payload)
+
+
+def append(act: Act, entry: Entry, payload: dict[str, Any], redacted: tuple[str, ...]) -> Receipt:
+    """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
     key = entry.key
     if key is not None:
         earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), checked_key(key))
@@ -60,13 +64,13 @@ def append(act: Act, entry: Entry) -> Receipt:
             return _again(earlier, payload)
     occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
     session = None if entry.session is None else checked_name(entry.session, "a session")
-    event, redacted = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
+    event, _ = act.record(EventType.LOGGED, payload, key=key, occurred_at=occurred_at, session=session)
     return receipt_for(event, redacted=redacted)
 
 
 def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:
     """The first entry's receipt, if this one says the same."""
-    if earlier.body != canonical_json(redacted_tree(payload, set())):
+    if earlier.body != canonical_json(payload):
         raise Conflict(
             f"Key {earlier.key!r} already stands for event {earlier.id}, which says something else or was erased.",
             hint="Use a new key for a new entry; nothing was stored.",

@@ -114,7 +114,8 @@ def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> 
         fields.setdefault("version", before.version + 1)
     after = replace(before, **fields)
     searched = any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
-    _put(transaction, after, searchable_at=event.position if searched else None)
+    is_same = after.content == before.content
+    _put(transaction, after, searchable_at=event.position if searched else None, has_new_text=not is_same)
 
 
 def _joined(known: tuple[Provenance, ...], voices: list[dict[str, Any]]) -> tuple[Provenance, ...]:
@@ -171,17 +172,24 @@ def _relation(payload: dict[str, Any], event_id: str) -> Relation:
     return Relation(source=payload["source"], type=type, target=payload["target"], id=event_id)
 
 
-def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None) -> None:
+def keys_of(content: str) -> tuple[str, str]:
+    """What units of one text, and of one topic, are found by. Asked for before a transaction, it is known in it."""
     # A recall records what it handed out in a process that starts cold: only a write pays for these.
-    from mnemarch.model.decision import version_key_of
     from mnemarch.text.canonical import merge_key
     from mnemarch.text.opposition import topic_key
 
+    return merge_key(content), topic_key(content)
+
+
+def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None, has_new_text: bool = True) -> None:
+    from mnemarch.model.decision import version_key_of
+
     keyed = bool(unit.content) and unit.kind in _MERGING_KINDS
+    keys = (None, None) if not has_new_text else keys_of(unit.content) if keyed else ("", "")
     transaction.put_unit(
         unit,
-        canonical_key=merge_key(unit.content) if keyed else None,
-        topic_key=topic_key(unit.content) if keyed else None,
+        canonical_key=keys[0],
+        topic_key=keys[1],
         searchable_at=searchable_at,
         version_key=version_key_of(unit) if unit.kind is Kind.DECISION else None,
     )

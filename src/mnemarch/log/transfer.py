@@ -8,7 +8,7 @@ from itertools import islice
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.log.chain import entry_hash, payload_hash
-from mnemarch.log.projection import project
+from mnemarch.log.projection import keys_of, project
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.outcome import Imported
@@ -61,7 +61,11 @@ def _import_lines(
     events = skipped = streams = 0
     erased: list[str] = []
     while chunk := list(islice(lines, max(1, batch_max))):
-        batch, gone = store.write(lambda transaction, chunk=chunk: import_batch(transaction, chunk))  # type: ignore[misc]
+        read = [(number, _event(number, line)) for number, line in chunk]
+        for _, event in read:
+            if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
+                keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
+        batch, gone = store.write(lambda transaction, read=read: import_batch(transaction, read))  # type: ignore[misc]
         events, skipped = events + batch.events, skipped + batch.skipped
         streams = max(streams, batch.streams)
         erased += gone
@@ -88,7 +92,7 @@ def checked_header(line: str) -> None:
         header = json.loads(line)
         version = int(header["version"])
         known = header["mnemarch"] == "export"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         known, version = False, 0
     if not known:
         raise InvalidInput("This is no Mnemarch export.", hint="Import a file that mnemarch export wrote.")
@@ -128,13 +132,12 @@ def _check_place(number: int, event: Event, before: tuple[int, bytes]) -> None:
         )
 
 
-def import_batch(transaction: Transaction, lines: Iterable[tuple[int, str]]) -> tuple[Imported, list[str]]:
-    """Append the events of these numbered lines and skip what is there; also gives the units that this erased here."""
+def import_batch(transaction: Transaction, events: Iterable[tuple[int, Event]]) -> tuple[Imported, list[str]]:
+    """Append the events of numbered lines and skip what is there; also gives the units that this erased here."""
     added = skipped = 0
     streams = set()
     erased: list[str] = []
-    for number, line in lines:
-        event = _event(number, line)
+    for number, event in events:
         streams.add(event.stream)
         head = transaction.head(event.stream)
         if event.seq <= head[0]:
@@ -203,7 +206,7 @@ def _event(number: int, line: str) -> Event:
             payload_hash=bytes.fromhex(record["payload_hash"]),
             hash=bytes.fromhex(record["hash"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, InvalidInput) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InvalidInput) as error:
         raise InvalidInput(
             f"Line {number} is no event: {error!r}.", hint="The file was changed; export again."
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
-from mnemarch.log.act import receipt_for
+from mnemarch.log.act import receipt_for, without_secrets
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
@@ -14,7 +14,6 @@ from mnemarch.model.value import value
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.loops import Attempt, failed_approaches, judged, quoted, same_attempt
 from mnemarch.policy.permissions import Deed
-from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,6 +124,7 @@ class Failure:
     likeness: Likeness | None
     tree: str | None
     tests: tuple[str, ...]
+    redacted: tuple[str, ...]
 
 
 def failure(
@@ -135,7 +135,8 @@ def failure(
         # So are the earlier approaches: only those that come in meanwhile are left for the act to compare.
         likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
     fault = fingerprints.fingerprint(error)
-    return Failure(error=_cut(error), fault=fault, approach=approach, likeness=likeness, tree=tree, tests=tests)
+    (said, plan), kinds = without_secrets([_cut(error), approach])
+    return Failure(said, fault, plan, likeness, tree, tests, kinds)
 
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
@@ -179,8 +180,8 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     # However many fail after it: what is read back begins with one that says that the task is stuck.
     optional |= {"tells": None if told is None else told.event_id, "stuck": before.stuck}
     payload |= {name: item for name, item in optional.items() if item is not None}
-    event, redacted = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
-    return _verdict(event, duplicate=False, redacted=redacted)
+    event, _ = act.record(EventType.ATTEMPT_FAILED, payload, subject=subject, key=key)
+    return _verdict(event, duplicate=False, redacted=given.redacted)
 
 
 def _cut(error: str) -> str:
@@ -213,20 +214,15 @@ def _verdict(event: Event, *, duplicate: bool, redacted: tuple[str, ...] = ()) -
 
 def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
     """The first verdict, if this is the same failure told again; another one must not go uncounted."""
-    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not _tells(earlier, given):
+    payload = earlier.payload or {}
+    tells = (payload.get("error"), payload.get("approach")) == (given.error, given.approach)
+    if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not tells:
         raise Conflict(
             f"Key {earlier.key!r} already stands for event {earlier.id}, which is another failure, none of this task, "
             "or was erased.",
             hint="Use a new key for a new failure; nothing was stored.",
         )
     return _verdict(earlier, duplicate=True)
-
-
-def _tells(earlier: Event, given: Failure) -> bool:
-    """Whether the event says what was given, as the log keeps it: without secrets."""
-    payload = earlier.payload or {}
-    said = redacted_tree({"error": given.error, "approach": given.approach}, set())
-    return all(name in payload and payload[name] == item for name, item in said.items())
 
 
 def validated(known: Ledger, approach: str) -> ApproachValidation:

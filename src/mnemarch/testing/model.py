@@ -57,6 +57,9 @@ class Model:
     ) -> None:
         known = self._units.get(unit.id)
         changed_at = searchable_at if searchable_at is not None else known.changed_at if known else 0
+        if known is not None:
+            canonical_key = known.text if canonical_key is None else canonical_key
+            topic_key = known.topic if topic_key is None else topic_key
         self._units[unit.id] = _Stored(unit, canonical_key, topic_key, changed_at, version_key)
 
     def put_link(self, link: Link) -> None:

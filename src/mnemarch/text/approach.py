@@ -32,6 +32,9 @@ _SAID_AROUND = 0.5
 
 # What developers call an approach is shorter: 31 characters in the middle, 56 for 19 of 20.
 _PLAN_CHARS_MAX = 100
+# A longer text is a thought and no approach: it is equal only to itself.
+_READ_CHARS_MAX = 2_000
+_STEM_CHARS_MAX = 64
 _NEGATIVE_PREFIXES = ("un", "dis", "non", "비", "미", "불", "언")
 _EXCHANGED = ({"old", "new"}, {"first", "second"}, {"source", "target"})
 # So much has to stand before a reason for the reason to be left out.
@@ -63,7 +66,8 @@ class Approach:
 def approach(text: str) -> Approach:
     """The plan in a text; reasons, and sentences beside those that say what will be done, are what is around it."""
     text = compatible(text).replace("’", "'")
-    sentences = [part for part in PATTERNS["sentence end"].split(text) if part.strip()]
+    is_read = len(text) <= _READ_CHARS_MAX
+    sentences = [part for part in PATTERNS["sentence end"].split(text) if part.strip()] if is_read else []
     intended = [part for part in sentences if PATTERNS["intent"].search(part)]
     plan: list[Sentence] = []
     around: list[Sentence] = []
@@ -80,7 +84,7 @@ def approach(text: str) -> Approach:
         plan.append(sentence)
     terms = [term for sentence in plan for term in sentence.terms]
     if not terms and text.strip():
-        # Nothing but a frame, a number or signs: equal only to itself.
+        # Nothing but a frame, a number or signs, or too long: equal only to itself.
         terms = [Term(canonical_key(text), canonical_key(text), 1, PLAIN, "thing", "")]
     tries = any(term.weight > LIGHT and term.concept not in LOOKING for term in terms)
     only_looks = not tries and any(term.concept in LOOKING for term in terms)
@@ -114,6 +118,8 @@ def _analysed(terms: list[Term], plan: list[Sentence], around: list[Sentence], *
 
 def beginnings(stem: str) -> list[str]:
     """What a shortened form of a word would be: more than half of it, and four letters or two syllables."""
+    if len(stem) > _STEM_CHARS_MAX:
+        return []  # No word is so long, and each beginning is a copy.
     least = 2 if stem >= "가" else 4
     return [stem[:size] for size in range(max(least, -(len(stem) * -3 // 5)), len(stem))]
 

@@ -9,6 +9,11 @@ import xxhash
 
 from mnemarch.text.cache import cached, pattern
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Literal
+
 # Stored keys depend on every rule here: a change of meaning raises the version, and keys are computed anew.
 NORM_VERSION = 1
 
@@ -29,9 +34,19 @@ _TRIVIA = (
     r"""|\((?!\))|\)(?<!\(\))|\[(?!\])|\](?<!\[\])|\{(?!\})|\}(?<!\{\})"""
     r"""|\.(?<!\.\.)(?:(?<!\d\.)\.{2,}+|\.{2,}+(?!\d))"""
 )
-_WORDS_AND_QUOTES = r"""(?a)`[^`\n]{1,200}`|"[^"\n]{1,200}"|(?<!\w)'[^'\n]{1,200}'(?!\w)|[\w$./\\:-]+"""
-_QUOTES = "`\"'."
-_JOINTS = frozenset("._/\\:$")
+# What may be code, in ASCII letters: a Korean particle is no part of a name. Each quote stops at the next mark of its
+# own and each other repetition is bounded, so that no start reads far beyond the next.
+_QUOTED = r"""```(?P<fence>[\s\S]*?)```|`(?P<back>[^`\n]+)`|"(?P<double>[^"\n]+)"|(?<!\w)'(?P<single>[^'\n]+)'(?!\w)"""
+_BRACKETS = r"(?:\([^()\s]{0,200}\)|\[[^\[\]\s]{0,200}\]|\{[^{}\s]{0,200}\})"
+_ATOM = rf"[\w!#$%&*+./:<=>?@\\^|~-]+{_BRACKETS}{{0,4}}"
+# An operator that stands alone makes code of what is beside it: x == Y.
+_OPERATOR = r"(?=[^ ]{0,2}[=<>|&])[=<>!&|+*/%^~:?-]{1,3}"
+_MAY_BE_CODE = rf"(?a){_QUOTED}|{_ATOM}(?: {{1,8}}{_OPERATOR} {{1,8}}{_ATOM})*|[\x01\x02]"
+_CODE = r"(?a)[_$\\@=<>|^~*()\[\]{}\x01\x02]|\w[./]\w|^\.{0,2}/|^\.\w|::|^--?[a-zA-Z]|^!\w|&&|^[A-Z]{2,}[a-z]{2}"
+_CODE_HERE, _QUESTION_HERE = "\x01", " \x02"
+# The time to compose a row of marks grows with its square: longer words are composed in parts of this size.
+_COMPOSED_CHARS_MAX = 256
+_PASSES_MAX = 8
 _PAUSES = "—―、。·・ㆍᆞ‧•…‥¡¿،؛؟۔।॥【】〔〕〖〗〈〉《》「」『』"
 # Soft hyphens, zero-width spaces, direction marks and emoji presentation.
 _INVISIBLE = (0xAD, 0x200B, *range(0x200E, 0x2010), *range(0x202A, 0x202F), 0x2060, 0xFEFF, 0xFE0F)
@@ -45,8 +60,9 @@ def canonical(text: str) -> str:
     result = _collapsed(folded)
     # Dropping a character can bring two others together that compose or form a mark, so it runs to a fixed point;
     # ASCII has nothing that composes and settles at once.
-    while not text.isascii() and (again := _collapsed(_folded(result))) != result:
-        result = again
+    passes = 0 if text.isascii() else _PASSES_MAX
+    while passes and (again := _collapsed(_folded(result))) != result:
+        result, passes = again, passes - 1
     # Text of nothing but trivia ("...", "?!") still differs from other such text.
     return result or " ".join(folded.split())
 
@@ -58,22 +74,33 @@ def canonical_key(text: str) -> str:
 
 @cached(256)
 def mergeable(text: str) -> str:
-    """What statements that are one share: the canonical form, the case of what looks like code, a question mark."""
-    written = pattern(_WORDS_AND_QUOTES).findall(text) if text.lower() != text else ()
-    code = [each.strip(_QUOTES) for each in written if _has_case_of_code(each)]
-    is_question = text.rstrip().endswith(("?", "\uff1f"))
-    return "\0".join([canonical(text), *code, *(["?"] if is_question else [])])
+    """What statements that are one share: the canonical form with its questions, and code as it is written (R6)."""
+    code: list[str] = []
+
+    def read(match: re.Match[str]) -> str:
+        quoted = match["fence"] or match["back"] or match["double"] or match["single"]
+        written = (quoted or match[0]).rstrip(".:!?")
+        if quoted is not None and len(quoted.split()) > 1:
+            code.append(f'"{quoted}')
+            return _CODE_HERE
+        mark = _QUESTION_HERE if quoted is None and "?" in match[0][len(written) :] else ""
+        if not (_is_code(written or match[0]) or (quoted is not None and written.lower() != written)):
+            return match[0] + mark
+        code.append(" ".join((written or match[0]).split()))
+        return _CODE_HERE + mark
+
+    level = text if text.isascii() else compatible(text.replace("؟", "?")).translate(one_typography())
+    return "\0".join([canonical(pattern(_MAY_BE_CODE).sub(read, level)), *code])
 
 
-def _has_case_of_code(written: str) -> bool:
-    """Whether capitals mean something here: quoted, in an option, or with a dot, slash, underscore or small letter."""
-    if written.lower() == written:
-        return False
-    inner = written.strip(".:/")
-    after_small = inner.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    return written[0] in "`\"'$-" or not _JOINTS.isdisjoint(inner) or after_small.lower() != after_small
+def _is_code(written: str) -> bool:
+    """Whether case and marks mean something here: a name with inner capitals, dots or marks, a path, an option."""
+    after_small = written.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    return after_small.lower() != after_small or pattern(_CODE).search(written) is not None
 
 
+# The keys of a batch are computed before its transaction begins, and asked for in it.
+@cached(1024)
 def merge_key(text: str) -> str:
     """The hash of that; equal keys still have to be confirmed by equal texts."""
     return _hashed(mergeable(text))
@@ -92,12 +119,22 @@ def ngrams(text: str, low: int = 3, high: int = 5) -> list[str]:
     return [padded[start : start + size] for size in range(low, high + 1) for start in range(len(padded) - size + 1)]
 
 
+def composed(text: str, form: Literal["NFC", "NFKC"] = "NFKC") -> str:
+    """The text in a normal form, a very long word in parts."""
+    if text.isascii():
+        return text
+    if len(text) <= _COMPOSED_CHARS_MAX:
+        return normalize(form, text)
+    parts = pattern(rf"\S{{1,{_COMPOSED_CHARS_MAX}}}|\s+").findall(text)
+    return "".join([normalize(form, part) for part in parts])
+
+
 def compatible(text: str) -> str:
     """NFKC, except that powers and fractions stay what they are: 10² is 10^2 and not 102, 1½ is 1 1/2 and not 11/2."""
     if text.isascii():
         return text
     powered = pattern(_POWERS).sub(lambda match: "^" + normalize("NFKC", match[0]), text)
-    return normalize("NFKC", pattern(_FRACTIONS).sub(r" \g<0>", powered)).replace("\u2044", "/")
+    return composed(pattern(_FRACTIONS).sub(r" \g<0>", powered)).replace("\u2044", "/")
 
 
 def without_hangul_spaces(text: str) -> str:
@@ -110,9 +147,9 @@ def without_hangul_spaces(text: str) -> str:
 def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
-    folded = text
-    while (again := normalize("NFKC", compatible(folded).casefold())) != folded:
-        folded = again
+    folded, passes = text, _PASSES_MAX
+    while passes and (again := composed(compatible(folded).casefold())) != folded:
+        folded, passes = again, passes - 1
     return folded
 
 

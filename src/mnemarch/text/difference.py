@@ -9,6 +9,8 @@ from os.path import commonprefix
 from mnemarch.model.value import value
 from mnemarch.text.guarded import Piece, pieces
 
+_COMPARED_CHARS_MAX = 4_096
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +26,12 @@ class Difference:
 
 
 def differences(a: str, b: str) -> tuple[Difference, ...]:
-    """What differs between two statements that may not differ if they are to be one; empty if nothing does (R6)."""
+    """What differs between two statements that may not differ if they are to be one; empty if nothing does (R6).
+
+    Long texts are not read piece by piece: unless they are equal, they differ.
+    """
+    if max(len(a), len(b)) > _COMPARED_CHARS_MAX:
+        return () if a == b else (Difference("length", f"{len(a)} characters", f"{len(b)} characters"),)
     guarded = _differences(pieces(a), pieces(b))
     # Whether an identifier wears quotes is a matter of taste: `foo_bar` and foo_bar are one.
     if any(each.what == "quoted" for each in guarded) and not _differences(

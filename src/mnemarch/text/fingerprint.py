@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from unicodedata import normalize
-
 from mnemarch.model.stamps import sha256
 from mnemarch.model.value import value
 from mnemarch.text import fingerprint_readers as readers
+from mnemarch.text.canonical import composed
 from mnemarch.text.fingerprint_skeleton import MASK, TYPES, Fault, base_name, cut, is_source, message_skeleton, typed
 from mnemarch.text.words import Patterns
 
@@ -71,8 +70,7 @@ def _clean_lines(text: str) -> list[str]:
     """The lines without colours, white space at their ends, and stamps; a line that repeats the one before goes."""
     lines = _LINES["colour"].sub("", text).splitlines() if "\x1b" in text else text.splitlines()
     news = [line for number, line in enumerate(lines) if not number or line != lines[number - 1]]
-    clean = [_LINES["stamp"].sub("", cut(line.rstrip())) for line in news]
-    return [line if line.isascii() else normalize("NFC", line) for line in clean]
+    return [composed(_LINES["stamp"].sub("", cut(line.rstrip())), "NFC") for line in news]
 
 
 def _faults(lines: Sequence[str]) -> Sequence[Fault]:

@@ -247,7 +247,8 @@ class _Scan:
         if denied is None:
             return False
         self.add_negation(word)
-        if not self.read_word(denied, start):
+        # What is denied twice (ununiform) is read once: no word of any length leads deeper.
+        if english.unprefixed(denied) is not None or not self.read_word(denied, start):
             self.add_word(denied)
         return True
 

@@ -282,7 +282,7 @@ def bare_joined(word: str) -> str:
 def bare_stem(word: str) -> str:
     """The same of a stem, as it stands before 지 and 면; its last ㄹ, which 만든다 drops and 만들지 keeps, goes."""
     carried = _PATTERNS["carrier"].sub("", word)
-    if carried != word:
+    if carried != word or len(word) > _WORD_CHARS_MAX:
         return carried
     letters = normalize("NFD", word)
     return normalize("NFC", letters[:-1] if letters.endswith(_RIEUL) else letters)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cache
-from unicodedata import category, normalize
+from unicodedata import category
 
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
 from mnemarch.text.cache import pattern
-from mnemarch.text.canonical import one_typography
+from mnemarch.text.canonical import composed, one_typography
 from mnemarch.text.words import listed
 
 TYPE_CHECKING = False
@@ -42,8 +42,6 @@ _IN_ADDRESSES = frozenset("?=&%")
 _PLURAL_LETTERS_MIN = 4
 # Longer than any chain of particles (으로부터까지라고는요).
 _TAIL_CHARS_MAX = 12
-# The time to compose a row of marks grows with its square.
-_COMPOSED_CHARS_MAX = 512
 
 # How a verb made of the noun goes on: 결제했다 says an act, not the thing. 하고 is also a particle.
 _OF_VERBS = "하한합해했할함되된됩돼됐될됨시습스"
@@ -343,22 +341,11 @@ def _is_latin(character: str) -> bool:
 
 def _level(text: str) -> str:
     """The text in NFKC, dashes and quotes made alike, what can't be seen dropped."""
-    return text if text.isascii() else _composed(text.translate(_typography()))
+    return text if text.isascii() else composed(text.translate(_typography()))
 
 
 def _folded(level: str) -> str:
-    return level.lower() if level.isascii() else _composed(level.casefold())
-
-
-def _composed(text: str) -> str:
-    if len(text) <= _COMPOSED_CHARS_MAX:
-        return normalize("NFKC", text)
-    return " ".join(
-        "".join(
-            normalize("NFKC", word[at : at + _COMPOSED_CHARS_MAX]) for at in range(0, len(word), _COMPOSED_CHARS_MAX)
-        )
-        for word in text.split()
-    )
+    return level.lower() if level.isascii() else composed(level.casefold())
 
 
 @cache

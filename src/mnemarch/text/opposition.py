@@ -32,6 +32,9 @@ _UNIVERSAL = frozenset({"±all", "every", "each", "모든", "모두"})
 _THINGLESS = frozenset({"use", "±prefer"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
+# A longer text is no statement: it has no values and its topic is itself, so that it opposes nothing. Whoever compares
+# within a transaction has no more than this to read of each text.
+STATEMENT_CHARS_MAX = 2_000
 _DIMENSIONS = {
     "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
     "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
@@ -76,6 +79,8 @@ class Statement:
 @cached(1024)
 def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]]:
     """The pieces of a text, where its values begin and end, and its topic: all that a write without rivals needs."""
+    if len(text) > STATEMENT_CHARS_MAX:
+        return (), {}, (canonical_key(text),)
     found = pieces(_ASIDES["aside"].sub(" ", text))
     slots = korean_slots(found) if has_hangul(found) else english_slots(found)
     topic: list[str] = []
@@ -111,6 +116,8 @@ def statement(text: str) -> Statement:
     )
 
 
+# The keys of a batch are computed before its transaction begins, and asked for in it.
+@cached(1024)
 def topic_key(text: str) -> str:
     """What statements of one topic and subject are found by."""
     return canonical_key(_key(_read(text)[2]))
@@ -124,7 +131,7 @@ def _key(topic: tuple[str, ...]) -> str:
 def _topic_words(piece: Piece) -> Iterable[str]:
     what, key, shape, *_ = piece
     if what in ("number", "identifier", "quoted"):
-        return (f"{key}{shape[1:]}",)
+        return (f"{key}{shape[1:]}",) if key else ()
     if not shape or what == "opposite":
         return (shape,) if shape else ()
     if is_hangul(shape):
@@ -210,9 +217,10 @@ def opposes(a: str, b: str) -> Opposition | None:
 def breaks(text: str, rule: str) -> Opposition | None:
     """How a text opposes a rule that may be said of more, or of less, than the text (R12).
 
-    "Money is stored as floats" speaks of the money of "All money is stored as integers in cents".
+    "Money is stored as floats" speaks of the money of "All money is stored as integers in cents". Of a long text the
+    beginning is compared, which says what is decided.
     """
-    ours, theirs = statement(text), statement(rule)
+    ours, theirs = (statement(each[:STATEMENT_CHARS_MAX]) for each in (text, rule))
     about, ruled = (frozenset(each.topic) - _UNIVERSAL for each in (ours, theirs))
     shared = [word for word in about & ruled if word[0] not in "▢#"]
     is_within = len(shared) >= _SHARED_MIN and (about <= ruled or ruled <= about)
@@ -255,6 +263,8 @@ def _is_other(left: Value, right: Value) -> bool:
 @cached(256)
 def change_of(text: str) -> Change | None:
     """The change that a text announces: no longer, switched from X to Y, replaced, is now; in both languages."""
+    if len(text) > STATEMENT_CHARS_MAX:
+        return None
     patterns = _CHANGES["korean" if has_hangul(pieces(text)) else "english"]
     for name in patterns.sources:
         match = patterns[name].search(text)

@@ -60,15 +60,14 @@ def dates_in(text: str) -> list[Date]:
     lowered = text.casefold()
     if not any(map(str.isdigit, lowered)) and _PATTERNS["any month"].search(lowered) is None:
         return []
-    spans: list[tuple[int, int]] = []
+    taken = bytearray(len(lowered))
     dates: list[Date] = []
     for name in _DATES:
         for match in _PATTERNS[name].finditer(lowered):
-            if any(start < match.end() and match.start() < end for start, end in spans):
-                continue
-            named = _date_of(match)
+            start, end = match.span()
+            named = None if any(taken[start:end]) else _date_of(match)
             if named is not None:
-                spans.append(match.span())
+                taken[start:end] = b"x" * (end - start)
                 dates.append(named)
     return [named for named in dates if named.month is None or 1 <= named.month <= 12]
 
@@ -78,7 +77,7 @@ def _date_of(match: re.Match[str]) -> Date | None:
     parts = match.groupdict()
     year, month, day = parts.get("year"), parts.get("month") or "", parts.get("day")
     is_bare = month in _AMBIGUOUS and not year and not day
-    if is_bare and not _PATTERNS["before a month"].search(match.string, 0, match.start()):
+    if is_bare and not _PATTERNS["before a month"].search(match.string, max(0, match.start() - 8), match.start()):
         return None
     months = [number for number, name in enumerate(_MONTHS, start=1) if name.startswith(month[:3])]
     number = int(month) if month.isdigit() else months[0] if month else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from operator import is_
 
+from mnemarch.model.stamps import blake2b
 from mnemarch.text.cache import BoundedCache, cached, pattern
 from mnemarch.text.words import Patterns, entries, listed
 
@@ -41,14 +42,15 @@ _SIGNS = Patterns("secrets", "signs")
 # From, to, kind.
 Span = tuple[int, int, str]
 
-# A text that comes in is scanned, and the event that carries it is scanned again: the second scan finds it here. The
-# names of fields and kinds are in every event.
-_clean_texts: dict[str, None] = BoundedCache(256)
+# A text that comes in is scanned before its transaction begins, and the event that carries it is scanned in it: the
+# second scan finds the text here, a long one by its digest. The names of fields and kinds are in every event.
+_clean_texts: dict[str | bytes, None] = BoundedCache(8192)
+_REMEMBERED_CHARS_MAX = 256
 
 
 def redacted(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each secret replaced by `[REDACTED:<kind>]`, and the kinds that were replaced."""
-    if len(text) < SECRET_CHARS_MIN:
+    if len(text) < SECRET_CHARS_MIN or _name_of(text) in _clean_texts:
         return text, ()
     kinds: set[str] = set()
     # Taking a secret out can reveal another one, so a text that had a secret is scanned again. The bound keeps a text
@@ -56,7 +58,7 @@ def redacted(text: str) -> tuple[str, tuple[str, ...]]:
     for _ in range(_PASSES_MAX):
         spans = _spans(text)
         if not spans:
-            _clean_texts[text] = None
+            _clean_texts[_name_of(text)] = None
             break
         spans = _merged(spans)
         kinds.update(kind for _, _, kind in spans)
@@ -67,9 +69,9 @@ def redacted(text: str) -> tuple[str, tuple[str, ...]]:
 def redacted_tree(tree: Any, kinds: set[str]) -> Any:
     """The same tree with every string redacted, keys too, adding to `kinds`; the same object if it has no secret."""
     if isinstance(tree, str):
-        text, text_kinds = redacted(tree) if _has_secret(tree) else (tree, ())
+        text, text_kinds = redacted(tree)
         kinds.update(text_kinds)
-        return text if text_kinds else tree
+        return text
     if isinstance(tree, list | tuple):
         items = [redacted_tree(item, kinds) for item in tree]
         return tree if all(map(is_, items, tree)) else items
@@ -127,12 +129,13 @@ def _is_named_secret(name: str, content: str) -> bool:
 
 
 def _has_secret(text: str) -> bool:
-    if len(text) < SECRET_CHARS_MIN or text in _clean_texts:
-        return False
-    if _spans(text):
-        return True
-    _clean_texts[text] = None
-    return False
+    return bool(redacted(text)[1])
+
+
+def _name_of(text: str) -> str | bytes:
+    if len(text) <= _REMEMBERED_CHARS_MAX:
+        return text
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
 
 def _spans(text: str) -> list[Span]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import islice
-from unicodedata import normalize
 
 from mnemarch.model.search import Sketch
 from mnemarch.text.cache import BoundedCache, pattern
+from mnemarch.text.canonical import composed
 from mnemarch.text.english import irregular_forms
 from mnemarch.text.turns import signs_of
 from mnemarch.text.words import STOP_WORDS, listed
@@ -78,9 +78,7 @@ def _collected(
     text: str, limit: int, known: dict[str, tuple[str, ...]], tokens_of: Callable[[str, int], tuple[str, ...]]
 ) -> list[str]:
     collected: list[str] = []
-    if not text.isascii():
-        text = normalize("NFKC", text)
-    for word in text.split():
+    for word in composed(text).split():
         word_tokens = known.get(word)
         if word_tokens is None:
             word_tokens = tokens_of(word, limit)

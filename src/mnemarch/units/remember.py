@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.log.act import receipt_for
+from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import OF_CODE, CitationKind
 from mnemarch.model.event import EventType
@@ -68,13 +69,13 @@ _OF_A_CLAIM = frozenset(
 )
 
 
-def remember(act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = None) -> Stored | Refused:
+def remember(
+    act: Act, claim: Claim, sources: Mapping[str, TestSource] | None = None, secrets: tuple[str, ...] = ()
+) -> Stored | Refused:
     """Store one checked claim, at the level that its evidence reaches.
 
-    `sources` is what the working tree says of the tests it cites.
+    `sources` is what the working tree says of the tests it cites, `secrets` the kinds that its text had.
     """
-    clean, secrets = redacted(claim.content)
-    claim = replace(claim, content=clean)
     earlier = _earlier(act, claim)
     if earlier is not None:
         return earlier
@@ -308,7 +309,8 @@ class Intake:
         self, claims: Iterable[Claim], progress: Callable[[int], None] | None = None
     ) -> list[Stored | Refused]:
         """Store claims in order, a few hundred to a transaction. All are checked before the first is stored."""
-        checked = [self._checked(claim) for claim in claims]
+        cleaned = [self._checked(claim) for claim in claims]
+        checked = [claim for claim, _ in cleaned]
         if any(claim.citations for claim in checked):
             self._check_citations(checked)
         complete = [self._with_named_code(claim) for claim in checked]
@@ -316,10 +318,12 @@ class Intake:
         size = max(1, self._log.config.limits.batch_max)
         outcomes: list[Stored | Refused] = []
         for start in range(0, len(complete), size):
-            batch = complete[start : start + size]
+            batch = list(zip(complete, (kinds for _, kinds in cleaned), strict=True))[start : start + size]
+            for claim, _ in batch:
+                keys_of(claim.content)
             outcomes += self._log.act(
                 self._caller,
-                lambda act, batch=batch: [remember(act, claim, sources) for claim in batch],  # type: ignore[misc]
+                lambda act, batch=batch: [remember(act, claim, sources, kinds) for claim, kinds in batch],  # type: ignore[misc]
             )
             if progress is not None:
                 progress(len(outcomes))
@@ -335,11 +339,14 @@ class Intake:
             citation = replace(citation, ref=path)  # Whoever stands in a subfolder leaves out the way to it.
         return checked_in_tree(citation, self._caller.root, self._codebase.tree)
 
-    def _checked(self, claim: Claim) -> Claim:
+    def _checked(self, claim: Claim) -> tuple[Claim, tuple[str, ...]]:
+        """The claim without secrets, and the kinds of those it had."""
         checked = checked_claim(claim, self._caller, self._log.config.limits.text_bytes_max)
         if has_fence(checked.content):
             checked = replace(checked, content=self._without_recalled(checked.content))
-        return replace(checked, citations=tuple(map(self.completed, checked.citations)), seen=())
+        content, kinds = redacted(checked.content)
+        citations = tuple(map(self.completed, checked.citations))
+        return replace(checked, content=content, citations=citations, seen=()), kinds
 
     def _check_citations(self, claims: list[Claim]) -> None:
         def work(reader: Reader) -> None:

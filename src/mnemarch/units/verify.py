@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.act import Act, receipt_for
+from mnemarch.log.projection import keys_of
 from mnemarch.model.caller import Caller, Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
@@ -13,6 +14,7 @@ from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of,
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
+from mnemarch.text.secrets import redacted
 from mnemarch.units.episode import analysis_from, keep_episode
 from mnemarch.units.evidence import retake
 from mnemarch.units.promote import promote
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import Scene
 
 # What the gate judges and what an episode tells. A task's graph steps and recalls can be many times as much.
@@ -57,6 +60,14 @@ _REPORTED = Refusal(
 )
 # Records of what happened, and what `seat.decisions` governs: nobody claims them.
 NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY})
+
+
+def read_ahead(reader: Reader, caller: Caller) -> None:
+    """Read what a task claimed before the act that judges it begins: other writers would wait."""
+    for event in reader.events_of_scope(caller.scope_key, (EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED)):
+        payload = event.payload or {}
+        content = str((payload.get("claim") or payload.get("unit") or {}).get("content", ""))
+        keys_of(redacted(content)[0])
 
 
 class Verification:

@@ -151,7 +151,7 @@ def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
         with open(os.path.join(base, "package.json"), encoding="utf-8") as file:
             script = json.load(file)["scripts"]["test" if name == "t" else name]
         known = runner_of(script)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     is_last = known is not None and script.split()[-len(known.words) :] == list(known.words)
     return known if is_last else None
@@ -283,9 +283,10 @@ class GoText:
     def _shown(self, line: bytes) -> str:
         try:
             event = json.loads(line)
-        except ValueError:
+            action = event["Action"]
+        except (ValueError, LookupError, TypeError, RecursionError):
             return line.decode(errors="replace") + "\n"
-        action, package, test = event["Action"], event.get("Package", ""), event.get("Test")
+        package, test = event.get("Package", ""), event.get("Test")
         printed, top = event.get("Output", ""), (test or "").partition("/")[0]
         if self._is_verbose or action == "build-output":
             return str(printed)

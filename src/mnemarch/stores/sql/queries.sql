@@ -207,8 +207,8 @@ ON CONFLICT (id) DO UPDATE SET
   root = excluded.root, place = excluded.place, strength = excluded.strength,
   valid_to_commit = excluded.valid_to_commit, target = excluded.target,
   scope_key = excluded.scope_key, level = excluded.level, kind = excluded.kind, domain = excluded.domain,
-  status = excluded.status, live = excluded.live, canonical_key = excluded.canonical_key,
-  topic_key = excluded.topic_key, searchable_at = coalesce(:searchable_at, units.searchable_at), body = excluded.body;
+  status = excluded.status, live = excluded.live, canonical_key = coalesce(excluded.canonical_key, units.canonical_key),
+  topic_key = coalesce(excluded.topic_key, units.topic_key), searchable_at = coalesce(:searchable_at, units.searchable_at), body = excluded.body;
 
 -- put_citation: One citation of a unit.
 INSERT INTO citations (kind, ref, unit_id) VALUES (:kind, :ref, :unit_id) ON CONFLICT DO NOTHING;

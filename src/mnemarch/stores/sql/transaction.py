@@ -127,6 +127,8 @@ class Transaction(Reader):
     ) -> None:
         """Insert or replace; `searchable_at` is the position of the change, or None if search need not see it.
 
+        A key that is None stays as it is: only another text has other keys.
+
         With a `version_key` it is a version of a decision: the store itself refuses a second live one of the same root,
         and a second one of the same number.
         """

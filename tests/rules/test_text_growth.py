@@ -1,0 +1,196 @@
+"""Twice the text takes at most two and a half times as long, whatever it says: nobody can stop others by a text."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import inspect
+import json
+import pkgutil
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+import mnemarch.text
+from mnemarch import InvalidInput, config
+from mnemarch.text import approach, coherence, fingerprint_skeleton, guarded, korean, mentions, opposition
+from mnemarch.text.cache import forget_texts
+from mnemarch.witness.run import GoText, runner_of
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+GROWTH_MAX = 2.5
+# Twice the largest size is the longest text that anybody may store.
+SIZE, SIZE_MAX = 2_048, 32_768
+# Out of the noise, and not longer than needed.
+SECONDS_MIN = 0.001
+TRIES = 5
+
+
+def _public() -> dict[str, object]:
+    found = {}
+    for each in pkgutil.iter_modules(mnemarch.text.__path__):
+        module = importlib.import_module(f"mnemarch.text.{each.name}")
+        for name, item in vars(module).items():
+            own = getattr(inspect.unwrap(item), "__module__", None) == module.__name__ if callable(item) else False
+            if own and not name.startswith("_"):
+                found[f"{each.name}.{name}"] = item
+    return found
+
+
+PUBLIC = _public()
+VALUES = {name for name, item in PUBLIC.items() if "positional" in inspect.signature(item).parameters}
+
+
+def _mentioned(text: str) -> object:
+    known = mentions.Mentions()
+    known.add("a", ["a", "a a", "가", "결제 서비스", "un", "not", "--force", "password"])
+    return known.found_in(text)
+
+
+def _similar(text: str) -> object:
+    return approach.similarity(approach.approach(text), approach.approach(f"not {text}"))
+
+
+# How those are called that don't take one text.
+CALLS = {
+    "approach.same_approach": _similar,
+    "approach.similarity": _similar,
+    "difference.polarity": lambda text: PUBLIC["difference.polarity"](
+        guarded.pieces(text), guarded.pieces(f"not {text}")
+    ),
+    "coherence.project_key": lambda text: coherence.project_key(text, text),
+    "fingerprint_skeleton.in_test": lambda text: fingerprint_skeleton.in_test(
+        fingerprint_skeleton.Fault(text, text), text
+    ),
+    "korean.is_other_grammar": lambda text: korean.is_other_grammar(text, f"가{text[::-1]}"),
+    "korean.numeral": lambda text: korean.numeral("이" * len(text), "영일이삼사오육칠팔구", {"십": 10, "만": 10_000}),
+    "mentions.Mentions": _mentioned,
+    "opposition.ended": lambda text: opposition.ended(text, f"no longer {text}"),
+    "prompt.fenced": lambda text: PUBLIC["prompt.fenced"]([text, text]),
+    "secrets.redacted_tree": lambda text: PUBLIC["secrets.redacted_tree"](
+        {"a": text, "password": text, text: [text]}, set()
+    ),
+    "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
+    "slots.korean_slots": lambda text: PUBLIC["slots.korean_slots"](guarded.pieces(f"가 {text}")),
+    "slots.has_hangul": lambda text: PUBLIC["slots.has_hangul"](guarded.pieces(text)),
+}
+EXEMPT = {
+    **dict.fromkeys(VALUES, "holds what was read"),
+    **dict.fromkeys(("cache.BoundedCache", "cache.cached", "cache.forget_texts"), "takes no text"),
+    **dict.fromkeys(("cache.pattern", "words.Patterns"), "compiles patterns of the program"),
+    **dict.fromkeys(
+        ("words.entries", "words.grouped", "words.inflected", "words.listed", "words.opposites", "slots.word_set"),
+        "reads the program's own tables",
+    ),
+    **dict.fromkeys(
+        ("korean.is_barred", "korean.is_obliged", "korean.number_key", "korean.reduction_before"),
+        "takes a match of the pattern that `pieces` reads by",
+    ),
+    **dict.fromkeys(("slots.is_name", "slots.without_particle"), "takes one piece of those that `pieces` reads"),
+    **dict.fromkeys(
+        ("coherence.Coherence", "coherence.project_of", "coherence.weight_of"), "takes what an index keeps"
+    ),
+    "tokens.sketched": "takes a unit, whose text `telling_tokens` reads",
+}
+
+# Before, what is repeated (a number for each %d), and after: what makes a pattern of `text/` look far or come back.
+HOSTILE = [tuple(json.loads(line)) for line in (FIXTURES / "hostile_texts.jsonl").read_text().splitlines()]
+
+
+def _text(form: tuple[str, str, str], size: int) -> str:
+    before, run, after = form
+    if "%d" in run:
+        return "".join([run.replace("%d", str(number)) for number in range(size // len(run))])
+    return f"{before}{run * (size // len(run))}{after}"
+
+
+def _call(name: str):
+    if name in CALLS:
+        return CALLS[name]
+    function = PUBLIC[name]
+    needed = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    kinds = [str(each.annotation) for each in needed]
+    if kinds == ["Sequence[str]"]:
+        return lambda text: function([fingerprint_skeleton.cut(line) for line in text.splitlines()])
+    assert set(kinds) == {"str"}, f"say in CALLS how {name} is called, or in EXEMPT why it need not be"
+    is_stream = "Iterator" in str(inspect.signature(function).return_annotation)
+    return lambda text: (
+        list(function(text)) if is_stream else function(*([text] if len(kinds) == 1 else [text, f"not {text}"]))
+    )
+
+
+MEASURED = sorted(
+    name
+    for name, item in PUBLIC.items()
+    if name not in EXEMPT and (name in CALLS or inspect.signature(item).parameters)
+)
+
+
+def _seconds(call, text: str, repeats: int = 1) -> float:
+    took = []
+    for _ in range(repeats):
+        forget_texts()
+        start = process_time()
+        call(text)
+        took.append(process_time() - start)
+    return min(took)
+
+
+def _growth(call, form: tuple[str, str, str]) -> float:
+    """How much longer twice the text takes, from the size on at which it can be told."""
+    size = SIZE
+    while (once := _seconds(call, _text(form, size))) < SECONDS_MIN and size < SIZE_MAX:
+        size *= 4
+    growth = _seconds(call, _text(form, 2 * size)) / once
+    for _ in range(TRIES):
+        if growth <= GROWTH_MAX or once < SECONDS_MIN:
+            break
+        # What may be noise is measured over three doublings: 8 times as long is linear, 64 times is the square.
+        once = _seconds(call, _text(form, size), 3)
+        growth = min(growth, (_seconds(call, _text(form, 8 * size), 2) / once) ** (1 / 3))
+    return growth if once >= SECONDS_MIN else 0.0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MEASURED)
+def test_twice_the_text_takes_no_more_than_two_and_a_half_times_as_long(name):
+    call = _call(name)
+    call("warm up: `a_b` is 가 not password=abc 1")
+    gc.disable()
+    try:
+        growths = {form: _growth(call, form) for form in HOSTILE}
+    finally:
+        gc.enable()
+    assert {form: round(growth, 1) for form, growth in growths.items() if growth > GROWTH_MAX} == {}
+
+
+def test_every_public_name_of_the_texts_folder_is_measured_or_says_why_not():
+    assert EXEMPT.keys() <= PUBLIC.keys()
+    assert CALLS.keys() <= PUBLIC.keys()
+    takes_nothing = {
+        name for name, item in PUBLIC.items() if name not in EXEMPT and not inspect.signature(item).parameters
+    }
+    assert takes_nothing | EXEMPT.keys() | set(MEASURED) == PUBLIC.keys()
+    for name in MEASURED:
+        _call(name)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_no_text_is_nested_too_deep(name):
+    for run in ("un", "non", "(", "[", "{", '"', "'(", "not ", "안 ", "가(", "un-"):
+        _call(name)(run * 4_000)
+
+
+def test_a_file_that_is_nested_too_deep_is_refused_and_a_line_is_shown_as_it_is(tmp_path):
+    deep = "[" * 100_000
+    (tmp_path / "mnemarch.toml").write_text(f"a = {deep}")
+    (tmp_path / "log.jsonl").write_text(f'{{"mnemarch": "export", "version": 1}}\n{deep}')
+    (tmp_path / "package.json").write_text(deep)
+    with pytest.raises(InvalidInput):
+        config.load(str(tmp_path))
+    with mnemarch.open(":memory:") as memory, pytest.raises(InvalidInput):
+        memory.import_(tmp_path / "log.jsonl")
+    assert runner_of(["npm", "test"], str(tmp_path)).runner == ""
+    shown = GoText(str(tmp_path / "report"), ["go", "test"]).text(f"{deep}\n[]\n".encode())
+    assert shown.decode() == f"{deep}\n[]\n"
