@@ -157,16 +157,26 @@ class UnitVerbs:
         why, whole = _checked_reason(reason), self._whole(unit_id)
         return self._changed(lambda act: guard.revive(act, whole, why, expected_version))
 
-    def erase(self, unit_id: str, reason: str, *, quoting: bool = False, expected_version: int | None = None) -> Erased:
-        """Delete the content of a unit, or of an entry of the log, for good: from the log to the last file (R16).
+    def erase(
+        self,
+        unit_id: str,
+        reason: str,
+        *,
+        copies: bool | Sequence[str] = False,
+        dry_run: bool = False,
+        expected_version: int | None = None,
+    ) -> Erased:
+        """Delete a unit, or an entry of the log, and what derives from it for good: from the log to the last file.
 
-        Units that say it within statements of their own are named, and nothing is erased, unless they are meant too.
+        Other places with the same text are its copies. They stay and are listed; `copies` erases them too: all, or
+        those of these ids. With `dry_run` nothing is erased, and the answer says what would be (R16).
         """
         from mnemarch.erasing import erase
         from mnemarch.units import lookup
 
         why, whole = _checked_reason(reason), self._whole(unit_id, lookup.any_id)
-        return erase(self._engine, self.caller, whole, why, quoting=quoting, expected_version=expected_version)
+        what = {"copies": copies, "dry_run": dry_run, "expected_version": expected_version}
+        return erase(self._engine, self.caller, whole, why, **what)  # type: ignore[arg-type]
 
     def conflicts(self) -> list[Dispute]:
         """The open contradictions that this seat can see."""

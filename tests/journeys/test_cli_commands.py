@@ -279,12 +279,22 @@ def test_a_backup_is_a_memory(cli):
     assert cli.ok("get", unit, "--store", "copy")["id"] == unit
 
 
-def test_erase_needs_a_yes_where_nobody_can_be_asked(cli):
-    unit = cli.unit_at("worktree")
-    run = cli("erase", unit, "--reason", "asked", "--actor", "human:ada")
-    assert run.exit_code == 2
-    assert "--yes" in run.err
+def test_erase_shows_the_copies_and_needs_a_yes_where_nobody_can_be_asked(cli):
+    unit = cli.ok("remember", "The till of shop 7 opens with 4711")["unit"]["id"]
+    for n in range(25):
+        cli.ok("log", "note", f"{n}: the till of shop 7 opens with 4711", "--task", f"T-{n}")
+    erase = ("erase", unit[24:], "--reason", "asked", "--actor", "human:ada")
+    run = cli(*erase)
+    assert run.exit_code == 1
+    assert "25 copies of the text elsewhere" in run.out
+    assert "and 5 more" in run.out
+    assert "agent:cli" in run.out
+    assert "--yes" in run.out
+    preview = cli(*erase, "--json").json
+    assert (preview["dry_run"], preview["units"], len(preview["copies"])) == (True, [unit], 25)
     assert cli.ok("get", unit)["content"]
+    assert len(cli.ok(*erase, "--yes")["copies"]) == 25
+    assert cli(*erase, "--yes").out.startswith("erased before")
 
 
 def test_what_others_wrote_cannot_steer_the_terminal(cli):

@@ -45,6 +45,8 @@ _SPECIAL = {
 }
 # Verbs that show the log, the work or anything: `look` has their words.
 _LOOKS = {"seat.events", "seat.history", "seat.status", "seat.show"}
+# What verbs give that take something away.
+_REMOVALS = {"Erased"}
 # What long work counts.
 _COUNTED = {
     "seat.remember_many": ("remembering", "claims"),
@@ -323,6 +325,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
     if name.startswith("decisions."):
         from mnemarch.interfaces.decide import TEXTS
+    elif gives in _REMOVALS:
+        from mnemarch.interfaces.removal import TEXTS
     elif name in _LOOKS:
         from mnemarch.interfaces.look import TEXTS
     else:

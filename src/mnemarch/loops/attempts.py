@@ -140,8 +140,9 @@ def failure(
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
     """Record a failure and judge it, in one act: of twenty agents that fail at once each is counted."""
+    key = None if key is None else checked_key(key)
     if key is not None:
-        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), checked_key(key))
+        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key)
         if earlier is not None:
             return _again(earlier, subject, given)
     before = ledger(act.transaction, subject)
@@ -215,7 +216,7 @@ def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
     """The first verdict, if this is the same failure told again; another one must not go uncounted."""
     if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not _tells(earlier, given):
         raise Conflict(
-            f"Key {earlier.key!r} already stands for event {earlier.id}, which is another failure, none of this task, "
+            f"This key already stands for event {earlier.id}, which is another failure, none of this task, "
             "or was erased.",
             hint="Use a new key for a new failure; nothing was stored.",
         )

@@ -223,12 +223,28 @@ class Explanation:
 
 
 @value
+class Copy:
+    """Another place with an erased text: a unit or an entry of the log, what kind of thing, where, and by whom."""
+
+    id: str
+    what: str
+    scope: Scope
+    actor: Actor | None
+    text: str
+
+
+@value
 class Erased:
-    """What an erasure removed: units and event payloads; and how many files were searched for the content after it."""
+    """What an erasure removed, or with `dry_run` would remove: units, payloads of the log; and the files it cleaned.
+
+    `copies` are the places that still have the text: those that the caller may read and erase, and nothing of others.
+    """
 
     units: tuple[str, ...]
     events: int
-    files_searched: int
+    files: int = 0
+    copies: tuple[Copy, ...] = ()
+    dry_run: bool = False
 
 
 @value

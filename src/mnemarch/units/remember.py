@@ -166,7 +166,7 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
     unit = act.transaction.unit(event.subject or "")
     if event.type not in _OF_A_CLAIM or payload is None or _said(payload) != claim.content:
         raise Conflict(
-            f"Key {claim.key!r} already stands for event {event.id}, which says something else or was erased.",
+            f"This key already stands for event {event.id}, which says something else or was erased.",
             hint="Use a new key for a new claim; nothing was stored.",
             current=unit,
         )

@@ -199,7 +199,13 @@ _GATE = (
     Verb("seat.verify", "work", "Promotion", _VERIFICATION),
     Verb("seat.promote", "work", "Stored | Refused", (_UNIT, _TO, _VERSION)),
 )
-_QUOTING = Parameter("quoting", of.FLAG, "and units that say it in statements of their own", False)
+_ERASURE = (
+    Parameter("unit_id", of.ID, "the id of the unit or the entry, or 6 characters of it", metavar="ID"),
+    _REASON,
+    Parameter("copies", of.FLAG, "and every other place with the same text that is listed", False),
+    Parameter("dry_run", of.FLAG, "erase nothing: say what would go, and list the copies", False),
+    _VERSION,
+)
 _KNOWLEDGE = (
     Verb("seat.get", "read", "Unit", (_UNIT,)),
     Verb("seat.units", "read", "list[Unit]", _LISTED),
@@ -218,7 +224,7 @@ _KNOWLEDGE = (
     Verb("seat.supersede", "work", "Unit", _SUCCESSION),
     Verb("seat.archive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
     Verb("seat.revive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
-    Verb("seat.erase", "admin", "Erased", (_UNIT, _REASON, _QUOTING, _VERSION)),
+    Verb("seat.erase", "admin", "Erased", _ERASURE),
 )
 _BY = Parameter("actor", of.ACTOR, "what this actor did", None, "--by")
 _TYPES = Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True)
