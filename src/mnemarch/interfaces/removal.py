@@ -60,8 +60,8 @@ def _erased(erased: Erased, call: Call) -> str:
         return f"erased before  {clean(call.options.unit_id)}; {_count(erased.files, 'file')} cleaned once more"
     if erased.dry_run:
         units = [f"{short_id(unit.id)}  {quoted(unit.content)}" for unit in call.seat.units(ids=erased.units)]
-        named = call.seat.show(call.options.unit_id)
-        told = look.lines([named], call.seat) if isinstance(named, Event) else []
+        target = call.seat.show(call.options.unit_id)
+        told = look.lines([target], call.seat) if isinstance(target, Event) else []
         lines = [f"would erase, with {entries} in all:", *(f"  {line}" for line in (*told, *units))]
     else:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)
