@@ -123,7 +123,7 @@ class Inbox:
         project = self._caller.scope.at(Level.PROJECT)
         types = [EventType.INBOX_SETTLED, EventType.CLAIM_REFUSED, EventType.RECALLED]
         events = reader.events_back(project, types=types, since=micros(since), limit=_READ_MAX)
-        settled = {event.subject for event in events if event.type is EventType.INBOX_SETTLED}
+        settled = _settled_among(events)
         scopes = self._scopes_below(reader, since)
         units = reader.units_in([scope.key for scope in scopes], live=True, limit=_READ_MAX)
         claims = [unit for unit in units if unit.kind not in NOT_CLAIMS]
@@ -239,6 +239,15 @@ def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
         count = "Nothing waits" if not named else f"{len(named)} items wait"
         raise NotFound(f"{count} as {typed!r}.", hint=Hint("see the inbox"))
     return named[0]
+
+
+def _settled_among(events: Sequence[Event]) -> set[str | None]:
+    """What was settled, by events with the newest first, and not reopened since."""
+    newest: dict[str | None, bool] = {}
+    for event in events:
+        if event.type is EventType.INBOX_SETTLED:
+            newest.setdefault(event.subject, "reopens" not in (event.payload or {}))
+    return {subject for subject, is_settled in newest.items() if is_settled}
 
 
 def _at(caller: Caller, scope: Scope) -> Caller:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 _LEVELS_CHARS = len("task, worktree, project")
 MORE_OPTIONS = {
     "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
-    "seat.erase": (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
+    **dict.fromkeys(
+        ("seat.erase", "seat.undo"),
+        (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
+    ),
     "decisions.impact": (Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),),
 }
 
@@ -138,6 +141,7 @@ RUNS = {
     "seat.units": _units,
     "seat.validate": _validate,
     "seat.erase": _asked,
+    "seat.undo": _asked,
     "memory.doctor": _doctor,
     "memory.rebuild": _rebuild,
     "memory.reindex": _reindex,

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.outcome import Copy, Erased
+    from mnemarch.model.outcome import Copy, Erased, Fate, Undone
     from mnemarch.verbs.types import Verb
 
 _SHOWN_MAX = 20
-_QUESTIONS = {"seat.erase": "Erase it for good?"}
+_QUESTIONS = {"seat.erase": "Erase it for good?", "seat.undo": "Undo it?"}
 
 
 def asked(verb: Verb, call: Call) -> Answer:
@@ -80,4 +80,33 @@ def _copies(copies: Sequence[Copy]) -> list[str]:
     return [head, table(("id", "what", "where", "by", "text"), rows, ""), *more]
 
 
-TEXTS: dict[str, Callable[[Any, Call], str]] = {"Erased": _erased}
+def _undone(undone: Undone, _: Call) -> str:
+    if undone.reverted:
+        lines = [f"reverted  {short_id(undone.id or '')}: {undone.actor} counts again"]
+        head = _count(len(undone.retired), "unit is back", "units are back")
+    else:
+        lines = [f"{'would undo' if undone.dry_run else 'undid'}  {undone.actor}"]
+        head = _count(len(undone.retired), "unit") + (" would go" if undone.dry_run else " retired")
+    lines += [f"{head}{':' if undone.retired else ''}", *_fates(undone.retired)]
+    if undone.kept:
+        lines += [f"{_count(len(undone.kept), 'unit stays', 'units stay')}:", *_fates(undone.kept)]
+    counts = ((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt"))
+    if any(number for number, _ in counts):
+        listed = ", ".join(_count(number, what) for number, what in counts if number)
+        verb = "waiting again or counted" if undone.reverted else "no longer waiting or counted"
+        lines.append(f"{verb}: {listed}")
+    if undone.id and not undone.reverted:
+        lines.append(f"take it back with: mnemarch undo --revert {short_id(undone.id)}")
+    return "\n".join(lines)
+
+
+def _fates(fates: Sequence[Fate]) -> list[str]:
+    lines = [
+        f"  {short_id(fate.unit_id)}  {clean(fate.label)} {quoted(fate.text)}"
+        + (f": {clean(fate.why)}" if fate.why else "")
+        for fate in fates[:_SHOWN_MAX]
+    ]
+    return [*lines, *([f"  and {len(fates) - _SHOWN_MAX:,} more"] if len(fates) > _SHOWN_MAX else [])]
+
+
+TEXTS: dict[str, Callable[[Any, Call], str]] = {"Erased": _erased, "Undone": _undone}

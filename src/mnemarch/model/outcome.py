@@ -248,6 +248,35 @@ class Erased:
 
 
 @value
+class Fate:
+    """What undoing an actor does to a unit: it goes, or it stays because of `why`."""
+
+    unit_id: str
+    label: str
+    text: str
+    why: str = ""
+
+
+@value
+class Undone:
+    """What undoing an actor retired, or with `dry_run` would retire; reverted by its `id`.
+
+    Units that rest on the actor alone go, others are kept with the reason. `claims` are those that waited in the inbox,
+    `requests` those for decisions, `attempts` the failures that no longer count.
+    """
+
+    id: str | None
+    actor: Actor
+    retired: tuple[Fate, ...]
+    kept: tuple[Fate, ...]
+    claims: int = 0
+    requests: int = 0
+    attempts: int = 0
+    dry_run: bool = False
+    reverted: bool = False
+
+
+@value
 class LogCheck:
     """The result of checking every hash chain. `first_broken` is the id of the first wrong entry."""
 
