@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         Refused,
         Settled,
         Stored,
-        Undone,
     )
     from mnemarch.model.search import Found, Pack
     from mnemarch.model.testrun import TestRun
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
-_NO_REASON = "no reason given"
 
 
 class Seat(UnitVerbs):
@@ -315,42 +313,6 @@ class Seat(UnitVerbs):
     def decline(self, ids: str | Sequence[str], reason: str) -> list[Settled]:
         """Say no to items of the inbox, and why; what was claimed leaves recall."""
         return self._settled(ids, checked_text(reason, "The reason", _REASON_BYTES_MAX))
-
-    def undo(
-        self,
-        actor: Actor | str,
-        *,
-        reason: str = "",
-        session: str | None = None,
-        since: datetime | None = None,
-        dry_run: bool = False,
-    ) -> Undone:
-        """Retire what an actor wrote in this project and what rests on it alone; its items leave the inbox.
-
-        `session` and `since` limit it to one conversation or to the time since a moment. With `dry_run` nothing
-        changes, and the answer says what would.
-        """
-        from mnemarch.model.caller import Actor
-        from mnemarch.model.stamps import checked_instant
-        from mnemarch.undoing import undo
-        from mnemarch.units.undo import Undoing
-
-        undoing = Undoing(
-            actor=Actor.parse(str(actor)),
-            session=None if session is None else checked_id(session, "a session"),
-            since=None if since is None else checked_instant(since, "since"),
-        )
-        why = checked_text(reason or _NO_REASON, "The reason", _REASON_BYTES_MAX)
-        return self._act(lambda act: undo(act, undoing, why, dry_run=dry_run), durable=True)
-
-    def revert(self, undo_id: str, *, reason: str = "") -> Undone:
-        """Take the undoing of an actor back: what it retired has its former status again."""
-        from mnemarch.undoing import revert
-        from mnemarch.units import lookup
-
-        why = checked_text(reason or _NO_REASON, "The reason", _REASON_BYTES_MAX)
-        whole = self._whole(undo_id, lookup.event_id)
-        return self._act(lambda act: revert(act, whole, why), durable=True)
 
     def _inbox(self) -> Inbox:
         from mnemarch.inbox import Inbox

@@ -87,8 +87,9 @@ LIVES = {
 }
 
 
+@pytest.mark.usefixtures("any_store")
 @pytest.mark.parametrize("life", LIVES)
-def test_r16_no_byte_of_erased_content_is_left(folder, life, any_store):
+def test_r16_no_byte_of_erased_content_is_left(folder, life):
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat)
@@ -123,7 +124,8 @@ def test_r16_no_byte_is_left_in_any_script(folder, content):
         assert traces(folder, content, words) == []
 
 
-def test_r16_only_copies_that_were_listed_still_have_it(folder, any_store):
+@pytest.mark.usefixtures("any_store")
+def test_r16_only_copies_that_were_listed_still_have_it(folder):
     with mnemarch.open(folder) as memory:
         seat, person = memory.seat(Actor.agent("a"), SCOPE), memory.seat(Actor.human("alice"), SCOPE)
         many(seat, 100)

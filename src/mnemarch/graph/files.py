@@ -20,7 +20,7 @@ from mnemarch.errors import (
     StoreCorrupt,
     StoreUnavailable,
 )
-from mnemarch.files import holds_any, locked, write_whole
+from mnemarch.files import locked, write_whole
 from mnemarch.graph import snapshot
 from mnemarch.graph.core import Keeper, finite
 from mnemarch.model.json_text import canonical_json, json_needles
@@ -232,7 +232,9 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
             try:
                 record = read(path)
             except MnemarchError:
-                unclean += [path] if holds_any(path, needles) else []
+                with open(path, "rb") as file:
+                    data = file.read()
+                unclean += [path] if any(needle in data for needle in needles) else []
                 continue
             kept = snapshot.without(record, contents)
             if kept != record:
