@@ -16,7 +16,7 @@ from mnemarch.units import erasure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from mnemarch.engine import Engine
     from mnemarch.log.act import Act
@@ -38,26 +38,33 @@ def erase(
 ) -> Erased:
     """Remove a unit, or an entry of the log, and what derives from it; and the copies that are chosen."""
 
-    def work(act: Act) -> Erased:
+    def work(act: Act) -> tuple[Erased, Sequence[str]]:
         plan = erasure.planned(act, target_id, expected_version)
         if plan is None:  # Erased before: the files are cleaned once more, for those that were busy then.
-            return Erased(units=erasure.erased_with(act, target_id), events=0, dry_run=dry_run)
+            known = erasure.erased_with(act, target_id)
+            return Erased(units=_readable(act, known), events=0, dry_run=dry_run), known
         left = _with_chosen_copies(act, plan, copies)
         for unit in plan.units.values():
             require_may_retire(act, unit)
         seen = sum(caller.may_read(event.scope) for event in plan.events.values())
-        erased = Erased(units=tuple(plan.units), events=seen, copies=left, dry_run=dry_run)
+        erased = Erased(units=_readable(act, plan.units), events=seen, copies=left, dry_run=dry_run)
         if dry_run:
-            return erased
+            return erased, ()
         restated = graphs_without(act.transaction, plan.events.values(), plan.texts)
         # Before anything leaves the log: only the log knows which texts the files must lose.
         cleaned = forget_in_checkpoints(engine.checkpoint_folder, plan.texts)
         erasure.carry_out(act, plan, reason)
         restate(act, restated)
-        return replace(erased, files=cleaned)
+        return replace(erased, files=cleaned), list(plan.units)
 
-    erased = engine.log.act(caller, work, durable=True)
-    return erased if dry_run else replace(erased, files=erased.files + engine.forget_erased(erased.units))
+    erased, unit_ids = engine.log.act(caller, work, durable=True)
+    return erased if dry_run else replace(erased, files=erased.files + engine.forget_erased(unit_ids))
+
+
+def _readable(act: Act, unit_ids: Iterable[str]) -> tuple[str, ...]:
+    """Those of these units that the caller may read: of others an erasure says nothing."""
+    units = act.transaction.units(unit_ids).values()
+    return tuple(unit.id for unit in units if act.caller.may_read(unit.scope))
 
 
 def _with_chosen_copies(act: Act, plan: Plan, chosen: bool | Sequence[str]) -> tuple[Copy, ...]:

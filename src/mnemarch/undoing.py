@@ -9,7 +9,7 @@ from __future__ import annotations
 from mnemarch.decisions import requests
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops import attempts
-from mnemarch.model.caller import ActorKind, Caller, Level
+from mnemarch.model.caller import Actor, ActorKind, Caller, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Undone
 from mnemarch.model.value import replace
@@ -18,8 +18,6 @@ from mnemarch.units import undo as units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.units.undo import Undoing
@@ -90,11 +88,11 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     """Take an undoing back: what it retired has its former status again, unless something else befell it since."""
     _require(act, f"revert undo {undo_id}")
     event = act.transaction.event(undo_id)
-    if event is None or event.stream != act.caller.stream or event.type is not EventType.ACTOR_UNDONE:
+    undone = event.payload if event is not None and event.type is EventType.ACTOR_UNDONE else None
+    if event is None or undone is None or event.stream != act.caller.stream:
         raise NotFound(f"No undoing {undo_id!r} here.", hint=Hint("list the undoings"))
     if next(act.transaction.events_of_subject(undo_id), None) is not None:
         raise Conflict(f"Undoing {undo_id} was reverted before.", hint="Undo the actor again if it is meant.")
-    undone: dict[str, Any] = event.payload or {}
     fates = [units.restore(act, id, undone["why"], reason) for id in undone["units"]]
     for id, former in undone["voices"].items():
         unit = act.known_unit(id)
@@ -110,7 +108,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     act.record(EventType.UNDO_REVERTED, {"actor": undone["actor"], "reason": reason}, subject=undo_id)
     return Undone(
         id=undo_id,
-        actor=event.actor.parse(undone["actor"]),
+        actor=Actor.parse(undone["actor"]),
         retired=tuple(fate for fate in fates if fate is not None and not fate.why),
         kept=tuple(fate for fate in fates if fate is not None and fate.why),
         claims=len(undone["claims"]),

@@ -94,9 +94,10 @@ def is_copy(text: str, other: str) -> bool:
 
 def is_identifying(text: str) -> bool:
     """Whether a text is long enough to be told from chance where it stands inside another."""
-    chars = sum(1 if letter.isascii() else 2 for letter in canonical(text))
+    wide = sum(not letter.isascii() for letter in canonical(text))
     has_sign = any(not (letter.isalpha() or letter.isspace()) for letter in text.strip(" .!?"))
-    return chars >= _IDENTIFYING_CHARS_MIN and (len(text.split()) >= _IDENTIFYING_WORDS_MIN or has_sign)
+    has_words = len(text.split()) >= _IDENTIFYING_WORDS_MIN or 2 * wide >= _IDENTIFYING_CHARS_MIN
+    return len(canonical(text)) + wide >= _IDENTIFYING_CHARS_MIN and (has_words or has_sign)
 
 
 def repeats(text: str, other: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Copy
@@ -147,11 +147,13 @@ def planned(act: Act, target_id: str, expected_version: int | None) -> Plan | No
     """What erasing a unit, or an entry of the log, takes; None if it is erased already."""
     reader = act.transaction
     target = reader.unit(checked_id(target_id, "an id")) or reader.event(target_id)
-    if target is None or not act.caller.may_read(target.scope):
-        raise NotFound(
-            f"No unit {target_id!r} here, and no entry of the log.",
-            hint="Check the id, and that the seat's scope can see it.",
-        )
+    if target is None or target.scope.key not in act.caller.visible_keys:
+        hint: str | Hint = "Check the id, and that the seat's scope can see it."
+        if target is not None and act.caller.may_read(target.scope):
+            places = {"worktree": target.scope.worktree, "task": target.scope.task}
+            options = " ".join(f"--{name} {place}" for name, place in places.items() if place is not None)
+            hint = Hint("erase it there", scope=target.scope, options=options)
+        raise NotFound(f"No unit {target_id!r} here, and no entry of the log.", hint=hint)
     what = "unit" if isinstance(target, Unit) else "entry"
     act.require_at(Deed.ERASE, target.scope.level, f"{Deed.ERASE} {what} {target.id}")
     if isinstance(target, Unit):
