@@ -222,7 +222,7 @@ steps = st.lists(
     st.one_of(
         *(
             st.tuples(st.just(verb), texts, st.integers(0, 3))
-            for verb in ("log", "remember", "wide", "recall", "verify", "fail")
+            for verb in ("log", "remember", "wide", "recall", "verify", "fail", "undo", "revert")
         ),
         st.tuples(
             st.sampled_from(
@@ -265,12 +265,18 @@ def live(memory, story):
                     human.approve(one.id)
                 case "promote" if one:
                     human.promote(one.id, to="project")
-                case "reject" | "erase" if one:
-                    getattr(human, verb)(one.id, f"because {text}")
+                case "reject" if one:
+                    human.reject(one.id, f"because {text}")
+                case "erase" if one:
+                    human.erase(one.id, "private", copies=bool(number % 2))
                 case "archive" | "revive" if one:
                     getattr(keeper, verb)(one.id, f"because {text}")
                 case "supersede" if one:
                     human.supersede(two.id, one.id, f"because {text}")
+                case "undo":
+                    human.undo(f"agent:a{number % 2}", reason=f"because {text}")
+                case "revert" if undone := human.events(types=["actor.undone"], limit=1):
+                    human.revert(undone[0].id)
                 case "resolve" if human.conflicts():
                     conflict = human.conflicts()[0]
                     human.resolve(conflict.id, winner=conflict.units[number % 2], reason=f"because {text}")
@@ -368,7 +374,9 @@ def test_r16_what_cites_an_entry_and_repeats_it_goes_with_it(memory, seats, tmp_
 
 def test_r16_an_episode_that_kept_only_the_beginning_of_an_entry_goes_too(memory, seats, tmp_path):
     agent = seats.agent()
-    entry = agent.log("error", f"{SECRET} {'and so on ' * 50}", data={"context": {"who": SECRET}}).event_id
+    agent.log("plan", "Paint it")
+    entry = agent.log("error", f"{SECRET} {'and so on ' * 50}").event_id
+    agent.log("result", "Painted")
     episode = agent.verify(False).episode_id
     assert seats.human().erase(entry, "privacy").units == (episode,)
     assert WORD not in everything_said(memory, seats, tmp_path)
