@@ -75,12 +75,18 @@ def _is_settled(act: Act, claim: Event) -> bool:
 
 def _counted(act: Act, undoing: Undoing) -> dict[str, list[str]]:
     """The failures of the actor that still count, and its word that a task is stuck, by the ledger they are in."""
+    events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
     counted: dict[str, list[str]] = {}
-    for event in undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK):
-        known = attempts.ledger(act.transaction, event.subject or "")
-        is_stuck = event.type is EventType.TASK_STUCK and known.stuck is not None
-        if is_stuck or any(attempt.event_id == event.id for attempt in known.attempts):
-            counted.setdefault(event.subject or "", []).append(event.id)
+    for subject in dict.fromkeys(event.subject or "" for event in events):
+        known = attempts.ledger(act.transaction, subject)
+        failed = {attempt.event_id for attempt in known.attempts}
+        ids = [
+            event.id
+            for event in events
+            if event.subject == subject
+            and (event.id in failed or (event.type is EventType.TASK_STUCK and known.stuck is not None))
+        ]
+        counted |= {subject: ids} if ids else {}
     return counted
 
 

@@ -81,6 +81,8 @@ def _copies(copies: Sequence[Copy]) -> list[str]:
 
 
 def _undone(undone: Undone, _: Call) -> str:
+    if not (undone.retired or undone.kept or undone.claims or undone.requests or undone.attempts):
+        return f"nothing to undo: {undone.actor} wrote nothing here that is in force"
     if undone.reverted:
         lines = [f"reverted  {short_id(undone.id or '')}: {undone.actor} counts again"]
         head = _count(len(undone.retired), "unit is back", "units are back")
