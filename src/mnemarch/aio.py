@@ -165,6 +165,8 @@ class AsyncSeat(_Wrapper):
         archive = _awaited(Seat.archive)
         revive = _awaited(Seat.revive)
         erase = _awaited(Seat.erase)
+        undo = _awaited(Seat.undo)
+        revert = _awaited(Seat.revert)
         recall = _awaited(Seat.recall)
         context = _awaited(Seat.context)
 

@@ -32,6 +32,7 @@ class Engine:
         *,
         index: SearchIndex | None,
         meanings: MeaningIndex | None,
+        vectors: str | None,
         config: Config,
         clock: Callable[[], datetime],
         root: str | None,
@@ -44,6 +45,7 @@ class Engine:
         self.has_new_units = False
         self._index = index
         self._meanings = meanings
+        self._vectors = vectors
         self._finder: Finder | None = None
         self._janitor: Janitor | None = None
         self._codebases: dict[str, Codebase] = {}
@@ -111,15 +113,19 @@ class Engine:
 
         self.janitor.sweep_in_background(Views(self.codebase(caller.root), caller.scope), units)
 
-    def forget_erased(self, unit_ids: Sequence[str], contents: Sequence[str] = ()) -> int:
-        """Remove what was erased from the index, the files and this process; gives the number of files searched."""
+    def forget_erased(self, unit_ids: Sequence[str]) -> int:
+        """Remove what was erased from the index, the files and this process; gives the number of files cleaned."""
         from mnemarch.text.cache import forget_texts
 
         self._graphs.clear()  # They are read anew from the log.
         forget_texts()
         self.finder.forget_all(unit_ids)
+        if self._vectors is not None:
+            from mnemarch.embedding.vectors import erase_vectors
+
+            erase_vectors(self._vectors, unit_ids, self.config.store.lock_wait_s_max)
         self.finder.index_patiently(self.config.store.lock_wait_s_max)
-        return self.store.scrub(contents)
+        return self.store.scrub()
 
     def stats(self) -> Stats:
         """Counts and sizes."""

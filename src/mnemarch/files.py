@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, that one holder has at a time, and what stands in them."""
+"""Files that are there whole or not at all, and that one holder has at a time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from mnemarch.errors import StoreUnavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 PARTIAL_END = ".partial"
-CHUNK_BYTES = 1 << 20
 _NAP_S = 0.01
 
 
@@ -47,30 +46,6 @@ def synced(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def holds_any(path: str, needles: list[bytes]) -> bool:
-    """Whether the file has one of these byte strings anywhere."""
-    return stream_holds_any(chunks_of(path), needles)
-
-
-def chunks_of(path: str) -> Iterator[bytes]:
-    """The bytes of a file, nothing if it is not there."""
-    with suppress(FileNotFoundError), open(path, "rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk
-
-
-def stream_holds_any(chunks: Iterator[bytes], needles: Sequence[bytes]) -> bool:
-    """Whether any of these byte strings is in the stream, also across the borders of its chunks."""
-    overlap = max(map(len, needles), default=1) - 1
-    end = b""
-    for chunk in chunks:
-        window = end + chunk
-        if any(needle in window for needle in needles):
-            return True
-        end = window[-overlap:] if overlap else b""
-    return False
 
 
 @contextmanager

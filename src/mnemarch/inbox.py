@@ -130,7 +130,7 @@ class Inbox:
         # The worktrees and tasks of the project where something happened lately.
         scopes = {each.key: each for _, scope, *_ in activity for each in scope.visible if each.level < Level.PROJECT}
         closed = reader.events_back(project, types=[EventType.INBOX_SETTLED], since=moment, limit=READ_MAX)
-        settled = {event.subject for event in closed}
+        settled = _settled_among(closed)
         pages = (reader.units_in([key], live=True, limit=_SHARE_READ_MAX) for key in scopes)
         claims = [unit for page in pages for unit in page if unit.kind not in NOT_CLAIMS]
         recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=READ_MAX)
@@ -236,6 +236,14 @@ def _named(items: Sequence[InboxItem], typed: str) -> InboxItem:
         count = "Nothing waits" if not named else f"{len(named)} items wait"
         raise NotFound(f"{count} as {typed!r}.", hint=Hint("see the inbox"))
     return named[0]
+
+
+def _settled_among(events: Sequence[Event]) -> set[str | None]:
+    """What was settled, by events with the newest first, and not reopened since."""
+    newest: dict[str | None, bool] = {}
+    for event in events:
+        newest.setdefault(event.subject, "reopens" not in (event.payload or {}))
+    return {subject for subject, is_settled in newest.items() if is_settled}
 
 
 def _there(act: Act, scope: Scope) -> Act:

@@ -36,12 +36,15 @@ class Memory:
         *,
         index: SearchIndex | None,
         meanings: MeaningIndex | None = None,
+        vectors: str | None = None,
         config: Config,
         clock: Callable[[], datetime],
         root: str | None,
     ) -> None:
         self.config = config
-        self._engine = Engine(store, index=index, meanings=meanings, config=config, clock=clock, root=root)
+        self._engine = Engine(
+            store, index=index, meanings=meanings, vectors=vectors, config=config, clock=clock, root=root
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -37,10 +37,10 @@ class Store(Protocol):
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view."""
 
-    def scrub(self, needles: Sequence[str]) -> int:
-        """Make sure that no file of the store still holds any of these texts; gives the number of files searched.
+    def scrub(self) -> int:
+        """Make sure that the files of the store hold nothing but what is stored; gives their number.
 
-        Raises StoreUnavailable whenever that can't be said, also if there are no texts to look for.
+        Raises StoreUnavailable whenever that can't be said.
         """
 
     def backup(self, path: str) -> None:

@@ -11,6 +11,7 @@ from mnemarch.policy.trust import aged
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
     from typing import TypeVar
 
     from mnemarch.engine import Engine
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Related, Stored
+    from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Related, Stored, Undone
     from mnemarch.model.unit import Kind, Status, Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
+_NO_REASON = "no reason given"
 
 
 class UnitVerbs:
@@ -157,16 +159,62 @@ class UnitVerbs:
         why, whole = _checked_reason(reason), self._whole(unit_id)
         return self._changed(lambda act: guard.revive(act, whole, why, expected_version))
 
-    def erase(self, unit_id: str, reason: str, *, quoting: bool = False, expected_version: int | None = None) -> Erased:
-        """Delete the content of a unit, or of an entry of the log, for good: from the log to the last file (R16).
+    def erase(
+        self,
+        unit_id: str,
+        reason: str,
+        *,
+        copies: bool | Sequence[str] = False,
+        dry_run: bool = False,
+        expected_version: int | None = None,
+    ) -> Erased:
+        """Delete a unit, or an entry of the log, and what derives from it for good: from the log to the last file.
 
-        Units that say it within statements of their own are named, and nothing is erased, unless they are meant too.
+        Other places with the same text are its copies. They stay and are listed; `copies` erases them too: all, or
+        those of these ids. With `dry_run` nothing is erased, and the answer says what would be (R16).
         """
         from mnemarch.erasing import erase
         from mnemarch.units import lookup
 
         why, whole = _checked_reason(reason), self._whole(unit_id, lookup.any_id)
-        return erase(self._engine, self.caller, whole, why, quoting=quoting, expected_version=expected_version)
+        what = {"copies": copies, "dry_run": dry_run, "expected_version": expected_version}
+        return erase(self._engine, self.caller, whole, why, **what)  # type: ignore[arg-type]
+
+    def undo(
+        self,
+        actor: Actor | str,
+        *,
+        reason: str = "",
+        session: str | None = None,
+        since: datetime | None = None,
+        dry_run: bool = False,
+    ) -> Undone:
+        """Retire what an actor wrote in this project and what rests on it alone; its items leave the inbox.
+
+        `session` and `since` limit it to one conversation or to the time since a moment. With `dry_run` nothing
+        changes, and the answer says what would.
+        """
+        from mnemarch.model.caller import Actor
+        from mnemarch.model.stamps import checked_instant
+        from mnemarch.undoing import undo
+        from mnemarch.units.undo import Undoing
+
+        undoing = Undoing(
+            actor=Actor.parse(str(actor)),
+            session=None if session is None else checked_id(session, "a session"),
+            since=None if since is None else checked_instant(since, "since"),
+        )
+        why = _checked_reason(reason or _NO_REASON)
+        return self._act(lambda act: undo(act, undoing, why, dry_run=dry_run), durable=True)
+
+    def revert(self, undo_id: str, *, reason: str = "") -> Undone:
+        """Take the undoing of an actor back: what it retired has its former status again."""
+        from mnemarch.undoing import revert
+        from mnemarch.units import lookup
+
+        why = _checked_reason(reason or _NO_REASON)
+        whole = self._whole(undo_id, lookup.event_id)
+        return self._act(lambda act: revert(act, whole, why), durable=True)
 
     def conflicts(self) -> list[Dispute]:
         """The open contradictions that this seat can see."""

@@ -74,8 +74,9 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
     index = tantivy_index.TantivyIndex(
         os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
     )
-    meanings = _meanings(os.path.join(place, "vectors"), store, config) if config.recall.semantic else None
-    return Memory(store, index=index, meanings=meanings, config=config, clock=clock, root=root)
+    vectors = os.path.join(place, "vectors")
+    meanings = _meanings(vectors, store, config) if config.recall.semantic else None
+    return Memory(store, index=index, meanings=meanings, vectors=vectors, config=config, clock=clock, root=root)
 
 
 def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:

@@ -144,7 +144,7 @@ def test_a_dropped_relation_stays_dropped_when_the_words_of_its_drop_are_erased(
     person.decisions.relate(axis.id, "CONSTRAINS", store.id)
     fact = agent.remember("Kim lives at the harbour").unit
     person.decisions.unrelate(axis.id, "CONSTRAINS", store.id, override="because Kim lives at the harbour")
-    seats.human().erase(fact.id, "private")
+    seats.human().erase(fact.id, "private", copies=True)
     assert memory.rebuild().same
     assert agent.decisions.relations(store.id) == []
     events = memory._engine.store.read(lambda reader: list(reader.events()))

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemarch
-from mnemarch import Actor, Citation, EventType, InvalidInput, NotAllowed, NotFound, Scope, Status
+from mnemarch import Actor, Citation, EventType, InvalidInput, NotAllowed, NotFound, Refused, Scope, Status
+from mnemarch.errors import StoreUnavailable
 from mnemarch.text.guarded import pieces
 
 SECRET = "The seaside house has a turquoise door"
@@ -42,10 +43,10 @@ def test_r16_erased_content_is_nowhere_and_the_chain_and_the_state_hold(memory, 
     human.reject(other.id, f"because {SECRET}")
     agent.recall("seaside house")
     assert agent.remember(f"Wide: {SECRET}", level="project").rule == "G23"
-    erased = boss.erase(unit.id, "privacy")
+    erased = boss.erase(unit.id, "privacy", copies=True)
     assert unit.id in erased.units
     assert erased.events >= 4
-    boss.erase(rival.id, "privacy")
+    boss.erase(rival.id, "privacy", copies=True)
     assert WORD not in everything_said(memory, seats, tmp_path).lower()
     assert memory.audit().ok
     assert memory.rebuild().same
@@ -65,7 +66,8 @@ def test_r16_an_episode_that_quotes_the_content_goes_too(memory, seats, tmp_path
     agent.log("error", f"Failed: {SECRET}")
     episode = agent.verify(False).episode_id
     innocent = seats.agent(task="T-2").verify(False).episode_id
-    erased = seats.human().erase(unit.id, "privacy")
+    assert episode in {copy.id for copy in seats.human().erase(unit.id, "privacy", dry_run=True).copies}
+    erased = seats.human().erase(unit.id, "privacy", copies=True)
     assert set(erased.units) == {unit.id, episode}
     assert agent.get(episode).content == ""
     assert agent.get(innocent).content
@@ -112,7 +114,7 @@ QUOTED = {
 
 @pytest.mark.parametrize("shape", NASTY)
 @pytest.mark.parametrize("way", [*QUOTED, "reason of a rejection"])
-def test_r16_every_quote_of_an_erased_text_is_erased(memory, seats, tmp_path, shape, way):
+def test_r16_every_copy_of_an_erased_text_is_listed_and_goes_if_it_is_meant(memory, seats, tmp_path, shape, way):
     content = NASTY[shape]
     agent, human = seats.agent(), seats.human()
     unit = agent.remember(content).unit
@@ -121,7 +123,9 @@ def test_r16_every_quote_of_an_erased_text_is_erased(memory, seats, tmp_path, sh
         human.reject(other.id, f"because {content}")
     else:
         QUOTED[way](agent, content)
-    human.erase(unit.id, "privacy")
+    preview = human.erase(unit.id, "privacy", dry_run=True)
+    assert (preview.units, preview.dry_run, human.get(unit.id)) == ((unit.id,), True, unit)
+    human.erase(unit.id, "privacy", copies=[copy.id for copy in preview.copies])
     assert WORD not in everything_said(memory, seats, tmp_path)
     assert memory.audit().ok
     assert memory.rebuild().same
@@ -179,12 +183,10 @@ def test_r16_a_second_erasure_that_empties_the_first_keeps_the_state_reproducibl
 def test_r4_an_orchestrator_does_not_reach_an_org_unit_by_erasing_a_narrower_one(memory, seats):
     wide = seats.vouched(f"Policy of all: {SECRET} and stays locked", level="org").unit
     narrow = seats.agent().remember(SECRET, level="task").unit
-    with pytest.raises(InvalidInput, match=wide.id):
-        seats.orchestrator().erase(narrow.id, "tidy")
-    with pytest.raises(NotAllowed):
-        seats.orchestrator().erase(narrow.id, "tidy", quoting=True)
+    with pytest.raises(NotFound):
+        seats.orchestrator().erase(narrow.id, "tidy", copies=[wide.id])
+    assert seats.orchestrator().erase(narrow.id, "tidy", copies=True).copies == (), "not its to erase, so not listed"
     assert seats.human().get(wide.id) == wide
-    assert seats.agent().get(narrow.id) == narrow
 
 
 def test_r16_the_reason_must_not_quote_the_erased_text(memory, seats):
@@ -220,7 +222,7 @@ steps = st.lists(
     st.one_of(
         *(
             st.tuples(st.just(verb), texts, st.integers(0, 3))
-            for verb in ("log", "remember", "wide", "recall", "verify", "fail")
+            for verb in ("log", "remember", "wide", "recall", "verify", "fail", "undo", "revert")
         ),
         st.tuples(
             st.sampled_from(
@@ -263,12 +265,18 @@ def live(memory, story):
                     human.approve(one.id)
                 case "promote" if one:
                     human.promote(one.id, to="project")
-                case "reject" | "erase" if one:
-                    getattr(human, verb)(one.id, f"because {text}")
+                case "reject" if one:
+                    human.reject(one.id, f"because {text}")
+                case "erase" if one:
+                    human.erase(one.id, "private", copies=bool(number % 2))
                 case "archive" | "revive" if one:
                     getattr(keeper, verb)(one.id, f"because {text}")
                 case "supersede" if one:
                     human.supersede(two.id, one.id, f"because {text}")
+                case "undo":
+                    human.undo(f"agent:a{number % 2}", reason=f"because {text}")
+                case "revert" if undone := human.events(types=["actor.undone"], limit=1):
+                    human.revert(undone[0].id)
                 case "resolve" if human.conflicts():
                     conflict = human.conflicts()[0]
                     human.resolve(conflict.id, winner=conflict.units[number % 2], reason=f"because {text}")
@@ -304,59 +312,142 @@ def test_erasing_clears_the_caches_of_the_erased_text(memory, seats):
     assert pieces.cache_info().currsize == 0
 
 
-def test_r16_units_that_quote_the_text_are_erased_only_with_quoting(memory, seats, tmp_path):
+def test_r16_copies_are_listed_and_stay_unless_they_are_meant(memory, seats, tmp_path):
     unit = seats.agent().remember("The door is turquoise", level="worktree").unit
     own = seats.agent("coder-2").remember("The door is turquoise, the roof is not", level="worktree").unit
-    elsewhere = seats.agent(worktree="w2").remember("Note to self: The door is turquoise")
-    with pytest.raises(InvalidInput, match=own.id) as refused:
-        seats.human().erase(unit.id, "privacy")
-    assert "2 other unit(s)" in refused.value.message
-    assert elsewhere.unit.id not in refused.value.message, "what this seat does not see is counted, not named"
-    assert "quoting" in refused.value.hint
-    assert seats.agent().get(unit.id) == unit
-    erased = seats.human().erase(unit.id, "privacy", quoting=True)
-    assert set(erased.units) == {unit.id, own.id, elsewhere.unit.id}
-    assert WORD not in everything_said(memory, seats, tmp_path)
+    elsewhere = seats.agent(worktree="w2").remember("Note to self: THE DOOR is turquoise!").unit
+    note = seats.agent(task="T-2").log("note", "He said: the door is turquoise.").event_id
+    other_topic = seats.agent(task="T-2").log("note", "The door is turquoiseish").event_id
+    left = seats.human().erase(unit.id, "privacy").copies
+    assert {(copy.id, copy.what, copy.scope.worktree, str(copy.actor)) for copy in left} == {
+        (own.id, "fact", "main", "agent:coder-2"),
+        (elsewhere.id, "fact", "w2", "agent:coder-1"),
+        (note, "logged", "main", "agent:coder-1"),
+    }
+    assert (seats.agent().get(unit.id).content, seats.agent().get(own.id)) == ("", own)
     assert memory.rebuild().same
+    again = seats.agent().remember("The door is turquoise", level="worktree").unit
+    chosen = seats.human().erase(again.id, "privacy", copies=[elsewhere.id])
+    assert set(chosen.units) == {again.id, elsewhere.id}
+    assert {copy.id for copy in chosen.copies} == {own.id, note}
+    assert seats.human().erase(own.id, "privacy").copies == (), "what holds a part of it is no copy"
+    kept = [event.id for event in seats.events() if event.type is EventType.LOGGED and not event.erased]
+    assert kept == [note, other_topic]
+
+
+@pytest.mark.parametrize("text", ["retrying", "재시도", "retry again", "fact", "plan", "shop", "text"])
+def test_r16_a_short_text_is_copied_only_where_it_is_all_that_is_said(memory, seats, text):
+    entry = seats.agent().log("plan", text).event_id
+    same = seats.agent(task="T-2").log("note", f"{text.upper()}!").event_id
+    for n in range(20):
+        seats.agent(task=f"T-{n}").log("plan", f"{text} the upload for the {n}th time")
+        seats.agent(task=f"T-{n}").fail(f"TimeoutError: {text} {n} failed", approach=f"{text} with a longer timeout")
+        seats.agent(task=f"T-{n}").remember(f"Upload {n} goes on {text} in shop")
+    before = {event.id: event.body for event in seats.events()}
+    erased = seats.human().erase(entry, "asked for")
+    assert (erased.units, erased.events, [copy.id for copy in erased.copies]) == ((), 1, [same])
+    changed = [id for id, body in before.items() if body != {each.id: each.body for each in seats.events()}[id]]
+    assert changed == [entry]
     assert memory.audit().ok
 
 
-def test_r16_the_same_statement_of_others_is_the_content(memory, seats, tmp_path):
-    unit = seats.agent().remember(SECRET, level="task").unit
-    wider = seats.agent().remember(SECRET.upper() + "!", level="worktree").unit
-    erased = seats.human().erase(unit.id, "privacy")
-    assert unit.id in erased.units
-    if wider.id not in erased.units:  # Other letters are other bytes; it can be erased by itself.
-        seats.human().erase(wider.id, "privacy")
-    assert WORD not in everything_said(memory, seats, tmp_path).lower()
+def test_r16_what_cites_an_entry_and_repeats_it_goes_with_it(memory, seats, tmp_path):
+    agent, human = seats.agent(), seats.human()
+    entry = agent.log("thought", SECRET, key=SECRET).event_id
+    quote = agent.remember(f"It is known that {SECRET}", citations=[Citation.log(entry)]).unit
+    agent.log("note", f"as {entry} says: {SECRET}")
+    other = agent.remember("The door was painted in May", citations=[Citation.log(entry)]).unit
+    evidence = human.decisions.add_evidence(f"Seen: {SECRET}")
+    proposal = human.decisions.propose(
+        f"Since {SECRET}, paint the roof too", reason={"type": "ux", "summary": "it fits"}, evidence=[evidence.id]
+    )
+    decision = human.decisions.commit(proposal)
+    erased = human.erase(entry, "privacy")
+    assert (erased.units, erased.events) == ((quote.id,), 3)
+    assert {copy.id for copy in erased.copies} == {evidence.id, decision.id}, "what somebody decided is a copy"
+    assert agent.get(other.id).content == other.content
+    human.erase(evidence.id, "privacy")
+    human.erase(decision.id, "privacy")
+    assert WORD not in everything_said(memory, seats, tmp_path)
+    assert memory.rebuild().same
 
 
-def test_r16_a_log_entry_is_erased_with_its_quotes(memory, seats, tmp_path):
+def test_r16_an_episode_that_kept_only_the_beginning_of_an_entry_goes_too(memory, seats, tmp_path):
     agent = seats.agent()
+    agent.log("plan", "Paint it")
+    entry = agent.log("error", f"{SECRET} {'and so on ' * 50}").event_id
+    agent.log("result", "Painted")
+    episode = agent.verify(False).episode_id
+    assert seats.human().erase(entry, "privacy").units == (episode,)
+    assert WORD not in everything_said(memory, seats, tmp_path)
+
+
+def test_r16_the_claim_that_waited_and_the_twin_that_was_folded_in_go_with_the_unit(memory, seats, tmp_path):
+    human = seats.human()
+    assert isinstance(seats.orchestrator().remember(SECRET, level="project", citations=[Citation.test("t")]), Refused)
+    narrow = seats.agent(worktree="w2").remember(SECRET, level="worktree").unit
+    (unit,) = seats.saw("t").units
+    human_there = seats.human(worktree="w2")
+    human_there.approve(narrow.id)
+    assert human_there.promote(narrow.id, to="project").unit.id == unit.id
+    erased = human.erase(unit.id, "privacy")
+    assert set(erased.units) == {unit.id, narrow.id}
+    assert erased.copies == ()
+    assert WORD not in everything_said(memory, seats, tmp_path)
+
+
+def test_r16_an_erasure_says_nothing_of_what_the_caller_can_not_see(memory, seats):
+    stranger = seats.agent(project="bank")
+    stranger.remember(SECRET)
+    theirs = stranger.log("note", f"He said: {SECRET}").event_id
+    lead = seats.human()
+    mine, alone = seats.agent().log("note", SECRET).event_id, seats.agent().log("note", SECRET[::-1]).event_id
+    answers = [lead.erase(id, "privacy", dry_run=True) for id in (mine, alone)]
+    assert answers[0] == answers[1]
+    refusals = []
+    for id in (theirs, "0" * 8 + theirs[8:]):
+        with pytest.raises(NotFound) as refused:
+            lead.erase(id, "privacy")
+        refusals.append((refused.value.message.replace(id, "ID"), refused.value.hint))
+    assert refusals[0] == refusals[1]
+    assert lead.erase(mine, "privacy", copies=True).copies == ()
+    assert any(SECRET in (event.body or "") for event in seats.events()), "theirs"
+
+
+def test_r16_a_log_entry_is_erased_and_an_interrupted_erasure_is_finished(memory, seats, tmp_path, monkeypatch):
+    agent, human = seats.agent(), seats.human()
     entry = agent.log("thought", f"My word is {SECRET}").event_id
     agent.log("note", f"He said: My word is {SECRET}.")
     kept = agent.log("note", "Innocent entry").event_id
-    agent.verify(False)
-    erased = seats.human(task="T-1").erase(entry, "privacy")
-    assert erased.events >= 2
+    episode = agent.verify(False).episode_id
+
+    def busy(*_):
+        raise StoreUnavailable("Another process is indexing.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(memory._engine.finder, "index_patiently", busy)
+        with pytest.raises(StoreUnavailable):
+            human.erase(entry, "privacy", copies=True)
     assert WORD not in everything_said(memory, seats, tmp_path)
     assert next(event for event in seats.events() if event.id == kept).payload["text"] == "Innocent entry"
     assert memory.audit().ok
     assert memory.rebuild().same
-    with pytest.raises(InvalidInput, match="erased already"):
-        seats.human(task="T-1").erase(entry, "privacy")
+    again = human.erase(entry, "privacy")
+    assert (again.units, again.events) == ((episode,), 0), "so that its vectors go too"
 
 
 def test_r16_erasing_a_log_entry_takes_the_permission_to_erase_in_its_scope(memory, seats):
     entry = seats.agent().log("thought", SECRET).event_id
     with pytest.raises(NotAllowed):
         seats.agent().erase(entry, "tidy")
-    for stranger in (seats.human(task="T-2"), seats.human(project="bank", task="T-1")):
-        with pytest.raises(NotFound):
-            stranger.erase(entry, "tidy")
-    verified = seats.agent().verify(True)
-    other = next(event.id for event in seats.events() if event.type is EventType.TASK_VERIFIED)
-    assert verified
-    with pytest.raises(InvalidInput, match="not an entry of the log"):
-        seats.human(task="T-1").erase(other, "tidy")
+    with pytest.raises(NotFound):
+        seats.human(project="bank", task="T-1").erase(entry, "tidy")
+    unit = seats.agent().remember("Delivery takes two days").unit
+    (born,) = seats.agent().history(unit.id)
+    with pytest.raises(InvalidInput, match="not an entry of the log") as refused:
+        seats.human(task="T-1").erase(born.id, "tidy")
+    assert unit.id in refused.value.hint
     assert any((event.payload or {}).get("text") == SECRET for event in seats.events())
+    with pytest.raises(NotFound) as elsewhere:
+        seats.human(worktree=None, task=None).erase(entry, "tidy")
+    assert "T-1" in elsewhere.value.hint, "people may inspect what lies below"

@@ -110,7 +110,7 @@ def test_r16_an_erasure_that_empties_a_decision_or_a_verification_can_be_replaye
     agent.verify(True, tests=["tests/b.py::test_plain"])
     agent.verify(False, tests=["tests/b.py::test_plain", "tests/a.py::test_turquoise"])
     for unit in (quoted, named):
-        human.erase(unit.id, "privacy")
+        human.erase(unit.id, "privacy", copies=True)
         assert memory.rebuild().same
     assert human.conflicts() == []
     assert human.get(right.id).superseded_by == left.id
@@ -121,7 +121,7 @@ def test_r16_every_spelling_that_was_merged_is_erased(memory, seats):
     unit = agent.remember("Bob Smith earns ninety thousand").unit
     seats.agent("coder-2").remember("BOB SMITH earns: ninety thousand!")
     agent.log("note", "he said BOB SMITH earns: ninety thousand! and left")
-    seats.human("alice").erase(unit.id, "privacy")
+    seats.human("alice").erase(unit.id, "privacy", copies=True)
     assert not any("BOB SMITH" in (event.body or "") for event in seats.events())
 
 

@@ -217,7 +217,7 @@ def test_a_key_reused_for_another_failure_is_a_conflict_and_stores_nothing(seats
         (POOL, None, "run-1"),
         (POOL, "raise the pool size", "run-2"),
     ]:
-        with pytest.raises(Conflict, match=key):
+        with pytest.raises(Conflict, match="This key already stands for"):
             seat.fail(error, approach=approach, key=key)
     assert memory.stats().events == before
     assert seat.fail(POOL, approach="raise the pool size", key="run-1").receipt.duplicate
@@ -314,13 +314,13 @@ def test_secrets_in_errors_never_reach_the_log(seats):
     assert secret not in str(verdict)
 
 
-def test_a_failure_that_quotes_an_erased_unit_is_erased_too(seats):
+def test_a_failure_that_repeats_an_erased_unit_is_a_copy_of_it(seats):
     human = seats.human(scope=seats.HOME.at("project"))
     content = "The checkout password of Mina is in the blue folder"
     agent = seats.agent()
     stored = agent.remember(content)
     agent.fail(f"LookupError: {content}", approach=f"look where it says: {content}")
-    seats.orchestrator().erase(stored.unit.id, "private")
+    seats.orchestrator().erase(stored.unit.id, "private", copies=True)
     assert not any(content in (event.body or "") for event in seats.events())
     assert agent.failed_approaches() == []
     assert human.fail(POOL).type == "ALLOW"

@@ -47,7 +47,7 @@ def test_r5_an_orchestrator_cannot_restate_at_project_scope_what_a_person_reject
 def test_a_refused_repetition_stays_in_the_log_and_its_key_gives_the_same_answer(seats, rejected):
     agent = seats.agent()
     refused = agent.remember(FACT, citations=PASSED, key="k")
-    assert [event.type for event in seats.events() if event.key == "k"] == [EventType.CLAIM_REFUSED]
+    assert [event.type for event in seats.events() if event.key] == [EventType.CLAIM_REFUSED]
     assert agent.remember(FACT, citations=PASSED, key="k").rule == refused.rule
 
 

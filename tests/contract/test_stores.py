@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -11,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 import mnemarch
+from fixtures.dialect import PrefixedStore
 from mnemarch import Actor, Citation, Claim, InvalidInput, Level, Scope
 from mnemarch.log.projection import digest
-from mnemarch.stores.sql.queries import Queries
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.stores.sqlite import InMemoryStore, SqliteStore
@@ -28,20 +27,6 @@ class TestSqliteStore(StoreContract):
 class TestInMemoryStore(StoreContract):
     def make_store(self, tmp_path):
         return InMemoryStore()
-
-
-def prefixed(text):
-    """SQL over tables of another name: a third dialect, to see what one takes."""
-    return re.sub(
-        r"(?<!')\b(streams|events|entries|units|citations|links|relations|tests|uses)\b(?!')", r"team_\1", text
-    )
-
-
-class PrefixedStore(SqliteStore):
-    queries = Queries({name: prefixed(text) for name, text in SqliteStore.queries.texts.items()})
-
-    def _migration(self, version):
-        return prefixed(super()._migration(version))
 
 
 class TestThirdDialect(StoreContract):

@@ -39,14 +39,14 @@ NAMES = json.loads((FIXTURES / "names.json").read_text(encoding="utf-8"))
 NAME_OF = {id: f"<{name}>" for name, id in NAMES.items()}
 NOW = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 PLACE = {"ACTOR": "human:alice", "PROJECT": "shop", "WORKTREE": "main", "TASK": "T-1"}
-DIGEST = "88861a4d0e1a4f4c977e11706e520dfeacd4e5543d3a4c097736e5cf95e7c884"
+DIGEST = "519bd104996bf855e07af5f736ce062db3a30743ad9e313e456e778f4550344c"
 
 COMMANDS = [
     line for line in (FIXTURES / "commands.txt").read_text(encoding="utf-8").splitlines() if line and line[0] != "#"
 ]
 ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 # Sizes on disk and files looked through depend on how the store lays itself out.
-SIZES = {"bytes", "bytes_on_disk", "files_searched"}
+SIZES = {"bytes", "bytes_on_disk", "files"}
 # Words of the product for people, by the fields that tell which value it is; all its other fields are pinned.
 PROSE = {
     ("type", "message", "hint"): ("message", "hint"),

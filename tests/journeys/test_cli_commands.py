@@ -39,6 +39,7 @@ HAPPY = {
     "validate": ("validate", "UNIT", "pr_merged", *LEAD),
     "reject": ("reject", "UNIT", *BECAUSE, *PERSON),
     "erase": ("erase", "UNIT", *BECAUSE, *PERSON, "--yes"),
+    "undo": ("undo", "--actor", "agent:cli", "--yes"),
     "supersede": ("supersede", "RIVAL", "UNIT", *BECAUSE, *PERSON),
     "archive": ("archive", "UNIT", *BECAUSE, *KEEPER),
     "revive": ("revive", "UNIT", *BECAUSE, *PERSON),
@@ -75,6 +76,8 @@ def argv_for(cli: Cli, command: str) -> list[str]:
             first, argv = ([id if each == word else each for each in words] for words in (first, argv))
     if first:
         cli.ok(*first)
+    if command == "undo":  # Its --actor is who is undone.
+        cli.monkeypatch.setenv("MNEMARCH_ACTOR", "human:ada")
     return argv
 
 
@@ -279,12 +282,22 @@ def test_a_backup_is_a_memory(cli):
     assert cli.ok("get", unit, "--store", "copy")["id"] == unit
 
 
-def test_erase_needs_a_yes_where_nobody_can_be_asked(cli):
-    unit = cli.unit_at("worktree")
-    run = cli("erase", unit, "--reason", "asked", "--actor", "human:ada")
-    assert run.exit_code == 2
-    assert "--yes" in run.err
+def test_erase_shows_the_copies_and_needs_a_yes_where_nobody_can_be_asked(cli):
+    unit = cli.ok("remember", "The till of shop 7 opens with 4711")["unit"]["id"]
+    for n in range(25):
+        cli.ok("log", "note", f"{n}: the till of shop 7 opens with 4711", "--task", f"T-{n}")
+    erase = ("erase", unit[24:], "--reason", "asked", "--actor", "human:ada")
+    run = cli(*erase)
+    assert run.exit_code == 1
+    assert "25 copies of the text elsewhere" in run.out
+    assert "and 5 more" in run.out
+    assert "agent:cli" in run.out
+    assert "--yes" in run.out
+    preview = cli(*erase, "--json").json
+    assert (preview["dry_run"], preview["units"], len(preview["copies"])) == (True, [unit], 25)
     assert cli.ok("get", unit)["content"]
+    assert len(cli.ok(*erase, "--yes")["copies"]) == 25
+    assert cli(*erase, "--yes").out.startswith("erased before")
 
 
 def test_what_others_wrote_cannot_steer_the_terminal(cli):
@@ -310,3 +323,26 @@ def test_a_false_contradiction_is_closed_for_both(cli):
     assert {cli.ok("get", unit)["status"] for unit in (first, second)} == {"hypothesis"}
     assert cli(*argv).exit_code == 1
     assert cli(*argv, "--winner", first).exit_code == 2
+
+
+def test_undo_shows_what_would_go_and_takes_it_back(cli, monkeypatch):
+    for n in range(25):
+        cli.ok("remember", f"Shelf number{n} is for box number{n}", "--actor", "agent:bad")
+    shared = cli.ok("remember", "Boxes are blue", "--actor", "agent:bad")["unit"]["id"]
+    cli.ok("remember", "Boxes are blue", "--actor", "agent:good")
+    undo = ("undo", "--actor", "agent:bad")
+    assert cli(*undo).exit_code == 1, "a pipe is an agent"
+    monkeypatch.setenv("MNEMARCH_ACTOR", "human:ada")
+    shown = cli(*undo)
+    assert shown.exit_code == 1
+    assert "25 units would go:" in shown.out
+    assert "and 5 more" in shown.out
+    assert "1 unit stays:" in shown.out
+    assert "agent:good said it too" in shown.out
+    assert len(cli.ok("units")) == 26, "nothing was done"
+    undone = cli.ok(*undo, "--yes")
+    assert (len(undone["retired"]), [fate["unit_id"] for fate in undone["kept"]]) == (25, [shared])
+    assert cli.ok("units", "--status", "hypothesis")[0]["id"] == shared
+    taken_back = cli("undo", "--revert", undone["id"][24:])
+    assert "25 units are back" in taken_back.out
+    assert len(cli.ok("units", "--status", "hypothesis")) == 26

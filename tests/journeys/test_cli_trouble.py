@@ -280,6 +280,18 @@ def test_erase_asks_a_person_first(cli, terminal, answer, exit_code):
     assert bool(cli.ok("get", unit)["content"]) == bool(exit_code)
 
 
+@pytest.mark.parametrize(("answer", "left"), [(b"y\n", 0), (b"n\n", 1)])
+def test_erase_asks_about_the_copies_that_it_showed(cli, terminal, answer, left):
+    unit = cli.unit_at("worktree")
+    cli.ok("log", "note", f"I heard: {cli.ok('get', unit)['content']}")
+    process = asked(cli, terminal, unit)
+    os.write(terminal[0], b"y\n" + answer)
+    _, err = process.communicate()
+    assert b"And 1 copy?" in err
+    texts = [event["payload"] for event in cli.ok("log", "--read", "--type", "logged")]
+    assert sum(payload is not None for payload in texts) == left
+
+
 def test_ctrl_c_at_the_question_erases_nothing(cli, terminal):
     unit = cli.unit_at("worktree")
     process = asked(cli, terminal, unit)

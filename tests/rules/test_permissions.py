@@ -29,6 +29,7 @@ TABLE = {
     "revive": ({H, O, S}, {H, O, S}, {H, O, S}, {H, S}),
     "validate": ({H, O}, {H, O}, {H, O}, {H}),
     "unblock": ({H, O}, {H, O}, {H, O}, {H}),
+    "undo": ({H, O}, {H, O}, {H, O}, {H}),
 }
 ROWS = [
     (deed, level, kind, kind in who[index])

@@ -29,7 +29,8 @@ SURFACES = {
     mnemarch.Seat: (
         "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
         "verify promote inbox accept decline get units cite validate use approve reject withdraw supersede archive "
-        "revive erase conflicts proposals resolve explain related history events status show recall context "
+        "revive erase undo revert conflicts proposals resolve explain related history events status show recall "
+        "context "
         "actor scope loops decisions graph",
         "caller",
     ),

@@ -103,7 +103,7 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
     what = f"Proposal {proposal.id} was committed before"
     event = next(act.transaction.events_of_subject(proposal.id), None)
     if event is None and proposal.key is not None:
-        what = f"Key {proposal.key!r} was used before"
+        what = "This key was used before"
         event = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), proposal.key)
     if event is None:
         return None

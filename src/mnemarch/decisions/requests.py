@@ -52,14 +52,15 @@ def open_requests(reader: Reader, caller: Caller) -> list[DecisionRequest]:
 
 
 def _waiting(reader: Reader, stream: Stream) -> list[Event]:
-    waiting: dict[str, Event] = {}
+    asked: list[Event] = []
+    answered: dict[str, bool] = {}
     for event in reader.events_of_subject(subject_of(stream)):
         payload = event.payload or {}
         if event.type is EventType.REQUEST_ANSWERED:
-            waiting.pop(payload.get("request", ""), None)
+            answered[payload.get("request", "")] = "reopens" not in payload
         elif "proposal" in payload:
-            waiting[event.id] = event
-    return list(waiting.values())
+            asked.append(event)
+    return [event for event in asked if not answered.get(event.id)]
 
 
 def waiting_request(reader: Reader, caller: Caller, request_id: str) -> DecisionRequest:
@@ -72,6 +73,12 @@ def waiting_request(reader: Reader, caller: Caller, request_id: str) -> Decision
 def answer(act: Act, request_id: str, reason: str, decision_id: str | None) -> None:
     """Say what came of a request: the decision that it became, or why it became none."""
     payload = {"request": request_id, "reason": reason, "decision": decision_id}
+    act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
+
+
+def reopen(act: Act, request_id: str, reason: str) -> None:
+    """Let a request wait again."""
+    payload = {"request": request_id, "reason": reason, "decision": None, "reopens": True}
     act.record(EventType.REQUEST_ANSWERED, payload, subject=subject_of(act.caller.stream))
 
 

@@ -8,6 +8,7 @@ from _thread import allocate_lock
 from array import array
 from contextlib import closing
 from functools import cache
+from shutil import rmtree
 
 from xxhash import xxh3_128_hexdigest
 
@@ -147,6 +148,18 @@ class VectorFile:
             file.execute(_sql()["touch"])
 
         self._run("BEGIN IMMEDIATE", work)
+
+
+def erase_vectors(folder: str, unit_ids: Iterable[str], wait_s_max: float) -> None:
+    """Overwrite the vectors of these units, also where no embedder is in use now.
+
+    Folders in it were made by an earlier version, for an embedder each: nobody reads them, so they go.
+    """
+    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+        if entry.is_dir(follow_symlinks=False):
+            rmtree(entry.path, ignore_errors=True)
+        elif entry.name == FILE:
+            VectorFile(folder, "", "", lambda _: "", wait_s_max).erase(unit_ids)
 
 
 def _head(file: sqlite3.Connection) -> Head:

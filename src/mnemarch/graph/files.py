@@ -20,11 +20,12 @@ from mnemarch.errors import (
     StoreCorrupt,
     StoreUnavailable,
 )
-from mnemarch.files import holds_any, locked, write_whole
+from mnemarch.files import locked, write_whole
 from mnemarch.graph import snapshot
 from mnemarch.graph.core import Keeper, finite
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
+from mnemarch.text.canonical import is_identifying
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -221,23 +222,25 @@ def _file_name(name: str) -> str:
 
 
 def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
-    """Remove every node that quotes one of these texts from the checkpoints in a folder; returns the files searched."""
+    """Remove every node that is a copy of one of these texts from the checkpoints in a folder; returns their number."""
     names = os.listdir(folder) if os.path.isdir(folder) else []
     paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
-    needles = [form.encode() for content in contents for form in json_needles(content)]
+    needles = [form.encode() for content in contents if is_identifying(content) for form in json_needles(content)]
     unclean: list[str] = []
     for path in paths if contents else ():
         with _locked_folder(path):
             try:
                 record = read(path)
             except MnemarchError:
-                unclean += [path] if holds_any(path, needles) else []
+                with open(path, "rb") as file:
+                    data = file.read()
+                unclean += [path] if any(needle in data for needle in needles) else []
                 continue
             kept = snapshot.without(record, contents)
             if kept != record:
                 write(path, kept)
     if unclean:
-        unread = f"These can't be read as checkpoints, and quote what is to be erased: {', '.join(unclean)}."
+        unread = f"These can't be read as checkpoints, and hold what is to be erased: {', '.join(unclean)}."
         raise StoreUnavailable(unread, hint="Remove them and erase again; nothing was erased yet.")
     return len(paths)
 

@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 
 from mnemarch.graph.values import EdgeType, NodeType
 from mnemarch.policy.heat import rank, recency
-from mnemarch.text.canonical import canonical
+from mnemarch.text.canonical import canonical, is_copy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def edge_id(from_: str, type: str, to: str) -> str:
 
 
 def quotes(text: str | None, about: About, contents: Sequence[str]) -> bool:
-    """Whether a node's text, or one of its names, contains one of these texts."""
-    parts = [canonical(part) for part in (text or "", *about.get("names", ()))]
-    return any(canonical(content) in part for content in contents for part in parts)
+    """Whether a node's text, or one of its names, is a copy of one of these texts."""
+    parts = [part for part in (text, *about.get("names", ())) if part]
+    return any(is_copy(content, part) for content in contents for part in parts)
 
 
 def _bounded(weight: float) -> float:

@@ -8,16 +8,7 @@ import sys
 
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import (
-    REFUSED,
-    Answer,
-    Command,
-    answered,
-    at_terminal,
-    exit_code_of,
-    performed,
-    text_of,
-)
+from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, performed, text_of
 from mnemarch.interfaces.show import to_json
 from mnemarch.verbs.types import FLAG, Parameter, help_of
 
@@ -33,7 +24,10 @@ if TYPE_CHECKING:
 _LEVELS_CHARS = len("task, worktree, project")
 MORE_OPTIONS = {
     "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
-    "seat.erase": (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
+    **dict.fromkeys(
+        ("seat.erase", "seat.undo"),
+        (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
+    ),
     "decisions.impact": (Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),),
 }
 
@@ -56,26 +50,6 @@ def _units(verb: Verb, call: Call) -> Answer:
 
 def _validate(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, {"unit_id": call.options.unit_id, "confidence": performed(verb, call)})
-
-
-def _erase(verb: Verb, call: Call) -> Answer:
-    if call.options.yes or _confirmed(call):
-        return answered(verb, call)
-    return Answer({"units": [], "events": 0}, lambda: "Nothing was erased.", REFUSED)
-
-
-def _confirmed(call: Call) -> bool:
-    if not at_terminal(sys.stdin):
-        raise InvalidInput(
-            "Erasing can't be undone, and nobody is at a terminal to confirm it.", hint="Add --yes if it is meant."
-        )
-    try:
-        meant = show.unit_line(call.seat.get(call.options.unit_id), "unit")
-    except NotFound:
-        meant = f"the entry of the log {call.options.unit_id}"
-    sys.stderr.write(f"{meant}\nErase it for good? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def _doctor(verb: Verb, call: Call) -> Answer:
@@ -155,12 +129,19 @@ def _events(verb: Verb, call: Call) -> Answer:
     return read_log(verb, call)
 
 
+def _asked(verb: Verb, call: Call) -> Answer:
+    from mnemarch.interfaces.removal import asked
+
+    return asked(verb, call)
+
+
 RUNS = {
     "seat.events": _events,
     "seat.failed_approaches": _attempts,
     "seat.units": _units,
     "seat.validate": _validate,
-    "seat.erase": _erase,
+    "seat.erase": _asked,
+    "seat.undo": _asked,
     "memory.doctor": _doctor,
     "memory.rebuild": _rebuild,
     "memory.reindex": _reindex,

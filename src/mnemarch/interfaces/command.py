@@ -39,12 +39,15 @@ _BEGIN_MEMORY = {
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
 # Verbs whose command does more than the verb: it asks first, takes more options, or shows something else.
 _SPECIAL = {
-    *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "memory.doctor"),
+    *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo"),
+    "memory.doctor",
     *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
     *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
 }
 # Verbs that show the log, the work or anything: `look` has their words.
 _LOOKS = {"seat.events", "seat.history", "seat.status", "seat.show"}
+# What verbs give that take something away.
+_REMOVALS = {"Erased", "Undone"}
 # What long work counts.
 _COUNTED = {
     "seat.remember_many": ("remembering", "claims"),
@@ -323,6 +326,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
     if name.startswith("decisions."):
         from mnemarch.interfaces.decide import TEXTS
+    elif gives in _REMOVALS:
+        from mnemarch.interfaces.removal import TEXTS
     elif name in _LOOKS:
         from mnemarch.interfaces.look import TEXTS
     else:

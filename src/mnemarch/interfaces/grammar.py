@@ -157,7 +157,8 @@ def command_named(name: str) -> Command:
 
 def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
     """What was typed after the command, read by its parameters."""
-    takes = (*command.takes, *PLACES, _JSON)
+    places = places_of(command)
+    takes = (*command.takes, *places, _JSON)
     typed = Typed(takes, argv)
     if typed.unknown:
         # A word that is left over may be the value of an option that is unknown.
@@ -171,9 +172,15 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
     return Call(
         _with_defaults(command.takes, given),
         given,
-        places=_with_defaults((*PLACES, _JSON), values((*PLACES, _JSON), typed)),
+        places=_with_defaults((*PLACES, _JSON), values((*places, _JSON), typed)),
         begins_memory=command.begins_memory,
     )
+
+
+def places_of(command: Command) -> list[Parameter]:
+    """Who and where, but for options that mean something else to this command: `undo --actor` is who is undone."""
+    own = {flag for parameter in command.takes for flag in flags_of(parameter)}
+    return [place for place in PLACES if own.isdisjoint(flags_of(place))]
 
 
 def _with_defaults(takes: Iterable[Parameter], given: dict[str, Any]) -> SimpleNamespace:
@@ -226,7 +233,7 @@ def help_for(name: str) -> str:
     ]
     lines = [f"usage: mnemarch {' '.join([name, *words])} [options]", "", _wrapped(command.description), ""]
     lines += map(_described, (*command.takes, _JSON))
-    lines += ["", "who and where (how they are found: mnemarch --help)", *map(_described, PLACES)]
+    lines += ["", "who and where (how they are found: mnemarch --help)", *map(_described, places_of(command))]
     forms = [_row(form.removeprefix(f"{name} "), sentence(command_named(form).description)) for form in _forms(name)]
     examples = [f"  {example}" for example in examples_of(name, command)]
     return "\n".join([*lines, *(["", "also", *forms] if forms else []), "", "examples", *examples])

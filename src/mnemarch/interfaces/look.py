@@ -57,7 +57,7 @@ SENTENCES = {
     "unit.archived": "archived {unit} because {reason}",
     "unit.revived": "revived {unit} because {reason}",
     "unit.erased": "erased {unit} because {reason}",
-    "unit.restated": "stated again, without what was erased: {unit}",
+    "unit.restated": "stated again, without what was erased or undone: {unit}",
     "link.added": "found that {unit} {relation} {target}",
     "link.joined": "joined {member} to the conflict {link}",
     "link.resolved": "resolved {link} because {reason}",
@@ -72,6 +72,8 @@ SENTENCES = {
     "decision.requested": "asked for a decision: {text}",
     "request.answered": "answered request {request}: {reason}",
     "inbox.settled": "settled a {what} of the inbox: {answer}",
+    "actor.undone": "undid {actor} because {reason}",
+    "undo.reverted": "took back that {actor} was undone because {reason}",
     "graph.changed": "changed its graph: {act}",
     "graph.restated": "stated its graph again, without what was erased",
 }

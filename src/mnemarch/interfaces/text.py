@@ -183,13 +183,6 @@ def _units(units: Sequence[unit.Unit], _: Call) -> str:
     return table(("id", "kind", "status", "level", "content"), rows, "No units can be seen from here.")
 
 
-def _erased(erased: outcome.Erased, call: Call) -> str:
-    return (
-        f"erased  {', '.join(map(short_id, erased.units)) or call.options.unit_id}\n"
-        f"  {erased.events} event payloads removed, {erased.files_searched} files searched: no byte of it is left"
-    )
-
-
 def _explanation(explanation: outcome.Explanation, _: Call) -> str:
     unit = explanation.unit
     lines = [
@@ -358,7 +351,6 @@ TEXTS: dict[str, Text] = {
     "seat.conflicts": dispute_text.listed("conflict"),
     "seat.proposals": dispute_text.listed("proposal"),
     "Dispute": dispute_text.resolved,
-    "Erased": _erased,
     "Explanation": _explanation,
     "list[Related]": _related,
     "Found": _found,

@@ -57,9 +57,9 @@ def read_entry(entry: Entry, text_bytes_max: int) -> tuple[dict[str, Any], tuple
 
 def append(act: Act, entry: Entry, payload: dict[str, Any], redacted: tuple[str, ...]) -> Receipt:
     """Log one entry; the same key from the same actor and scope gives the first entry's receipt again."""
-    key = entry.key
+    key = None if entry.key is None else checked_key(entry.key)
     if key is not None:
-        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), checked_key(key))
+        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key)
         if earlier is not None:
             return _again(earlier, payload)
     occurred_at = entry.occurred_at and checked_instant(entry.occurred_at, "occurred_at")
@@ -72,7 +72,7 @@ def _again(earlier: Event, payload: dict[str, Any]) -> Receipt:
     """The first entry's receipt, if this one says the same."""
     if earlier.body != canonical_json(payload):
         raise Conflict(
-            f"Key {earlier.key!r} already stands for event {earlier.id}, which says something else or was erased.",
+            f"This key already stands for event {earlier.id}, which says something else or was erased.",
             hint="Use a new key for a new entry; nothing was stored.",
         )
     return receipt_for(earlier, duplicate=True)

@@ -80,6 +80,7 @@ def project(transaction: Transaction, event: Event) -> None:
             EventType.LOGGED | EventType.CLAIM_REFUSED | EventType.ACT_REFUSED | EventType.UNIT_HELD
             | EventType.ATTEMPT_FAILED | EventType.ATTEMPTS_CLEARED | EventType.TASK_STUCK | EventType.INBOX_SETTLED
             | EventType.DECISION_REQUESTED | EventType.REQUEST_ANSWERED
+            | EventType.ACTOR_UNDONE | EventType.UNDO_REVERTED
             | EventType.GRAPH_CHANGED | EventType.GRAPH_RESTATED
         ):  # fmt: skip
             pass  # Only read, never projected: the same set as WITHOUT_EFFECT.

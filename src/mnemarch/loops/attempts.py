@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
 from mnemarch.log.act import receipt_for, without_secrets
-from mnemarch.model.caller import ActorKind
+from mnemarch.model.caller import ActorKind, Caller
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import to_json
 from mnemarch.model.outcome import ApproachValidation, LoopVerdict, Verdict
@@ -17,6 +17,9 @@ from mnemarch.policy.permissions import Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Scope
     from mnemarch.model.event import Event
@@ -58,7 +61,11 @@ def ledger(reader: Reader, subject: str) -> Ledger:
     attempts: dict[str, Attempt] = {}
     events: dict[str, Event] = {}
     stuck: str | None = None
-    for event in reader.events_of_subject(subject, last=_REMEMBERED_MAX):
+    recorded = list(reader.events_of_subject(subject, last=_REMEMBERED_MAX))
+    reverted = {(event.payload or {}).get("reverts") for event in recorded if event.type is EventType.ATTEMPTS_CLEARED}
+    for event in recorded:
+        if event.id in reverted:
+            continue
         payload = event.payload or {}  # Erased: that it happened still counts, its words do not.
         if event.type is EventType.ATTEMPT_FAILED and payload:
             # One that tells an earlier one in full takes its place.
@@ -141,8 +148,9 @@ def failure(
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
     """Record a failure and judge it, in one act: of twenty agents that fail at once each is counted."""
+    key = None if key is None else checked_key(key)
     if key is not None:
-        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), checked_key(key))
+        earlier = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key)
         if earlier is not None:
             return _again(earlier, subject, given)
     before = ledger(act.transaction, subject)
@@ -218,7 +226,7 @@ def _again(earlier: Event, subject: str, given: Failure) -> LoopVerdict:
     tells = (payload.get("error"), payload.get("approach")) == (given.error, given.approach)
     if earlier.type is not EventType.ATTEMPT_FAILED or earlier.subject != subject or not tells:
         raise Conflict(
-            f"Key {earlier.key!r} already stands for event {earlier.id}, which is another failure, none of this task, "
+            f"This key already stands for event {earlier.id}, which is another failure, none of this task, "
             "or was erased.",
             hint="Use a new key for a new failure; nothing was stored.",
         )
@@ -258,6 +266,26 @@ def clear_stuck(act: Act, subject: str, task: str | None, reason: str) -> Event:
     payload = {"task": task, "reason": reason, "unstuck": True}
     event, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
     return event
+
+
+def forget(act: Act, subject: str, event_ids: Sequence[str], reason: str) -> dict[str, Any]:
+    """Clear some attempts, and the task if one of them called it stuck last; gives what `bring_back` takes."""
+    calls = [event for event in act.transaction.events_of_subject(subject) if event.type is EventType.TASK_STUCK]
+    stuck = ledger(act.transaction, subject).stuck if calls and calls[-1].id in event_ids else None
+    payload = {"reason": reason, "attempts": list(event_ids), "unstuck": stuck is not None}
+    cleared, _ = act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
+    return {"subject": subject, "cleared": cleared.id, "attempts": list(event_ids), "stuck": stuck}
+
+
+def bring_back(act: Act, forgotten: Mapping[str, Any]) -> None:
+    """Count attempts again that `forget` cleared, and call the task stuck again."""
+    subject, stuck = forgotten["subject"], forgotten["stuck"]
+    payload = {"reason": "reverted", "attempts": [], "unstuck": False, "reverts": forgotten["cleared"]}
+    act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
+    calls = [event for event in act.transaction.events_of_subject(subject) if event.type is EventType.TASK_STUCK]
+    if stuck is not None:
+        there = type(act)(act.transaction, Caller(act.caller.actor, calls[-1].scope), act.now, act.config)
+        mark_stuck(there, subject, calls[-1].scope.task, stuck)
 
 
 def succeeded(act: Act, subject: str, task: str | None, passed: frozenset[str] | None = None) -> None:

@@ -54,6 +54,8 @@ class EventType(Names):
     ATTEMPTS_CLEARED = "attempts.cleared"
     TASK_STUCK = "task.stuck"
     INBOX_SETTLED = "inbox.settled"
+    ACTOR_UNDONE = "actor.undone"
+    UNDO_REVERTED = "undo.reverted"
     GRAPH_CHANGED = "graph.changed"
     GRAPH_RESTATED = "graph.restated"
 
@@ -71,6 +73,8 @@ WITHOUT_EFFECT = frozenset(
         EventType.ATTEMPTS_CLEARED,
         EventType.TASK_STUCK,
         EventType.INBOX_SETTLED,
+        EventType.ACTOR_UNDONE,
+        EventType.UNDO_REVERTED,
         EventType.GRAPH_CHANGED,
         EventType.GRAPH_RESTATED,
     }

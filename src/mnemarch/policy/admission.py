@@ -6,6 +6,7 @@ from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.closed import member_of
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.stamps import blake2b
 from mnemarch.model.value import replace
 from mnemarch.text.secrets import redacted
 
@@ -74,9 +75,10 @@ def checked_list(unchecked: Any, what: str) -> list[Any]:
 
 
 def checked_key(key: str) -> str:
+    """What is kept of an idempotency key: its hash. A key may repeat the text, and a key can't be erased (R16)."""
     if len(checked_name(key, "an idempotency key")) > KEY_CHARS_MAX:
         raise InvalidInput(f"An idempotency key has at most {KEY_CHARS_MAX} characters.", hint="Use a hash as the key.")
-    return key
+    return f"key:{blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def checked_count(number: Any, what: str, most: int) -> int:

@@ -34,8 +34,6 @@ class KindRules:
     pruned_by: str | None = None
     # Retention keeps the last few of each task.
     is_kept_per_task: bool = False
-    # It quotes what others said or did; erasing the original erases it too (R16).
-    is_quote: bool = False
 
 
 # Keyed by name, so that the settings load without the model of a unit.
@@ -48,13 +46,12 @@ KINDS: dict[str, KindRules] = {
         decay_policy="recency_bias",
         pruned_by="reward",
         is_kept_per_task=True,
-        is_quote=True,
     ),
     "semantic": KindRules("SEMANTIC", ("KNOWLEDGE", "DEBUG"), merges=True, disputes=True),
     "fact": KindRules("FACT", ("KNOWLEDGE",), merges=True, disputes=True),
-    "skill": KindRules("SEMANTIC", merges=True, disputes=True, pruned_by="success_rate", is_quote=True),
+    "skill": KindRules("SEMANTIC", merges=True, disputes=True, pruned_by="success_rate"),
     "decision": KindRules(None, decay_policy="manual_only"),
-    "evidence": KindRules(None, merges=True, decay_policy="manual_only", is_quote=True),
+    "evidence": KindRules(None, merges=True, decay_policy="manual_only"),
     "anchor": KindRules(None, decay_policy="manual_only"),
     "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only"),
 }

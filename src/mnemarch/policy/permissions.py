@@ -34,6 +34,7 @@ class Deed(Names):
     USE = "use"
     VALIDATE = "validate"
     UNBLOCK = "unblock"
+    UNDO = "undo"
 
 
 _AGENT, _ORCHESTRATOR, _HUMAN, _SYSTEM = ActorKind
@@ -64,6 +65,7 @@ DEFAULT_TABLE: dict[Deed, dict[Level, frozenset[ActorKind]]] = {
     Deed.USE: _READERS,
     Deed.VALIDATE: _JUDGES,
     Deed.UNBLOCK: _JUDGES,
+    Deed.UNDO: _JUDGES,
 }
 DEFAULT_VALIDATED = frozenset({Level.PROJECT, Level.ORG})
 

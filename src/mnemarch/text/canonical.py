@@ -7,6 +7,7 @@ from unicodedata import normalize
 
 import xxhash
 
+from mnemarch.model.json_text import json_needles
 from mnemarch.text.cache import cached, pattern
 
 TYPE_CHECKING = False
@@ -104,6 +105,48 @@ def _is_code(written: str) -> bool:
 def merge_key(text: str) -> str:
     """The hash of that; equal keys still have to be confirmed by equal texts."""
     return _hashed(mergeable(text))
+
+
+# A text with fewer stands inside others by chance. A syllable of Hangul says as much as two letters.
+_IDENTIFYING_CHARS_MIN, _IDENTIFYING_WORDS_MIN = 12, 3
+
+
+def is_copy(text: str, other: str) -> bool:
+    """Whether somebody would call `other` a copy: the same statement, or a longer one with all of it inside.
+
+    A word or a short phrase stands in other texts by chance, so only the same statement is its copy.
+    """
+    return canonical(text) == canonical(other) or (is_identifying(text) and repeats(text, other))
+
+
+def is_identifying(text: str) -> bool:
+    """Whether a text is long enough to be told from chance where it stands inside another."""
+    wide = sum(not letter.isascii() for letter in canonical(text))
+    has_sign = any(not (letter.isalpha() or letter.isspace()) for letter in text.strip(" .!?"))
+    has_words = len(text.split()) >= _IDENTIFYING_WORDS_MIN or 2 * wide >= _IDENTIFYING_CHARS_MIN
+    return len(canonical(text)) + wide >= _IDENTIFYING_CHARS_MIN and (has_words or has_sign)
+
+
+def repeats(text: str, other: str) -> bool:
+    """Whether all of a text stands in another as whole words: in other spelling, as written, or inside JSON."""
+    if _stands_in(canonical(text), canonical(other)):
+        return True
+    return any(_stands_in(form, other) for form in json_needles(text))
+
+
+def _stands_in(part: str, whole: str) -> bool:
+    at = whole.find(part) if part else -1
+    while at >= 0:
+        end = at + len(part)
+        if not _is_one_word(whole[at - 1 : at], part[0]) and not _is_one_word(part[-1], whole[end : end + 1]):
+            return True
+        at = whole.find(part, at + 1)
+    return False
+
+
+def _is_one_word(left: str, right: str) -> bool:
+    """Whether two characters belong to one word. Particles follow a Korean word without a space."""
+    return (left + right).isascii() and all(each.isalnum() or each == "_" for each in (left, right))
 
 
 def _hashed(text: str) -> str:

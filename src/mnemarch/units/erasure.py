@@ -1,144 +1,303 @@
-"""Erasure, the one true deletion (R16): `planned` finds what has to go, `carry_out` removes it from the log."""
+"""Erasure (R16): `planned` finds a unit or an entry of the log with what derives from it, `carry_out` removes them."""
 
 from __future__ import annotations
+
+import re
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
+from mnemarch.model.outcome import Copy
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import unit_to_json
-from mnemarch.policy.kinds import kinds_where
+from mnemarch.model.unit import Kind, Unit, unit_to_json, waiting_key
 from mnemarch.policy.permissions import Deed
-from mnemarch.text.canonical import canonical_key
+from mnemarch.text.canonical import is_copy, merge_key, mergeable, repeats
 from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
-    from mnemarch.model.unit import Link, Unit
+    from mnemarch.model.unit import Link
 
-# Shorter texts stand in events by chance.
-_QUOTE_CHARS_MIN = 8
-_NAMED_MAX = 5
-_QUOTING_KINDS = kinds_where(lambda rules: rules.is_quote)
-_REPETITIONS = frozenset({EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
+_ERASED = "[ERASED]"
+_SHOWN_CHARS_MAX = 160
+# Entries with words of their own. Other events tell the life of a unit, a link or a graph, and go with that.
+_ENTRIES = frozenset(
+    {
+        EventType.LOGGED,
+        EventType.CLAIM_REFUSED,
+        EventType.ACT_REFUSED,
+        EventType.RECALLED,
+        EventType.TASK_VERIFIED,
+        EventType.ATTEMPT_FAILED,
+        EventType.TASK_STUCK,
+        EventType.DECISION_REQUESTED,
+    }
+)
+# Those that others can cite, and that episodes are made of.
+_STAGED = frozenset({EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED})
+# The events that hold the text of a unit.
+_CONTENT = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
 _OF_RELATIONS = frozenset({EventType.RELATION_ADDED, EventType.RELATION_DROPPED})
+_OF_GRAPHS = frozenset({EventType.GRAPH_CHANGED, EventType.GRAPH_RESTATED})
+# What the program makes of the entries of a task; of a long one it keeps at least so many characters.
+_MADE_OF_ENTRIES = frozenset({Kind.EPISODE, Kind.SKILL})
+_KEPT_CHARS_MIN = 200
+_PIECE_CHARS_MIN = 8
+# Somebody decided these: they go only if they are meant, also where they repeat what they rest on.
+_DECIDED = frozenset({Kind.DECISION, Kind.POLICY, Kind.ANCHOR})
+# Parts of a payload, and what in them are names of the program and not somebody's words.
+_HOLDERS = ("unit", "claim", "proposal", "link", "set")
+_LABELS = frozenset(
+    {"kind", "status", "type", "level", "domain", "rule", "scope", "trust", "proof", "places", "tree", "runner"}
+    | {"task_key", "agent", "session", "act", "fingerprint", "verdict", "strength", "what", "use", "first", "tells"}
+)
 _FIXED_AT_BIRTH = frozenset(
     {"id", "kind", "content", "domain", "importance", "occurred_at", "recorded_at", "attributes"}
 )
 
 
 class Plan:
-    """What an erasure takes: units, the events to empty, and units that only mention the text and are restated."""
+    """What an erasure takes: units, the events to empty, and units whose events are among them and are restated."""
 
-    def __init__(self, act: Act, subject: str, texts: Sequence[str], *, quoting: bool) -> None:
-        self.subject = subject
+    def __init__(self, act: Act, target: Unit | Event) -> None:
+        self.subject = target.id
         self.units: dict[str, Unit] = {}
         self.events: dict[str, Event] = {}
         self._act = act
-        self._texts = texts
-        self._keys = {canonical_key(text) for text in texts}
-        self._includes_quoting = quoting
-        self._quoting_units: dict[str, Unit] = {}
         self._mentioning: dict[str, Unit] = {}
-
-    @property
-    def contents(self) -> tuple[str, ...]:
-        """The erased texts, each once."""
-        texts = (*self._texts, *(unit.content for unit in self.units.values()))
-        return tuple(dict.fromkeys(text for text in texts if text))
-
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """The erased texts as everybody wrote them, where they are long enough to be found as quotes."""
-        events = list(self.events.values())
-        spelled = (
-            text
-            for unit in self.units.values()
-            for text in _spellings(unit, [event for event in events if event.subject == unit.id])
-        )
-        return (*_long_enough(self._texts), *spelled)
+        self.texts = _spellings(act, target) if isinstance(target, Unit) else _texts_of(target)
+        self.take(target)
 
     @property
     def mentioning(self) -> list[Unit]:
         return [unit for unit in self._mentioning.values() if unit.id not in self.units]
 
-    def follow(self, events: list[Event]) -> Plan:
-        """Add these events and, unit by unit, what was made of the text."""
-        while events:
-            event = events.pop()
-            if event.erased or event.id in self.events or event.type is EventType.UNIT_ERASED:
-                continue
+    def take(self, target: Unit | Event) -> None:
+        """Add a unit or an event, and what derives from it."""
+        if isinstance(target, Unit):
+            self._take_unit(target)
+        else:
+            self._take_event(target)
+
+    def _take_unit(self, unit: Unit) -> None:
+        """A unit with its events, its links, the questions it answered, its twins, and what cites and repeats it."""
+        if unit.id in self.units or unit.erased_at is not None:
+            return
+        reader = self._act.transaction
+        self._act.require(Deed.ERASE, unit)
+        self.units[unit.id] = unit
+        own = list(reader.events_of_subject(unit.id))
+        for link in reader.links_of(unit.id):
+            own += [*filter(None, [reader.event(link.id)]), *reader.events_of_subject(link.id)]
+        told = [event for event in own if event.type in _CONTENT]
+        for event in (*own, *_refusals_of(self._act, told)):
+            self._take_event(event)
+        self._take_quotes([unit.id, *(event.id for event in told)], _spellings(self._act, unit))
+        for twin in reader.units_saying(self._act.caller.stream, merge_key(unit.content)):
+            is_folded = unit.id == twin.superseded_by or twin.id == unit.superseded_by
+            if is_folded and mergeable(twin.content) == mergeable(unit.content):
+                self._take_unit(twin)
+
+    def _take_event(self, event: Event) -> None:
+        if event.erased or event.id in self.events or event.type is EventType.UNIT_ERASED:
+            return
+        unit = self._act.transaction.unit(event.subject or "")
+        if unit is not None and unit.erased_at is None and unit.id not in self.units:
+            if event.type is EventType.UNIT_REMEMBERED:
+                self._take_unit(unit)
+                return
+            if event.type is not EventType.LINK_ADDED:
+                self._mentioning[unit.id] = unit
+        self.events[event.id] = event
+        if event.type in _STAGED:
+            self._take_quotes([event.id], _texts_of(event))
+            for made in self._made_of(event):
+                self._take_unit(made)
+
+    def _take_quotes(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """What cites one of these ids and repeats the text; and the questions that a unit answered."""
+        for event in (event for id in ids for event in self._act.transaction.events_containing(id)):
             unit = self._act.transaction.unit(event.subject or "")
-            if unit is None or unit.id in self.units or unit.erased_at is not None:
-                self.events[event.id] = event
-            elif event.type is not EventType.UNIT_REMEMBERED:
-                self.events[event.id] = event
-                self._mentioning |= {} if event.type is EventType.LINK_ADDED else {unit.id: unit}
-            elif self._is_made_of_it(unit):
-                self._act.require(Deed.ERASE, unit)
-                self.events[event.id] = event
-                self.units[unit.id] = unit
-                events += _events_about(self._act, unit)
-            else:
-                self._quoting_units[unit.id] = unit
-        if self._quoting_units:
-            raise _still_quoted(self._quoting_units, self._act.caller.visible_keys)
-        return self
+            if unit is not None and unit.kind not in _DECIDED:
+                attributes = list(_strings(dict(unit.attributes)))
+                cites = not {*attributes, *(citation.ref for citation in unit.citations)}.isdisjoint(ids)
+                if cites and _repeats_any(texts, [unit.content, *attributes]):
+                    self._take_unit(unit)
+            elif event.type is EventType.RECALLED or (unit is None and _repeats_any(texts, _said(event))):
+                self._take_event(event)
 
-    def _is_made_of_it(self, unit: Unit) -> bool:
-        return self._includes_quoting or unit.kind in _QUOTING_KINDS or canonical_key(unit.content) in self._keys
-
-
-def planned(act: Act, target_id: str, expected_version: int | None, *, quoting: bool) -> Plan | None:
-    """What erasing a unit, or an entry of the log, takes; None if the unit is erased already.
-
-    A unit that says the text within a statement of its own goes only if those are meant as well (`quoting`).
-    """
-    unit = act.transaction.unit(checked_id(target_id, "an id"))
-    if unit is None:
-        entry = _entry(act, target_id)
-        plan = Plan(act, entry.id, [str((entry.payload or {}).get("text", ""))], quoting=quoting)
-        return plan.follow([entry, *_quoting(act, plan.spellings, {entry.stream})])
-    unit = act.visible_unit(target_id)
-    act.require(Deed.ERASE, unit)
-    if unit.erased_at is not None:
-        return None
-    unit = act.changeable_unit(target_id, expected_version)
-    plan = Plan(act, unit.id, [unit.content], quoting=quoting)
-    plan.units[unit.id] = unit
-    return plan.follow(_events_about(act, unit))
+    def _made_of(self, entry: Event) -> Iterator[Unit]:
+        """The episodes and skills of the entry's task that repeat any piece of it."""
+        payload = entry.payload or {}
+        pieces = [text for text in _strings(payload.get("data")) if len(text) >= _PIECE_CHARS_MIN]
+        pieces = [text[:_KEPT_CHARS_MIN] for text in (*_texts_of(entry), *pieces)]
+        for event in self._act.transaction.events_of_scope(entry.scope.key, [EventType.UNIT_REMEMBERED]):
+            is_later = event.position > entry.position and _kind_of(event) in _MADE_OF_ENTRIES
+            unit = self._act.transaction.unit(event.subject or "") if is_later else None
+            if unit is not None and _repeats_any(pieces, _said(event)):
+                yield unit
 
 
-def _entry(act: Act, event_id: str) -> Event:
-    """The entry of the log with this id, if this actor may erase it."""
-    event = act.transaction.event(event_id)
-    if event is None or event.stream != act.caller.stream or event.scope.key not in act.caller.visible_keys:
-        raise NotFound(
-            f"No unit {event_id!r} here, and no entry of the log.",
-            hint="Check the id, and that the seat's scope can see it.",
-        )
-    if event.type is not EventType.LOGGED or event.erased:
+def planned(act: Act, target_id: str, expected_version: int | None) -> Plan | None:
+    """What erasing a unit, or an entry of the log, takes; None if it is erased already."""
+    reader = act.transaction
+    target = reader.unit(checked_id(target_id, "an id")) or reader.event(target_id)
+    if target is None or target.scope.key not in act.caller.visible_keys:
+        hint: str | Hint = "Check the id, and that the seat's scope can see it."
+        if target is not None and act.caller.may_read(target.scope):
+            places = {"worktree": target.scope.worktree, "task": target.scope.task}
+            options = " ".join(f"--{name} {place}" for name, place in places.items() if place is not None)
+            hint = Hint("erase it there", scope=target.scope, options=options)
+        raise NotFound(f"No unit {target_id!r} here, and no entry of the log.", hint=hint)
+    what = "unit" if isinstance(target, Unit) else "entry"
+    act.require_at(Deed.ERASE, target.scope.level, f"{Deed.ERASE} {what} {target.id}")
+    if isinstance(target, Unit):
+        if target.erased_at is not None:
+            return None
+        act.check_version(target, expected_version)
+    elif target.type not in _ENTRIES:
         raise InvalidInput(
-            f"Event {event_id} is {'erased already' if event.erased else event.type}, not an entry of the log.",
-            hint="Erase the unit that it is about, or an entry that `log` made.",
+            f"Event {target_id} is {target.type}, not an entry of the log.",
+            hint=f"Erase what it is about: {target.subject}." if target.subject else "It has no words of its own.",
         )
-    act.require_at(Deed.ERASE, event.scope.level, f"{Deed.ERASE} entry {event.id}")
-    return event
+    elif target.erased:
+        return None
+    return Plan(act, target)
 
 
-def carry_out(act: Act, plan: Plan, reason: str) -> tuple[str, ...]:
-    """Empty the events, leave tombstones, and say again without the text what still holds.
+def erased_with(act: Act, target_id: str) -> tuple[str, ...]:
+    """The units that the erasure of a unit or an entry took; itself, if it was taken by that of another."""
+    for event in act.transaction.events_of_subject(target_id):
+        if event.type is EventType.UNIT_ERASED and event.payload is not None:
+            return tuple(record["id"] for record in event.payload["units"])
+    return (target_id,)
 
-    Gives the texts that no event holds any more: no file may hold them either.
+
+# Copies
+
+
+def copies_of(act: Act, plan: Plan) -> list[tuple[Copy, Unit | Event]]:
+    """What else in the caller's project has the text, as far as the caller may read and erase it.
+
+    Graphs hold what was asked and answered, not knowledge: what they have of it goes in any case.
     """
-    contents = plan.contents
-    if any(content in reason for content in contents):
+    texts = plan.texts
+    copies: dict[str, tuple[Copy, Unit | Event]] = {}
+    for event in _saying(act, texts):
+        if event.type in _OF_GRAPHS:
+            plan.take(event)
+        elif event.id not in plan.events and event.type is not EventType.UNIT_ERASED:
+            unit = act.transaction.unit(event.subject or "")
+            if unit is not None and unit.erased_at is not None:
+                continue
+            source = unit if unit is not None and event.type in _CONTENT else event
+            if all(_may_erase(act, each) for each in (source, *([unit] if unit else []))):
+                copies[source.id] = _copy(source, texts), source
+    return list(copies.values())
+
+
+def _may_erase(act: Act, source: Unit | Event) -> bool:
+    allows = act.config.policy.allows(act.caller.actor.kind, Deed.ERASE, source.scope.level)
+    return allows and act.caller.may_read(source.scope)
+
+
+def _copy(source: Unit | Event, texts: Sequence[str]) -> Copy:
+    if isinstance(source, Unit):
+        return Copy(source.id, str(source.kind), source.scope, source.author, _short(source.content))
+    said = next(said for said in _said(source) if _has_copy(texts, said))
+    return Copy(source.id, str(source.type), source.scope, source.actor, _short(said))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS_MAX else f"{text[: _SHOWN_CHARS_MAX - 1]}…"
+
+
+def _saying(act: Act, texts: Sequence[str]) -> Iterator[Event]:
+    """The events of the caller's project, and of its org, that hold a copy of one of these texts."""
+    known: set[str] = set()
+    for word in dict.fromkeys(map(_rarest_word, texts)):
+        for event in act.transaction.events_containing(word, act.caller.stream):
+            if event.id not in known and any(_has_copy(texts, said) for said in _said(event)):
+                known.add(event.id)
+                yield event
+
+
+def _rarest_word(text: str) -> str:
+    """A word that stands in every copy as it stands here but for the case of ASCII: the longest one."""
+    words = re.findall(r"[A-Za-z0-9]+", text)
+    longest = max(words, key=len, default="")
+    others = re.findall(r"[^\W_]+", text)
+    return longest if len(longest) > 3 or not others else max(others, key=len)
+
+
+def _said(event: Event) -> Iterator[str]:
+    """Every text in an event's payload that somebody may have written; not what the program calls things."""
+    payload = event.payload or {}
+    holders = [payload, *(payload[name] for name in _HOLDERS if isinstance(payload.get(name), dict))]
+    for holder in holders:
+        for name, item in holder.items():
+            if name in ("citations", "cite"):
+                yield from (citation["ref"] for citation in item)
+            elif name not in _LABELS and not (holder is payload and name in _HOLDERS):
+                yield from _strings(item)
+
+
+def _strings(content: Any) -> Iterator[str]:
+    """Every text in JSON; of names those that can't be a field's."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict):
+        yield from (name for name in content if not name.isidentifier())
+        for item in content.values():
+            yield from _strings(item)
+    elif isinstance(content, list | tuple):
+        for item in content:
+            yield from _strings(item)
+
+
+def _texts_of(event: Event) -> list[str]:
+    """What an entry says, in its author's words."""
+    payload = event.payload or {}
+    said = payload.get("claim") or payload.get("proposal") or payload
+    names = ("text", "content", "error", "approach", "query", "reason")
+    return [said[name] for name in names if isinstance(said.get(name), str) and said[name]]
+
+
+def _spellings(act: Act, unit: Unit) -> list[str]:
+    """A unit's text as its author and everybody who repeated it wrote it."""
+    payloads = [event.payload or {} for event in act.transaction.events_of_subject(unit.id) if event.type in _CONTENT]
+    return list(dict.fromkeys([unit.content, *(payload["said"] for payload in payloads if payload.get("said"))]))
+
+
+def _kind_of(event: Event) -> str:
+    """The kind of the unit that an event brought; of another event nothing."""
+    payload = event.payload if event.type is EventType.UNIT_REMEMBERED else None
+    return str(payload["unit"]["kind"]) if payload else ""
+
+
+def _repeats_any(texts: Sequence[str], said: Iterable[str]) -> bool:
+    return any(repeats(text, each) for each in said for text in texts)
+
+
+def _refusals_of(act: Act, told: Sequence[Event]) -> list[Event]:
+    """The refused claims that became these events when the gate let them through."""
+    prefix = waiting_key("")
+    ids = [event.key.removeprefix(prefix) for event in told if event.key and event.key.startswith(prefix)]
+    return [event for id in ids if (event := act.transaction.event(id)) is not None]
+
+
+# Carrying out
+
+
+def carry_out(act: Act, plan: Plan, reason: str) -> None:
+    """Empty the events, leave tombstones, and say again without the text what still holds."""
+    texts = plan.texts
+    if _has_copy(texts, reason):
         raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
     links = {link.id for unit_id in plan.units for link in act.transaction.links_of(unit_id)}
     links |= {event.id for event in plan.events.values() if event.type is EventType.LINK_ADDED}
@@ -154,16 +313,19 @@ def carry_out(act: Act, plan: Plan, reason: str) -> tuple[str, ...]:
     }
     act.record(EventType.UNIT_ERASED, record, subject=plan.subject)
     for unit in plan.mentioning:
-        act.record(EventType.UNIT_RESTATED, {"set": _restated(unit, contents)}, subject=unit.id)
+        act.record(EventType.UNIT_RESTATED, {"set": _restated(unit, texts)}, subject=unit.id)
     for event in plan.events.values():
-        _restate_outcome(act, event, payloads[event.id], links, contents)
+        _restate_outcome(act, event, payloads[event.id], links, texts)
     for link, (first, second, *others) in conflicts:
         again = link_units(act, first, second, link.type, link.weight, "a member was erased", others)
         if not link.open:
-            payload = {"link": again.id, "winner": link.winner, "reason": "[ERASED]"}
+            payload = {"link": again.id, "winner": link.winner, "reason": _ERASED}
             act.record(EventType.LINK_RESOLVED, payload, subject=again.id)
     _restate_relations(act, [payloads[event.id] for event in plan.events.values() if event.type in _OF_RELATIONS])
-    return tuple(text for text in contents if len(text) >= _QUOTE_CHARS_MIN and not _is_anywhere(act, text))
+
+
+def _has_copy(texts: Sequence[str], said: str) -> bool:
+    return any(is_copy(text, said) for text in texts)
 
 
 def _conflicts_left(act: Act, link_ids: set[str], plan: Plan) -> list[tuple[Link, list[str]]]:
@@ -177,23 +339,21 @@ def _conflicts_left(act: Act, link_ids: set[str], plan: Plan) -> list[tuple[Link
     return [(link, members[link.id]) for link in known if len(members.get(link.id, ())) > 1]
 
 
-def _is_anywhere(act: Act, text: str) -> bool:
-    return next(act.transaction.events_containing(text), None) is not None
-
-
 def _restate_outcome(
-    act: Act, event: Event, payload: dict[str, Any], dropped_links: set[str], contents: tuple[str, ...]
+    act: Act, event: Event, payload: dict[str, Any], dropped_links: set[str], texts: Sequence[str]
 ) -> None:
     """Record the outcome of an emptied event again, without the text: a replay must come to the same."""
     if event.type is EventType.LINK_RESOLVED and payload["link"] not in dropped_links:
-        restated = {"link": payload["link"], "winner": payload["winner"], "reason": "[ERASED]"}
+        restated = {"link": payload["link"], "winner": payload["winner"], "reason": _ERASED}
         act.record(EventType.LINK_RESOLVED, restated, subject=payload["link"])
+    if event.type is EventType.REQUEST_ANSWERED:
+        act.record(EventType.REQUEST_ANSWERED, payload | {"reason": _ERASED}, subject=event.subject)
     if event.type is EventType.RECALLED:
         units = [unit.id for unit in act.transaction.units(payload["units"]).values() if unit.erased_at is None]
         act.record(EventType.RECALLED, {"units": units, "task_key": payload.get("task_key") or event.scope.key})
     if event.type is EventType.TASK_VERIFIED:
         tests = {
-            outcome: [name for name in names if not any(content in name for content in contents)]
+            outcome: [name for name in names if not _has_copy(texts, name)]
             for outcome, names in payload["tests"].items()
         }
         kept = {name: payload[name] for name in ("passed", "witnessed", "places", "tree")}
@@ -208,43 +368,6 @@ def _restate_relations(act: Act, payloads: Sequence[Mapping[str, Any]]) -> None:
         act.record(EventType.RELATION_ADDED if holds else EventType.RELATION_DROPPED, payload, subject=source)
 
 
-def _still_quoted(units: Mapping[str, Unit], visible_keys: Sequence[str]) -> InvalidInput:
-    seen = sorted(unit.id for unit in units.values() if unit.scope.key in visible_keys)
-    named = ", ".join(seen[:_NAMED_MAX]) + (" and others" if len(seen) > _NAMED_MAX or len(seen) < len(units) else "")
-    return InvalidInput(
-        f"{len(units)} other unit(s) say this within statements of their own: {named.removeprefix(' and ')}.",
-        hint=Hint("erase what quotes it"),
-    )
-
-
-def _events_about(act: Act, unit: Unit) -> list[Event]:
-    """The unit's own events, those of its links, and every event that quotes it."""
-    events = list(act.transaction.events_of_subject(unit.id))
-    for link in act.transaction.links_of(unit.id):
-        added = act.transaction.event(link.id)
-        events += [added] if added is not None else []
-        events += act.transaction.events_of_subject(link.id)
-    streams = {event.stream for event in events} | {act.caller.stream}
-    # A question that the unit answered may hold its words.
-    asked = [event for event in act.transaction.events_containing(unit.id) if event.type is EventType.RECALLED]
-    return events + asked + _quoting(act, _spellings(unit, events), streams)
-
-
-def _quoting(act: Act, texts: Sequence[str], streams: set[Stream]) -> list[Event]:
-    events = (event for text in texts for event in act.transaction.events_containing(text))
-    return [event for event in events if event.stream in streams]
-
-
-def _spellings(unit: Unit, events: list[Event]) -> list[str]:
-    """The unit's text as its author and everybody who repeated it wrote it."""
-    repeated = (str((event.payload or {}).get("said", "")) for event in events if event.type in _REPETITIONS)
-    return _long_enough(dict.fromkeys((unit.content, *repeated)))
-
-
-def _long_enough(texts: Iterable[str]) -> list[str]:
-    return [text for text in texts if len(text) >= _QUOTE_CHARS_MIN]
-
-
 def _tombstone(unit: Unit) -> dict[str, object]:
     return {
         "id": unit.id,
@@ -255,14 +378,11 @@ def _tombstone(unit: Unit) -> dict[str, object]:
     }
 
 
-def _restated(unit: Unit, contents: tuple[str, ...]) -> dict[str, Any]:
+def _restated(unit: Unit, texts: Sequence[str]) -> dict[str, Any]:
     """Every changeable field of a unit as it stands, without the erased text: the events that set them are empty."""
     fields = {name: item for name, item in unit_to_json(unit).items() if name not in _FIXED_AT_BIRTH}
     for name in ("contradiction_note", "archive_reason"):
-        note = fields[name]
-        for content in contents:
-            note = note and note.replace(content, "[ERASED]")
-        fields[name] = note
-    quoting = {item.ref for item in unit.citations if any(content in item.ref for content in contents)}
-    fields["citations"] = [item for item in fields["citations"] if item["ref"] not in quoting]
+        if fields[name] is not None and _has_copy(texts, fields[name]):
+            fields[name] = _ERASED
+    fields["citations"] = [item for item in fields["citations"] if not _has_copy(texts, item["ref"])]
     return fields | {"version": unit.version + 1}

@@ -49,7 +49,7 @@ from mnemarch.units.status import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
@@ -172,7 +172,7 @@ def _earlier(act: Act, claim: Claim) -> Stored | Refused | None:
     unit = act.transaction.unit(event.subject or "")
     if event.type not in _OF_A_CLAIM or payload is None or _said(payload) != claim.content:
         raise Conflict(
-            f"Key {claim.key!r} already stands for event {event.id}, which says something else or was erased.",
+            f"This key already stands for event {event.id}, which says something else or was erased.",
             hint="Use a new key for a new claim; nothing was stored.",
             current=unit,
         )

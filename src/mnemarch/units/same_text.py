@@ -93,7 +93,7 @@ def refusal_to_repeat(
     """Why this may not be trusted, or None: it was rejected, and no person has spoken for it since (R4).
 
     What a person rejected anywhere in the project is rejected for all of it, in nearly the same words too. Another
-    actor's rejection is of the same words, where it can be seen. `unit_id` is the unit that says it, if there is one, and
+    actor's rejection is of the same words, where it can be seen. `unit_id` is the unit that says it, if there is one;
     `saying` are the project's units with its canonical key, if they were read.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys

@@ -312,6 +312,9 @@ class Verification:
             key = waiting_key(event.id)
             if act.transaction.event_for_key(event.scope.key, str(event.actor), key) is not None:
                 continue
+            settled = list(act.transaction.events_of_subject(event.id, last=1))
+            if settled and "reopens" not in (settled[0].payload or {}):
+                continue  # Somebody declined it, or undid its author.
             claim = replace(Claim.from_json(payload["claim"]), key=key)
             author = Caller(event.actor, event.scope, event.session, act.caller.root)
             tests = cited_tests(act.transaction, act.caller.stream, event.scope.at(Level.PROJECT), claim.citations)

@@ -199,7 +199,23 @@ _GATE = (
     Verb("seat.verify", "work", "Promotion", _VERIFICATION),
     Verb("seat.promote", "work", "Stored | Refused", (_UNIT, _TO, _VERSION)),
 )
-_QUOTING = Parameter("quoting", of.FLAG, "and units that say it in statements of their own", False)
+_ERASURE = (
+    Parameter("unit_id", of.ID, "the id of the unit or the entry, or 6 characters of it", metavar="ID"),
+    _REASON,
+    Parameter("copies", of.FLAG, "and every other place with the same text that is listed", False),
+    Parameter("dry_run", of.FLAG, "erase nothing: say what would go, and list the copies", False),
+    _VERSION,
+)
+_WHY_IF_SAID = Parameter("reason", of.TEXT, "why; it is kept in the log", "", metavar="WHY")
+_WHEN = "2h, 3d, today, 2026-11-01 or an instant"
+_UNDO = (
+    Parameter("actor", of.ACTOR, "whose writes are undone; who acts is MNEMARCH_ACTOR, or you", flag="--actor"),
+    _WHY_IF_SAID,
+    Parameter("session", of.WORDS, "only those of this conversation", None, metavar="ID"),
+    Parameter("since", of.SINCE, f"only those since {_WHEN}", None),
+    Parameter("dry_run", of.FLAG, "change nothing: say what would go, and what stays and why", False),
+)
+_UNDONE = Parameter("undo_id", of.ID, "the id that undo gave, or 6 characters of it", metavar="UNDO")
 _KNOWLEDGE = (
     Verb("seat.get", "read", "Unit", (_UNIT,)),
     Verb("seat.units", "read", "list[Unit]", _LISTED),
@@ -218,7 +234,9 @@ _KNOWLEDGE = (
     Verb("seat.supersede", "work", "Unit", _SUCCESSION),
     Verb("seat.archive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
     Verb("seat.revive", "work", "Unit", (_UNIT, _REASON, _VERSION)),
-    Verb("seat.erase", "admin", "Erased", (_UNIT, _REASON, _QUOTING, _VERSION)),
+    Verb("seat.erase", "admin", "Erased", _ERASURE),
+    Verb("seat.undo", "admin", "Undone", _UNDO),
+    Verb("seat.revert", "admin", "Undone", (_UNDONE, _WHY_IF_SAID), "undo --revert"),
 )
 _BY = Parameter("actor", of.ACTOR, "what this actor did", None, "--by")
 _TYPES = Parameter("types", of.WORDS, "unit.verified, say; unit is all of them; repeatable", None, "--type", many=True)
@@ -233,7 +251,7 @@ _LOOK = (
             Parameter("worktree", of.WORDS, "what this worktree recorded", None, offered=False),
             _BY,
             _TYPES,
-            Parameter("since", of.SINCE, "2h, 3d, today, 2026-11-01 or an instant", None),
+            Parameter("since", of.SINCE, _WHEN, None),
             Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
             Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
         ),

@@ -96,8 +96,10 @@ SELECT * FROM entries WHERE id IN (
   SELECT id FROM (SELECT id FROM events WHERE id < '~' ORDER BY id DESC LIMIT :newest) AS newest
   WHERE substr(id, 25) >= :low AND substr(id, 25) < :high) ORDER BY id LIMIT :limit;
 
--- events_containing: The events whose payload holds a text. A scan, for erasure only.
-SELECT * FROM entries WHERE body IS NOT NULL AND instr(body, :needle) > 0 ORDER BY position;
+-- events_containing: The events whose payload holds a text in whichever case: all, or of one project and its org. A scan.
+SELECT * FROM entries
+WHERE body IS NOT NULL AND (CAST(:org AS TEXT) IS NULL OR (org = :org AND project IN ('', :project)))
+  AND instr(lower(body), :needle) > 0 ORDER BY position;
 
 -- unit: One unit.
 SELECT id, body FROM units WHERE id = :id;

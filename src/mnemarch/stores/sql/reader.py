@@ -135,9 +135,14 @@ class Reader:
         rows = rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)
         return [event_of(row) for row in rows]
 
-    def events_containing(self, needle: str) -> Iterator[Event]:
-        """The events whose payload holds this text: verbatim in any string, or in JSON inside a string."""
-        rows = {row[0]: row for form in json_needles(needle) for row in self.query("events_containing", needle=form)}
+    def events_containing(self, needle: str, stream: Stream | None = None) -> Iterator[Event]:
+        """The events whose payload holds this text, in any case: in any string, or in JSON inside a string.
+
+        With a stream only those of that project and its org.
+        """
+        where = {"org": stream and stream.org, "project": stream and stream.project}
+        forms = [form.encode().lower().decode() for form in json_needles(needle)]  # ASCII alone, as SQLite does
+        rows = {row[0]: row for form in forms for row in self.query("events_containing", needle=form, **where)}
         return (event_of(rows[position]) for position in sorted(rows))
 
     # Units

@@ -12,7 +12,6 @@ from _thread import allocate_lock  # what threading.Lock is; threading itself is
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
 else:
     # The same without the date adapters, which take time to load and are not used.
     import _sqlite3 as sqlite3
@@ -87,12 +86,6 @@ class RawFile:
 
     def head(self, count: int) -> bytes:
         return os.pread(self._descriptor, count, 0)
-
-    def chunks(self) -> Iterator[bytes]:
-        place = 0
-        while chunk := os.pread(self._descriptor, _CHUNK, place):
-            yield chunk
-            place += len(chunk)
 
     def close(self) -> None:
         """Call after every connection to the file is closed."""

@@ -7,7 +7,6 @@ import time
 from _thread import get_ident  # threading takes a millisecond more to import
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from mnemarch.model.json_text import json_needles
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.sql.queries import Queries, named_queries
 from mnemarch.stores.sql.reader import Reader
@@ -17,7 +16,7 @@ from mnemarch.stores.sqlite.raw import RawFile, connected, missing_bytes, size_o
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import Any, TypeVar
 
     T = TypeVar("T")
@@ -234,39 +233,24 @@ class SqliteStore(SqlStore):
 
     # Maintenance
 
-    def scrub(self, needles: Sequence[str]) -> int:
-        """Remove every byte of these texts from the files; gives the number of files searched."""
-        forms = (form for needle in needles for form in (needle, *json_needles(needle)))
-        wanted = [form.encode() for form in dict.fromkeys(forms) if form]
+    def scrub(self) -> int:
+        """Rewrite the file, so that only what is stored is in it; gives the number of files.
+
+        Erased content is overwritten when it goes, but moved cells can leave copies in the slack of a page. It is
+        always rewritten: whether an erased text is somewhere else must not be seen from how long it takes.
+        """
         with self._turn:
             try:
                 self._require_open()
                 self._truncate_log()
-                # Moved cells can leave copies in the slack of a page, which only a rewrite of the file removes.
-                # Without needles nothing can be searched for, so it is rewritten in any case.
-                if not wanted or self._files_holding(wanted):
-                    self._execute_patiently("VACUUM")
-                    self._truncate_log()
-                left = self._files_holding(wanted)
+                self._execute_patiently("VACUUM")
+                self._truncate_log()
             except (sqlite3.Error, OSError) as error:
                 raise self._translation(error) from error
-        if left:
-            raise _still_readable(", ".join(left))
         return sum(os.path.exists(self._path + suffix) for suffix in ("", "-wal", "-shm"))
 
-    def _files_holding(self, wanted: Sequence[bytes]) -> list[str]:
-        """The files that hold any of these bytes. The shared-memory file has no content, and reading it costs locks."""
-        from mnemarch.files import chunks_of, stream_holds_any
-
-        log = self._path + "-wal"
-        streams = {self._path: self._raw_file().chunks(), log: chunks_of(log)}
-        return [path for path, chunks in streams.items() if stream_holds_any(chunks, wanted)]
-
     def _truncate_log(self) -> None:
-        """Fold the log into the file and empty it; refused while anybody still reads what was there before.
-
-        The content of the log does not decide it: whoever erases again has no text left to look for.
-        """
+        """Fold the log into the file and empty it; refused while anybody still reads what was there before."""
         deadline = time.monotonic() + self._lock_wait_s_max
         while True:
             busy, _, _ = self._asked("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -368,8 +352,8 @@ class InMemoryStore(SqliteStore):
             finally:
                 self._leader = None
 
-    def scrub(self, needles: Sequence[str]) -> int:  # noqa: ARG002 - no file ever held anything
-        return 0
+    def scrub(self) -> int:
+        return 0  # No file ever held anything.
 
     def backup(self, path: str) -> None:
         raise InvalidInput(f"A memory without a file has no backup for {path!r}.", hint="Use export instead.")
@@ -385,7 +369,7 @@ class InMemoryStore(SqliteStore):
 def _still_readable(files: str) -> StoreUnavailable:
     return StoreUnavailable(
         f"The content was erased, but {files} may still hold bytes of it: another process or thread is reading.",
-        hint="Let the others finish, then erase the unit again.",
+        hint="Let the others finish, then erase it again.",
     )
 
 

@@ -1,0 +1,142 @@
+"""One actor undone in every room, in one act: its units, its requests, its claims that wait, its failed attempts (R4).
+
+Each step is the event that a person's own act would be, so it shows in every history; one event names them all, and
+`revert` takes them back by it.
+"""
+
+from __future__ import annotations
+
+from mnemarch.decisions import requests
+from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
+from mnemarch.loops import attempts
+from mnemarch.model.caller import Actor, ActorKind, Caller, Level
+from mnemarch.model.event import EventType
+from mnemarch.model.outcome import Undone
+from mnemarch.model.value import replace
+from mnemarch.policy.permissions import Deed
+from mnemarch.units import undo as units
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.log.act import Act
+    from mnemarch.model.event import Event
+    from mnemarch.units.undo import Undoing
+
+
+def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
+    """Retire what the actor wrote and what rests on that alone; with `dry_run` only say what that is."""
+    _require(act, f"undo {undoing.actor}")
+    _require_may_undo(act.caller, undoing)
+    found = list(undoing.units(act))
+    going = [unit for unit, why in found if why is None]
+    claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
+    waiting = requests.open_requests(act.transaction, act.caller)
+    asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
+    asked = [request.id for request in waiting if request.id in asked_by_it]
+    ledgers = _counted(act, undoing)
+    undone = Undone(
+        id=None,
+        actor=undoing.actor,
+        retired=tuple(units.fate_of(unit, None) for unit in going),
+        kept=tuple(units.fate_of(unit, why) for unit, why in found if why is not None),
+        claims=len(claims),
+        requests=len(asked),
+        attempts=sum(map(len, ledgers.values())),
+        dry_run=dry_run,
+    )
+    mixed = [unit for unit, why in found if why is not None and undoing.is_one_of_several(unit)]
+    if dry_run or not (going or mixed or claims or asked or ledgers):
+        return undone
+    why = f"undone with {undoing.actor}: {reason}"
+    for unit in going:
+        units.retire(act, unit, why)
+    for id in claims:
+        act.record(EventType.INBOX_SETTLED, {"what": "refused claim", "answer": why}, subject=id)
+    for id in asked:
+        requests.answer(act, id, why, None)
+    payload = {
+        "actor": str(undoing.actor),
+        "session": undoing.session,
+        "reason": reason,
+        "why": why,
+        "units": [unit.id for unit in going],
+        "voices": {unit.id: units.without_voices(act, unit, undoing) for unit in mixed},
+        "claims": claims,
+        "requests": asked,
+        "ledgers": [attempts.forget(act, subject, ids, why) for subject, ids in ledgers.items()],
+    }
+    event, _ = act.record(EventType.ACTOR_UNDONE, payload)
+    return replace(undone, id=event.id)
+
+
+def _is_settled(act: Act, claim: Event) -> bool:
+    return any("reopens" not in (event.payload or {}) for event in act.transaction.events_of_subject(claim.id, last=1))
+
+
+def _counted(act: Act, undoing: Undoing) -> dict[str, list[str]]:
+    """The failures of the actor that still count, and its word that a task is stuck, by the ledger they are in."""
+    events = undoing.events(act, EventType.ATTEMPT_FAILED, EventType.TASK_STUCK)
+    counted: dict[str, list[str]] = {}
+    for subject in dict.fromkeys(event.subject or "" for event in events):
+        known = attempts.ledger(act.transaction, subject)
+        failed = {attempt.event_id for attempt in known.attempts}
+        ids = [
+            event.id
+            for event in events
+            if event.subject == subject
+            and (event.id in failed or (event.type is EventType.TASK_STUCK and known.stuck is not None))
+        ]
+        counted |= {subject: ids} if ids else {}
+    return counted
+
+
+def revert(act: Act, undo_id: str, reason: str) -> Undone:
+    """Take an undoing back: what it retired has its former status again, unless something else befell it since."""
+    _require(act, f"revert undo {undo_id}")
+    event = act.transaction.event(undo_id)
+    undone = event.payload if event is not None and event.type is EventType.ACTOR_UNDONE else None
+    if event is None or undone is None or event.stream != act.caller.stream:
+        raise NotFound(f"No undoing {undo_id!r} here.", hint=Hint("list the undoings"))
+    if next(act.transaction.events_of_subject(undo_id), None) is not None:
+        raise Conflict(f"Undoing {undo_id} was reverted before.", hint="Undo the actor again if it is meant.")
+    fates = [units.restore(act, id, undone["why"], reason) for id in undone["units"]]
+    for id, former in undone["voices"].items():
+        unit = act.known_unit(id)
+        if unit.erased_at is None:
+            act.record(EventType.UNIT_RESTATED, {"set": {"provenance": former}}, subject=id)
+    for id in undone["claims"]:
+        payload = {"what": "refused claim", "answer": reason, "reopens": True}
+        act.record(EventType.INBOX_SETTLED, payload, subject=id)
+    for id in undone["requests"]:
+        requests.reopen(act, id, reason)
+    for ledger in undone["ledgers"]:
+        attempts.bring_back(act, ledger)
+    act.record(EventType.UNDO_REVERTED, {"actor": undone["actor"], "reason": reason}, subject=undo_id)
+    return Undone(
+        id=undo_id,
+        actor=Actor.parse(undone["actor"]),
+        retired=tuple(fate for fate in fates if fate is not None and not fate.why),
+        kept=tuple(fate for fate in fates if fate is not None and fate.why),
+        claims=len(undone["claims"]),
+        requests=len(undone["requests"]),
+        attempts=sum(len(ledger["attempts"]) for ledger in undone["ledgers"]),
+        reverted=True,
+    )
+
+
+def _require(act: Act, what: str) -> None:
+    if act.caller.scope.project is None:
+        raise InvalidInput("An actor is undone in a project, and this seat has none.", hint=Hint("name the project"))
+    act.require_at(Deed.UNDO, Level.PROJECT, what)
+
+
+def _require_may_undo(caller: Caller, undoing: Undoing) -> None:
+    actor = undoing.actor
+    if actor.kind is ActorKind.SYSTEM or str(actor) == "orchestrator:gate":
+        raise InvalidInput(f"{actor} is the program's own.", hint="Undo whoever it acted for.")
+    if actor.kind is ActorKind.HUMAN and caller.actor.kind is not ActorKind.HUMAN:
+        raise NotAllowed(
+            f"{caller.actor} may not undo {actor}: only a person undoes a person (policy rule R4).",
+            rule="R4",
+            hint="Ask a person.",
+        )
