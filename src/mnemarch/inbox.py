@@ -19,6 +19,7 @@ from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
 from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.evidence import approve, reject
+from mnemarch.units.imports import judge_import, waiting_imports
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
 from mnemarch.units.verify import NOT_CLAIMS
@@ -42,16 +43,18 @@ _ANSWERS_OF_A_QUESTION = 3
 # A question that shares less with a text was not after it.
 _SHARE_MIN = 0.5
 _SAID_CHARS = 160
+_TEXTS_OF_AN_IMPORT = 3
 _JUDGES = frozenset({ActorKind.HUMAN, ActorKind.ORCHESTRATOR})
-CLAIM, REFUSED, REQUEST, CONFLICT, PROPOSAL, STUCK = (
+CLAIM, REFUSED, REQUEST, CONFLICT, PROPOSAL, STUCK, IMPORT = (
     "claim",
     "refused claim",
     "request for a decision",
     "conflict",
     "merge proposal",
     "stuck task",
+    "import",
 )
-_ORDER = (REQUEST, CONFLICT, STUCK, REFUSED, PROPOSAL, CLAIM)
+_ORDER = (REQUEST, CONFLICT, STUCK, REFUSED, IMPORT, PROPOSAL, CLAIM)
 
 
 def may_judge(caller: Caller) -> bool:
@@ -106,7 +109,7 @@ class Inbox:
                 self._decisions.decline_request(item.id, rejection)
                 return Settled(item.id, item.what, answer)
             return Settled(item.id, item.what, answer, self._decisions.accept_request(item.id).unit)
-        work = {CLAIM: self._judged_claim, REFUSED: self._taken, STUCK: self._cleared}[item.what]
+        work = {CLAIM: self._judged_claim, REFUSED: self._taken, STUCK: self._cleared, IMPORT: judge_import}[item.what]
 
         def settled(act: Act) -> Settled:
             unit = work(act, item.id, rejection)
@@ -143,6 +146,11 @@ class Inbox:
                 yield InboxItem(
                     event.id, STUCK, f"Task {event.scope.task} is stuck", why, f"called so by {event.actor}"
                 )
+        for import_id, brought in waiting_imports(reader, project).items():
+            said = "; ".join(f"“{_cut(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
+            source = str(brought[0].attributes.get("import_from", ""))
+            why = f"imported by {brought[0].attributes.get('kept_by')}; a person's yes verifies all of it"
+            yield InboxItem(import_id, IMPORT, f"{len(brought)} units from {source}", said, why)
         keys = [*self._caller.visible_keys, *(scope.key for scope in scopes)]
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
             for dispute in open_disputes(reader, keys, type):
