@@ -101,11 +101,10 @@ def planned(act: Act, target_id: str, expected_version: int | None, *, quoting: 
     A unit that says the text within a statement of its own goes only if those are meant as well (`quoting`).
     """
     unit = act.transaction.unit(checked_id(target_id, "an id"))
-    if unit is None:
+    if unit is None or unit.scope.key not in act.caller.visible_keys:
         entry = _entry(act, target_id)
         plan = Plan(act, entry.id, [str((entry.payload or {}).get("text", ""))], quoting=quoting)
         return plan.follow([entry, *_quoting(act, plan.spellings, {entry.stream})])
-    unit = act.visible_unit(target_id)
     act.require(Deed.ERASE, unit)
     if unit.erased_at is not None:
         return None
