@@ -18,6 +18,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
         del os.environ[name]
 
+# Nothing of a test is kept in the home of whoever runs it.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="mnemarch-tests-")
+
 settings.register_profile(
     "mnemarch", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )

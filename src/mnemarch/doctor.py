@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import MnemarchError
-from mnemarch.log.chain import audited
+from mnemarch.log.audit import audited
 from mnemarch.model.outcome import Finding
 
 TYPE_CHECKING = False
@@ -59,14 +59,10 @@ def _store_is_writable(engine: Engine, _: Seat) -> Finding:
 
 
 def _log_holds(engine: Engine, _: Seat) -> Finding:
-    check = audited(engine.store)
+    check = audited(engine.store, engine.remembered)
     if check.ok:
-        return Finding(ok=True, what=f"The log holds: {check.events:,} events, every hash in place.")
-    return Finding(
-        ok=False,
-        what=f"The log is broken at event {check.first_broken}: {check.problem}.",
-        hint="Somebody changed the file by hand, or the disk did. Restore a backup and compare exports.",
-    )
+        return Finding(ok=True, what=f"The log holds: {check.events:,} events, and what is stored is what they say.")
+    return Finding(ok=False, what=f"The audit fails at {check.first_broken}: {check.problem}.", hint=check.hint)
 
 
 def _clock_is_right(engine: Engine, _: Seat) -> Finding:

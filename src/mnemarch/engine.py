@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.janitor import Janitor
+    from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
@@ -36,9 +37,11 @@ class Engine:
         config: Config,
         clock: Callable[[], datetime],
         root: str | None,
+        remembered: RememberedLog | None = None,
     ) -> None:
         self.config = config
         self.store = store
+        self.remembered = remembered
         self.log = Log(store, clock, config)
         self.root = root
         # Set by whatever may write units: then `close` looks whether there is something to index.
@@ -157,6 +160,8 @@ class Engine:
         try:
             if self._finder is not None or self.has_new_units:
                 self.finder.close()
+            if self.remembered is not None:
+                self.remembered.follow(self.store)
         finally:
             self.store.close()
             self._codebases.clear()  # With them end the git processes that answered for them.

@@ -16,6 +16,12 @@ PARTIAL_END = ".partial"
 _NAP_S = 0.01
 
 
+def user_folder() -> str:
+    """Where what belongs to this person on this machine is kept, outside every memory: MNEMARCH_HOME, or by XDG."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.environ.get("MNEMARCH_HOME") or os.path.join(state, "mnemarch")
+
+
 def write_whole(path: str, text: str) -> None:
     """Put a text in place of what was in the file; a crash or a full disk leaves what was there.
 

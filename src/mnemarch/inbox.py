@@ -20,6 +20,7 @@ from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
 from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.evidence import approve, reject
+from mnemarch.units.imports import judge_import, waiting_imports
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
 from mnemarch.units.same_text import RULE
@@ -48,8 +49,9 @@ _ANSWERS_OF_A_QUESTION = 3
 # A question that shares less with a text was not after it.
 _SHARE_MIN = 0.5
 _SAID_CHARS = 160
+_TEXTS_OF_AN_IMPORT = 3
 _JUDGES = frozenset({ActorKind.HUMAN, ActorKind.ORCHESTRATOR})
-CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK = (
+CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK, IMPORT = (
     "claim",
     "claim of a removed worktree",
     "refused claim",
@@ -58,8 +60,9 @@ CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK = (
     "conflict",
     "merge proposal",
     "stuck task",
+    "import",
 )
-_ORDER = (REQUEST, CONFLICT, STUCK, RETURNED, REFUSED, LEFT, PROPOSAL, CLAIM)
+_ORDER = (REQUEST, CONFLICT, STUCK, RETURNED, REFUSED, LEFT, IMPORT, PROPOSAL, CLAIM)
 
 
 def may_judge(caller: Caller) -> bool:
@@ -112,7 +115,13 @@ class Inbox:
                 self._decisions.decline_request(item.id, rejection)
                 return Settled(item.id, item.what, answer)
             return Settled(item.id, item.what, answer, self._decisions.accept_request(item.id).unit)
-        judge = {CLAIM: self._judged_claim, LEFT: self._judged_claim, REFUSED: self._taken, STUCK: self._cleared}
+        judge = {
+            CLAIM: self._judged_claim,
+            LEFT: self._judged_claim,
+            REFUSED: self._taken,
+            STUCK: self._cleared,
+            IMPORT: judge_import,
+        }
 
         def settled(act: Act) -> Settled:
             unit = None if item.what == RETURNED else judge[item.what](act, item.id, rejection)
@@ -151,6 +160,15 @@ class Inbox:
                 why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
                 task = f"Task {event.scope.task} is stuck"
                 yield InboxItem(event.id, STUCK, task, why, said, str(event.actor), event.recorded_at)
+        for import_id, brought in waiting_imports(reader, project).items():
+            said = "; ".join(f"“{_cut(unit.content)}”" for unit in brought[:_TEXTS_OF_AN_IMPORT])
+            first = brought[0]
+            what, by = (
+                f"{len(brought)} units from {first.attributes.get('import_from', '')}",
+                first.attributes.get("kept_by"),
+            )
+            why = f"imported by {by}; a person's yes verifies all of it"
+            yield InboxItem(import_id, IMPORT, what, said, why, str(by), first.recorded_at)
         keys = [*self._caller.visible_keys, *scopes]
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
             for dispute in open_disputes(reader, keys, type):

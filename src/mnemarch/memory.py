@@ -13,12 +13,14 @@ from mnemarch.seat import Seat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from typing import Any, Self
 
     from mnemarch.config import Config
-    from mnemarch.model.outcome import Finding, Imported, LogCheck, Pruned, Rebuild, Stats, Swept
+    from mnemarch.log.remembered import RememberedLog
+    from mnemarch.model.event import Receipt
+    from mnemarch.model.outcome import Finding, Imported, LogCheck, Pruned, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
 
     Progress = Callable[[int], None]
@@ -40,10 +42,18 @@ class Memory:
         config: Config,
         clock: Callable[[], datetime],
         root: str | None,
+        remembered: RememberedLog | None = None,
     ) -> None:
         self.config = config
         self._engine = Engine(
-            store, index=index, meanings=meanings, vectors=vectors, config=config, clock=clock, root=root
+            store,
+            index=index,
+            meanings=meanings,
+            vectors=vectors,
+            config=config,
+            clock=clock,
+            root=root,
+            remembered=remembered,
         )
 
     def __enter__(self) -> Self:
@@ -78,11 +88,22 @@ class Memory:
         """The time by this memory's clock."""
         return self._engine.log.clock()
 
-    def audit(self, progress: Progress | None = None) -> LogCheck:
-        """Walk every hash chain; names the first entry that does not hold."""
-        from mnemarch.log.chain import audited
+    def audit(self, full: bool = False, accept: bool = False, progress: Progress | None = None) -> LogCheck:
+        """Check every hash chain, every row made of the log, and that its end is where this machine saw it last.
 
-        return audited(self._engine.store, progress)
+        What an audit has seen and nobody changed since is not checked again, unless `full`. `accept` takes the log as
+        it ends now: after an older copy was put back on purpose.
+        """
+        from mnemarch.log.audit import audited
+
+        return audited(self._engine.store, self._engine.remembered, progress, full=full, accept=accept)
+
+    def verify_receipt(self, receipt: Receipt | Mapping[str, Any]) -> ReceiptCheck:
+        """Whether the entry that a receipt was given for is still in the log, as it was."""
+        from mnemarch.log.audit import checked_receipt
+        from mnemarch.model.event import Receipt
+
+        return checked_receipt(self._engine.store, Receipt.of(receipt))
 
     def rebuild(self, progress: Progress | None = None) -> Rebuild:
         """Recreate every projection from the log alone and compare digests. Writers wait meanwhile."""
@@ -137,11 +158,11 @@ class Memory:
 
         The whole file is checked before the first event is stored.
         """
-        from mnemarch.log.transfer import import_file
+        from mnemarch.log.transfer import restore
 
         engine = self._engine
         engine.has_new_units = True
-        imported, erased = import_file(engine.store, os.fspath(path), self.config.limits.batch_max, progress)
+        imported, erased = restore(engine.store, os.fspath(path), self.config.limits.data_bytes_max, progress)
         if erased:
             engine.forget_erased(erased)
         return imported

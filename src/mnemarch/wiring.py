@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.embedding import dense, dense_search, endpoint
     from mnemarch.embedding.dense import DenseEmbedder
+    from mnemarch.log import remembered as log_memory
     from mnemarch.ports import MeaningIndex, Store
     from mnemarch.stores import sqlite, tantivy_index
 else:
+    log_memory = Lazy("mnemarch.log.remembered")
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
     dense = Lazy("mnemarch.embedding.dense")
@@ -75,8 +77,16 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
         os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
     )
     vectors = os.path.join(place, "vectors")
-    meanings = _meanings(vectors, store, config) if config.recall.semantic else None
-    return Memory(store, index=index, meanings=meanings, vectors=vectors, config=config, clock=clock, root=root)
+    return Memory(
+        store,
+        index=index,
+        meanings=_meanings(vectors, store, config) if config.recall.semantic else None,
+        vectors=vectors,
+        config=config,
+        clock=clock,
+        root=root,
+        remembered=log_memory.RememberedLog(store.name),
+    )
 
 
 def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:

@@ -22,7 +22,10 @@ def everything_said(memory, seats, tmp_path):
     path = tmp_path / f"export-{memory.stats().events}-{id(memory)}.jsonl"
     if not path.exists():
         memory.export(path)
-    told = [path.read_text(encoding="utf-8"), *memory._engine.store.read(lambda reader: list(reader.rows()))]
+    told = [
+        path.read_text(encoding="utf-8"),
+        *memory._engine.store.read(lambda reader: [str(row) for row in reader.rows()]),
+    ]
     for scope in {event.scope for event in seats.events()}:
         seat = memory.seat(Actor.human("alice"), scope)
         for unit in seat.units(limit=1000):

@@ -17,6 +17,8 @@ OF_EVERYTHING = {
     "units_of_kinds": "kinds that no index is kept for",
     "counts": "the statistics",
     "row_units": "the digest",
+    "row_citations": "the digest",
+    "row_keys": "the audit",
     "row_links": "the digest",
     "row_link_units": "the digest",
     "row_relations": "the digest",

@@ -229,7 +229,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path):
 def test_the_export_is_json_lines(memory, seats, clock, tmp_path):
     journal(memory, seats, clock)
     lines = exported(memory, tmp_path / "out.jsonl").decode().removesuffix("\n").split("\n")
-    assert len(lines) == memory.stats().events + 1
+    assert len(lines) == memory.stats().events + 2
     assert all(isinstance(json.loads(line), dict) for line in lines)
 
 

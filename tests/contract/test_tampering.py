@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sqlite3
 
 import pytest
 
 import mnemarch
-from mnemarch import Actor, Scope
+from mnemarch import Actor, Citation, Scope
+from mnemarch.interfaces.cli import main
+from mnemarch.interfaces.show import to_json
 
 EDITS = {
     "body": '\'{"kind":"thought","text":"forged"}\'',
@@ -138,3 +142,185 @@ def test_r1_an_emptied_rejection_is_found_and_named(tmp_path):
         check = memory.audit()
         assert (check.ok, check.first_broken) == (False, rejection.id)
         assert "payload was removed" in check.problem
+
+
+# What a row of the projections can be made to say, and of what kind the thing is that the audit names.
+ROW_EDITS = {
+    "a unit's text": "UPDATE units SET body = replace(body, 'three', 'seven')",
+    "a unit's status": "UPDATE units SET body = replace(body, 'hypothesis', 'verified')",
+    "a unit's status to queries": "UPDATE units SET status = 'published' WHERE status = 'hypothesis'",
+    "a unit's confidence": "UPDATE units SET body = replace(body, '\"confidence\":0.3', '\"confidence\":0.9')",
+    "a unit's author": "UPDATE units SET body = replace(body, 'agent:a', 'human:h')",
+    "a unit that is no unit": "UPDATE units SET body = '{}'",
+    "a unit that is no text": "UPDATE units SET body = x'00ff'",
+    "a unit's scope": "UPDATE units SET scope_key = 'elsewhere'",
+    "a unit's level": "UPDATE units SET level = 4",
+    "a unit's kind": "UPDATE units SET kind = 'policy' WHERE kind = 'fact'",
+    "a unit's domain": "UPDATE units SET domain = 'coding'",
+    "a dead unit": "UPDATE units SET live = 0 WHERE live",
+    "a living unit": "UPDATE units SET live = 1 WHERE NOT live",
+    "a unit's id": "UPDATE units SET id = 'forged' WHERE number = 1",
+    "a unit taken away": "DELETE FROM units WHERE number = 1",
+    "all units taken away": "DELETE FROM units",
+    "a unit put in": "INSERT INTO units SELECT 99, 'forged', scope_key, level, kind, domain, status, live, NULL, NULL, "
+    "searchable_at, replace(body, id, 'forged'), NULL, NULL, NULL, NULL, NULL, NULL, 0 FROM units WHERE number = 1",
+    "a decision's strength": "UPDATE units SET strength = 3 WHERE root IS NOT NULL",
+    "a decision's root": "UPDATE units SET root = 'another' WHERE root = (SELECT max(root) FROM units)",
+    "a citation": "UPDATE citations SET ref = 'tests/test_b.py::test_c' WHERE kind = 'test'",
+    "a citation taken away": "DELETE FROM citations",
+    "a citation put in": "INSERT INTO citations SELECT 'human', 'mallory', id FROM units",
+    "a relation": "UPDATE relations SET type = 'CONSTRAINS'",
+    "a relation taken away": "DELETE FROM relations",
+    "a relation put in": "INSERT INTO relations VALUES ('a', 'REFINES', 'b', 'c')",
+    "a conflict": "UPDATE links SET body = replace(body, '\"open\":true', '\"open\":false')",
+    "a conflict to queries": "UPDATE links SET open = 0",
+    "a conflict taken away": "DELETE FROM links",
+    "a member of a conflict": "DELETE FROM link_units WHERE unit_id = (SELECT max(unit_id) FROM link_units)",
+    "the outcome of a test": "UPDATE tests SET passed = 1 - passed",
+    "a test seen": "UPDATE tests SET witnessed = 1 - witnessed",
+    "a test put in": "INSERT INTO tests SELECT org, 'bank', name, place, witnessed, called, passed, flaky, tree, "
+    "greened_by, at, event_id FROM tests LIMIT 1",
+    "a test taken away": "DELETE FROM tests",
+    "a use": "UPDATE uses SET credited = 1 - credited",
+    "a use taken away": "DELETE FROM uses",
+}
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory):
+    """A memory with something of every projection; only to be copied."""
+    home = tmp_path_factory.mktemp("lived") / "home"
+    scope = Scope(org="acme", project="shop", worktree="main", task="T-1")
+    with mnemarch.open(home) as memory:
+        agent, human = memory.seat(Actor.agent("a"), scope), memory.seat(Actor.human("h"), scope)
+        first = agent.remember("Checkout retries three times", citations=[Citation.test("tests/test_a.py::test_b")])
+        agent.remember("Checkout retries five times")
+        agent.use(first.unit.id)
+        agent.verify(passed=True, tests=["tests/test_a.py::test_b"])
+        wide = human.remember("The shop opens at nine", level="project").unit
+        human.archive(human.remember("The shop is blue", level="project").unit.id, "no longer")
+        made = [
+            human.decisions.commit(
+                human.decisions.propose(
+                    text, reason={"type": "risk", "summary": "safe"}, snapshots=[f"incident {text}"], strength="lock"
+                )
+            )
+            for text in ("Payments go through the gateway", "Mails are sent at night")
+        ]
+        human.decisions.relate(made[0].id, "DEPENDS_ON", made[1].id)
+        human.erase(wide.id, "private")
+        human.remember("The shop closes at ten", level="project")
+        assert memory.audit().ok
+    return home
+
+
+def copied(home, to):
+    shutil.copytree(home, to)
+    return to
+
+
+@pytest.mark.parametrize("edit", ROW_EDITS)
+def test_r1_a_row_edited_by_hand_is_found_and_a_rebuild_mends_it(lived_in, tmp_path, edit, capsys):
+    home = copied(lived_in, tmp_path / "home")
+    with mnemarch.open(home) as memory:
+        assert memory.audit().ok  # Also what an audit has seen already is looked at.
+    edited(home, ROW_EDITS[edit])
+    with mnemarch.open(home) as memory:
+        check = memory.audit()
+        assert (check.ok, bool(check.first_broken), bool(check.problem)) == (False, True, True)
+        assert "mnemarch rebuild" in check.hint
+        assert [finding.ok for finding in memory.doctor()].count(False) >= 1
+        memory.rebuild()
+        assert memory.audit().ok
+
+
+@pytest.mark.parametrize("column", ["canonical_key", "topic_key"])
+def test_r1_a_full_audit_also_finds_changed_keys_of_texts(lived_in, tmp_path, column):
+    home = copied(lived_in, tmp_path / "home")
+    edited(home, f"UPDATE units SET {column} = 'forged'")
+    with mnemarch.open(home) as memory:
+        assert not memory.audit(full=True).ok
+
+
+def cut(home):
+    """The newest entries cut off so that the rest is a whole chain again."""
+    edited(
+        home,
+        "DELETE FROM events WHERE seq > 3",
+        "UPDATE streams SET seq = 3, hash = (SELECT hash FROM events WHERE seq = 3) WHERE project = 'shop'",
+    )
+
+
+def older_copy(home):
+    shutil.rmtree(home / ".mnemarch")
+    shutil.copytree(home.parent / "older", home / ".mnemarch")
+
+
+def older_copy_that_went_on(home):
+    older_copy(home)
+    with mnemarch.open(home) as memory:
+        logged(memory, "other", 6)
+
+
+def begun_anew(home):
+    shutil.rmtree(home / ".mnemarch")
+    with mnemarch.open(home) as memory:
+        logged(memory, "new", 9)
+
+
+def a_stream_cut_out(home):
+    edited(
+        home,
+        "DELETE FROM events WHERE stream = (SELECT id FROM streams WHERE project = 'bank')",
+        "DELETE FROM streams WHERE project = 'bank'",
+    )
+
+
+def logged(memory, text, count, project="shop"):
+    seat = memory.seat(Actor.agent("a"), Scope(org="acme", project=project, task="T-1"))
+    return [seat.log("thought", f"{text} {number}") for number in range(count)]
+
+
+@pytest.mark.parametrize("act", [cut, older_copy, older_copy_that_went_on, begun_anew, a_stream_cut_out])
+def test_r1_a_log_that_ends_earlier_than_this_machine_saw_it_is_missed(tmp_path, act):
+    home = tmp_path / "home"
+    with mnemarch.open(home) as memory:
+        logged(memory, "kept", 3)
+    shutil.copytree(home / ".mnemarch", tmp_path / "older")
+    with mnemarch.open(home) as memory:
+        receipts = [*logged(memory, "lost", 2), *logged(memory, "elsewhere", 2, project="bank")]
+    act(home)
+    with mnemarch.open(home) as memory:
+        check = memory.audit()
+        assert not check.ok
+        assert check.first_broken
+        assert "mnemarch audit --accept" in check.hint
+        gone = receipts[-1] if act is a_stream_cut_out else receipts[0]
+        assert not memory.verify_receipt(gone).ok
+        assert memory.audit(accept=True).ok
+        assert memory.audit().ok
+
+
+def test_r1_a_receipt_says_whether_its_entry_is_in_the_log_as_it_was(tmp_path, monkeypatch, capsys):
+    home = tmp_path / "home"
+    with mnemarch.open(home) as memory:
+        receipts = logged(memory, "n", 5)
+        logged(memory, "between", 1, project="bank")
+        assert all(memory.verify_receipt(receipt).ok for receipt in receipts)
+        answer = memory.seat(Actor.agent("a"), Scope(project="p", task="t")).remember("Checkout retries")
+        assert memory.verify_receipt(to_json(answer)).ok
+        for wrong in ({}, {"event_id": 5}, 5, "x"):
+            with pytest.raises(mnemarch.InvalidInput, match="receipt"):
+                memory.verify_receipt(wrong)
+    monkeypatch.setenv("MNEMARCH_STORE", str(home))
+    given, path = json.dumps(to_json(receipts[2])), tmp_path / "receipt.json"
+    path.write_text(given)
+    assert [main(["verify-receipt", each]) for each in (given, str(path))] == [0, 0]
+    assert "in the log, unchanged" in capsys.readouterr().out
+    assert main(["verify-receipt", str(tmp_path / "absent")]) == 2
+    edited(home, """UPDATE events SET body = '{"kind":"thought","text":"forged"}' WHERE seq = 3""")
+    assert main(["verify-receipt", given]) == 3
+    assert "changed" in capsys.readouterr().out
+    edited(home, "DELETE FROM events WHERE seq = 3")
+    assert main(["verify-receipt", given]) == 3
+    assert "not in this log" in capsys.readouterr().out

@@ -48,7 +48,8 @@ HAPPY = {
     "graph": ("graph", "--session", "s-1"),
     "export": ("export", "copy"),
     "backup": ("backup", "copy"),
-    "import": ("import", "copy", "--store", "elsewhere"),
+    "import": ("import", "copy", "--store", "elsewhere", *PERSON),
+    "verify-receipt": ("verify-receipt", "RECEIPT"),
     **{name: (name, "UNIT") for name in ("get", "explain", "related", "history", "show", "use")},
 }
 # What has to be done before.
@@ -70,6 +71,7 @@ def argv_for(cli: Cli, command: str) -> list[str]:
         ("RIVAL", lambda: cli.unit_at("worktree", "Checkout retries four times.")),
         ("CONFLICT", lambda: cli.ok("conflicts")[0]["id"]),
         ("DECISION", lambda: cli.ok(*DECIDE)["id"]),
+        ("RECEIPT", lambda: json.dumps(cli.ok("log", "thought", "x"))),
     ):
         if word == "UNIT" or word in argv:
             id = make()
@@ -93,7 +95,7 @@ def test_a_command_answers_a_person_in_words(cli, command):
 def test_what_was_logged_is_in_the_log_with_its_data(cli):
     receipt = cli.ok("log", "tool_output", "42 passed", "--data", '{"seconds": 3}', "--session", "s-1")
     cli.ok("export", "log.jsonl")
-    (event,) = [json.loads(line) for line in (cli.home / "log.jsonl").read_text().splitlines()[1:]]
+    (event,) = [json.loads(line) for line in (cli.home / "log.jsonl").read_text().splitlines()[1:-1]]
     assert event["id"] == receipt["event_id"]
     assert json.loads(event["body"]) == {"kind": "tool_output", "text": "42 passed", "data": {"seconds": 3}}
     assert event["session"] == "s-1"
@@ -266,11 +268,11 @@ def test_every_verb_that_changes_a_unit_can_name_the_version_it_saw(cli, command
 def test_an_export_read_back_gives_the_same_state(cli):
     unit = cli.unit_at("worktree")
     cli.ok("export", "log.jsonl")
-    cli.ok("import", "log.jsonl", "--store", "copy")
+    cli.ok("import", "log.jsonl", "--restore", "--actor", "human:ada", "--store", "copy")
     there = ("--store", "copy")
     assert cli.ok("get", unit, *there) == cli.ok("get", unit)
     assert cli.ok("rebuild", *there)["digest_after"] == cli.ok("rebuild")["digest_after"]
-    again = cli.ok("import", "log.jsonl", *there)
+    again = cli.ok("import", "log.jsonl", "--restore", "--actor", "human:ada", *there)
     assert again["events"] == 0
     assert again["skipped"] > 0
 

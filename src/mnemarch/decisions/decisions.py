@@ -21,7 +21,7 @@ from mnemarch.model.decision import (
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import Claim, Kind
 from mnemarch.model.value import replace
-from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_text
+from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_name, checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import lookup
 
@@ -60,7 +60,7 @@ class Decisions:
 
     def add_evidence(self, content: str, tags: Sequence[str] = (), *, level: Level | str | None = None) -> Unit:
         """Keep a snapshot, word for word, that decisions can rest on (D1)."""
-        named = [checked_text(tag, "A tag", _REASON_BYTES_MAX) for tag in checked_list(tags, "tags")]
+        named = [checked_name(tag, "a tag") for tag in checked_list(tags, "tags")]
         return self._kept(commit.snapshot_of(content, named), level)
 
     def add_anchor(
@@ -382,7 +382,7 @@ def _key(given: Any) -> str | None:
 
 
 def _domain(given: Any) -> str:
-    return checked_id(given, "a domain")
+    return checked_name(given, "a domain")
 
 
 def _reason_given(given: Any) -> Reason:

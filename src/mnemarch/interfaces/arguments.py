@@ -9,7 +9,7 @@ import sys
 
 from mnemarch.errors import InvalidInput
 from mnemarch.interfaces.command import at_terminal
-from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, REQUIRED, TEXT, read, read_one
+from mnemarch.verbs.types import FLAG, OBJECT, OUTPUT, RECEIPT, REQUIRED, TEXT, read, read_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ def _value(parameter: Parameter, item: Any) -> Any:
     what = (flags_of(parameter) or [shown_name(parameter)])[0]
     if _is_text(parameter):
         return text_given(item, errors="replace" if parameter.type is OUTPUT else "strict")
+    if parameter.type is RECEIPT and item == "-":
+        item = text_given(item)
     if parameter.type is OBJECT and item[:1] == "@":
         item = _file_text(item[1:])
     return read(parameter, item, what)

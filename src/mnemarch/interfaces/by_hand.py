@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 
-from mnemarch.errors import InvalidInput, MnemarchError, NotFound
+from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, performed, text_of
 from mnemarch.interfaces.show import to_json
@@ -70,7 +70,7 @@ def _doctor(verb: Verb, call: Call) -> Answer:
 def _rebuild(verb: Verb, call: Call) -> Answer:
     rebuild = performed(verb, call)
     with show.Counter("auditing", "events") as progress:
-        check = call.memory.audit(progress)
+        check = call.memory.audit(progress=progress)
     return _shaped(verb, call, {**to_json(rebuild), "audit": check}, exit_code_of([rebuild, check]))
 
 
@@ -107,6 +107,12 @@ def _import(verb: Verb, call: Call) -> Answer:
         raise InvalidInput(
             f"{path!r} can't be read: {error.strerror}.", hint="Give a file that export wrote."
         ) from None
+    if verb.name == "memory.import_" and call.seat.actor.kind != "human":
+        raise NotAllowed(
+            f"{call.seat.actor} may not restore an export: what it calls verified or approved would count here (R4).",
+            rule="R4",
+            hint="A person can, with --actor human:NAME; without --restore it is taken as claims.",
+        )
     return answered(verb, call)
 
 
@@ -147,6 +153,7 @@ RUNS = {
     "memory.reindex": _reindex,
     "memory.export": _export,
     "memory.import_": _import,
+    "seat.import_claims": _import,
     "memory.backup": _backup,
     "decisions.relate": _relate,
     "decisions.unrelate": _relate,

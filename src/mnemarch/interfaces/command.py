@@ -34,6 +34,7 @@ _HOW_NAMED = "A project is named by its git remote, or else by its folder; if th
 _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
     *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
+    "seat.import_claims",
 }
 # What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
@@ -42,6 +43,7 @@ _SPECIAL = {
     *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo"),
     "memory.doctor",
     *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
+    "seat.import_claims",
     *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
 }
 # Verbs that show the log, the work or anything: `look` has their words.
@@ -64,6 +66,7 @@ _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "LoopVerdict": lambda verdict: REFUSED if verdict.type == "BLOCK" else DONE,
     "Promotion": lambda judged: REFUSED if judged.run and not judged.run.passed else exit_code_of(judged.loop),
     "LogCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
+    "ReceiptCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
     "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
     "Finding": lambda finding: DONE if finding.ok else STORE_TROUBLE,
 }

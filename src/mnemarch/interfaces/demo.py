@@ -120,8 +120,7 @@ def proofs_of(memory: Memory, judge: Seat, witness: Witness, folder: str) -> lis
     log_path = os.path.join(folder, "log.jsonl")
     memory.export(log_path)
     with open(log_path, encoding="utf-8") as file:
-        next(file)
-        log = [json.loads(line) for line in file]
+        _, *log, _ = map(json.loads, file)
     facts = _Facts(memory, judge, witness, log, os.path.join(folder, ".mnemarch"))
     counts = {claim: count(facts) for claim, count in _PROOFS.items()}
     return [Proof(claim, counted, ok) for claim, (counted, ok) in counts.items()]

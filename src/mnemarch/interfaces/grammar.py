@@ -277,7 +277,7 @@ def overview() -> str:
     lines = ["usage: mnemarch [--json] [who and where] COMMAND ...", ""]
     lines += ["A governed memory that coding agents share.", ""]
     for section, names in sections().items():
-        lines += [section, *(f"  {name:<11}{says}" for name, says in names.items()), ""]
+        lines += [section, *(f"  {name:<16}{says}" for name, says in names.items()), ""]
     lines += ["options, before or after the command", *map(_described, (_JSON, *PLACES))]
     lines += [_row("--version", "the version"), _row("COMMAND --help", "what a command takes, with examples"), ""]
     return "\n".join([*lines, "\n\n".join(map(_wrapped, _ENDING))])

@@ -278,11 +278,10 @@ def _stats(stats: outcome.Stats, _: Call) -> str:
 
 def _audit(check: outcome.LogCheck, _: Call) -> str:
     if check.ok:
-        return f"The log holds: {check.events:,} events, every hash chain unbroken."
-    return (
-        f"The log is broken at event {check.first_broken}: {clean(check.problem)}.\n"
-        f"{check.events:,} events before it hold. Restore a backup, or import an export into a new memory."
-    )
+        return (
+            f"The log holds: {check.events:,} events, every hash chain unbroken, and what is stored is what they say."
+        )
+    return f"The audit fails at {clean(check.first_broken)}: {clean(check.problem)}.\n{check.hint}"
 
 
 def _rebuild(rebuild: Mapping[str, Any], call: Call) -> str:
@@ -311,6 +310,14 @@ def _pruned(pruned: outcome.Pruned, _: Call) -> str:
     verb = "would archive" if pruned.dry_run else "archived"
     lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {short_id(id)}" for id in pruned.units)]
     return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)
+
+
+def _imported(done: outcome.ImportedClaims, _: Call) -> str:
+    rest = f"{done.known:,} are known here, {done.left_out:,} are left out (decisions, preferences, what was rejected)"
+    lines = [f"imported  {done.units:,} units as claims; {rest}"]
+    if done.units:
+        lines.append(f"They are recalled as [IMPORTED] until a person says: mnemarch accept {short_id(done.id)}")
+    return "\n".join([*lines, "If this is your own memory, moved here: mnemarch import FILE --restore"])
 
 
 def _findings(findings: Sequence[outcome.Finding], _: Call) -> str:
@@ -359,12 +366,14 @@ TEXTS: dict[str, Text] = {
     "about Pack": _about_pack,
     "Stats": _stats,
     "LogCheck": _audit,
+    "ReceiptCheck": lambda check, _: f"{short_id(check.event_id)}  {check.says}",
     "memory.rebuild": _rebuild,
     "memory.reindex": lambda index, _: f"indexed  {index['documents']:,} units",
     "Swept": _swept,
     "Pruned": _pruned,
     "memory.export": lambda file, call: f"exported  {file['events']:,} events to {call.options.path}",
-    "Imported": lambda done, _: f"imported  {done.events:,} events, {done.skipped:,} were here already",
+    "Imported": lambda done, _: f"restored  {done.events:,} events, {done.skipped:,} were here already",
+    "ImportedClaims": _imported,
     "memory.backup": lambda file, call: f"backed up  {file['bytes']:,} bytes to {call.options.path}",
     "list[Finding]": _findings,
 }

@@ -9,6 +9,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.json_text import kept_json
 from mnemarch.model.outcome import LogCheck
 from mnemarch.model.stamps import micros, sha256
+from mnemarch.stores.sql.rows import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
-    from mnemarch.ports import Store
 
 
 CHAIN_VERSION = 1
@@ -52,17 +52,16 @@ def _encoded(*items: str | None) -> str:
     return kept_json(*items)[1:-1]
 
 
-def audited(store: Store, progress: Callable[[int], None] | None = None) -> LogCheck:
-    """Walk every hash chain of a store."""
-    return store.read(lambda reader: checked_chain(reader.events(), reader.heads(), progress))
-
-
 def checked_chain(
     events: Iterable[Event],
     heads: Mapping[Stream, tuple[int, bytes]],
     progress: Callable[[int], None] | None = None,
+    each: Callable[[Event], None] | None = None,
 ) -> LogCheck:
-    """Walk every stream; name the first entry that was changed, emptied, removed, moved or added by hand."""
+    """Walk every stream; name the first entry that was changed, emptied, removed, moved or added by hand.
+
+    `each` is called with every entry that fits.
+    """
     ends: dict[Stream, tuple[int, bytes, str]] = {}
     emptied: dict[str, str] = {}
     walked = 0
@@ -78,6 +77,9 @@ def checked_chain(
                 emptied[event.id] = f"{event.stream} #{event.seq}"
             for event_id in _vouched_for(event):
                 emptied.pop(event_id, None)
+            if each is not None and not _taken(each, event):
+                problem = f"{event.stream} #{event.seq}: it says what no entry of its type can say"
+                return LogCheck(ok=False, events=walked, first_broken=event.id, problem=problem)
             walked += 1
             if progress and walked % 1000 == 0:
                 progress(walked)
@@ -93,6 +95,14 @@ def checked_chain(
         problem = f"{place}: its payload was removed, and no erasure says so"
         return LogCheck(ok=False, events=walked, first_broken=event_id, problem=problem)
     return LogCheck(ok=True, events=walked)
+
+
+def _taken(each: Callable[[Event], None], event: Event) -> bool:
+    try:
+        each(event)
+    except DAMAGE:
+        return False
+    return True
 
 
 def _vouched_for(event: Event) -> Sequence[str]:

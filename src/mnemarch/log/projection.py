@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from mnemarch.log.replay import Replay
     from mnemarch.model.decision import Relation
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord
@@ -31,14 +32,17 @@ _MERGING_KINDS = kinds_where(lambda rules: rules.merges)
 PROVENANCE_MAX = 100
 
 
-def project(transaction: Transaction, event: Event) -> None:
-    """Apply one event. Its payload states outcomes: nothing is decided here, so a replay gives the same."""
+def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = True) -> None:
+    """Apply one event. Its payload states outcomes: nothing is decided here, so a replay gives the same.
+
+    Without `keyed` the keys of units' texts are left out: they take most of the time.
+    """
     payload = event.payload
     if payload is None:
         return  # Erased: what it did is undone or restated by the erasure that follows it.
     match event.type:
         case EventType.UNIT_REMEMBERED:
-            _put(transaction, _born(payload["unit"], event), searchable_at=event.position)
+            _put(transaction, _born(payload["unit"], event), searchable_at=event.position, keyed=keyed)
         case EventType.RECALLED:
             task_key = payload.get("task_key") or event.scope.key
             for unit_id in payload["units"]:
@@ -66,7 +70,7 @@ def project(transaction: Transaction, event: Event) -> None:
                 transaction.drop_link(link_id)
             for record in payload["units"]:
                 transaction.drop_uses(record["id"])
-                _put(transaction, _tombstone(record, event), searchable_at=event.position)
+                _put(transaction, _tombstone(record, event), searchable_at=event.position, keyed=keyed)
             transaction.drop_tests(payload["events"])
         case (
             EventType.UNIT_MERGED | EventType.UNIT_MENTIONED | EventType.UNIT_CITED | EventType.UNIT_MOVED
@@ -75,7 +79,7 @@ def project(transaction: Transaction, event: Event) -> None:
             | EventType.UNIT_SUPERSEDED | EventType.UNIT_SUPERSEDING | EventType.UNIT_ARCHIVED
             | EventType.UNIT_REVIVED | EventType.UNIT_RESTATED
         ):  # fmt: skip
-            _change(transaction, event, payload)
+            _change(transaction, event, payload, keyed=keyed)
         case (
             EventType.LOGGED | EventType.CLAIM_REFUSED | EventType.ACT_REFUSED | EventType.UNIT_HELD
             | EventType.ATTEMPT_FAILED | EventType.ATTEMPTS_CLEARED | EventType.TASK_STUCK | EventType.INBOX_SETTLED
@@ -88,7 +92,7 @@ def project(transaction: Transaction, event: Event) -> None:
             assert_never(unknown)
 
 
-def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> None:
+def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, Any], *, keyed: bool) -> None:
     """The common shape of a step in a unit's life: fields set, citations and provenance gained, a task's use noted."""
     if "use" in payload and event.subject is not None:
         transaction.put_use(Use(unit_id=event.subject, **payload["use"]))
@@ -115,8 +119,8 @@ def _change(transaction: Transaction, event: Event, payload: dict[str, Any]) -> 
         fields.setdefault("version", before.version + 1)
     after = replace(before, **fields)
     searched = any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
-    is_same = after.content == before.content
-    _put(transaction, after, searchable_at=event.position if searched else None, has_new_text=not is_same)
+    searchable_at = event.position if searched else None
+    _put(transaction, after, searchable_at=searchable_at, keyed=keyed and after.content != before.content)
 
 
 def _joined(known: tuple[Provenance, ...], voices: list[dict[str, Any]]) -> tuple[Provenance, ...]:
@@ -132,7 +136,7 @@ def _is_new_voice(unit: Unit, event: Event) -> bool:
     return not heard and len(unit.provenance) < PROVENANCE_MAX
 
 
-def _test_records(transaction: Transaction, event: Event, payload: dict[str, Any]) -> list[TestRecord]:
+def _test_records(transaction: Transaction | Replay, event: Event, payload: dict[str, Any]) -> list[TestRecord]:
     """The tests of a run as they stand after it, in every place that it speaks for."""
     from mnemarch.model.testrun import TestRecord
 
@@ -182,11 +186,12 @@ def keys_of(content: str) -> tuple[str, str]:
     return merge_key(content), topic_key(content)
 
 
-def _put(transaction: Transaction, unit: Unit, *, searchable_at: int | None, has_new_text: bool = True) -> None:
+def _put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | None, keyed: bool) -> None:
+    """Write a unit; its keys stay as they are unless `keyed`."""
     from mnemarch.model.decision import version_key_of
 
-    keyed = bool(unit.content) and unit.kind in _MERGING_KINDS
-    keys = (None, None) if not has_new_text else keys_of(unit.content) if keyed else ("", "")
+    merges = bool(unit.content) and unit.kind in _MERGING_KINDS
+    keys = (None, None) if not keyed else keys_of(unit.content) if merges else ("", "")
     transaction.put_unit(
         unit,
         canonical_key=keys[0],
@@ -232,8 +237,8 @@ def digest(reader: Reader) -> str:
     """One hash over every projection row."""
     total = sha256()
     for row in reader.rows():
-        total.update(row.encode())
-        total.update(b"\n")
+        plain = [int(item) if isinstance(item, bool) else item for item in row]
+        total.update(repr(plain).encode("utf-8", "surrogatepass"))
     return total.hexdigest()
 
 

@@ -1,18 +1,21 @@
-"""The whole log as JSON lines, and back. Lossless: ids and hashes survive."""
+"""The whole log as JSON lines, and back. Lossless: ids and hashes survive. A file is believed in nothing."""
 
 from __future__ import annotations
 
 import json
 import os
-from itertools import islice
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.log.projection import keys_of, project
+from mnemarch.log.shapes import check_payload, is_id
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
+from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Imported
 from mnemarch.model.stamps import instant, micros
+from mnemarch.policy.admission import KEY_CHARS_MAX, checked_name
+from mnemarch.stores.sql.rows import DAMAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,71 +26,259 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.stores.sql.transaction import Transaction
 
-EXPORT_VERSION = 1
+EXPORT_VERSION = 2
+_LINE_CHARS_MAX = 64 << 20
+_TEXTS = ("org", "id", "type", "actor", "payload_hash", "hash")
+_TEXTS_OR_NULL = ("project", "session", "subject", "key", "body", "salt")
+_NUMBERS = ("seq", "occurred_at", "recorded_at")
+# These are about a unit, which their subject names.
+_ABOUT_UNITS = frozenset(type for type in EventType if type.startswith("unit.") and type != EventType.UNIT_ERASED)
 
 
 def export_file(store: Store, path: str, progress: Callable[[int], None] | None) -> int:
     """Write the log to a new file; gives the number of events."""
     try:
         with open(path + ".partial", "w", encoding="utf-8") as file:
-            count = store.read(lambda reader: write_export(reader.events(), file.write, progress))
+            count = store.read(lambda reader: write_export(reader, file.write, progress))
         os.replace(path + ".partial", path)
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be written: {error.strerror}.", hint="Choose another place.") from None
     return count
 
 
-def import_file(
-    store: Store, path: str, batch_max: int, progress: Callable[[int], None] | None
-) -> tuple[Imported, list[str]]:
-    """Append the events of a file that are not here yet; also gives the units that they erased.
-
-    The whole file is checked before the first event is stored.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            checked_header(file.readline())
-            store.read(lambda reader: checked_export(enumerate(file, start=2), reader))
-            file.seek(0)
-            file.readline()
-            return _import_lines(store, enumerate(file, start=2), batch_max, progress)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path!r} can't be read: {error}.", hint="Give a file that export wrote.") from None
-
-
-def _import_lines(
-    store: Store, lines: Iterator[tuple[int, str]], batch_max: int, progress: Callable[[int], None] | None
-) -> tuple[Imported, list[str]]:
-    events = skipped = streams = 0
-    erased: list[str] = []
-    while chunk := list(islice(lines, max(1, batch_max))):
-        read = [(number, _event(number, line)) for number, line in chunk]
-        for _, event in read:
-            if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
-                keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
-        batch, gone = store.write(lambda transaction, read=read: import_batch(transaction, read))  # type: ignore[misc]
-        events, skipped = events + batch.events, skipped + batch.skipped
-        streams = max(streams, batch.streams)
-        erased += gone
-        if progress is not None:
-            progress(events + skipped)
-    return Imported(events=events, skipped=skipped, streams=streams), erased
-
-
-def write_export(
-    events: Iterable[Event], write: Callable[[str], object], progress: Callable[[int], None] | None = None
-) -> int:
-    """A header line, then one line an event, in commit order; gives the number of events."""
+def write_export(reader: Reader, write: Callable[[str], object], progress: Callable[[int], None] | None = None) -> int:
+    """A header line, one line an event in commit order, and a last line that says how many there are and their ends."""
     write(json.dumps({"mnemarch": "export", "version": EXPORT_VERSION}) + "\n")
     count = 0
-    for count, event in enumerate(events, start=1):
+    for count, event in enumerate(reader.events(), start=1):
         write(json.dumps(_record(event), ensure_ascii=False) + "\n")
         if progress is not None and count % 1000 == 0:
             progress(count)
+    write(json.dumps(_end(count, reader.heads())) + "\n")
     return count
 
 
-def checked_header(line: str) -> None:
+def _end(count: int, heads: dict[Stream, tuple[int, bytes]]) -> dict[str, Any]:
+    ends = sorted([stream.org, stream.project or "", seq, hash.hex()] for stream, (seq, hash) in heads.items())
+    return {"mnemarch": "end", "events": count, "heads": ends}
+
+
+def restore(
+    store: Store, path: str, bytes_max: int, progress: Callable[[int], None] | None
+) -> tuple[Imported, list[str]]:
+    """Append the events of a file that are not here yet, all or none; also gives the units that they erased.
+
+    The whole file is checked before the first event is stored.
+    """
+    events = store.read(lambda reader: ExportFile(path, bytes_max).checked(reader))
+    for _, event in events:
+        if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
+            keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
+    return store.write(lambda transaction: _appended(transaction, events, progress), durable=True)
+
+
+def _appended(
+    transaction: Transaction, events: list[tuple[int, Event]], progress: Callable[[int], None] | None
+) -> tuple[Imported, list[str]]:
+    added = 0
+    erased: list[str] = []
+    for number, event in events:
+        if event.seq <= transaction.head(event.stream)[0]:
+            continue
+        placed = transaction.append(event, event.hash)
+        if placed.type is EventType.UNIT_ERASED:
+            erasure = placed.payload or {}
+            erased += [record["id"] for record in erasure.get("units", ())]
+            for event_id in erasure.get("events", ()):
+                transaction.erase_payload(event_id)
+        try:
+            project(transaction, placed)
+        except DAMAGE as error:
+            raise _refused(number, f"event {event.id} can't be applied: {error!r}") from None
+        added += 1
+        if progress is not None and added % 1000 == 0:
+            progress(added)
+    streams = len({event.stream for _, event in events})
+    return Imported(events=added, skipped=len(events) - added, streams=streams), erased
+
+
+class ExportFile:
+    """An export, read and checked line by line: its form, its chains, and what each event may touch.
+
+    An event may touch what its own project or org has, and only what an earlier event of the same file made. So no file
+    reaches into what is here already.
+    """
+
+    def __init__(self, path: str, bytes_max: int) -> None:
+        self._path = path
+        self._bytes_max = bytes_max
+        self._heads: dict[Stream, tuple[int, bytes]] = {}
+        self._events: dict[str, Stream] = {}
+        self._keys: set[tuple[str, str, str]] = set()
+        self._units: dict[str, Scope] = {}
+        self._links: set[str] = set()
+        self._emptied: dict[str, int] = {}
+        self._subjects: dict[str, Stream] = {}
+        self._for_an_org: dict[str, int] = {}
+
+    def events(self) -> Iterator[tuple[int, Event]]:
+        """Each event with its line, checked by itself and against those before it."""
+        try:
+            with open(self._path, encoding="utf-8", newline="\n") as file:
+                _check_header(file.readline(_LINE_CHARS_MAX))
+                last = ""
+                for number, line in enumerate(iter(lambda: file.readline(_LINE_CHARS_MAX), ""), start=2):
+                    if last:
+                        yield number - 1, self._next(number - 1, last)
+                    last = line
+                self._check_end(last)
+        except (OSError, UnicodeDecodeError) as error:
+            hint = "Give a file that export wrote."
+            raise InvalidInput(f"{self._path!r} can't be read: {error}.", hint=hint) from None
+
+    def checked(self, reader: Reader) -> list[tuple[int, Event]]:
+        """The events, if all of them can be imported here."""
+        events = []
+        for number, event in self.events():
+            self._check_here(number, event, reader)
+            events.append((number, event))
+        here = [stream for stream in reader.heads() if stream not in self._heads]
+        for org, number in self._for_an_org.items():
+            if any(stream.org == org for stream in here):
+                raise _refused(number, f"it says something for the whole org {org}, which other projects here share")
+        return events
+
+    def _next(self, number: int, line: str) -> Event:
+        event = _event(number, line, self._bytes_max)
+        seq, previous = self._heads.get(event.stream, (0, b""))
+        if event.seq != seq + 1 or entry_hash(previous, event) != event.hash or not _is_whole(event):
+            raise _refused(number, f"event {event.id} does not fit the chain of {event.stream}")
+        try:
+            self._check_reach(event)
+        except ValueError as error:
+            raise _refused(number, f"event {event.id} ({event.type}): {error}") from None
+        self._heads[event.stream] = (event.seq, event.hash)
+        self._events[event.id] = event.stream
+        if event.erased:
+            self._emptied[event.id] = number
+        unit = self._units.get(event.subject or "")
+        if unit is not None and unit.project is None and event.type in _ABOUT_UNITS:
+            self._for_an_org.setdefault(unit.org, number)
+        return event
+
+    def _check_end(self, line: str) -> None:
+        try:
+            end = json.loads(line or "{}")
+        except ValueError:
+            end = {}
+        if end != _end(len(self._events), self._heads):
+            raise InvalidInput(
+                f"The file was cut: after {len(self._events)} events, its last line does not say that this is all.",
+                hint="Export again, or copy the whole file.",
+            )
+        for event_id, number in self._emptied.items():
+            raise _refused(number, f"event {event_id} has no payload, and no erasure says so")
+
+    def _check_here(self, number: int, event: Event, reader: Reader) -> None:
+        here = reader.event(event.id)
+        if (here is None and event.seq <= reader.head(event.stream)[0]) or (here and here.hash != event.hash):
+            raise Conflict(
+                f"Line {number}: {event.stream} #{event.seq} differs from what is here: the logs have diverged.",
+                hint="Import into a new memory, or leave --restore out to take it as claims.",
+            )
+        is_born = event.type is EventType.UNIT_REMEMBERED and reader.unit(event.subject or "") is not None
+        if here is None and is_born:
+            raise Conflict(f"Line {number}: unit {event.subject} is here already.", hint="Import into a new memory.")
+        other = next(reader.events_of_subject(event.subject or "", last=1), None) if here is None else None
+        if other is not None and other.stream not in self._heads:
+            raise _refused(number, f"event {event.id} is about {event.subject}, which belongs to {other.stream}")
+
+    # What an event may touch
+
+    def _check_reach(self, event: Event) -> None:
+        """Raise ValueError unless it stays within its own stream and within what this file made."""
+        stream, payload = event.stream, event.payload
+        _require((event.scope.org, event.scope.project) == (stream.org, stream.project), "its scope is elsewhere")
+        _require(event.id not in self._events, "its id came before")
+        if event.key is not None:
+            key = (event.scope.key, str(event.actor), event.key)
+            _require(key not in self._keys, f"its key {event.key!r} came before")
+            self._keys.add(key)
+        if event.type is EventType.UNIT_REMEMBERED:
+            _require(is_id(event.subject) and event.subject not in self._units, "its unit came before, or has no id")
+            born = Scope.of(payload["unit"]["scope"]) if payload else Scope(org=stream.org, project=stream.project)
+            self._put(event, event.subject or "", born)
+        elif event.type in _ABOUT_UNITS:
+            self._require_units(event, [event.subject or ""])
+        elif event.type is not EventType.UNIT_ERASED and not event.type.startswith("link."):
+            owner = self._subjects.setdefault(event.subject or "", stream)
+            _require(event.subject is None or owner == stream, f"{event.subject} belongs to {owner}")
+        if event.type is EventType.LINK_ADDED:
+            self._links.add(event.id)
+        if payload is not None:
+            self._check_named(event, payload)
+
+    def _check_named(self, event: Event, payload: dict[str, Any]) -> None:
+        """The units, links and entries that a payload names."""
+        if event.type in _ABOUT_UNITS and "scope" in payload.get("set", {}):
+            self._put(event, event.subject or "", Scope.of(payload["set"]["scope"]))
+        match event.type:
+            case EventType.LINK_ADDED:
+                link = payload["link"]
+                self._require_units(event, [link["source"], link["target"], *payload.get("others", ())])
+            case EventType.LINK_JOINED | EventType.LINK_RESOLVED:
+                _require(payload["link"] in self._links, f"no link {payload['link']} came before")
+                self._require_units(event, [payload["unit"]] if "unit" in payload else [])
+            case EventType.RELATION_ADDED | EventType.RELATION_DROPPED:
+                self._require_units(event, [payload["source"], payload["target"]])
+            case EventType.RECALLED:
+                self._require_units(event, payload["units"])
+            case EventType.UNIT_ERASED:
+                self._check_erasure(event, payload)
+
+    def _check_erasure(self, event: Event, payload: dict[str, Any]) -> None:
+        units = [record["id"] for record in payload["units"]]
+        self._require_units(event, units)
+        _require(self._links.issuperset(payload["links"]), "it drops a link that did not come before")
+        is_wide = any(self._units[unit_id].project is None for unit_id in units)
+        for event_id in payload["events"]:
+            stream = self._events.get(event_id)
+            _require(stream is not None, f"it empties {event_id}, which did not come before")
+            is_own = stream == event.stream or (is_wide and stream is not None and stream.org == event.stream.org)
+            _require(is_own, f"it empties {event_id} of {stream}")
+            self._emptied.pop(event_id, None)
+
+    def _put(self, event: Event, unit_id: str, scope: Scope) -> None:
+        self._units[unit_id] = scope
+        self._require_units(event, [unit_id])
+
+    def _require_units(self, event: Event, unit_ids: Iterable[str]) -> None:
+        for unit_id in unit_ids:
+            scope = self._units.get(unit_id)
+            _require(scope is not None, f"no unit {unit_id} came before")
+            is_own = scope is not None and scope.org == event.stream.org
+            is_own = is_own and scope is not None and scope.project in (event.stream.project, None)
+            _require(is_own, f"unit {unit_id} belongs to {scope}")
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _refused(number: int, problem: str) -> InvalidInput:
+    return InvalidInput(
+        f"Line {number}: {problem}. Nothing was imported.", hint="The file was changed; export it again."
+    )
+
+
+def _is_whole(event: Event) -> bool:
+    if event.body is None:
+        return event.salt is None
+    return event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
+
+
+def _check_header(line: str) -> None:
     try:
         header = json.loads(line)
         version = int(header["version"])
@@ -96,63 +287,9 @@ def checked_header(line: str) -> None:
         known, version = False, 0
     if not known:
         raise InvalidInput("This is no Mnemarch export.", hint="Import a file that mnemarch export wrote.")
-    if version > EXPORT_VERSION:
-        raise Incompatible(
-            f"The export has version {version}; this Mnemarch reads {EXPORT_VERSION}.", hint="Upgrade Mnemarch."
-        )
-
-
-def checked_export(lines: Iterable[tuple[int, str]], reader: Reader) -> None:
-    """Refuse an export of which any line can't be imported here, before the first is."""
-    heads: dict[Stream, tuple[int, bytes]] = {}
-    for number, line in lines:
-        event = _event(number, line)
-        before = heads.get(event.stream)
-        if before is None and event.seq > 1:
-            before = reader.head(event.stream)  # An export always begins at 1; what a person cut may go on from here.
-        _check_place(number, event, before or (0, b""))
-        here = reader.event(event.id)
-        if (here is None and event.seq <= reader.head(event.stream)[0]) or (here and here.hash != event.hash):
-            raise Conflict(
-                f"Line {number}: {event.stream} #{event.seq} differs from what is here: the logs have diverged.",
-                hint="Import into a new memory instead.",
-            )
-        heads[event.stream] = (event.seq, event.hash)
-
-
-def _check_place(number: int, event: Event, before: tuple[int, bytes]) -> None:
-    seq, previous = before
-    body_ok = event.body is None or (
-        event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash
-    )
-    if event.seq != seq + 1 or entry_hash(previous, event) != event.hash or not body_ok:
-        raise InvalidInput(
-            f"Line {number}: event {event.id} does not fit the chain of {event.stream}.",
-            hint="The file was changed or cut; export again.",
-        )
-
-
-def import_batch(transaction: Transaction, events: Iterable[tuple[int, Event]]) -> tuple[Imported, list[str]]:
-    """Append the events of numbered lines and skip what is there; also gives the units that this erased here."""
-    added = skipped = 0
-    streams = set()
-    erased: list[str] = []
-    for number, event in events:
-        streams.add(event.stream)
-        head = transaction.head(event.stream)
-        if event.seq <= head[0]:
-            skipped += 1
-            continue
-        _check_place(number, event, head)
-        placed = transaction.append(event, event.hash)
-        if placed.type is EventType.UNIT_ERASED:
-            erasure = placed.payload or {}
-            erased += [record["id"] for record in erasure.get("units", ())]
-            for event_id in erasure.get("events", ()):
-                transaction.erase_payload(event_id)
-        project(transaction, placed)
-        added += 1
-    return Imported(events=added, skipped=skipped, streams=len(streams)), erased
+    if version != EXPORT_VERSION:
+        hint = "Upgrade Mnemarch." if version > EXPORT_VERSION else "Export it again with this version."
+        raise Incompatible(f"The export has version {version}; this Mnemarch reads {EXPORT_VERSION}.", hint=hint)
 
 
 def _record(event: Event) -> dict[str, Any]:
@@ -176,29 +313,23 @@ def _record(event: Event) -> dict[str, Any]:
     }
 
 
-def _event(number: int, line: str) -> Event:
+def _event(number: int, line: str, bytes_max: int) -> Event:
     try:
         record = json.loads(line)
-        texts = ("org", "id", "type", "actor", "payload_hash", "hash")
-        maybe = ("project", "session", "subject", "key", "body", "salt")
-        fits = (
-            all(isinstance(record[name], str) for name in texts)
-            and all(isinstance(record[name], str | None) for name in maybe)
-            and all(type(record[name]) is int for name in ("seq", "occurred_at", "recorded_at"))
-        )
-        if not fits:
-            raise TypeError("a field has a wrong type")
-        (record["body"] or "").encode()
-        return Event(
+        _require(isinstance(record, dict) and set(record) == _FIELDS, "it has other fields")
+        for names, kinds in ((_TEXTS, (str,)), (_TEXTS_OR_NULL, (str, type(None))), (_NUMBERS, (int,))):
+            wrong = [name for name in names if type(record[name]) not in kinds]
+            _require(not wrong, f"{', '.join(wrong)} is of a wrong type")
+        event = Event(
             id=record["id"],
-            stream=Stream(record["org"], record["project"]),
+            stream=Stream(checked_name(record["org"], "an org"), record["project"]),
             seq=record["seq"],
             type=EventType(record["type"]),
             actor=Actor.parse(record["actor"]),
             scope=Scope.of(record["scope"]),
             session=record["session"],
             subject=record["subject"],
-            key=record["key"],
+            key=record["key"] and checked_name(record["key"], "an idempotency key", KEY_CHARS_MAX),
             occurred_at=instant(record["occurred_at"]),
             recorded_at=instant(record["recorded_at"]),
             body=record["body"],
@@ -206,7 +337,26 @@ def _event(number: int, line: str) -> Event:
             payload_hash=bytes.fromhex(record["payload_hash"]),
             hash=bytes.fromhex(record["hash"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InvalidInput) as error:
-        raise InvalidInput(
-            f"Line {number} is no event: {error!r}.", hint="The file was changed; export again."
-        ) from None
+        _check_event(event, bytes_max)
+    except (*DAMAGE, RecursionError) as error:
+        problem = error.message if isinstance(error, InvalidInput) else str(error)
+        raise _refused(number, f"this is no event: {problem}") from None
+    return event
+
+
+_FIELDS = frozenset({*_TEXTS, *_TEXTS_OR_NULL, *_NUMBERS, "scope"})
+
+
+def _check_event(event: Event, bytes_max: int) -> None:
+    _require(is_id(event.id), "its id has a wrong form")
+    _require(len(event.payload_hash) == len(event.hash) == 32, "a hash has a wrong form")
+    names = {"an actor's id": event.actor.id, "a session": event.session, "a subject": event.subject}
+    names |= dict(zip(("an org", "a project", "a worktree", "a task"), event.scope.segments, strict=True))
+    for what, name in names.items():
+        if name is not None:
+            checked_name(name, what)
+    if event.body is not None:
+        _require(len(event.body.encode()) <= bytes_max, f"its payload is over the limit of {bytes_max} bytes")
+        payload = event.payload
+        _require(canonical_json(payload) == event.body, "its payload is not in canonical form")
+        check_payload(event.type, payload)

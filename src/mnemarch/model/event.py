@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.closed import Names
 from mnemarch.model.json_text import from_json
@@ -127,3 +128,17 @@ class Receipt:
     hash: str
     duplicate: bool = False
     redacted: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, receipt: Any) -> Receipt:
+        """A receipt from its JSON form, also from an answer that holds one."""
+        fields = receipt.get("receipt", receipt) if isinstance(receipt, dict) else receipt
+        if isinstance(fields, cls):
+            return fields
+        known = {"event_id": str, "seq": int, "hash": str}
+        if not isinstance(fields, dict) or any(type(fields.get(name)) is not kind for name, kind in known.items()):
+            raise InvalidInput(
+                "This is no receipt: it has no event_id, seq and hash.",
+                hint="Give what mnemarch log --json printed: the text, or a file with it.",
+            )
+        return cls(**{name: fields[name] for name in known})

@@ -283,12 +283,22 @@ class Undone:
 
 @value
 class LogCheck:
-    """The result of checking every hash chain. `first_broken` is the id of the first wrong entry."""
+    """The result of an audit. `first_broken` names the first wrong entry, row or stream, `hint` what to do."""
 
     ok: bool
     events: int
     first_broken: str | None = None
     problem: str | None = None
+    hint: str = ""
+
+
+@value
+class ReceiptCheck:
+    """Whether the entry that a receipt was given for is still in the log, as it was."""
+
+    ok: bool
+    event_id: str
+    says: str
 
 
 @value
@@ -397,8 +407,18 @@ class Finding:
 
 
 @value
+class ImportedClaims:
+    """What an import took as claims; `id` names them in the inbox. `left_out`: other kinds, and what was rejected."""
+
+    id: str
+    units: int
+    known: int
+    left_out: int
+
+
+@value
 class Imported:
-    """What an import brought in."""
+    """What a restored export brought back."""
 
     events: int
     skipped: int

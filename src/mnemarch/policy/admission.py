@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.unit import Claim, Signal
 
+NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
 # The attributes that only the program gives: how it keeps what nobody verified, and that a unit is distrusted.
 _OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
@@ -50,14 +51,17 @@ def checked_text(text: Any, what: str, bytes_max: int) -> str:
     return text
 
 
-def checked_name(name: Any, what: str) -> str:
-    """`name` if it can name something and is no secret: names are stored as they are."""
+def checked_name(name: Any, what: str, chars_max: int = NAME_CHARS_MAX) -> str:
+    """`name` if it can name something, fits a line, and is no secret: names are stored and printed as they are."""
     named = checked_id(name, what)
     _, kinds = redacted(named)
-    if kinds:
-        raise InvalidInput(
-            f"{what[0].upper()}{what[1:]} holds a secret ({', '.join(kinds)}).", hint="Use another name."
-        )
+    problem = f"holds a secret ({', '.join(kinds)})" if kinds else ""
+    if len(named) > chars_max:
+        problem = f"has {len(named):,} characters; the limit is {chars_max}"
+    elif any(char < " " or "\x7f" <= char <= "\x9f" for char in named):
+        problem = f"holds a control character: {named!r}"
+    if problem:
+        raise InvalidInput(f"{what[0].upper()}{what[1:]} {problem}.", hint="Use another name; a hash of it, say.")
     return named
 
 
@@ -76,8 +80,7 @@ def checked_list(unchecked: Any, what: str) -> list[Any]:
 
 def checked_key(key: str) -> str:
     """What is kept of an idempotency key: its hash. A key may repeat the text, and a key can't be erased (R16)."""
-    if len(checked_name(key, "an idempotency key")) > KEY_CHARS_MAX:
-        raise InvalidInput(f"An idempotency key has at most {KEY_CHARS_MAX} characters.", hint="Use a hash as the key.")
+    checked_name(key, "an idempotency key", KEY_CHARS_MAX)
     return f"key:{blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
@@ -137,7 +140,7 @@ def checked_claim(claim: Claim, caller: Caller, bytes_max: int) -> Claim:
         content=checked_text(claim.content, "The content", bytes_max),
         kind=kind,
         level=level,
-        domain=checked_id(claim.domain, "a domain"),
+        domain=checked_name(claim.domain, "a domain"),
         citations=tuple(dict.fromkeys(cited)),
         importance=checked_share(claim.importance, "Importance"),
         occurred_at=None if claim.occurred_at is None else checked_instant(claim.occurred_at, "occurred_at"),

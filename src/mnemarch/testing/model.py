@@ -7,23 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mnemarch import Kind, Level, Status, Unit
+from mnemarch.log.replay import Replay
 from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, VersionKey
-from mnemarch.model.json_text import canonical_json
-from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import TestRecord, short_name
-from mnemarch.model.unit import Link, LinkType, Use, unit_to_json
+from mnemarch.model.unit import Link, LinkType, Use
 
-_FLAGS = ("handed", "used", "credited", "blamed")
 _SURENESS = (Status.VERIFIED, Status.PUBLISHED, Status.HYPOTHESIS)
 
 
 class _Stored(NamedTuple):
     unit: Unit
+    version: VersionKey | None
     text: str | None
     topic: str | None
     changed_at: int
-    version: VersionKey | None
 
 
 class Change(NamedTuple):
@@ -33,18 +30,10 @@ class Change(NamedTuple):
     changed_at: int
 
 
-class Model:
-    """What `Transaction` writes and `Reader` reads of the projections, by the same names."""
+class Model(Replay):
+    """The projections as the audit replays them, and what `Reader` reads of them, by the same names."""
 
-    def __init__(self) -> None:
-        self._units: dict[str, _Stored] = {}
-        self._links: dict[str, Link] = {}
-        self._relations: dict[tuple[str, str, str], Relation] = {}
-        self._members: set[tuple[str, str]] = set()
-        self._tests: dict[tuple[str, str, str, str, bool], TestRecord] = {}
-        self._uses: dict[tuple[str, str], Use] = {}
-
-    # Writing
+    _units: dict[str, _Stored]  # type: ignore[assignment]
 
     def put_unit(
         self,
@@ -60,40 +49,7 @@ class Model:
         if known is not None:
             canonical_key = known.text if canonical_key is None else canonical_key
             topic_key = known.topic if topic_key is None else topic_key
-        self._units[unit.id] = _Stored(unit, canonical_key, topic_key, changed_at, version_key)
-
-    def put_link(self, link: Link) -> None:
-        self._links[link.id] = link
-        for unit_id in (link.source, link.target):
-            self.put_link_unit(link.id, unit_id)
-
-    def put_link_unit(self, link_id: str, unit_id: str) -> None:
-        self._members.add((link_id, unit_id))
-
-    def drop_link(self, link_id: str) -> None:
-        self._links.pop(link_id, None)
-        self._members = {pair for pair in self._members if pair[0] != link_id}
-
-    def put_relation(self, relation: Relation) -> None:
-        self._relations[relation.source, str(relation.type), relation.target] = relation
-
-    def drop_relation(self, source: str, type: str, target: str) -> None:
-        self._relations.pop((source, str(type), target), None)
-
-    def put_test(self, record: TestRecord) -> None:
-        where = (record.stream.org, record.stream.project or "", record.name, record.place, record.witnessed)
-        self._tests[where] = record
-
-    def drop_tests(self, event_ids: Sequence[str]) -> None:
-        self._tests = {key: record for key, record in self._tests.items() if record.event_id not in event_ids}
-
-    def put_use(self, use: Use) -> None:
-        known = self._uses.get((use.unit_id, use.task_key), use)
-        flags = {flag: getattr(use, flag) or getattr(known, flag) for flag in _FLAGS}
-        self._uses[use.unit_id, use.task_key] = Use(unit_id=use.unit_id, task_key=use.task_key, **flags)
-
-    def drop_uses(self, unit_id: str) -> None:
-        self._uses = {key: use for key, use in self._uses.items() if key[0] != unit_id}
+        self._units[unit.id] = _Stored(unit, version_key, canonical_key, topic_key, changed_at)
 
     # Units
 
@@ -104,9 +60,6 @@ class Model:
             for _, one in sorted(self._units.items())
             if (scope_keys is None or one.unit.scope.key in scope_keys) and live in (None, one.unit.live)
         ]
-
-    def unit(self, unit_id: str) -> Unit | None:
-        return self._units[unit_id].unit if unit_id in self._units else None
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
         return {id: self._units[id].unit for id in unit_ids if id in self._units}
@@ -187,9 +140,6 @@ class Model:
 
     # Links, tests, uses
 
-    def link(self, link_id: str) -> Link | None:
-        return self._links.get(link_id)
-
     def links_of(self, unit_id: str) -> list[Link]:
         return [link for id, link in sorted(self._links.items()) if (id, unit_id) in self._members]
 
@@ -218,10 +168,6 @@ class Model:
                 if id in unit_ids and any(self._is_live_in(other, scope_keys) for other in others):
                     contested.add(id)
         return contested
-
-    def tests(self, stream: Stream, names: Sequence[str], *, called: bool = False) -> list[TestRecord]:
-        wanted = [record for _, record in sorted(self._tests.items(), key=_key) if record.stream == stream]
-        return [record for record in wanted if (short_name(record.name) if called else record.name) in names]
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
         return self._uses.get((unit_id, task_key))
@@ -300,21 +246,6 @@ class Model:
             "kind": dict(Counter(str(unit.kind) for unit in units)),
             "level": dict(Counter(str(int(unit.level)) for unit in units)),
         }
-
-    def rows(self) -> Iterator[str]:
-        for _, one in sorted(self._units.items()):
-            yield canonical_json(unit_to_json(one.unit))
-        for _, link in sorted(self._links.items()):
-            yield canonical_json(link.to_json())
-        for pair in sorted(self._members):
-            yield canonical_json(pair)
-        for key, relation in sorted(self._relations.items(), key=_key):
-            yield canonical_json([*key, relation.id])
-        for (*where, witnessed), test in sorted(self._tests.items(), key=_key):
-            flags = [int(witnessed), int(test.passed), int(test.flaky)]
-            yield canonical_json([*where, *flags, test.tree, test.greened_by, micros(test.at), test.event_id])
-        for pair, use in sorted(self._uses.items(), key=_key):
-            yield canonical_json([*pair, *(int(getattr(use, flag)) for flag in _FLAGS)])
 
 
 def _key(item: tuple[Any, Any]) -> Any:

@@ -70,7 +70,7 @@ def check_citations(reader: Reader, caller: Caller, citations: Iterable[Citation
     for citation in citations:
         if citation.kind is CitationKind.LOG:
             event = reader.event(citation.ref)
-            if event is None or event.stream != caller.stream:
+            if event is None or not caller.may_read(event.scope):
                 raise InvalidInput(
                     f"No event {citation.ref!r} in this project's log.", hint="Cite a receipt's event_id."
                 )

@@ -304,16 +304,24 @@ _RECALL = (
 )
 _DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")
 _TARGET = Parameter("path", of.PATH, "the file; - writes to standard output", metavar="FILE|-")
+_AUDIT = (
+    Parameter("full", of.FLAG, "check again what an earlier audit has seen, and the keys of texts", False),
+    Parameter("accept", of.FLAG, "an older copy was put back on purpose: take the log as it ends now", False),
+    _PROGRESS,
+)
+_RECEIPT = Parameter("receipt", of.RECEIPT, "a receipt as --json printed it: the text, a file, or - for standard input")
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
-    Verb("memory.audit", "read", "LogCheck", (_PROGRESS,)),
+    Verb("memory.audit", "read", "LogCheck", _AUDIT),
+    Verb("memory.verify_receipt", "read", "ReceiptCheck", (_RECEIPT,), "verify-receipt"),
     Verb("memory.rebuild", "admin", "Rebuild", (_PROGRESS,)),
     Verb("memory.reindex", "admin", "int", (_PROGRESS,)),
     Verb("memory.janitor", "admin", "Swept", (Parameter("seat", of.SEAT, "whose project"), _PROGRESS)),
     Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
     Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
-    Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import"),
+    Verb("seat.import_claims", "admin", "ImportedClaims", (_FILE,), "import"),
+    Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import --restore"),
     Verb("memory.backup", "admin", "None", (_FILE,)),
     Verb("memory.now", "read", "datetime", (), None),
     Verb("memory.close", "", "None", (), None),

@@ -212,6 +212,21 @@ def json_object(item: Any, what: str) -> dict[str, Any]:
     return content
 
 
+def _receipt(item: Any, what: str) -> Any:
+    """A receipt in JSON: the text itself, or the file that holds it."""
+    from mnemarch.model.event import Receipt
+
+    if isinstance(item, str) and not item.lstrip().startswith("{"):
+        try:
+            with open(item, encoding="utf-8") as file:
+                item = file.read()
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"{what}: {item!r} can't be read: {error}.", hint="Give the receipt's JSON, or a file."
+            ) from None
+    return Receipt.of(json_object(item, what))
+
+
 def _citation(item: Any, what: str) -> Any:
     from mnemarch.model.citation import Citation
 
@@ -255,6 +270,7 @@ OUTPUT = Type("output", _text, _string, "TEXT|-")
 WORDS = Type("words", _text, _string, "TEXT", '"..."')
 ID = Type("id", _text, _string, "ID", EXAMPLE_ID)
 CITATION = Type("citation", _citation, _string, "CITATION", "test:tests/test_checkout.py::test_retry")
+RECEIPT = Type("receipt", _receipt, lambda: {"type": "object"}, "RECEIPT|-", "receipt.json")
 ACTOR = Type("actor", _actor, _string, "KIND:ID")
 LEVEL = _one_of("level", "mnemarch.model.caller", "Level", "LEVEL")
 KIND = _one_of("kind", "mnemarch.model.unit", "Kind", "KIND")

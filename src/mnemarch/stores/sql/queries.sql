@@ -27,6 +27,10 @@ UPDATE events SET body = NULL, salt = NULL WHERE id = :id;
 -- event: One event by its id.
 SELECT * FROM entries WHERE id = :id;
 
+-- event_before: The hash of the entry before the one at a position, in its stream.
+SELECT b.hash FROM events e JOIN events b ON b.stream = e.stream AND b.position < e.position
+WHERE e.position = :position ORDER BY b.position DESC LIMIT 1;
+
 -- event_for_key: The event that an idempotency key stands for.
 SELECT * FROM entries WHERE scope_key = :scope_key AND actor = :actor AND key = :key;
 
@@ -367,24 +371,31 @@ UNION ALL SELECT 'total', 'events', count(*) FROM events
 UNION ALL SELECT 'total', 'streams', count(*) FROM streams
 UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links WHERE open AND type = 'contradicts';
 
--- row_units: Every unit, for the digest.
-SELECT body FROM units ORDER BY id;
+-- row_units: Every unit, for the digest and the audit; its key comes first, as in the next ones. Not what only search needs.
+SELECT id, body, scope_key, level, kind, domain, status, live, root, place, strength, valid_to_commit, target
+FROM units ORDER BY id;
 
--- row_links: Every link, for the digest.
-SELECT body FROM links ORDER BY id;
+-- row_citations: Every citation.
+SELECT unit_id, kind, ref FROM citations ORDER BY unit_id, kind, ref;
 
--- row_link_units: Every unit of a link, for the digest.
+-- row_links: Every link.
+SELECT id, type, open, body FROM links ORDER BY id;
+
+-- row_link_units: Every unit of a link.
 SELECT link_id, unit_id FROM link_units ORDER BY link_id, unit_id;
 
--- row_relations: Every relation, for the digest.
+-- row_relations: Every relation.
 SELECT source, type, target, id FROM relations ORDER BY source, type, target;
 
--- row_tests: Every test outcome, for the digest.
-SELECT org, project, name, place, witnessed, passed, flaky, tree, greened_by, at, event_id FROM tests
+-- row_tests: Every test outcome.
+SELECT org, project, name, place, witnessed, called, passed, flaky, tree, greened_by, at, event_id FROM tests
 ORDER BY org, project, name, place, witnessed;
 
--- row_uses: Every use, for the digest.
+-- row_uses: Every use.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses ORDER BY unit_id, task_key;
+
+-- row_keys: The keys by which each unit's text is known again.
+SELECT id, canonical_key, topic_key FROM units ORDER BY id;
 
 -- clear_units: Drop a projection before it is made again from the log.
 DELETE FROM units;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.caller import Scope, Stream
-from mnemarch.model.json_text import canonical_json, from_json, json_needles, kept_json
+from mnemarch.model.json_text import from_json, json_needles, kept_json
 from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, test_of, unit_of, use_of
 
 TYPE_CHECKING = False
@@ -26,6 +26,8 @@ _NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
 _GUIDES = ("policy", "anchor")
 _AGEING = ("episode", "skill")
+# The projections, and how many columns of `row_…` are the key of each.
+ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2}
 
 
 class Reader:
@@ -351,14 +353,11 @@ class Reader:
             counted[name][item] = count
         return counted
 
-    def rows(self) -> Iterator[str]:
-        """Every projection row in canonical form and order, the same on every store: a digest is taken over them."""
-        for table in ("row_units", "row_links"):
-            for (body,) in self.query(table):
-                yield body
-        for table in ("row_link_units", "row_relations", "row_tests", "row_uses"):
-            for row in self.query(table):
-                yield canonical_json([int(item) if isinstance(item, bool) else item for item in row])
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Every projection row, by table and key: the table's name, then its columns, the same on every store."""
+        for table in ROWS:
+            for row in self.query(f"row_{table}"):
+                yield (table, *row)
 
 
 def _beginning(scope: Scope) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mnemarch.model import decision as decisions
     from mnemarch.model import testrun as testruns
     from mnemarch.model import unit as units
-    from mnemarch.model.decision import Relation
+    from mnemarch.model.decision import Relation, VersionKey
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Link, Searchable, Unit, Use
 
@@ -28,8 +28,8 @@ else:
     testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
 
-# What reading a damaged row can raise.
-_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, InvalidInput)
+# What reading a damaged row, or one that somebody forged, can raise.
+DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, InvalidInput)
 
 
 def event_of(row: Any) -> Event:
@@ -72,7 +72,7 @@ def event_of(row: Any) -> Event:
 def _decoded(what: str, id: str, read: Callable[[], T]) -> T:
     try:
         return read()
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise StoreCorrupt(
             f"The row of {what} {id} is not readable: {error!r}.",
             hint="Run mnemarch rebuild: it makes the row again from the log.",
@@ -82,6 +82,23 @@ def _decoded(what: str, id: str, read: Callable[[], T]) -> T:
 def unit_of(row: tuple[str, str]) -> Unit:
     id, body = row
     return _decoded("unit", id, lambda: units.unit_from_json(from_json(body)))
+
+
+def unit_columns(unit: Unit, version_key: VersionKey | None) -> dict[str, Any]:
+    """What queries choose units by, beside the body: it all follows from the unit."""
+    return {
+        "scope_key": unit.scope.key,
+        "level": int(unit.level),
+        "kind": unit.kind,
+        "domain": unit.domain,
+        "status": unit.status,
+        "live": unit.live,
+        "root": version_key and version_key.root,
+        "place": version_key and version_key.number,
+        "strength": version_key and version_key.strength,
+        "valid_to_commit": unit.valid_to_commit,
+        "target": decisions.target_of(unit) if unit.kind == "anchor" else None,
+    }
 
 
 def link_of(row: tuple[str, str]) -> Link:

@@ -7,14 +7,13 @@ from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.stamps import micros
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.rows import unit_of
+from mnemarch.stores.sql.rows import unit_columns, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from mnemarch.model import decision as decisions
     from mnemarch.model import testrun as testruns
     from mnemarch.model import unit as units
     from mnemarch.model.caller import Stream
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.queries import Queries
 else:
     # A process that only logs needs neither.
-    decisions = Lazy("mnemarch.model.decision")
     testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
 
@@ -136,22 +134,12 @@ class Transaction(Reader):
             self.query(
                 "put_unit",
                 id=unit.id,
-                scope_key=unit.scope.key,
-                level=int(unit.level),
-                kind=unit.kind,
-                domain=unit.domain,
-                status=unit.status,
-                live=unit.live,
                 canonical_key=canonical_key,
                 topic_key=topic_key,
                 searchable_at=searchable_at,
                 body=canonical_json(units.unit_to_json(unit)),
-                root=version_key and version_key.root,
-                place=version_key and version_key.number,
-                strength=version_key and version_key.strength,
-                valid_to_commit=unit.valid_to_commit,
-                target=decisions.target_of(unit) if unit.kind == "anchor" else None,
                 session=unit.session_key,
+                **unit_columns(unit, version_key),
             )
         except self._integrity_error:
             if version_key is None:
