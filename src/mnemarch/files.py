@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from contextlib import contextmanager, suppress
 
@@ -38,6 +40,20 @@ def write_whole(path: str, text: str) -> None:
             os.remove(partial)
         raise
     synced(os.path.dirname(target))
+
+
+def read_small(path: str, bytes_max: int) -> bytes:
+    """The bytes of a small file. A pipe, a device, a folder or a large file is an OSError, and never waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file", path)
+        if status.st_size > bytes_max:
+            raise OSError(errno.EFBIG, f"It has more than {bytes_max} bytes", path)
+        return os.read(handle, bytes_max)
+    finally:
+        os.close(handle)
 
 
 def synced(path: str) -> None:

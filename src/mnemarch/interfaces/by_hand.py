@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 
+from mnemarch.checkout import load
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import (
@@ -15,6 +16,7 @@ from mnemarch.interfaces.command import (
     answered,
     at_terminal,
     exit_code_of,
+    noted,
     performed,
     text_of,
 )
@@ -234,10 +236,8 @@ def _next_steps(actor: Actor, named: str) -> list[str]:
 
 
 def _policy(call: Call) -> Answer:
-    from mnemarch.config import load
-
     # From the settings alone: who may do what can be asked even if the store can't be opened.
-    policy = load(call.home.folder).policy
+    policy = noted(load(call.home.folder)).policy
     acts = {act: {level: sorted(kinds) for level, kinds in levels.items()} for act, levels in policy.table.items()}
     return Answer(
         data={"acts": acts, "requires_validation": sorted(policy.validated_levels)}, text=lambda: _policy_text(policy)
