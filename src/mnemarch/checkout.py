@@ -10,7 +10,7 @@ from mnemarch.code.git import output
 from mnemarch.code.home import FOLDER, repository_at, upward
 from mnemarch.config import Config, config_from
 from mnemarch.errors import InvalidInput, StoreUnavailable
-from mnemarch.files import read_small
+from mnemarch.files import read_small, write_private
 from mnemarch.model.caller import Level
 from mnemarch.model.value import replace, value
 from mnemarch.policy.permissions import Deed
@@ -68,16 +68,12 @@ def names_address(semantic: str) -> bool:
 
 def _loosening(settings: Mapping[str, Any], own: Config) -> dict[str, Any]:
     """The settings that need the user's yes, by their whole names."""
-    policy = settings.get("policy")
-    is_unsafe = isinstance(policy, dict) and policy.get("allow_unsafe") is True
-    return {
-        name: setting
-        for name, setting in _leaves(settings)
-        if (is_unsafe and name.startswith("policy.") and _widens(name, setting, own)) or _is_looser(name, setting, own)
-    }
+    return {name: setting for name, setting in _leaves(settings) if _is_looser(name, setting, own)}
 
 
 def _is_looser(name: str, setting: Any, own: Config) -> bool:
+    if name.startswith("policy."):
+        return _widens(name, setting, own)
     if name == "recall.semantic":
         return ":" in str(setting) and setting != own.recall.semantic
     if name == "witness.test_commands":
@@ -94,7 +90,7 @@ def _is_looser(name: str, setting: Any, own: Config) -> bool:
 def _widens(name: str, setting: Any, own: Config) -> bool:
     """Whether a line of a policy allows more than the user's own does."""
     if name == "policy.allow_unsafe":
-        return True
+        return setting is True
     named = {str(item) for item in setting} if isinstance(setting, list) else set()
     if name == "policy.requires_validation":
         return not {str(level) for level in own.policy.validated_levels} <= named
@@ -189,11 +185,8 @@ def sign(place: str) -> None:
         return
     nonce = os.urandom(_NONCE_BYTES).hex()
     mark = user.signature(nonce.encode(), make_key=True) or "-"
-    path = os.path.join(place, _MAKER)
-    partial = f"{path}.{os.getpid()}"
-    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-        file.write(f"folder {os.stat(place).st_ino}\nuser {nonce} {mark}\n")
-    os.replace(partial, path)
+    lines = f"folder {os.stat(place).st_ino}\nuser {nonce} {mark}\n"
+    write_private(os.path.join(place, _MAKER), lines.encode())
 
 
 def _is_signed(place: str) -> bool:

@@ -56,6 +56,22 @@ def read_small(path: str, bytes_max: int) -> bytes:
         os.close(handle)
 
 
+def write_private(path: str, content: bytes, *, replaces: bool = True) -> None:
+    """Write a small file that nobody else may read, whole or not at all.
+
+    Where it `replaces` nothing, of two processes the first one's stays.
+    """
+    partial = f"{path}.{os.getpid()}"
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+    if replaces:
+        os.replace(partial, path)
+        return
+    with suppress(FileExistsError):
+        os.link(partial, path)
+    os.remove(partial)
+
+
 def synced(path: str) -> None:
     """Bring a file or a folder to the disk."""
     handle = os.open(path, os.O_RDONLY)

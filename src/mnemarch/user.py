@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from mnemarch.errors import InvalidInput
-from mnemarch.files import read_small
+from mnemarch.files import read_small, write_private
 from mnemarch.model.stamps import blake2b
 
 TYPE_CHECKING = False
@@ -141,22 +141,11 @@ def _content(name: str) -> bytes:
 
 
 def _written(name: str, content: bytes, *, replaces: bool = True) -> bool:
-    """Write a file of the user's own, whole or not at all; False if there is no place for it."""
+    """Write a file of the user's own; False if there is no place for it."""
     path = path_of(name)
-    partial = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content)
-        if replaces:
-            os.replace(partial, path)
-        else:
-            try:
-                os.link(partial, path)  # Of two processes the first one's stays.
-            except FileExistsError:
-                pass
-            finally:
-                os.remove(partial)
+        write_private(path, content, replaces=replaces)
     except OSError:
         return False
     return True

@@ -12,6 +12,7 @@ from cli_session import told
 import mnemarch
 from mnemarch import Actor, NotAllowed, Scope, StoreUnavailable, user
 from mnemarch.checkout import load
+from mnemarch.model.caller import Level
 
 ADDRESS = "https://models.example.org/v1#small"
 # What a repository may not ask for by itself, and what it may.
@@ -108,8 +109,11 @@ def test_the_users_own_settings_hold_everywhere_and_are_what_a_repository_is_mea
     config = load(str(cli.home))
     assert config.ignored == ()
     assert (config.limits.text_bytes_max, config.recall.k_max) == (100_000, 5)
-    (cli.home / "mnemarch.toml").write_text('orchestrators = ["me"]\n')
-    assert cli("log", "thought", "x").exit_code == 2
+    with open(user.path_of("config.toml"), "w", encoding="utf-8") as file:
+        file.write('[policy]\nallow_unsafe = true\n[policy.archive]\nproject = ["human", "orchestrator"]\n')
+    (cli.home / "mnemarch.toml").write_text('[policy.archive]\nproject = ["human", "agent"]\n')
+    assert load(str(cli.home)).ignored == ('policy.archive.project = ["human", "agent"]',)
+    assert "orchestrator" in load(str(cli.home)).policy.table["archive"][Level.PROJECT]
 
 
 @pytest.mark.parametrize(("is_own", "sent"), [(True, "secret"), (False, None)])
@@ -126,6 +130,15 @@ def test_a_key_goes_only_to_an_address_of_the_users_own_configuration(cli, monke
     cli("trust", "--yes")
     mnemarch.open(cli.home)._engine.store.close()
     assert keys == [sent]
+
+
+def test_a_link_that_came_with_a_repository_does_not_lead_checkpoints_out_of_it(cli, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (cli.home / ".agentos").symlink_to(tmp_path / "elsewhere")
+    cli.ok("graph", "ask", "How do we deploy?", "--session", "s")
+    ended = cli("graph", "end", "--session", "s")
+    assert (ended.exit_code, "leads out of" in ended.err) == (2, True)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 PILE = "\n".join(f"k{number} = 1" for number in range(20_000))
