@@ -24,6 +24,7 @@ SETTINGS = "mnemarch.toml"
 _MAKER, _IGNORE = "maker", ".gitignore"
 _MAKER_BYTES_MAX = 4096
 _NONCE_BYTES = 16
+_INDEX_BYTES_MAX = 1 << 30
 _INDEX_WITH_WHOLE_NAMES = (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3")
 # A number loosens a rule if it is higher (1) or lower (-1) than the user's own. The longest name that fits counts.
 _LOOSER = {
@@ -250,18 +251,16 @@ def _tracked(place: str) -> bytes:
 
 def _may_name(index: str, name: str) -> bool:
     """Whether git's index may have a file of this folder: a look that costs no process."""
-    import mmap
-
     folder = os.path.dirname(index)
     try:
         is_split = any(entry.startswith("sharedindex.") for entry in os.listdir(folder))
         # Where upper and lower case are one, `.MNEMARCH` would be the same folder.
         is_caseless = os.path.exists(os.path.join(folder, "head"))
-        with open(index, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            is_plain = content[:8] in _INDEX_WITH_WHOLE_NAMES and not is_split and not is_caseless
-            return not is_plain or content.find(os.fsencode(name)) >= 0
-    except (OSError, ValueError):
+        content = read_small(index, _INDEX_BYTES_MAX)
+    except OSError:
         return False
+    is_plain = content[:8] in _INDEX_WITH_WHOLE_NAMES and not is_split and not is_caseless
+    return not is_plain or os.fsencode(name) in content
 
 
 def waiting(folder: str) -> list[Foreign]:

@@ -51,7 +51,7 @@ def read_small(path: str, bytes_max: int) -> bytes:
             raise OSError(errno.EINVAL, "It is not a regular file", path)
         if status.st_size > bytes_max:
             raise OSError(errno.EFBIG, f"It has more than {bytes_max} bytes", path)
-        return os.read(handle, bytes_max)
+        return os.read(handle, status.st_size)
     finally:
         os.close(handle)
 

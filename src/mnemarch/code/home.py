@@ -83,6 +83,9 @@ def repository_at(folder: str) -> Repository | None:
         return None
     link = (text_of(os.path.join(own, "commondir")) or "").rstrip("\r\n")
     common = os.path.realpath(os.path.join(own, link)) if link else own
+    # A folder of a checkout that looks like a git directory doesn't lead to another repository's memory.
+    if link and own == folder and os.path.dirname(own) != os.path.join(common, "worktrees"):
+        return None
     if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
         return None
     return Repository(top=folder, own=own, common=common)

@@ -94,14 +94,11 @@ def _proposed_name() -> str:
         name = git(os.path.expanduser("~"), ["config", "--global", "--get", setting])
         if name:
             return name
-    login = os.environ.get("USER") or os.environ.get("LOGNAME")
-    if login:
-        return login
-    import pwd
+    from getpass import getuser
 
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
+        return getuser()
+    except (KeyError, OSError):  # In a container nothing but the user's number may be known.
         return f"uid-{os.getuid()}"
 
 
