@@ -6,20 +6,29 @@ import os
 import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import mnemarch
-from mnemarch import Actor, Citation, Scope
+from mnemarch import Actor, Citation, Scope, user
+from mnemarch.model.caller import Caller
+from mnemarch.seat import Seat
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Coverage has begun here; the processes that tests start must be as bare as a user's.
     for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
         del os.environ[name]
 
-# Nothing of a test is kept in the home of whoever runs it.
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="mnemarch-tests-")
+# The developer's own configuration, and the coding agent that runs the tests, must not show in any test: not in its
+# process, nor in those that it starts. Here ada is who uses the computer, and these are her orchestrators.
+for name in user._HOSTS.keys() & os.environ.keys():
+    del os.environ[name]
+_OWN = tempfile.TemporaryDirectory(prefix="mnemarch-tests-")
+os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = _OWN.name
+user.keep_person("ada")
+Path(user.path_of("orchestrators")).write_text("lead\nci\n")
 
 settings.register_profile(
     "mnemarch", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -57,6 +66,11 @@ class FixedClock:
         self.now += timedelta(**delta)
 
 
+def own_seat(memory: mnemarch.Memory, actor: Actor, scope: Scope, root: str | None = None) -> Seat:
+    """A seat for any actor, also the program itself."""
+    return Seat(memory._engine, Caller(actor, scope, root=root))
+
+
 class Seats:
     """Seats of one memory, by kind of actor; all in one place unless told otherwise."""
 
@@ -70,7 +84,7 @@ class Seats:
         at = scope or Scope(
             **(dict(zip(("org", "project", "worktree", "task"), self.HOME.segments, strict=True)) | self.home | where)
         )
-        return self.memory.seat(Actor(kind, name), at)
+        return own_seat(self.memory, Actor(kind, name), at, self.memory._engine.root)
 
     def agent(self, name: str = "coder-1", **where):
         return self.seat("agent", name, **where)

@@ -1,8 +1,6 @@
-"""Every setting, its default and its unit. `mnemarch.toml` beside the memory changes them; nothing else does."""
+"""Every setting, its default and its unit; `checkout.load` says which files change them."""
 
 from __future__ import annotations
-
-import os
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.value import replace, value
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
     from mnemarch.policy.heat import OrchestratorConfig
 
-FILE_NAME = "mnemarch.toml"
 # More than any machine can use, and still a number that every part can count with.
 _NUMBER_MAX = 1_000_000_000
 
@@ -203,6 +200,8 @@ class Config:
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
+    # What the repository's mnemarch.toml asks for and the user has not accepted.
+    ignored: tuple[str, ...] = ()
 
     def __check__(self) -> None:
         name: Any = self.project
@@ -243,25 +242,6 @@ _PARTS: dict[str, type] = {
 }
 # The parts that hold nothing but plain settings.
 _SECTIONS = [name for name in _PARTS if name not in ("policy", "trust")]
-
-
-def load(folder: str) -> Config:
-    """The configuration of `folder`: the defaults, changed by its mnemarch.toml if there is one."""
-    path = os.path.join(folder, FILE_NAME)
-    if not os.path.exists(path):
-        return Config()
-    import tomllib
-
-    try:
-        with open(path, "rb") as file:
-            settings = tomllib.load(file)
-    except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror}.", hint="It must be a file you may read.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(
-            f"{path} is not valid TOML: {error}.", hint="Correct it, or remove it for the defaults."
-        ) from None
-    return config_from(settings)
 
 
 def config_from(settings: Mapping[str, Any]) -> Config:

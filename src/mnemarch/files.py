@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from contextlib import contextmanager, suppress
 
@@ -43,6 +45,36 @@ def write_whole(path: str, text: str) -> None:
             os.remove(partial)
         raise
     synced(os.path.dirname(target))
+
+
+def read_small(path: str, bytes_max: int) -> bytes:
+    """The bytes of a small file. A pipe, a device, a folder or a large file is an OSError, and never waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "It is not a regular file", path)
+        if status.st_size > bytes_max:
+            raise OSError(errno.EFBIG, f"It has more than {bytes_max} bytes", path)
+        return os.read(handle, status.st_size)
+    finally:
+        os.close(handle)
+
+
+def write_private(path: str, content: bytes, *, replaces: bool = True) -> None:
+    """Write a small file that nobody else may read, whole or not at all.
+
+    Where it `replaces` nothing, of two processes the first one's stays.
+    """
+    partial = f"{path}.{os.getpid()}"
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+    if replaces:
+        os.replace(partial, path)
+        return
+    with suppress(FileExistsError):
+        os.link(partial, path)
+    os.remove(partial)
 
 
 def synced(path: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from mnemarch.code.home import top_of
+from mnemarch.checkout import sign
+from mnemarch.code.home import FOLDER, top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.policy.admission import checked_name
+from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
 
 TYPE_CHECKING = False
@@ -76,6 +78,7 @@ class Memory:
             raise InvalidInput(
                 "A seat needs an Actor and a Scope.", hint='mem.seat(Actor.agent("coder-1"), Scope(project="shop"))'
             )
+        require_outsider(actor)
         names = {"an actor's id": actor.id, "an org": scope.org, "a project": scope.project}
         names |= {"a worktree": scope.worktree, "a task": scope.task, "a session": session}
         for what, name in names.items():
@@ -171,6 +174,8 @@ class Memory:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""
         _refuse_existing(os.fspath(path))
         self._engine.store.backup(os.fspath(path))
+        if os.path.basename(os.path.dirname(os.path.abspath(path))) == FOLDER:
+            sign(os.path.dirname(os.path.abspath(path)))  # It is a memory of this user's, like the one it came from.
 
     def close(self) -> None:
         """Close everything. A long unindexed tail is indexed first, so that the next process starts fast."""

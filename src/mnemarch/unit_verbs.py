@@ -128,10 +128,10 @@ class UnitVerbs:
 
     def withdraw(self, unit_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Take back a claim of your own, while nobody else has said, used or cited it."""
-        from mnemarch.units.evidence import withdraw
+        from mnemarch.decisions import guard
 
         why, whole = _checked_reason(reason), self._whole(unit_id)
-        return self._changed(lambda act: withdraw(act, whole, why, expected_version))
+        return self._changed(lambda act: guard.withdraw(act, whole, why, expected_version))
 
     def supersede(self, new_id: str, old_id: str, reason: str, *, expected_version: int | None = None) -> Unit:
         """Put one unit in the place of another; `expected_version` is the old one's. Gives the new unit."""

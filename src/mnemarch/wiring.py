@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mnemarch import config as configuration
+from mnemarch import checkout
+from mnemarch.config import Config
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.lazy import Lazy
 from mnemarch.memory import Memory
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Any
 
-    from mnemarch.config import Config
     from mnemarch.embedding import dense, dense_search, endpoint
     from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.log import remembered as log_memory
@@ -44,9 +44,7 @@ def open(
     """Open a memory: that of this git repository, of a folder, or ":memory:" with nothing on disk."""
     clock = clock or stamps.now
     if target == ":memory:":
-        return Memory(
-            sqlite.InMemoryStore(), index=None, config=config or configuration.Config(), clock=clock, root=None
-        )
+        return Memory(sqlite.InMemoryStore(), index=None, config=config or Config(), clock=clock, root=None)
     address = None if target is None else _address(target)
     if address is None:
         from mnemarch.code.home import home_of
@@ -55,7 +53,11 @@ def open(
         folder, root = home.folder, home.root
     else:
         folder = root = os.path.abspath(address)
-    return _embedded(folder, root, config or configuration.load(folder), clock)
+    # A configuration that the caller hands in is the caller's own.
+    settings = config or checkout.load(folder)
+    semantic = settings.recall.semantic
+    sends_key = config is not None or (bool(semantic) and checkout.names_address(semantic))
+    return _embedded(folder, root, settings, clock, sends_key=sends_key)
 
 
 def _current_folder() -> str:
@@ -65,8 +67,9 @@ def _current_folder() -> str:
         raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
 
 
-def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime]) -> Memory:
+def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime], *, sends_key: bool) -> Memory:
     place = os.path.join(folder, ".mnemarch")
+    checkout.require_own_memory(place)
     _make_place(place)
     store = sqlite.SqliteStore(
         os.path.join(place, _DATABASE),
@@ -80,7 +83,7 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
     return Memory(
         store,
         index=index,
-        meanings=_meanings(vectors, store, config) if config.recall.semantic else None,
+        meanings=_meanings(vectors, store, config, sends_key) if config.recall.semantic else None,
         vectors=vectors,
         config=config,
         clock=clock,
@@ -89,14 +92,14 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
     )
 
 
-def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:
+def _meanings(folder: str, store: Store, config: Config, sends_key: bool) -> MeaningIndex:
     """Vectors by the embedder that the configuration names; the model itself is loaded when it is first needed."""
     from threading import Event  # a millisecond to load
 
     stop = Event()
     return dense_search.DenseSearch(
         folder,
-        _embedder(config.recall.semantic, stop),
+        _embedder(config.recall.semantic, stop, sends_key),
         store_id=store.id,
         event_at=lambda position: _event_at(store, position),
         lock_wait_s_max=config.store.lock_wait_s_max,
@@ -104,11 +107,11 @@ def _meanings(folder: str, store: Store, config: Config) -> MeaningIndex:
     )
 
 
-def _embedder(name: str, stop: Event) -> DenseEmbedder:
+def _embedder(name: str, stop: Event, sends_key: bool) -> DenseEmbedder:
     if name == "sentence":
         return dense.SentenceEncoder()
     url, _, model = name.partition("#")
-    key = os.environ.get("MNEMARCH_EMBEDDING_KEY")
+    key = os.environ.get("MNEMARCH_EMBEDDING_KEY") if sends_key else None
     return endpoint.EndpointEmbedder(url, model, api_key=key, sleep=lambda wait_s: _wait(stop, wait_s))
 
 
@@ -126,14 +129,18 @@ def _event_at(store: Store, position: int) -> str:
 
 def _make_place(place: str) -> None:
     """The folder of the memory, which git should never pick up: also not when its making was cut short."""
-    if os.path.exists(os.path.join(place, _IGNORE)):
+    is_new = not os.path.lexists(os.path.join(place, _DATABASE))
+    is_ignored = os.path.exists(os.path.join(place, _IGNORE))
+    if is_ignored and not is_new:
         return
     from mnemarch.files import write_whole
 
     try:
         os.makedirs(place, exist_ok=True)
-        if _is_ours(place):
+        if not is_ignored and _is_ours(place):
             write_whole(os.path.join(place, _IGNORE), "*\n")
+        if is_new:
+            checkout.sign(place)
     except OSError as error:
         # One that may only be read is opened; another process may have been faster.
         if not os.path.isdir(place):

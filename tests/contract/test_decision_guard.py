@@ -113,6 +113,41 @@ def test_r4_what_a_person_laid_down_and_the_evidence_under_it_is_for_a_person(se
     assert not person.reject(policy.id, "no").live
 
 
+@pytest.mark.parametrize("strength", ["axis", "lock"])
+def test_r4_nobody_takes_the_evidence_from_under_what_a_person_laid_down_in_two_steps(seats, lead, strength):
+    agent, person = seats.agent(), seats.human()
+    seen = agent.decisions.add_evidence("The server room burned down")
+    rests = person.decisions.commit(
+        person.decisions.propose("Backups stay offsite", reason=WHY, evidence=[seen.id], strength=strength)
+    )
+    refused(lambda: agent.withdraw(seen.id, "never mind"))
+    person.reject(seen.id, "it was only smoke")
+    refused(lambda: lead.erase(seen.id, "private"))
+    assert person.erase(seen.id, "private").units == (seen.id,)
+    assert lead.decisions.in_force(rests.id).id == rests.id
+
+
+def test_d8_the_evidence_under_an_axis_takes_a_person_whoever_laid_the_axis_down(seats, lead):
+    axis = decided(lead, "No server", strength="axis")
+    for act in (lead.reject, lead.erase):
+        refused(lambda act=act: act(axis.evidence[0], "no"))
+    assert not seats.human().reject(axis.evidence[0], "no").live
+
+
+@pytest.mark.parametrize("strength", ["axis", "lock"])
+def test_r4_no_relation_changes_what_a_persons_axis_or_lock_does_but_by_a_person(seats, lead, strength):
+    desk, theirs = lead.decisions, seats.human().decisions
+    firm, other = decided(seats.human(), "No server", strength=strength), decided(lead, "Use files")
+    for relation in ("SUPERSEDES", "CONSTRAINS"):
+        refused(lambda relation=relation: desk.relate(other.id, relation, firm.id))
+    desk.relate(other.id, "DEPENDS_ON", firm.id)
+    theirs.relate(firm.id, "CONSTRAINS", other.id)
+    for source, relation, target in ((other, "DEPENDS_ON", firm), (firm, "CONSTRAINS", other)):
+        sides = (source.id, relation, target.id)
+        refused(lambda sides=sides: desk.unrelate(*sides, override="I want to"))
+        theirs.unrelate(*sides, override="it was a slip")
+
+
 # Relations are a root's, whatever becomes of the version that has its id
 
 

@@ -112,7 +112,7 @@ class World:
     def _archive(self, number):
         one = self._pick(number)
         if one is not None:
-            self.seat("system", one["scope"]).archive(one["id"], "not needed")
+            self.seat("human", one["scope"]).archive(one["id"], "not needed")
             one["live"] = False
 
     def _relate(self, source, type, target):

@@ -244,7 +244,7 @@ def live(memory, story):
     for verb, text, number in story:
         scope = Scope(org="o", project="p", worktree="w", task=f"t{number % 3}")
         agent, human = memory.seat(Actor.agent(f"a{number % 2}"), scope), memory.seat(Actor.human("h"), scope)
-        keeper = memory.seat(Actor.system(), scope)
+        keeper = memory.seat(Actor.human("keeper"), scope)
         units = agent.units(limit=100)
         one = units[number % len(units)] if units else None
         two = units[(number + 1) % len(units)] if units else None

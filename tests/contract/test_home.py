@@ -260,6 +260,17 @@ def test_inside_git_directories_one_is_where_they_belong(superproject):
     )
 
 
+def test_a_folder_that_looks_like_a_git_directory_leads_to_no_other_repository(tmp_path):
+    shop, other = repository(tmp_path / "shop"), repository(tmp_path / "other")
+    trap = shop / "docs"
+    trap.mkdir()
+    (trap / "HEAD").write_text("ref: refs/heads/main\n")
+    (trap / "commondir").write_text(str(other / ".git"))
+    assert home_of(str(trap)) == home_of(str(shop))
+    linked = worktree(shop, tmp_path / "login")
+    assert home_of(str(shop / ".git" / "worktrees" / "login")).folder == home_of(str(linked)).folder
+
+
 def test_a_bare_repository_holds_the_memory_of_its_worktrees_itself(tmp_path):
     bare = made(tmp_path / "git" / "shop.git", "--bare")
     source = repository(tmp_path / "source")

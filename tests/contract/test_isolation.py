@@ -52,7 +52,7 @@ def filled(memory, scope):
 
 def crossings(memory, stranger, units, conflict):
     """What a stranger could read or change of another scope's things, if anything crossed."""
-    seats = [memory.seat(Actor(kind, "a"), stranger) for kind in ("agent", "orchestrator", "human", "system")]
+    seats = [memory.seat(Actor(kind, "a"), stranger) for kind in ("agent", "orchestrator", "human")]
     crossed = []
     own = seats[0].remember("A fact of the stranger").unit
     for seat in seats:

@@ -224,7 +224,7 @@ def test_a_unit_that_changed_after_it_was_indexed_is_recalled_as_it_is_now(disk)
     agent, human, system = (
         seat_of(disk),
         disk.seat(Actor.human("alice"), HOME),
-        disk.seat(Actor.system("sweeper"), HOME),
+        disk.seat(Actor.human("sweeper"), HOME),
     )
     first, second, third = (agent.remember(f"The orchard sells {fruit}").unit for fruit in FRUIT[:3])
     disk.reindex()
@@ -252,7 +252,7 @@ def test_what_changed_since_it_was_indexed_is_indexed_anew_and_once(tmp_path, cl
     with opened(home, clock) as memory:
         assert (memory.stats().indexed, memory.stats().unindexed) == (100, 0)
         for unit in units[:70]:
-            memory.seat(Actor.system("sweeper"), HOME).archive(unit.id, "dead tree")
+            memory.seat(Actor.human("sweeper"), HOME).archive(unit.id, "dead tree")
     with opened(home, clock) as memory:
         assert (memory.stats().indexed, memory.stats().unindexed) == (100, 0)
         found = seat_of(memory).recall("orchard harvest", k=200)
@@ -608,7 +608,7 @@ def test_ranks_find_what_weights_find(tmp_path, clock):
 def test_what_another_process_did_is_seen_by_the_very_next_recall(tmp_path, clock):
     with opened(tmp_path / "home", clock) as ours, opened(tmp_path / "home", clock) as theirs:
         reader, writer = seat_of(ours, "reader"), seat_of(theirs, "writer")
-        human, system = theirs.seat(Actor.human("alice"), HOME), theirs.seat(Actor.system("sweeper"), HOME)
+        human, system = theirs.seat(Actor.human("alice"), HOME), theirs.seat(Actor.human("sweeper"), HOME)
         assert reader.recall("orchard").items == ()
         for number, fruit in enumerate(FRUIT):
             unit = writer.remember(f"The {fruit} orchard is number{number}").unit

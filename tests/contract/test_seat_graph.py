@@ -405,7 +405,7 @@ def test_r2_what_left_the_memory_is_not_recalled_however_hot(memory, helped, sai
     seat, unit, _ = helped(said)
     human = seat_of(memory, Actor.human("alice"))
     if how == "archived":
-        seat_of(memory, Actor.system("mnemarch")).archive(unit.id, "stale")
+        seat_of(memory, Actor.human("ada")).archive(unit.id, "stale")
     elif how == "rejected":
         human.reject(unit.id, "wrong")
     elif how == "superseded":

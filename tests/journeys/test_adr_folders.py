@@ -422,17 +422,17 @@ def test_a_disk_that_is_full_leaves_every_record_as_it_was(seat, tmp_path, monke
 
 
 def test_from_the_command_line_a_person_gives_the_reason_and_export_says_what_it_left(tmp_path, monkeypatch, capsys):
-    cli, lead, kim = Cli(tmp_path, monkeypatch, capsys), ("--actor", "orchestrator:lead"), ("--actor", "human:kim")
+    cli, lead, ada = Cli(tmp_path, monkeypatch, capsys), ("--actor", "orchestrator:lead"), ("--actor", "human:ada")
     folder = put(tmp_path / "adr", n1_a=nygard(1, "aa"))
     (first,) = cli.ok("decisions", "import", folder, *lead)
     shown = cli.ok("decisions", "show", first["decision_id"])
     why = ("--type", "risk", "--reason", "firm", "--evidence", shown["evidence"][0])
-    cli.ok("decide", shown["text"], "--strength", "axis", "--revises", shown["id"], *why, *kim)
+    cli.ok("decide", shown["text"], "--strength", "axis", "--revises", shown["id"], *why, *ada)
     put(tmp_path / "adr", n1_a=nygard(1, "a1"))
-    assert "not done" in cli("decisions", "import", folder, *kim).out
+    assert "not done" in cli("decisions", "import", folder, *ada).out
     (left,) = cli.ok("decisions", "export", folder)
     assert "left as it is" in left["note"]
-    (done,) = cli.ok("decisions", "import", folder, "--override", "the board said so", *kim)
+    (done,) = cli.ok("decisions", "import", folder, "--override", "the board said so", *ada)
     assert done["note"] == "revised"
 
 

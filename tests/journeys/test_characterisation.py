@@ -27,7 +27,7 @@ import pytest
 
 import mnemarch
 from fixtures.record import COMMITS, commit
-from mnemarch import EventType, Kind, Status
+from mnemarch import EventType, Kind, Status, user
 from mnemarch.interfaces.cli import main
 from mnemarch.model import stamps as instant
 
@@ -119,6 +119,8 @@ def home(original, tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     for name, item in PLACE.items():
         monkeypatch.setenv(f"MNEMARCH_{name}", item)
+    shutil.copytree(os.environ["XDG_CONFIG_HOME"], tmp_path / "own")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
     monkeypatch.setattr(instant, "now", lambda: NOW)
     monkeypatch.chdir(folder)
     return folder
@@ -129,6 +131,7 @@ def run(line: str, home: Path, monkeypatch) -> tuple[int, str]:
     typed, _, given = line.partition(" <<< ")
     known = NAMES | {"home": str(home), "log": str(LOG)}
     argv = [re.sub(r"<([a-z0-9-]+)>", lambda found: known[found[1]], word) for word in shlex.split(typed)]
+    user.keep_person("bob" if "--actor human:bob" in typed else "alice")
     stdin = io.TextIOWrapper(io.BytesIO(given.replace("\\n", "\n").encode()), encoding="utf-8")
     stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", stdin)

@@ -43,7 +43,7 @@ def test_a_stuck_task_is_cleared_by_a_person_only(cli):
     refused = cli("stuck", "--clear", "never mind", "--actor", "agent:a")
     assert refused.exit_code == 1
     assert "may not clear task" in refused.err
-    assert cli("stuck", "--clear", "there it is", "--actor", "human:kim").exit_code == 0
+    assert cli("stuck", "--clear", "there it is", "--actor", "human:ada").exit_code == 0
     assert cli("fail", POOL).exit_code == 0
 
 
@@ -56,7 +56,7 @@ def test_a_failed_verification_reports_its_loop(cli):
     assert "STOP." in run.out
     cli.ok("verify", "--passed")
     assert cli.ok("attempts")["failed"], "an agent's own word clears nothing"
-    cli.ok("verify", "--passed", "--actor", "human:kim")
+    cli.ok("verify", "--passed", "--actor", "human:ada")
     assert cli.ok("attempts") == {"stuck": None, "failed": []}
 
 

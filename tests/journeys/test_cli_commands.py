@@ -13,7 +13,7 @@ from mnemarch.model.stamps import short_id
 COMMANDS = sorted({name for names in sections().values() for name in names} - {"demo"})
 
 
-PERSON, LEAD, KEEPER = ("--actor", "human:ada"), ("--actor", "orchestrator:lead"), ("--actor", "system:janitor")
+PERSON, LEAD = ("--actor", "human:ada"), ("--actor", "orchestrator:lead")
 BECAUSE = ("--reason", "because")
 DECIDE = ("decide", "Use SQLite", "--type", "risk", "--reason", "one file", "--snapshot", "the bench", *LEAD)
 FAIL = ("fail", "TimeoutError: the pool is empty", "--approach", "raise the pool size")
@@ -41,7 +41,7 @@ HAPPY = {
     "erase": ("erase", "UNIT", *BECAUSE, *PERSON, "--yes"),
     "undo": ("undo", "--actor", "agent:cli", "--yes"),
     "supersede": ("supersede", "RIVAL", "UNIT", *BECAUSE, *PERSON),
-    "archive": ("archive", "UNIT", *BECAUSE, *KEEPER),
+    "archive": ("archive", "UNIT", *BECAUSE, *PERSON),
     "revive": ("revive", "UNIT", *BECAUSE, *PERSON),
     "recall": ("recall", "how does checkout retry?"),
     "context": ("context", "how does checkout retry?"),
@@ -57,7 +57,7 @@ FIRST = {
     "attempts": FAIL,
     "decisions": DECIDE,
     "promote": ("approve", "UNIT", *PERSON),
-    "revive": ("archive", "UNIT", *BECAUSE, *KEEPER),
+    "revive": ("archive", "UNIT", *BECAUSE, *PERSON),
     "graph": ("graph", "ask", "how does checkout retry?", "--session", "s-1"),
     "import": ("export", "copy"),
 }
@@ -243,7 +243,7 @@ def test_a_change_from_a_stale_version_is_a_conflict_that_carries_both(cli):
     unit = cli.unit_at("worktree")
     seen = cli.ok("get", unit)["version"]
     cli.ok("approve", unit, "--actor", "human:ada", "--expected-version", str(seen))
-    run = cli("approve", unit, "--actor", "human:bob", "--expected-version", str(seen), "--json")
+    run = cli("approve", unit, "--actor", "orchestrator:lead", "--expected-version", str(seen), "--json")
     error = run.json["error"]
     assert run.exit_code == 1
     assert error["type"] == "Conflict"

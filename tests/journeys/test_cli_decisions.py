@@ -44,7 +44,7 @@ def test_a_dry_run_shows_the_verdict_and_commits_nothing(cli):
     refused = cli(*argv, *LEAD)
     assert refused.exit_code == 1
     assert "The guardian blocks it" in refused.err
-    person = cli.ok(*argv, "--actor", "human:kim", "--override", "the board said so")
+    person = cli.ok(*argv, "--actor", "human:ada", "--override", "the board said so")
     assert person["version"] == 2
     assert "override  the board said so" in cli("decisions", "show", person["id"]).out
     before = cli.ok("stats")["events"]
@@ -182,7 +182,7 @@ def test_on_a_terminal_what_can_not_be_committed_is_told_before_the_questions(cl
 
 def test_on_a_terminal_a_person_is_asked_why_and_may_say_so(cli):
     axis = decided(cli, "No server", "--strength", "axis")
-    argv = ["decide", "--revises", axis["id"], "--actor", "human:kim"]
+    argv = ["decide", "--revises", axis["id"], "--actor", "human:ada"]
     answers = [b"A server\n", b"risk\n", b"sales\n", b"a customer asked\n"]
     text, exit_code = told(argv, [*answers, b"\n"], cli.home)
     assert (exit_code, "Nothing was committed. To go on from here" in text) == (1, True)
@@ -213,8 +213,8 @@ def test_in_a_repository_a_person_decides_keeps_evidence_and_leaves_anchors(cli)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], cwd=cli.home, check=True)
     answers = [b"Use tabs\n", b"risk\n", b"because\n", b"seen in bench\n", b"y\n"]
     text, exit_code = told(["decide"], answers, cli.home, USER="me")
-    assert (exit_code, "decided by human:me" in text) == (0, True), text
-    person = ("--actor", "human:me")
+    assert (exit_code, "decided by human:ada" in text) == (0, True), text
+    person = ("--actor", "human:ada")
     made = cli.ok("decide", "Retry at most thrice", *WHY, "--snapshot", "incident 12", *person)
     assert made["unit"]["level"] == "project"
     seen = cli.ok("decisions", "evidence", "p99: 4.1 s", *person)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_session import TEST, WHERE, Cli, shown_at_terminal, told
+from cli_session import CTRL_D, TEST, WHERE, Cli, shown_at_terminal, told
 
 from mnemarch.hints import INTERFACES, WORDS
 from mnemarch.interfaces.grammar import sections
@@ -46,7 +46,7 @@ def steps_in(text: str) -> list[str]:
     return [line.strip() for line in text.partition("\nnext\n")[2].splitlines() if line.strip().startswith("mnemarch ")]
 
 
-@pytest.mark.parametrize("actor", ["agent:a", "orchestrator:lead", "human:ada", "system:cron"])
+@pytest.mark.parametrize("actor", ["agent:a", "orchestrator:lead", "human:ada"])
 def test_what_init_says_to_type_next_works_for_who_ran_it(bare, actor):
     steps = steps_in(bare("init", "--actor", actor).out)
     assert len(steps) >= 4
@@ -68,10 +68,34 @@ def test_what_init_says_to_a_person_at_a_terminal_works_there(bare):
         assert exit_code == 0, (step, text)
 
 
-def test_a_person_without_a_variable_has_the_name_that_the_system_knows(cli):
-    shown, exit_code = shown_at_terminal(["init"], [], cli.home, USER=None, LOGNAME=None)
-    assert exit_code == 0
-    assert f"human:{pwd.getpwuid(os.getuid()).pw_name}" in shown
+@pytest.mark.parametrize(
+    ("git_name", "login", "answer", "name"),
+    [
+        ("Ada Lovelace", "ada", b"\n", "Ada Lovelace"),
+        ("", "mina", b"\n", "mina"),
+        ("", "mina", "미나\n".encode(), "미나"),
+        ("", None, b"\n", pwd.getpwuid(os.getuid()).pw_name),
+    ],
+)
+def test_a_person_is_asked_once_who_they_are_and_then_types_no_flags(cli, tmp_path, git_name, login, answer, name):
+    where = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": None, "USER": login, "LOGNAME": login}
+    (tmp_path / ".gitconfig").write_text(f"[user]\n\tname = {git_name}\n")
+    shown, exit_code = told(["remember", "We deploy on Tuesdays"], [answer], cli.home, **where)
+    assert (exit_code, "Who are you?" in shown) == (0, True)
+    assert "verified 0.60 project" in shown
+    again, _ = told(["log", "--tail", "1"], [], cli.home, **where)
+    assert f"human:{name}" in again
+    assert "Who are you?" not in again
+    assert (tmp_path / ".config" / "mnemarch" / "person").read_text() == f"{name}\n"
+
+
+def test_nobody_is_asked_where_nobody_can_answer(cli, tmp_path):
+    cli.monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "new"))
+    assert cli.ok("remember", "We deploy on Tuesdays")["unit"]["provenance"][0]["actor"] == "agent:cli"
+    refused = cli("remember", "We deploy on Mondays", "--actor", "human:ada")
+    assert (refused.exit_code, "mnemarch init" in refused.err) == (1, True)
+    shown, exit_code = told(["remember", "We rest on Mondays"], [CTRL_D], cli.home)
+    assert (exit_code, "Nobody said who they are" in shown) == (2, True)
 
 
 # Two who revise one decision

@@ -43,10 +43,10 @@ LIFECYCLE = {
 
 
 @pytest.mark.parametrize(
-    ("actor", "level", "rule"), [("agent", "project", "G23"), ("orchestrator", "project", "G23.validation")]
+    ("actor", "level", "rule"), [("agent:a", "project", "G23"), ("orchestrator:lead", "project", "G23.validation")]
 )
 def test_a_refused_claim_names_its_rule_and_stays_in_the_log(cli, actor, level, rule):
-    run = cli("remember", "Checkout retries.", "--level", level, "--actor", f"{actor}:a", "--json")
+    run = cli("remember", "Checkout retries.", "--level", level, "--actor", actor, "--json")
     assert (run.exit_code, run.json["rule"]) == (1, rule)
     assert run.json["receipt"]["event_id"]
 
@@ -83,12 +83,12 @@ def test_a_tightened_policy_is_shown_and_in_force(cli):
 
 def test_nobody_can_vouch_in_the_name_of_another(cli):
     unit = cli.unit_at("worktree")
-    run = cli("cite", unit, "human:ada", "--actor", "human:bob", "--json")
+    run = cli("cite", unit, "human:bob", "--actor", "human:ada", "--json")
     assert (run.exit_code, run.json["error"]["type"]) == (2, "InvalidInput")
 
 
 def test_an_agent_cannot_give_a_persons_signal(cli):
     unit = cli.unit_at("worktree")
-    for actor, rule in (("agent:a", "R4"), ("orchestrator:a", "R2")):
+    for actor, rule in (("agent:a", "R4"), ("orchestrator:lead", "R2")):
         run = cli("validate", unit, "human_approved", "--actor", actor, "--json")
         assert (run.exit_code, run.json["error"]["rule"]) == (1, rule)

@@ -111,16 +111,15 @@ def test_bytes_that_are_not_utf_8_are_refused_and_nothing_is_stored(cli, argv):
 
 
 def foreign(cli: Cli) -> None:
-    folder = cli.home / ".mnemarch"
-    folder.mkdir()
+    folder = cli.begun().home / ".mnemarch"
+    (folder / "memory.db").unlink()
     with sqlite3.connect(folder / "memory.db") as other:
         other.execute("CREATE TABLE recipes (name TEXT)")
     other.close()
 
 
 def garbage(cli: Cli) -> None:
-    folder = cli.home / ".mnemarch"
-    folder.mkdir()
+    folder = cli.begun().home / ".mnemarch"
     (folder / "memory.db").write_bytes(b"this is no database at all, but long enough to look at" * 20)
 
 
@@ -301,14 +300,6 @@ def test_ctrl_c_at_the_question_erases_nothing(cli, terminal):
     assert b"Traceback" not in err
     assert b"mnemarch: Interrupted." in err
     assert cli.ok("get", unit)["content"]
-
-
-def test_at_a_terminal_the_person_acts_under_the_name_they_logged_in_with(cli, terminal):
-    _, program = terminal
-    process = cli.process("log", "thought", "hello", stdin=program, stdout=program, env=os.environ | {"USER": "mina"})
-    assert process.wait() == 0
-    cli.ok("export", "log.jsonl")
-    assert '"human:mina"' in (cli.home / "log.jsonl").read_text()
 
 
 def test_long_work_shows_its_progress_only_at_a_terminal(cli, terminal):

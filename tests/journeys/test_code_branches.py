@@ -282,7 +282,7 @@ def test_a_replaced_hypothesis_comes_after_what_is_trusted_and_is_told_as_one(me
 
 def test_a_replaced_hypothesis_is_found_among_many_that_are_past(memory, repo, replaced):
     lead = seat_at(memory, repo, kind="orchestrator", name="lead")
-    system = memory.seat(mnemarch.Actor.system("s"), lead.scope, root=repo)
+    system = memory.seat(mnemarch.Actor.human("s"), lead.scope, root=repo)
     for number in range(12):
         noise = lead.remember(f"Queue holds jobs of queue {number}, jobs and jobs", level="worktree").unit
         system.archive(noise.id, "noise")

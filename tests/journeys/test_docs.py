@@ -84,13 +84,14 @@ AT_A_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spa
 
 
 def pasted(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What ada sees who pastes it at a terminal where nothing is set, and says yes when she is asked."""
+    """What ada sees who pastes it at a terminal where nothing is set, says who she is, and then yes."""
     folder.mkdir()
     (folder / "script").write_text(script, encoding="utf-8")
     environ = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
     environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}", "USER": "ada"}
+    environ |= {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "own")}
     command = [sys.executable, "-c", AT_A_TERMINAL, "script"]
-    return subprocess.run(command, input="y\n", cwd=folder, env=environ, stdout=subprocess.PIPE, encoding="utf-8")
+    return subprocess.run(command, input="\ny\n", cwd=folder, env=environ, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 @pytest.mark.parametrize("readme", READMES)

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from mnemarch import InvalidInput
-from mnemarch.config import Config, GateRules, RecallRules, config_from, load
+from mnemarch.checkout import load
+from mnemarch.config import Config, GateRules, RecallRules, config_from
 from mnemarch.model.value import replace
 from mnemarch.policy.retention import RetentionRules
 from mnemarch.policy.trust import TrustRules

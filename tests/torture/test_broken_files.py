@@ -15,6 +15,7 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Claim, Scope
+from mnemarch.checkout import sign
 from mnemarch.config import config_from
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
@@ -110,6 +111,7 @@ def test_a_memory_without_its_mark_gets_it_when_it_is_next_opened(worker, folder
 def test_a_file_that_is_no_database_is_corrupt_and_left_alone(worker, folder, content):
     place = folder / ".mnemarch"
     place.mkdir(parents=True)
+    sign(str(place))
     (place / "memory.db").write_bytes(content)
     refused(worker, folder, "StoreCorrupt")
     assert (place / "memory.db").read_bytes() == content
@@ -119,6 +121,7 @@ def test_a_file_that_is_no_database_is_corrupt_and_left_alone(worker, folder, co
 def test_somebody_elses_database_is_corrupt_and_left_alone(worker, folder, mode):
     place = folder / ".mnemarch"
     place.mkdir(parents=True)
+    sign(str(place))
     connection = sqlite3.connect(place / "memory.db")
     connection.execute(f"PRAGMA journal_mode = {mode}")
     connection.execute("CREATE TABLE events (precious)")
@@ -326,7 +329,7 @@ def test_a_write_ahead_log_left_by_a_crash_is_taken_in(worker, folder, tmp_path,
         receipts = [seat.log("thought", f"n{n}") for n in range(50)]
         copy = tmp_path / "copy"
         (copy / ".mnemarch").mkdir(parents=True)
-        for name in ("memory.db", "memory.db-wal"):
+        for name in ("maker", "memory.db", "memory.db-wal"):
             subprocess.run(["cp", folder / ".mnemarch" / name, copy / ".mnemarch" / name], check=True)
     with mnemarch.open(copy) as memory:
         assert memory.audit().ok

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mnemarch.files import read_small
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ class Repository:
 
 def repository_around(start: str) -> Repository | None:
     """The repository that a folder is in: the nearest upward, as git finds it."""
-    for folder in _upward(start):
+    for folder in upward(start):
         repository = repository_at(folder)
         # Git stops at a .git file that leads nowhere, too.
         if repository is not None or os.path.isfile(os.path.join(folder, ".git")):
@@ -57,7 +58,7 @@ def top_of(folder: str) -> str:
     return folder if repository is None or repository.top == repository.common else repository.top
 
 
-def _upward(start: str) -> Iterator[str]:
+def upward(start: str) -> Iterator[str]:
     """The folder and those around it, the outermost last."""
     folder, parent = os.path.realpath(start), ""
     while folder != parent:
@@ -82,6 +83,9 @@ def repository_at(folder: str) -> Repository | None:
         return None
     link = (text_of(os.path.join(own, "commondir")) or "").rstrip("\r\n")
     common = os.path.realpath(os.path.join(own, link)) if link else own
+    # A folder of a checkout that looks like a git directory doesn't lead to another repository's memory.
+    if link and own == folder and os.path.dirname(own) != os.path.join(common, "worktrees"):
+        return None
     if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
         return None
     return Repository(top=folder, own=own, common=common)
@@ -201,8 +205,7 @@ def _is_true(content: str | None) -> bool:
 def text_of(path: str) -> str | None:
     """The text of one of git's small files, None if it isn't there; bytes that are no UTF-8 survive as in paths."""
     try:
-        with open(path, "rb") as file:
-            return file.read(_FILE_BYTES_MAX).decode("utf-8", "surrogateescape")
+        return read_small(path, _FILE_BYTES_MAX).decode("utf-8", "surrogateescape")
     except (OSError, ValueError):
         return None
 
@@ -223,7 +226,7 @@ def home_of(start: str) -> Home:
     Only files are read, whoever owns them and whatever GIT_DIR says: no process is started.
     """
     root = os.path.realpath(start)
-    for folder in _upward(start):
+    for folder in upward(start):
         repository = repository_at(folder)
         if repository is not None:
             return _in_repository(repository)

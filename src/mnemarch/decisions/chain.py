@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.decisions.guard import RULE, binds, in_force_among
+from mnemarch.decisions.guard import RULE, binds, in_force_among, require_may_relate
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from mnemarch.model.decision import Impact, Relation
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+
+
+_CHANGE_THEIR_TARGET = frozenset({RelationType.CONSTRAINS, RelationType.SUPERSEDES})
 
 
 def found(reader: Reader, caller: Caller, decision_id: str) -> Decision:
@@ -145,6 +148,8 @@ def relate(act: Act, source_id: str, type: RelationType, target_id: str) -> None
     if source.root_id == target:
         raise InvalidInput("A decision has no relation to itself.", hint="Name two decisions.")
     act.require(Deed.DECIDE, source.unit)
+    if type in _CHANGE_THEIR_TARGET:
+        require_may_relate(act, type, in_force_among(act.transaction, act.caller, [target]))
     if (type, target) not in _stated(act, source.root_id):
         payload = {"source": source.root_id, "type": str(type), "target": target}
         act.record(EventType.RELATION_ADDED, payload, subject=source.root_id)
@@ -157,6 +162,7 @@ def unrelate(act: Act, source_id: str, type: RelationType, target_id: str, overr
         return
     act.require(Deed.DECIDE, unit)
     _refuse_to_unbind(act, source, type, target)
+    require_may_relate(act, type, in_force_among(act.transaction, act.caller, [source, target]))
     payload = {"source": source, "type": str(type), "target": target} | ({"override": override} if override else {})
     act.record(EventType.RELATION_DROPPED, payload, subject=source)
 

@@ -83,8 +83,8 @@ def verdict_on_retiring(reader: Reader, caller: Caller, unit: Unit) -> GuardianV
 
 def require_may_retire(act: Act, unit: Unit) -> None:
     """Refuse to take out of force what only a person may: what the guardian blocks, what a person laid down that
-    binds, and the evidence under it (R4)."""
-    if act.caller.actor.kind is ActorKind.HUMAN or not unit.live:
+    binds, and the evidence under it (R4), also where that was retired before."""
+    if act.caller.actor.kind is ActorKind.HUMAN or not (unit.live or unit.kind is Kind.EVIDENCE):
         return
     verdict = verdict_on_retiring(act.transaction, act.caller, unit)
     reasons = verdict.reasons if verdict is not None and verdict.type is Verdict.BLOCK else ()
@@ -101,12 +101,25 @@ def require_may_retire(act: Act, unit: Unit) -> None:
 
 
 def _above(act: Act, evidence: Unit) -> list[Decision]:
-    """The axes and locks of persons that rest on this evidence."""
-    reader, found = act.transaction, []
+    """The axes, and the locks of persons, that rest on this evidence."""
+    reader, firm = act.transaction, []
     for key in act.caller.visible_keys:
         domains = reader.domains_decided(key)
-        found += [unit for unit in (reader.firm([key], domains) if domains else ()) if is_a_persons(unit)]
-    return [one for one in map(Decision, found) if evidence.id in one.evidence]
+        firm += [Decision(unit) for unit in (reader.firm([key], domains) if domains else ())]
+    guarded = [one for one in firm if one.strength is Strength.AXIS or is_a_persons(one.unit)]
+    return [one for one in guarded if evidence.id in one.evidence]
+
+
+def require_may_relate(act: Act, type: RelationType, sides: Iterable[Decision]) -> None:
+    """Refuse a relation, or the end of one, that changes what a person's axis or lock does (R4)."""
+    persons = next((one for one in sides if is_a_persons(one.unit)), None)
+    if persons is not None and act.caller.actor.kind is not ActorKind.HUMAN:
+        raise NotAllowed(
+            f"{act.caller.actor} may not change what is {type} at the {persons.strength} {persons.id}:"
+            f" {persons.unit.author} laid it down (rule {RULE}).",
+            rule=RULE,
+            hint="A person can do it.",
+        )
 
 
 def require_may_restore(act: Act, unit: Unit) -> None:
@@ -147,6 +160,11 @@ def archive(act: Act, unit_id: str, reason: str, expected_version: int | None) -
 def reject(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
     require_may_retire(act, act.permitted_unit(unit_id, Deed.REJECT, expected_version))
     return evidence.reject(act, unit_id, reason, expected_version)
+
+
+def withdraw(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:
+    require_may_retire(act, act.changeable_unit(unit_id, expected_version))
+    return evidence.withdraw(act, unit_id, reason, expected_version)
 
 
 def revive(act: Act, unit_id: str, reason: str, expected_version: int | None) -> Unit:

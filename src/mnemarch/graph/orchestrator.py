@@ -301,8 +301,17 @@ def _again_if_ended(act: Callable[[], T]) -> T:
 
 
 def checkpoint_folder(config: OrchestratorConfig | None, root: str | None) -> str:
-    """Where checkpoints go: `out_dir`, relative to the memory's folder or to the current one."""
-    return os.path.abspath(os.path.join(root or os.curdir, (config or OrchestratorConfig()).checkpoint.out_dir))
+    """Where checkpoints go: `out_dir`, relative to the memory's folder or to the current one.
+
+    A link that came with a repository doesn't lead them out of it.
+    """
+    base = os.path.realpath(root or os.curdir)
+    out_dir = os.fspath((config or OrchestratorConfig()).checkpoint.out_dir)
+    folder = os.path.abspath(os.path.join(root or os.curdir, out_dir))
+    is_within = not os.path.isabs(out_dir) and os.pardir not in out_dir.split("/")
+    if is_within and os.path.commonpath([base, os.path.realpath(folder)]) != base:
+        raise InvalidInput(f"{folder} leads out of {base} by a link.", hint="Remove the link.")
+    return folder
 
 
 class Promotion:

@@ -6,9 +6,10 @@ import os
 import shlex
 import sys
 
+from mnemarch.checkout import load
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, performed, text_of
+from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, noted, performed, text_of
 from mnemarch.interfaces.show import to_json
 from mnemarch.verbs.types import FLAG, Parameter, help_of
 
@@ -222,10 +223,8 @@ def _next_steps(actor: Actor, named: str) -> list[str]:
 
 
 def _policy(call: Call) -> Answer:
-    from mnemarch.config import load
-
     # From the settings alone: who may do what can be asked even if the store can't be opened.
-    policy = load(call.home.folder).policy
+    policy = noted(load(call.home.folder)).policy
     acts = {act: {level: sorted(kinds) for level, kinds in levels.items()} for act, levels in policy.table.items()}
     return Answer(
         data={"acts": acts, "requires_validation": sorted(policy.validated_levels)}, text=lambda: _policy_text(policy)

@@ -1,6 +1,6 @@
 """What a command is made of; which memory it works on, and from which seat; and the command that a verb makes.
 
-Who and where are found by options, then MNEMARCH_* variables, then the repository around the current folder.
+Where is found by options, then MNEMARCH_* variables, then the repository around the current folder; who, in `trust`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import sys
 
+from mnemarch.checkout import SETTINGS, load
 from mnemarch.code.home import FOLDER, home_of, repository_around
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.model.caller import Actor, Scope
+from mnemarch.model.caller import Scope
 from mnemarch.model.value import replace, value
 from mnemarch.verbs.types import PROGRESS, SEAT, help_of
 from mnemarch.wiring import open as open_memory
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.code.home import Home
+    from mnemarch.config import Config
     from mnemarch.memory import Memory
+    from mnemarch.model.caller import Actor
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Parameter, Verb
 
 DONE, REFUSED, WRONG_USE, STORE_TROUBLE, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 # The doctor leaves one unit in a place of its own.
 _UNITS_OF_DOCTOR = 1
+_NAMED_MAX = 3
 _HOW_NAMED = "A project is named by its git remote, or else by its folder; if that changed"
 # Verbs that make a memory where there is none; the others say that there is none.
 _BEGIN_MEMORY = {
@@ -114,6 +118,7 @@ class Call:
         self.begins_memory = begins_memory
         self._home: Home | None = None
         self._memory: Memory | None = None
+        self._actor: Actor | None = None
         self._seat: Seat | None = None
 
     @property
@@ -134,16 +139,27 @@ class Call:
                 raise missing
             # The folder is named, not left to be found again: for a linked worktree that would ask git twice.
             self._memory = open_memory(self._store or self.home.folder)
+            noted(self._memory.config)
         return self._memory
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts, by --actor, the coding agent around this process, or the person at the terminal."""
+        if self._actor is None:
+            from mnemarch.interfaces.trust import actor_of
+
+            self._actor = actor_of(self._setting("actor"))
+        return self._actor
 
     @property
     def seat(self) -> Seat:
         if self._seat is None:
-            home, memory = self.home, self.memory
+            # Who it is comes first: no memory is made for somebody who is not who they say.
+            actor, home, memory = self.actor, self.home, self.memory
             segments: dict[str, Any] = {"project": memory.config.project or home.project, "worktree": home.worktree}
             named = {name: self._setting(name) for name in ("org", "project", "worktree", "task")}
             scope = Scope(**segments | {name: segment for name, segment in named.items() if segment is not None})
-            self._seat = memory.seat(self._actor(), scope, session=self._setting("session"), root=home.root)
+            self._seat = memory.seat(actor, scope, session=self._setting("session"), root=home.root)
         return self._seat
 
     def answer_from_nothing(self) -> str:
@@ -155,9 +171,7 @@ class Call:
         missing = self._absent() if self.places.store is None else None
         if missing is None:
             return ""
-        from mnemarch.config import load
-
-        self._memory = open_memory(":memory:", config=load(self.home.folder))
+        self._memory = open_memory(":memory:", config=noted(load(self.home.folder)))
         return f"{missing.message} {missing.hint}"
 
     def empty_scope_hint(self) -> list[str]:
@@ -211,15 +225,6 @@ class Call:
             pass  # It is there, or something else is: opening says what.
         return None
 
-    def _actor(self) -> Actor:
-        """The actor named; else the person at the terminal; else an agent, for a human's word is evidence (R2)."""
-        named = self._setting("actor")
-        if named is not None:
-            return Actor.parse(named)
-        if at_terminal(sys.stdin) and at_terminal(sys.stdout):
-            return Actor.human(_login())
-        return Actor.agent("cli")
-
     def _former_name(self) -> str:
         """The folder's name, if there is knowledge under it: what a project was called before it had a remote."""
         name, seat = os.path.basename(self.home.folder), self.seat
@@ -233,17 +238,17 @@ def _is_folder(store: str) -> bool:
     return store != ":memory:" and ":/" not in store
 
 
-def _login() -> str:
-    """The name of whoever is logged in; in a container nothing but the user's number may tell it."""
-    named = os.environ.get("USER") or os.environ.get("LOGNAME")
-    if named:
-        return named
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid-{os.getuid()}"
+def noted(config: Config) -> Config:
+    """The same settings; what of the repository's was left out of them is said on stderr."""
+    if config.ignored:
+        names = [setting.partition(" = ")[0] for setting in config.ignored]
+        others = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+        print(
+            f"note: {SETTINGS} asks for {', '.join(names[:_NAMED_MAX])}{others}, which is ignored until you accept it:"
+            " mnemarch trust --show, then mnemarch trust",
+            file=sys.stderr,
+        )
+    return config
 
 
 def at_terminal(stream: object) -> bool:

@@ -29,7 +29,7 @@ BY_HAND = {
     "recall": {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
-    "operate": {"demo": "demo", "init": "by_hand", "policy": "by_hand"},
+    "operate": {"demo": "demo", "init": "by_hand", "policy": "by_hand", "trust": "trust"},
 }
 # Words that stand for several commands, and what those do together.
 _GROUPS = {
@@ -39,7 +39,7 @@ _GROUPS = {
 
 # Accepted before and after the command.
 PLACES = (
-    Parameter("actor", WORDS, "who acts: agent, orchestrator, human or system", None, metavar="KIND:ID"),
+    Parameter("actor", WORDS, "who acts: agent, orchestrator or human", None, metavar="KIND:ID"),
     Parameter("org", WORDS, "the organisation (default: default)", None, metavar="NAME"),
     Parameter("project", WORDS, "the project", None, metavar="NAME"),
     Parameter("worktree", WORDS, "the worktree", None, metavar="NAME"),
@@ -54,8 +54,9 @@ _COLUMN = 26
 _ENDING = (
     "Who and where: --actor, --org, --project, --worktree, --task, --session and --store can also be set as"
     " MNEMARCH_ACTOR, MNEMARCH_ORG, ... Inside a git repository the project and the worktree are found; `project` in"
-    " mnemarch.toml renames it. Where nothing names an actor it is human:<login> if both input and output are a"
-    " terminal, else agent:cli: a human's word is evidence, so a hook or a pipe is never taken for one.",
+    " mnemarch.toml renames it. Where nothing names an actor it is the coding agent that started the command; else you,"
+    " if both input and output are a terminal (it asks once who you are); else agent:cli: a human's word is evidence,"
+    " so a hook or a pipe is never taken for one.",
     "Exit codes: 0 done, 1 refused or blocked, 2 wrong use, 3 store trouble, 130 interrupted.",
 )
 

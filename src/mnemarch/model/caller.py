@@ -84,6 +84,9 @@ def checked_id(id: object, what: str) -> str:
     return id
 
 
+GATE = Actor.orchestrator("gate")
+
+
 class Level(Ranks):
     TASK = 1
     WORKTREE = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, NotAllowed
-from mnemarch.model.caller import ActorKind, Level
+from mnemarch.model.caller import GATE, ActorKind, Level
 from mnemarch.model.closed import Names, member_of
 from mnemarch.model.value import value
 
@@ -76,6 +76,16 @@ def can_write(kind: ActorKind | str, level: Level | str) -> bool:
         return ActorKind(kind) in DEFAULT_TABLE[Deed.WRITE][Level.parse(level)]
     except (TypeError, ValueError, InvalidInput):
         return False
+
+
+def require_outsider(actor: Actor) -> None:
+    """Refuse the names by which only the program itself acts (R4)."""
+    if actor.kind is ActorKind.SYSTEM or actor == GATE:
+        raise NotAllowed(
+            f"{actor} is the program's own name (rule R4: nobody else acts by it).",
+            rule="R4",
+            hint="Act by a name of your own: agent:NAME, or human:NAME for a person.",
+        )
 
 
 @value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.caller import Actor, Caller, Level
+from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros
@@ -267,5 +267,5 @@ def _practised(unit: Unit, *, succeeded: bool) -> dict[str, Any]:
 def as_gate(act: Act) -> Act:
     """The same act in the name of the program's own gate (R4, R20)."""
     caller = act.caller
-    gate = Caller(Actor.orchestrator("gate"), caller.scope, caller.session, caller.root)
+    gate = Caller(GATE, caller.scope, caller.session, caller.root)
     return type(act)(act.transaction, gate, act.now, act.config)

@@ -1,0 +1,276 @@
+"""What came with a checkout, its settings and its memory: obeyed as far as the user made or accepted it."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from mnemarch import user
+from mnemarch.code.git import output
+from mnemarch.code.home import FOLDER, repository_at, upward
+from mnemarch.config import Config, config_from
+from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.files import read_small, write_private
+from mnemarch.model.caller import Level
+from mnemarch.model.value import replace, value
+from mnemarch.policy.permissions import Deed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+SETTINGS = "mnemarch.toml"
+_MAKER, _IGNORE = "maker", ".gitignore"
+_MAKER_BYTES_MAX = 4096
+_NONCE_BYTES = 16
+_INDEX_BYTES_MAX = 1 << 30
+_INDEX_WITH_WHOLE_NAMES = (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3")
+# A number loosens a rule if it is higher (1) or lower (-1) than the user's own. The longest name that fits counts.
+_LOOSER = {
+    "limits": 1,
+    "trust": 1,
+    "trust.decay_per_month": -1,
+    "gate.reuse_min": -1,
+    "loops.threshold": 1,
+    "store.lock_wait_s_max": 1,
+}
+
+
+# Settings
+
+
+def load(folder: str) -> Config:
+    """The configuration of `folder`: the defaults, the user's own settings, and its mnemarch.toml over them.
+
+    What loosens a rule, leads outside or names an address is left out until the user has accepted that very file.
+    """
+    own = user.settings()
+    if "project" in own:
+        raise InvalidInput("Your own configuration can't name a project.", hint=f"Put it into {SETTINGS}.")
+    path = os.path.join(folder, SETTINGS)
+    if not os.path.exists(path):
+        return config_from(own)
+    content = user.settings_file(path)
+    settings = user.parsed(path, content)
+    try:
+        ignored = {} if user.has_accepted(path, content) else _loosening(settings, config_from(own))
+        config = config_from(_merged(own, _without(settings, ignored)))
+    except RecursionError:
+        raise InvalidInput(f"{path} is nested too deeply.", hint="No setting needs more than three levels.") from None
+    return replace(config, ignored=tuple(f"{name} = {_toml(setting)}" for name, setting in ignored.items()))
+
+
+def names_address(semantic: str) -> bool:
+    """Whether the user's own configuration names this embedder: keys from the environment go nowhere else."""
+    recall = user.settings().get("recall")
+    return isinstance(recall, dict) and recall.get("semantic") == semantic
+
+
+def _loosening(settings: Mapping[str, Any], own: Config) -> dict[str, Any]:
+    """The settings that need the user's yes, by their whole names."""
+    return {name: setting for name, setting in _leaves(settings) if _is_looser(name, setting, own)}
+
+
+def _is_looser(name: str, setting: Any, own: Config) -> bool:
+    if name.startswith("policy."):
+        return _widens(name, setting, own)
+    if name == "recall.semantic":
+        return ":" in str(setting) and setting != own.recall.semantic
+    if name == "witness.test_commands":
+        return not set(map(str, setting if isinstance(setting, list) else ())) <= set(own.witness.test_commands)
+    if name.startswith("graph.") and name.endswith(".out_dir"):
+        return os.path.isabs(str(setting)) or ".." in str(setting).split("/")
+    sign = next((_LOOSER[prefix] for prefix in _prefixes(name) if prefix in _LOOSER), 0)
+    usual: Any = own
+    for part in name.split(".") if sign else ():
+        usual = usual.get(part) if isinstance(usual, dict) else getattr(usual, part, None)
+    return bool(sign) and _is_number(setting) and _is_number(usual) and (setting - usual) * sign > 0
+
+
+def _widens(name: str, setting: Any, own: Config) -> bool:
+    """Whether a line of a policy allows more than the user's own does."""
+    if name == "policy.allow_unsafe":
+        return setting is True
+    named = {str(item) for item in setting} if isinstance(setting, list) else set()
+    if name == "policy.requires_validation":
+        return not {str(level) for level in own.policy.validated_levels} <= named
+    _, deed, level = [*name.split("."), ""][:3]
+    cells = {(str(one), str(at)): set(map(str, own.policy.table[one][at])) for one in Deed for at in Level}
+    return (deed, level) in cells and not named <= cells[deed, level]
+
+
+def _is_number(setting: Any) -> bool:
+    return isinstance(setting, int | float) and not isinstance(setting, bool)
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """`a.b.c`, `a.b`, `a`."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _leaves(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, setting in settings.items():
+        if isinstance(setting, dict):
+            yield from _leaves(setting, f"{prefix}{name}.")
+        else:
+            yield prefix + name, setting
+
+
+def _without(settings: Mapping[str, Any], names: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    kept = {name: setting for name, setting in settings.items() if prefix + name not in names}
+    return {
+        name: _without(setting, names, f"{prefix}{name}.") if isinstance(setting, dict) else setting
+        for name, setting in kept.items()
+    }
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    both = {
+        name: _merged(under[name], over[name])
+        for name in under.keys() & over.keys()
+        if isinstance(under[name], dict) and isinstance(over[name], dict)
+    }
+    return {**under, **over, **both}
+
+
+def _toml(setting: Any) -> str:
+    from mnemarch.model.json_text import to_json
+
+    return to_json(setting)
+
+
+# The memory
+
+
+@value
+class Foreign:
+    """Something that nobody here made or accepted: where it stands, what it is by its bytes, and why it is foreign."""
+
+    path: str
+    content: bytes
+    why: str
+
+
+def require_own_memory(place: str) -> None:
+    """Refuse the memory in a `.mnemarch/` folder that came from elsewhere; nothing of it is opened before this."""
+    foreign = foreign_memory(place)
+    if foreign is not None and not user.has_accepted(foreign.path, foreign.content):
+        raise StoreUnavailable(
+            f"{place} was not made by you on this machine: {foreign.why}. Nothing of it was read.",
+            hint="If you know where it comes from, accept it with: mnemarch trust",
+        )
+
+
+def foreign_memory(place: str) -> Foreign | None:
+    """Why the memory in this folder is foreign, if it is. One that is not there yet is not."""
+    links = sorted(_links(place))
+    if links:
+        targets = ", ".join(f"{path} is a link to {target}" for path, target in links)
+        return Foreign(path=place, content=targets.encode(errors="surrogateescape"), why=targets)
+    if not os.path.isdir(place):
+        return None
+    committed = _tracked(place)
+    if committed:
+        return Foreign(path=place, content=committed, why="git has its files from a commit")
+    if not os.path.lexists(os.path.join(place, "memory.db")) or _is_signed(place):
+        return None
+    return Foreign(path=place, content=_maker_of(place), why="another user or another machine made it")
+
+
+def sign(place: str) -> None:
+    """Leave in a new memory's folder by what it is known again: here by its folder, elsewhere by the user's key."""
+    if _is_signed(place):
+        return
+    nonce = os.urandom(_NONCE_BYTES).hex()
+    mark = user.signature(nonce.encode(), make_key=True) or "-"
+    lines = f"folder {os.stat(place).st_ino}\nuser {nonce} {mark}\n"
+    write_private(os.path.join(place, _MAKER), lines.encode())
+
+
+def _is_signed(place: str) -> bool:
+    # The first two lines count: a list of guesses is no signature.
+    here, _, by = _maker_of(place).decode("ascii", "replace").strip().partition("\n")
+    status = os.stat(place)
+    if here == f"folder {status.st_ino}" and status.st_uid == os.geteuid():
+        return True
+    word, nonce, mark = [*by.split(), "", "", ""][:3]
+    return word == "user" and mark == user.signature(nonce.encode())
+
+
+def _maker_of(place: str) -> bytes:
+    try:
+        return read_small(os.path.join(place, _MAKER), _MAKER_BYTES_MAX)
+    except OSError:
+        return b""
+
+
+def _links(place: str) -> Iterator[tuple[str, str]]:
+    """The memory's folder and what is directly in it, where that is a link, with where it leads.
+
+    What is neither file nor folder is refused: opening a pipe would wait for ever.
+    """
+    if os.path.islink(place):
+        yield place, os.readlink(place)
+        return
+    try:
+        names = os.listdir(place)
+    except OSError:
+        return  # Opening says what is wrong.
+    for path in (os.path.join(place, name) for name in names):
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            continue  # Others come and go while the memory is open elsewhere.
+        if stat.S_ISLNK(mode):
+            yield path, os.readlink(path)
+        elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise StoreUnavailable(
+                f"{path} is a pipe or a device, no file.", hint="Move it away; a memory has only files."
+            )
+
+
+def _tracked(place: str) -> bytes:
+    """What git has of this folder in a commit, in any repository around it, or nothing: one line for each file."""
+    for top in upward(place):
+        repository = repository_at(top)
+        if repository is None or repository.top == repository.common:
+            continue
+        name = os.path.relpath(os.path.realpath(place), top)
+        if not _may_name(os.path.join(repository.own, "index"), name):
+            continue
+        # What is listed there for another folder, or under another spelling, is told apart by git.
+        listed = output(top, ["ls-files", "--stage", "-z", "--", f":(icase,literal){name}"])
+        lines = [line for line in (listed or b"?").split(b"\0") if line and not line.endswith(_IGNORE.encode())]
+        if lines:
+            return b"\n".join(lines)
+    return b""
+
+
+def _may_name(index: str, name: str) -> bool:
+    """Whether git's index may have a file of this folder: a look that costs no process."""
+    folder = os.path.dirname(index)
+    try:
+        is_split = any(entry.startswith("sharedindex.") for entry in os.listdir(folder))
+        # Where upper and lower case are one, `.MNEMARCH` would be the same folder.
+        is_caseless = os.path.exists(os.path.join(folder, "head"))
+        content = read_small(index, _INDEX_BYTES_MAX)
+    except OSError:
+        return False
+    is_plain = content[:8] in _INDEX_WITH_WHOLE_NAMES and not is_split and not is_caseless
+    return not is_plain or os.fsencode(name) in content
+
+
+def waiting(folder: str) -> list[Foreign]:
+    """What of this repository waits for the user's word."""
+    found = []
+    config = load(folder)
+    if config.ignored:
+        path = os.path.join(folder, SETTINGS)
+        found.append(Foreign(path=path, content=user.settings_file(path), why="\n".join(config.ignored)))
+    memory = foreign_memory(os.path.join(folder, FOLDER))
+    if memory is not None and not user.has_accepted(memory.path, memory.content):
+        found.append(memory)
+    return found

@@ -1,0 +1,151 @@
+"""The user's own folder, outside of any repository: who they are, what they configured, and what they said yes to.
+
+person          the name they confirmed, in one line
+config.toml     settings for all repositories, and who may act as an orchestrator
+key             by it a memory is known again that this user made
+accepted/       one small file for each thing that came with a checkout and was accepted
+"""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch.errors import InvalidInput
+from mnemarch.files import read_small, write_private
+from mnemarch.model.stamps import blake2b
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_FILE_BYTES_MAX = 65_536
+_KEY_BYTES = 32
+# Dotted keys stand in one line, and reading them takes the square of their number.
+_DOTS_MAX = 1_000
+# What coding agents set for the programs that they start, and what those agents are called.
+_HOSTS = {
+    "CLAUDECODE": "claude-code",
+    "CODEX_THREAD_ID": "codex",
+    "CODEX_SANDBOX": "codex",
+    "CODEX_SANDBOX_NETWORK_DISABLED": "codex",
+    "CODEX_CI": "codex",
+    "COPILOT_CLI": "copilot-cli",
+    "CURSOR_AGENT": "cursor",
+    "GEMINI_CLI": "gemini-cli",
+    "OPENCODE": "opencode",
+}
+
+
+def path_of(name: str) -> str:
+    """Where something of the user's own stands: $XDG_CONFIG_HOME/mnemarch, or ~/.config/mnemarch."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    # Relative to a repository it would be the repository's.
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(base, "mnemarch", name)
+
+
+def host() -> str | None:
+    """The coding agent that started this process, if one did."""
+    return next((name for variable, name in _HOSTS.items() if os.environ.get(variable)), None)
+
+
+def person() -> str | None:
+    """The name that a person confirmed at a terminal."""
+    name = _content("person").decode(errors="replace").strip()
+    return name if name.isprintable() and name else None
+
+
+def keep_person(name: str) -> bool:
+    """Remember who the user is; False if there is no place to."""
+    return _written("person", f"{name}\n".encode())
+
+
+def settings() -> dict[str, Any]:
+    """What the user's own config.toml says, which holds in every repository; nothing if there is none."""
+    path = path_of("config.toml")
+    return parsed(path, settings_file(path)) if os.path.lexists(path) else {}
+
+
+def orchestrators() -> list[str]:
+    """Who may act as an orchestrator, by name."""
+    return _content("orchestrators").decode(errors="replace").split("\n")
+
+
+def has_accepted(path: str, content: bytes) -> bool:
+    """Whether the user said yes to this very content at this place."""
+    return os.path.exists(_acceptance(path, content))
+
+
+def accept(path: str, content: bytes) -> None:
+    if not _written(_acceptance(path, content), path.encode(errors="surrogateescape")):
+        raise InvalidInput(f"{path_of('accepted')} can't be written.", hint="Set XDG_CONFIG_HOME to a folder of yours.")
+
+
+def revoke(path: str) -> int:
+    """Forget every yes to what stood at this place; gives their number."""
+    folder = path_of("accepted")
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    files = [os.path.join(folder, name) for name in names]
+    accepted = [file for file in files if _content(file) == path.encode(errors="surrogateescape")]
+    for file in accepted:
+        os.remove(file)
+    return len(accepted)
+
+
+def signature(nonce: bytes, *, make_key: bool = False) -> str | None:
+    """What only this user can write beside a nonce; None if they have no key."""
+    if make_key and not os.path.lexists(path_of("key")):
+        _written("key", os.urandom(_KEY_BYTES), replaces=False)
+    key = _content("key")
+    return blake2b(nonce, key=key, digest_size=16).hexdigest() if len(key) == _KEY_BYTES else None
+
+
+def settings_file(path: str) -> bytes:
+    """The bytes of a TOML file."""
+    try:
+        return read_small(path, _FILE_BYTES_MAX)
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} can't be read: {error.strerror}.", hint="It must be a small file that you may read."
+        ) from None
+
+
+def parsed(path: str, content: bytes) -> dict[str, Any]:
+    """The settings in a TOML file, whatever somebody wrote into it."""
+    import tomllib
+
+    if any(line.count(b".") > _DOTS_MAX for line in content.splitlines()):
+        raise InvalidInput(f"{path} has a line with more than {_DOTS_MAX} dots.", hint="Break it into several.")
+    try:
+        return tomllib.loads(content.decode())
+    except RecursionError:
+        raise InvalidInput(f"{path} is nested too deeply.", hint="No setting needs more than three levels.") from None
+    except ValueError as error:
+        raise InvalidInput(
+            f"{path} is not valid TOML: {error}.", hint="Correct it, or remove it for the defaults."
+        ) from None
+
+
+def _acceptance(path: str, content: bytes) -> str:
+    place = path.encode(errors="surrogateescape")
+    return path_of(os.path.join("accepted", blake2b(place + b"\0" + content, digest_size=16).hexdigest()))
+
+
+def _content(name: str) -> bytes:
+    """The bytes of one of the user's files, none if it isn't there or may not be read, as in a sandbox."""
+    try:
+        return read_small(path_of(name), _FILE_BYTES_MAX)
+    except OSError:
+        return b""
+
+
+def _written(name: str, content: bytes, *, replaces: bool = True) -> bool:
+    """Write a file of the user's own; False if there is no place for it."""
+    path = path_of(name)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        write_private(path, content, replaces=replaces)
+    except OSError:
+        return False
+    return True
