@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import Log
 
 TYPE_CHECKING = False
@@ -151,6 +152,9 @@ class Engine:
         try:
             if self._finder is not None or self.has_new_units:
                 self.finder.close()
+        except StoreUnavailable:
+            pass  # What is not indexed is found all the same; and if the file is gone, the next act would say so.
         finally:
+            self.log.close()
             self.store.close()
             self._codebases.clear()  # With them end the git processes that answered for them.

@@ -117,12 +117,13 @@ def _make_place(place: str) -> None:
     """The folder of the memory, which git should never pick up: also not when its making was cut short."""
     if os.path.exists(os.path.join(place, _IGNORE)):
         return
-    from mnemarch.files import write_whole
+    from mnemarch.files import make_folder, write_whole
 
     try:
-        os.makedirs(place, exist_ok=True)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        make_folder(place)
         if _is_ours(place):
-            write_whole(os.path.join(place, _IGNORE), "*\n")
+            write_whole(os.path.join(place, _IGNORE), "*\n", private=True)
     except OSError as error:
         # One that may only be read is opened; another process may have been faster.
         if not os.path.isdir(place):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import RLock  # as threading has it, which is a millisecond more to load
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.files import keep_rights, make_folder
+from mnemarch.forks import Forkable, abandon, is_mine, watch
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch
 from mnemarch.text.coherence import Coherence
@@ -32,7 +35,7 @@ _SCOPE_CHARS = 16
 _NAP_S = 0.02
 
 
-class TantivyIndex:
+class TantivyIndex(Forkable):
     """One folder. What it has learnt, and of which store, is written in the index itself, so both commit together."""
 
     def __init__(self, folder: str, store_id: str, event_at: Callable[[int], str]) -> None:
@@ -43,16 +46,44 @@ class TantivyIndex:
         self._links: TemporaryDirectory[str] | None = None
         self._schema: Any = None
         self._meta: dict[str, Any] = {}
+        # The size of each file that may be mapped. What is mapped and truncated kills the process that reads it.
+        self._sizes: dict[str, int] = {}
+        # Held while tantivy may have a lock of the folder: a child would inherit it, and keep it.
+        self._locking = RLock()
+        watch(self)
+
+    def rest(self) -> bool:
+        return not is_mine(self._locking) and self._locking.acquire(blocking=False)
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:
+        if in_child:  # Threads of the parent may have been inside of tantivy: its locks are not ours to free.
+            abandon((self._opened, self._links))
+            if self._links is not None:
+                self._links._finalizer.detach()  # type: ignore[attr-defined]  # The parent's folder is not removed when a child ends.
+            self._opened, self._links, self._meta = None, None, {}
+        if rested:
+            self._locking.release()
+        elif in_child:
+            self._locking = RLock()
 
     # Opening
 
     def _index(self) -> tantivy.Index:
         opened = self._opened
         if opened is None:
-            opened = self._open()
-            self._read_meta(opened)
-            self._opened = opened
+            with self._locking:
+                opened = self._open()
+                opened.config_reader(reload_policy="manual")  # Else a thread of tantivy's locks the folder at any time.
+                self._load(opened)
+                self._opened = opened
         return opened
+
+    def _load(self, index: tantivy.Index) -> None:
+        """See the last commit of any process."""
+        with self._locking:
+            index.reload()
+            self._sizes = {entry.path: entry.stat().st_size for entry in os.scandir(self._folder)}
+            self._read_meta(index)
 
     def _open(self) -> tantivy.Index:
         import tantivy
@@ -62,7 +93,8 @@ class TantivyIndex:
             return self._open_to_read()
         for attempt in range(_OPEN_ATTEMPTS):
             try:
-                os.makedirs(self._folder, exist_ok=True)
+                # Not what it is in: a memory that was moved away leaves no folder behind.
+                make_folder(self._folder)
                 return tantivy.Index(self._schema, path=self._folder)
             except (ValueError, OSError) as error:
                 if "denied" in str(error):  # By a sandbox, whatever the rights say.
@@ -96,10 +128,10 @@ class TantivyIndex:
 
         try:
             if os.path.isdir(self._folder):
-                shutil.rmtree(self._folder)
+                shutil.rmtree(self._folder, ignore_errors=True)  # Another process may be at it too.
             elif os.path.exists(self._folder):
                 os.remove(self._folder)
-            os.makedirs(self._folder, exist_ok=True)
+            make_folder(self._folder)
             return tantivy.Index(self._schema, path=self._folder)
         except (ValueError, OSError) as error:
             raise StoreUnavailable(
@@ -137,11 +169,19 @@ class TantivyIndex:
 
     def refresh(self) -> None:
         try:
-            index = self._index()
-            index.reload()
-            self._read_meta(index)
+            self._load(self._index())
         except (ValueError, OSError):
             self._drop()
+
+    def _is_truncated(self) -> bool:
+        """Whether a file is shorter than it was. One that was deleted stays whole for those who have it open."""
+        for path, size in self._sizes.items():
+            try:
+                if os.stat(path).st_size < size and not path.endswith((".json", ".lock")):
+                    return True
+            except FileNotFoundError:
+                continue
+        return False
 
     def _drop(self) -> None:
         """It was deleted or damaged while open: the next call opens or makes it anew, empty."""
@@ -154,6 +194,11 @@ class TantivyIndex:
     # Reading
 
     def position(self) -> int:
+        if self._opened is not None and self._is_truncated():
+            self._drop()
+            if os.access(self._folder, os.W_OK):
+                with self._locking:
+                    self._created_anew()
         self._index()
         return int(self._meta.get("position", 0))
 
@@ -280,15 +325,16 @@ class TantivyIndex:
 
     def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
         try:
-            writer = self._writer()
-            if writer is None:
-                return False
-            try:
-                meta = self._written(writer, changes_after, rebuild)
-            finally:
-                writer.wait_merging_threads()  # It lets the lock go, also after trouble.
-            self._index().reload()
-            self._meta = meta
+            with self._locking:
+                writer = self._writer()
+                if writer is None:
+                    return False
+                try:
+                    self._write(writer, changes_after, rebuild)
+                finally:
+                    writer.wait_merging_threads()  # It lets the lock go, also after trouble.
+                keep_rights(self._folder)
+                self._load(self._index())
         except (ValueError, OSError) as error:
             self._drop()
             raise StoreUnavailable(
@@ -314,16 +360,14 @@ class TantivyIndex:
         self._drop()  # The folder went away under us: it is opened or made anew.
         return self._writer(again=False)
 
-    def _written(
+    def _write(
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
-    ) -> dict[str, Any]:
-        """Commit what changed; gives what the index says of itself after that."""
+    ) -> None:
+        """Commit what changed, and what the index says of itself after that."""
         import tantivy
 
-        index = self._index()
         # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
-        index.reload()
-        self._read_meta(index)
+        self._load(self._index())
         rebuild = rebuild or not self._meta
         empty: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0, "coherence": {}}
         meta = empty | ({} if rebuild else self._meta)
@@ -347,7 +391,6 @@ class TantivyIndex:
         writer.commit()
         if rebuild:
             writer.garbage_collect_files()
-        return meta
 
     def close(self) -> None:
         self._drop()

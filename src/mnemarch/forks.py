@@ -1,0 +1,109 @@
+"""Forks: a child process gets no thread of its parent, but every lock that those threads held.
+
+What keeps locks, threads or open files is watched. Before a fork each is asked to rest, for a few seconds at most, and
+newcomers are held up meanwhile. After it, each is told; in the child it makes anew what it can't take over.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import allocate_lock, get_ident  # threading takes a millisecond more to import
+from _weakref import ref  # so does weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_REST_S_MAX = 5.0
+_NAP_S = 0.0005
+# A newcomer may hold a lock that something under way needs, so it is not held up for long.
+_HOLD_UP_S = 0.05
+
+_watched: dict[int, ref[Forkable]] = {}
+_gate = allocate_lock()
+_forking: int | None = None
+_resting: list[tuple[Forkable, bool]] = []
+_abandoned: list[Any] = []
+_lasting: list[Any] = []
+
+
+class Forkable:
+    """Something that a fork must not tear apart."""
+
+    def rest(self) -> bool:
+        """Let nothing begin, if nothing is under way; whether it is so. `resume` ends it."""
+        return True
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:
+        """Go on after a fork, or after an attempt to rest together with the others. A child makes its locks anew."""
+
+
+def watch(owner: Forkable) -> None:
+    """From now on a fork takes care of it."""
+    key = id(owner)
+    _watched[key] = ref(owner, lambda _: _watched.pop(key, None))
+
+
+def lasting_lock() -> Any:
+    """A lock of a module, which is free in a child."""
+    _lasting.append(allocate_lock())
+    return _lasting[-1]
+
+
+def let_a_fork_pass(wait_s_max: float = _HOLD_UP_S) -> None:
+    """Called before something begins that a fork would have to wait for."""
+    if _forking is not None and _forking != get_ident() and _gate.acquire(timeout=wait_s_max):
+        _gate.release()
+
+
+def abandon(thing: Any) -> None:
+    """Keep what belongs to the parent's threads from being closed in a child."""
+    _abandoned.append(thing)
+
+
+def is_mine(lock: Any) -> bool:
+    """Whether this thread holds a re-entrant lock: an interrupt may have come before it could note that."""
+    return bool(lock._is_owned())
+
+
+def is_torn(lock: Any) -> bool:
+    """In a child: whether a thread of the parent holds the lock. It is free afterwards."""
+    if lock.acquire(blocking=False):
+        lock.release()
+        return False
+    lock._at_fork_reinit()
+    return True
+
+
+def _before() -> None:
+    global _forking
+    _gate.acquire()
+    _forking = get_ident()
+    give_up_at = time.monotonic() + _REST_S_MAX
+    owners = [owner for each in list(_watched.values()) if (owner := each()) is not None]
+    while True:
+        # All at once: one that rests must not keep another from coming to its end.
+        _resting[:] = [(owner, owner.rest()) for owner in owners]
+        if all(rested for _, rested in _resting) or time.monotonic() > give_up_at:
+            return
+        for owner, rested in _resting:
+            if rested:
+                owner.resume(in_child=False, rested=True)
+        time.sleep(_NAP_S)
+
+
+def _after(*, in_child: bool) -> None:
+    global _forking
+    for lock in _lasting if in_child else ():
+        is_torn(lock)
+    for owner, rested in _resting:
+        owner.resume(in_child=in_child, rested=rested)
+    _resting.clear()
+    _forking = None
+    _gate.release()
+
+
+os.register_at_fork(
+    before=_before, after_in_parent=lambda: _after(in_child=False), after_in_child=lambda: _after(in_child=True)
+)
