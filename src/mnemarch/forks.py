@@ -6,6 +6,7 @@ newcomers are held up meanwhile. After it, each is told; in the child it makes a
 
 from __future__ import annotations
 
+import _frozen_importlib
 import os
 import time
 from _thread import allocate_lock, get_ident  # threading takes a millisecond more to import
@@ -76,6 +77,12 @@ def is_torn(lock: Any) -> bool:
     return True
 
 
+def _is_importing() -> bool:
+    """Whether another thread is in the middle of an import: for that module a child would wait for ever."""
+    locks = [lock() for lock in list(_frozen_importlib._module_locks.values())]  # type: ignore[attr-defined]
+    return any(lock is not None and lock.owner not in (None, get_ident()) for lock in locks)
+
+
 def _before() -> None:
     global _forking
     _gate.acquire()
@@ -85,7 +92,8 @@ def _before() -> None:
     while True:
         # All at once: one that rests must not keep another from coming to its end.
         _resting[:] = [(owner, owner.rest()) for owner in owners]
-        if all(rested for _, rested in _resting) or time.monotonic() > give_up_at:
+        is_ready = all(rested for _, rested in _resting) and not _is_importing()
+        if is_ready or time.monotonic() > give_up_at:
             return
         for owner, rested in _resting:
             if rested:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from _thread import RLock, allocate_lock, get_ident  # threading takes a millisecond more to import
+from _weakref import ref  # so does weakref
 
 from mnemarch.errors import StoreError, StoreUnavailable
 from mnemarch.forks import Forkable, abandon, is_mine, let_a_fork_pass, watch
@@ -52,9 +53,9 @@ class _Batch:
 
 
 class Loan:
-    """A connection of one's own for a while, and the thread that has it."""
+    """A connection of one's own for a while, and the thread that has it. If an interrupt loses it, it is closed."""
 
-    __slots__ = ("connection", "thread")
+    __slots__ = ("__weakref__", "connection", "thread")
 
     def __init__(self) -> None:
         self.connection: Any = None
@@ -77,7 +78,7 @@ class SqlStore(Forkable):
         self._jobs: list[_Job] = []
         self._lending = allocate_lock()
         self._idle: list[Any] = []
-        self._loans: set[Loan] = set()
+        self._loans: dict[int, ref[Loan]] = {}
         self._writer: Any = None
         self._has_begun = False
         self._is_torn = False
@@ -241,11 +242,13 @@ class SqlStore(Forkable):
 
     def _lend(self, loan: Loan) -> Any:
         """A connection for a loan; a fork and `close` wait until it is given back."""
-        if all(other.thread != loan.thread for other in tuple(self._loans)):  # One inside another must not be held up.
+        others = [other() for other in list(self._loans.values())]
+        if all(other is None or other.thread != loan.thread for other in others):  # A read in a read is not held up.
             let_a_fork_pass()
         with self._lending:
             self._require_usable()
-            self._loans.add(loan)
+            key = id(loan)
+            self._loans[key] = ref(loan, lambda _: self._loans.pop(key, None))
             loan.connection = self._idle.pop() if self._idle else self._connect()
         self._check_place()
         return loan.connection
@@ -257,9 +260,9 @@ class SqlStore(Forkable):
                 connection.execute("ROLLBACK")
         finally:
             # Without the lock: a fork holds it while it waits for this.
-            if connection is not None:
+            if connection is not None and not connection.in_transaction:  # Interrupted twice, it is closed instead.
                 self._idle.append(connection)
-            self._loans.discard(loan)
+            self._loans.pop(id(loan), None)
             if self._closed:
                 with self._lending:
                     self._let_go()
@@ -309,8 +312,8 @@ class SqlStore(Forkable):
         """In a child: give up what threads of the parent were using. Its connections must not even be closed."""
         self._is_torn = True
         self._turn, self._lending = RLock(), allocate_lock()
-        abandon((self._writer, self._idle, self._loans))
-        self._writer, self._idle, self._loans = None, [], set()
+        abandon((self._writer, self._idle, [loan() for loan in self._loans.values()]))
+        self._writer, self._idle, self._loans = None, [], {}
 
     def close(self) -> None:
         """Take no more work, and close all connections: now, or when the last read under way is done."""

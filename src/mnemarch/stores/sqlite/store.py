@@ -33,6 +33,7 @@ _LOG_END = "-wal"
 # With readers at all times SQLite never begins its log anew by itself. Beyond this it is emptied between two commits.
 _LOG_BYTES_MAX = 24 << 20
 _LOG_WAIT_MS = 250
+_LOG_AGAIN_S = 5.0
 _NAP_S_MIN = 0.0002
 _NAP_S_MAX = 0.008
 
@@ -50,9 +51,9 @@ class SqliteStore(SqlStore):
         self._lock_wait_s_max = lock_wait_s_max
         self._always_durable = durability == "power"
         self._raw: raw.RawFile | None = None
-        # The write-ahead log: which file it is, and how large it was when it could not be emptied.
+        # The write-ahead log: which file it is, and when it may be emptied after somebody would not let it go.
         self._log_key: tuple[int, int] | None = None
-        self._log_bytes_stuck = 0
+        self._log_again_at = 0.0
         self._may_write = True
         with self._turn:
             self._watch_forks()
@@ -199,12 +200,12 @@ class SqliteStore(SqlStore):
         log = self._path + _LOG_END
         if raw.key_of(log) != self._log_key:
             raise raw.gone(log)
-        log_bytes = raw.size_of(log)
-        if log_bytes > max(_LOG_BYTES_MAX, self._log_bytes_stuck * 3 // 2):
+        if raw.size_of(log) > _LOG_BYTES_MAX and time.monotonic() > self._log_again_at:
             try:
-                self._log_bytes_stuck = 0 if self._has_emptied_log() else log_bytes
+                is_empty = self._has_emptied_log()
             except sqlite3.Error:
-                self._log_bytes_stuck = log_bytes  # What was committed is safe; the next write says what is wrong.
+                is_empty = False  # What was committed is safe; the next write says what is wrong.
+            self._log_again_at = 0.0 if is_empty else time.monotonic() + _LOG_AGAIN_S
 
     def _has_emptied_log(self, wait_s_max: float = 0.0) -> bool:
         """Fold the log into the file and empty it, unless somebody goes on reading what it holds.
