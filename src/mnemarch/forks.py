@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _REST_S_MAX = 5.0
 _NAP_S = 0.0005
+_WATCHED_MAX = 1_000
 # A newcomer may hold a lock that something under way needs, so it is not held up for long.
 _HOLD_UP_S = 0.05
 
@@ -42,8 +43,11 @@ class Forkable:
 
 def watch(owner: Forkable) -> None:
     """From now on a fork takes care of it."""
-    key = id(owner)
-    _watched[key] = ref(owner, lambda _: _watched.pop(key, None))
+    if len(_watched) >= _WATCHED_MAX:
+        for key, each in list(_watched.items()):
+            if each() is None:  # Not by a callback: an interrupt that comes in one is lost.
+                _watched.pop(key, None)
+    _watched[id(owner)] = ref(owner)
 
 
 def lasting_lock() -> Any:

@@ -271,7 +271,7 @@ def test_no_verb_leaves_a_read_open(folder):
         unit = seat.remember("The ground is firm", level="worktree").unit
         for name, read in READS.items():
             read(seat, unit.id)
-            assert not store._loans, name
+            assert not store._lent(), name
             assert not any(connection.in_transaction for connection in (*store._idle, store._writer)), name
 
 

@@ -368,8 +368,92 @@ def interrupted(folder, rounds, seed):
                 say(event_id=seat.log("thought", f"after {number}").event_id)
             except BaseException as error:  # noqa: BLE001 - told to the test
                 wrong.append([number, repr(error)])
-        wrong += [] if seat.get(unit.id).live and not memory._engine.store._loans else ["lost"]
+        wrong += [] if seat.get(unit.id).live and not memory._engine.store._lent() else ["lost"]
     say(interrupts=interrupts, wrong=wrong)
+
+
+ODD = ("a-" * 14_000, "\u0000", "가" * 9_000, "((((" * 3_000, "\u202e" + "x" * 500, "e\u0301" * 4_000, "🙂" * 3_000)
+
+
+def mixed(folder, name, seed):
+    """Do everything until standard input ends; open the memory again whenever it went away."""
+    import random
+    import select
+
+    moments, number, memory, armed = random.Random(int(seed)), 0, None, False
+
+    def interrupt(*_):
+        if armed:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)  # Also where a shell's background job would ignore it.
+    say(ready=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        number += 1
+        try:
+            armed = True
+            if memory is None:
+                if not os.path.exists(os.path.join(folder, ".mnemarch", "memory.db")):
+                    continue
+                memory = mnemarch.open(folder)
+            mixed_act(memory, name, number, moments)
+            armed = False
+        except KeyboardInterrupt:
+            armed = False
+            say(interrupted=number)
+        except mnemarch.StoreUnavailable as error:
+            armed = False
+            say(unavailable=error.message[-60:])
+            memory = memory and memory.close()
+        except mnemarch.InvalidInput:
+            say(refused=number)
+        except Exception as error:  # noqa: BLE001 - told to the test
+            armed = False
+            say(wrong=f"{name}: {error!r}", trace=traceback.format_exc()[-1500:])
+        armed = False
+    if memory is not None:
+        memory.close()
+
+
+def mixed_act(memory, name, number, moments):
+    seat = memory.seat(Actor.agent(name), Scope(project="p", worktree="w", task=f"{name}-{number // 20}"), session=name)
+    act = moments.randrange(10)
+    if act < 3:
+        say(event_id=seat.log("thought", f"{name} {number} {moments.choice(ODD)}").event_id)
+    elif act < 5:
+        stored = seat.remember(f"{name} found that thing{number} weighs {number} grams", level="worktree")
+        say(event_id=stored.receipt.event_id)
+    elif act == 5:
+        seat.recall(moments.choice([*ODD, "which thing weighs most?", f"thing{number - 3}"]))
+        say(recalled=number)
+    elif act == 6:
+        say(event_id=seat.verify(True, tests=[f"test_{number}"]).receipt.event_id)
+    elif act == 7:
+        seat.graph.upsert_query(name, f"what is number {number}?")
+        say(asked=number)
+    elif act == 8:
+        unit = seat.remember(f"{name} secret {number}", level="worktree").unit
+        memory.seat(Actor.human("alice"), seat.scope).erase(unit.id, "privacy")
+        say(erased=unit.id)
+    else:
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.alarm(80)
+            try:
+                say(event_id=seat.log("thought", f"child of {name} {number}").event_id)
+                seat.recall("thing weighs")
+            except mnemarch.StoreUnavailable as error:
+                say(unavailable=error.message[-60:])
+            os._exit(0)
+        status = 0
+        while True:
+            try:
+                status = os.waitpid(pid, 0)[1]
+                break
+            except KeyboardInterrupt:
+                continue
+        say(**({"forked": number} if status == 0 else {"wrong": f"a child ended with {status}"}))
 
 
 def offline(folder):

@@ -242,16 +242,18 @@ class SqlStore(Forkable):
 
     def _lend(self, loan: Loan) -> Any:
         """A connection for a loan; a fork and `close` wait until it is given back."""
-        others = [other() for other in list(self._loans.values())]
-        if all(other is None or other.thread != loan.thread for other in others):  # A read in a read is not held up.
+        if all(other.thread != loan.thread for other in self._lent()):  # A read in a read is not held up.
             let_a_fork_pass()
         with self._lending:
             self._require_usable()
-            key = id(loan)
-            self._loans[key] = ref(loan, lambda _: self._loans.pop(key, None))
+            self._loans[id(loan)] = ref(loan)
             loan.connection = self._idle.pop() if self._idle else self._connect()
         self._check_place()
         return loan.connection
+
+    def _lent(self) -> list[Loan]:
+        """What is on loan now."""
+        return [loan for each in list(self._loans.values()) if (loan := each()) is not None]
 
     def _take_back(self, loan: Loan) -> None:
         connection = loan.connection
@@ -293,7 +295,7 @@ class SqlStore(Forkable):
         if not self._lending.acquire(blocking=False):
             self._turn.release()
             return False
-        if self._loans:
+        if self._lent():
             self.resume(in_child=False, rested=True)
             return False
         self._close_connections()
@@ -312,7 +314,7 @@ class SqlStore(Forkable):
         """In a child: give up what threads of the parent were using. Its connections must not even be closed."""
         self._is_torn = True
         self._turn, self._lending = RLock(), allocate_lock()
-        abandon((self._writer, self._idle, [loan() for loan in self._loans.values()]))
+        abandon((self._writer, self._idle, self._lent()))
         self._writer, self._idle, self._loans = None, [], {}
 
     def close(self) -> None:
@@ -322,7 +324,7 @@ class SqlStore(Forkable):
             self._let_go()
 
     def _let_go(self) -> None:
-        if not self._loans:
+        if not self._lent():
             self._close_connections()
 
     def _close_connections(self) -> None:

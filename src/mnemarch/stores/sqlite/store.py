@@ -317,7 +317,7 @@ class SqliteStore(SqlStore):
 
     def _let_go(self) -> None:
         super()._let_go()
-        if self._raw is not None and not self._loans:  # After every connection: see there.
+        if self._raw is not None and not self._lent():  # After every connection: see there.
             self._raw.close()
             self._raw = None
 
