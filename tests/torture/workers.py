@@ -377,6 +377,7 @@ ODD = ("a-" * 14_000, "\u0000", "가" * 9_000, "((((" * 3_000, "\u202e" + "x" * 
 
 def mixed(folder, name, seed):
     """Do everything until standard input ends; open the memory again whenever it went away."""
+    import faulthandler
     import random
     import select
 
@@ -387,6 +388,7 @@ def mixed(folder, name, seed):
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)  # Also where a shell's background job would ignore it.
+    faulthandler.enable()
     say(ready=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
         number += 1

@@ -9,6 +9,7 @@ from _thread import RLock  # as threading has it, which is a millisecond more to
 from mnemarch.errors import StoreUnavailable
 from mnemarch.files import keep_rights, make_folder
 from mnemarch.forks import Forkable, abandon, is_mine, watch
+from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch
 from mnemarch.text.coherence import Coherence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
+else:
+    tantivy = Lazy("tantivy")
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
@@ -72,22 +75,27 @@ class TantivyIndex(Forkable):
         opened = self._opened
         if opened is None:
             with self._locking:
-                opened = self._open()
-                opened.config_reader(reload_policy="manual")  # Else a thread of tantivy's locks the folder at any time.
-                self._load(opened)
+                try:
+                    opened = self._loaded(self._open())
+                except (ValueError, OSError):  # It went away while it was being opened.
+                    opened = self._loaded(self._created_anew())
                 self._opened = opened
         return opened
+
+    def _loaded(self, index: tantivy.Index) -> tantivy.Index:
+        index.config_reader(reload_policy="manual")  # Else a thread of tantivy's locks the folder at any time.
+        self._load(index)
+        return index
 
     def _load(self, index: tantivy.Index) -> None:
         """See the last commit of any process."""
         with self._locking:
             index.reload()
-            self._sizes = {entry.path: entry.stat().st_size for entry in os.scandir(self._folder)}
+            paths = [os.path.join(self._folder, name) for name in os.listdir(self._folder)]
+            self._sizes = {path: os.path.getsize(path) for path in paths if os.path.exists(path)}
             self._read_meta(index)
 
     def _open(self) -> tantivy.Index:
-        import tantivy
-
         self._schema = self._built_schema()
         if os.path.isdir(self._folder) and not os.access(self._folder, os.W_OK):
             return self._open_to_read()
@@ -108,8 +116,6 @@ class TantivyIndex(Forkable):
         """Open it where it can't be written: tantivy locks also to read, so it gets a folder of links to the files."""
         from tempfile import TemporaryDirectory
 
-        import tantivy
-
         try:
             self._links = TemporaryDirectory(prefix="mnemarch-index-", ignore_cleanup_errors=True)
             for name in os.listdir(self._folder):
@@ -124,8 +130,6 @@ class TantivyIndex(Forkable):
     def _created_anew(self) -> tantivy.Index:
         import shutil
 
-        import tantivy
-
         try:
             if os.path.isdir(self._folder):
                 shutil.rmtree(self._folder, ignore_errors=True)  # Another process may be at it too.
@@ -139,8 +143,6 @@ class TantivyIndex(Forkable):
             ) from None
 
     def _built_schema(self) -> tantivy.Schema:
-        import tantivy
-
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
         for name in ("scope", "kind", "domain", "state", "place"):
@@ -153,8 +155,6 @@ class TantivyIndex(Forkable):
         return builder.build()
 
     def _read_meta(self, index: tantivy.Index) -> None:
-        import tantivy
-
         searcher = index.searcher()
         query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
         hits = searcher.search(query, 1).hits
@@ -255,8 +255,6 @@ class TantivyIndex(Forkable):
         filters = self._filters([("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)])
         if filters is None:
             return []
-        import tantivy
-
         words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
         return self._found(tantivy.Query.boolean_query(words), filters, limit)
 
@@ -274,15 +272,11 @@ class TantivyIndex(Forkable):
         filters = self._filters([("scope", scope_keys), ("state", states)])
         if filters is None:
             return []
-        import tantivy
-
         wanted = tantivy.Query.term_set_query(self._schema, field, list(names))
         return [sketch for _, sketch in self._found(wanted, filters, len(names))]
 
     def _filters(self, allowed: list[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
         """What a document must have; None if no document has it."""
-        import tantivy
-
         searcher = self._index().searcher()
         required = []
         for field, items in allowed:
@@ -294,8 +288,6 @@ class TantivyIndex(Forkable):
         return required
 
     def _found(self, wanted: tantivy.Query, filters: list[tuple[Any, Any]], limit: int) -> list[tuple[float, Sketch]]:
-        import tantivy
-
         query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted)])
         searcher = self._index().searcher()
         try:
@@ -306,15 +298,11 @@ class TantivyIndex(Forkable):
             return []
 
     def _weighted(self, word: str, weight: float) -> tantivy.Query:
-        import tantivy
-
         query = tantivy.Query.term_query(self._schema, "body", word, "freq")
         return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
 
     def _one_of(self, field: str, allowed: Sequence[str]) -> tantivy.Query:
         """A filter that adds nothing to the score. Terms, not a term set: that would visit every document it allows."""
-        import tantivy
-
         terms = [
             (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, item, "basic")) for item in allowed
         ]
@@ -364,8 +352,6 @@ class TantivyIndex(Forkable):
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
     ) -> None:
         """Commit what changed, and what the index says of itself after that."""
-        import tantivy
-
         # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
         self._load(self._index())
         rebuild = rebuild or not self._meta
@@ -379,7 +365,7 @@ class TantivyIndex(Forkable):
                 writer.delete_documents_by_term("id", unit.id)
             if unit.content:
                 sketch = sketched(unit)
-                writer.add_document(_document(tantivy, unit, sketch))
+                writer.add_document(_document(unit, sketch))
                 meta["tokens"] += sketch.length
                 meta["added"] += 1
                 coherence.note(sketch)
@@ -396,7 +382,7 @@ class TantivyIndex(Forkable):
         self._drop()
 
 
-def _document(tantivy: Any, unit: Searchable, sketch: Sketch) -> Any:
+def _document(unit: Searchable, sketch: Sketch) -> Any:
     return tantivy.Document(
         id=[unit.id],
         scope=[unit.scope_key],
