@@ -7,9 +7,15 @@ newcomers are held up meanwhile. After it, each is told; in the child it makes a
 from __future__ import annotations
 
 import _frozen_importlib
+import _signal  # type: ignore[import-not-found]
 import os
 import time
-from _thread import allocate_lock, get_ident  # threading takes a millisecond more to import
+from _thread import (  # threading takes a millisecond more to import
+    allocate_lock,
+    get_ident,
+    interrupt_main,
+    start_new_thread,
+)
 from _weakref import ref  # so does weakref
 
 TYPE_CHECKING = False
@@ -25,6 +31,8 @@ _HOLD_UP_S = 0.05
 _watched: dict[int, ref[Forkable]] = {}
 _gate = allocate_lock()
 _forking: int | None = None
+_handler: Any = None
+_is_interrupted = False
 _resting: list[tuple[Forkable, bool]] = []
 _abandoned: list[Any] = []
 _lasting: list[Any] = []
@@ -88,11 +96,16 @@ def _is_importing() -> bool:
 
 
 def _before() -> None:
-    global _forking
+    global _forking, _handler
+    # Python would drop an interrupt that is raised here, together with the rest of this function.
+    try:  # noqa: SIM105 - contextlib takes time to load
+        _handler = _signal.signal(_signal.SIGINT, _note_interrupt)
+    except ValueError:
+        pass  # Not the main thread: none is raised here.
     _gate.acquire()
     _forking = get_ident()
     give_up_at = time.monotonic() + _REST_S_MAX
-    owners = [owner for each in list(_watched.values()) if (owner := each()) is not None]
+    owners = _owners()
     while True:
         # All at once: one that rests must not keep another from coming to its end.
         _resting[:] = [(owner, owner.rest()) for owner in owners]
@@ -105,15 +118,31 @@ def _before() -> None:
         time.sleep(_NAP_S)
 
 
+def _owners() -> list[Forkable]:
+    return [owner for each in list(_watched.values()) if (owner := each()) is not None]
+
+
+def _note_interrupt(*_: object) -> None:
+    global _is_interrupted
+    _is_interrupted = True
+
+
 def _after(*, in_child: bool) -> None:
-    global _forking
+    global _forking, _handler, _is_interrupted
     for lock in _lasting if in_child else ():
         is_torn(lock)
-    for owner, rested in _resting:
+    for owner, rested in _resting or [(owner, False) for owner in _owners()]:
         owner.resume(in_child=in_child, rested=rested)
     _resting.clear()
-    _forking = None
-    _gate.release()
+    if _forking == get_ident():
+        _forking = None
+        _gate.release()
+    if _handler is not None:
+        _signal.signal(_signal.SIGINT, _handler)
+        _handler = None
+    if _is_interrupted and not in_child:
+        start_new_thread(interrupt_main, ())  # By another thread: it is to be raised after this function.
+    _is_interrupted = False
 
 
 os.register_at_fork(
