@@ -255,7 +255,7 @@ def cold_commands(folder: str, rounds: int) -> dict[str, dict[str, float]]:
     }
 
 
-def log_beside_readers(folder: str, readers: int = 8, entries: int = 1_500) -> dict[str, dict[str, float]]:
+def log_beside_readers(folder: str, readers: int = 8, entries: int = 8_000) -> dict[str, dict[str, float]]:
     """How large the write-ahead log grows beside the database while one process writes and many read at all times."""
     home = os.path.join(folder, "readers")
     with mnemarch.open(home) as memory:
@@ -271,7 +271,7 @@ def log_beside_readers(folder: str, readers: int = 8, entries: int = 1_500) -> d
             path = os.path.join(home, ".mnemarch", "memory.db")
             largest = 0
             for number in range(entries):
-                seat.log("thought", f"{number} {TEXT * 60}")
+                seat.log("thought", f"{number} {TEXT * 10}")
                 largest = max(largest, os.path.getsize(path + "-wal"))
         finally:
             for process in processes:

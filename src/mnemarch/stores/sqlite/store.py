@@ -32,8 +32,8 @@ APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database fr
 _LOG_END = "-wal"
 # With readers at all times SQLite never begins its log anew by itself. Beyond this it is emptied between two commits.
 _LOG_BYTES_MAX = 24 << 20
-_LOG_WAIT_MS = 250
-_LOG_AGAIN_S = 5.0
+_LOG_WAIT_MS = 2_000
+_LOG_AGAIN_S = 2.0
 _NAP_S_MIN = 0.0002
 _NAP_S_MAX = 0.008
 
