@@ -179,6 +179,7 @@ def measured(folder: str, units: int, rounds: int) -> dict[str, dict[str, float]
     results["remember of one form / of different ones"] = ratio(forms, facts, limit=1.5)
 
     results |= cold_commands(folder, rounds)
+    results |= log_beside_readers(folder)
 
     home = os.path.join(folder, "home")
     with mnemarch.open(home) as memory:
@@ -252,6 +253,34 @@ def cold_commands(folder: str, rounds: int) -> dict[str, dict[str, float]]:
         "mnemarch log, cold, at 20,000 / bare python": ratio(spent["log"], spent["bare"], limit=4.0),
         "mnemarch recall, cold, at 20,000 / bare python": ratio(spent["recall"], spent["bare"], limit=5.0),
     }
+
+
+def log_beside_readers(folder: str, readers: int = 8, entries: int = 8_000) -> dict[str, dict[str, float]]:
+    """How large the write-ahead log grows beside the database while one process writes and many read at all times."""
+    home = os.path.join(folder, "readers")
+    with mnemarch.open(home) as memory:
+        seat = memory.seat(Actor.agent("bench"), Scope(project="bench", task="load"))
+        seat.remember_many([Claim(content=text) for text in texts(500)])
+        code = (
+            "import sys, mnemarch\nfrom mnemarch import Actor, Scope\nmemory = mnemarch.open(sys.argv[1])\n"
+            "seat = memory.seat(Actor.agent('reader'), Scope(project='bench', task='load'))\n"
+            "while True:\n    seat.units(limit=200)\n"
+        )
+        processes = [subprocess.Popen([sys.executable, "-c", code, home]) for _ in range(readers)]
+        try:
+            path = os.path.join(home, ".mnemarch", "memory.db")
+            largest = 0
+            for number in range(entries):
+                seat.log("thought", f"{number} {TEXT * 10}")
+                largest = max(largest, os.path.getsize(path + "-wal"))
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+        return {
+            "largest write-ahead log / database, 8 readers": {"value": largest / os.path.getsize(path), "limit": 1.0},
+            "largest write-ahead log, MB": {"value": largest / 2**20, "limit": 32.0},
+        }
 
 
 def ratio(ours: list[float], floor: list[float], limit: float | None = None) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemarch.errors import Hint, InvalidInput, StoreUnavailable
+from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.search import UNRECORDED
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mnemarch.code.codebase import CodeView
     from mnemarch.engine import Engine
+    from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Found, Pack, Recalled
@@ -154,8 +155,17 @@ class Asking:
         if not unit_ids and (items or not query.strip()):
             return ()
         payload = {"units": unit_ids, "query": query[:_QUERY_CHARS_MAX]}
-        try:
-            self._engine.log.act(self._caller, lambda act: act.record(EventType.RECALLED, payload))
-        except StoreUnavailable as error:
-            return (f"{UNRECORDED}, so it counts as no use of what was found: {error.message}",)
-        return ()
+        is_late = False
+
+        def record(act: Act) -> None:
+            units = act.transaction.units(unit_ids).values() if is_late else ()
+            if any(unit.erased_at for unit in units):
+                return  # With a unit that was erased meanwhile go the questions that it answered (R16).
+            act.record(EventType.RECALLED, payload)
+
+        trouble = self._engine.log.act_soon(self._caller, record)
+        is_late = True
+        if not trouble:
+            return ()
+        until = "" if not self._engine.store.writable else " yet, unless this process writes again"
+        return (f"{UNRECORDED}{until}, so it counts as no use of what was found: {trouble}",)

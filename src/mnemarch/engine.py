@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import Log
 
 TYPE_CHECKING = False
@@ -162,6 +163,9 @@ class Engine:
                 self.finder.close()
             if self.remembered is not None:
                 self.remembered.follow(self.store)
+        except StoreUnavailable:
+            pass  # What is not indexed is found all the same; and if the file is gone, the next act would say so.
         finally:
+            self.log.close()
             self.store.close()
             self._codebases.clear()  # With them end the git processes that answered for them.

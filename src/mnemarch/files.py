@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and that one holder has at a time."""
+"""Files that are there whole or not at all, that one holder has at a time, who may read them, what stands in them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,50 @@ def user_folder() -> str:
     return os.environ.get("MNEMARCH_HOME") or os.path.join(state, "mnemarch")
 
 
-def write_whole(path: str, text: str) -> None:
+def make_private(path: str, *, anew: bool = False) -> None:
+    """Make an empty file that only its owner may read, whatever the umask is.
+
+    One that is there stays as it is, or goes if it is made `anew`: a process that was killed may have left it.
+    """
+    with suppress(FileNotFoundError):
+        if anew:
+            os.remove(path)
+    with suppress(FileExistsError):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(handle, 0o600)
+        finally:
+            os.close(handle)
+
+
+def make_folder(path: str) -> None:
+    """Make a folder that only its owner may enter; one that is there stays as it is."""
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)
+
+
+def keep_rights(folder: str) -> None:
+    """Take from the files in a folder the rights that the folder itself does not give: a library made them."""
+    allowed = os.stat(folder).st_mode & 0o777
+    for entry in os.scandir(folder):
+        with suppress(FileNotFoundError):
+            mode = entry.stat().st_mode & 0o777
+            if mode & ~allowed:
+                os.chmod(entry.path, mode & allowed)
+
+
+def write_whole(path: str, text: str, *, private: bool = False) -> None:
     """Put a text in place of what was in the file; a crash or a full disk leaves what was there.
 
-    A link stays a link, and the file keeps its rights.
+    A link stays a link, and the file keeps its rights. A new one that is `private` only its owner may read.
     """
     target = os.path.realpath(path)
     # Always the same name: what a crash leaves of a text goes with the next writing.
     partial = target + PARTIAL_END
     try:
+        if private and not os.path.exists(target):
+            make_private(partial, anew=True)
         with open(partial, "w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
@@ -107,9 +142,10 @@ def locked_if_free(path: str) -> Iterator[bool]:
 
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be made: {error.strerror}.", hint="Check the folder's rights.") from None
+    _handles.add(handle)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,4 +154,17 @@ def locked_if_free(path: str) -> Iterator[bool]:
         else:
             yield True
     finally:
-        os.close(handle)
+        # In a child it is closed already, and its number may be another file's by now.
+        if handle in _handles:
+            _handles.discard(handle)
+            os.close(handle)
+
+
+def _let_go() -> None:
+    """In a child: the parent's locks are the parent's. What is inherited here would hold them longer than it does."""
+    while _handles:
+        os.close(_handles.pop())
+
+
+_handles: set[int] = set()
+os.register_at_fork(after_in_child=_let_go)

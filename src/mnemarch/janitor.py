@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.code.codebase import STALE, CodeCheck
 from mnemarch.decisions import guard
 from mnemarch.errors import Conflict, NotAllowed, NotFound, StoreError
+from mnemarch.log.act import MOMENT_S
 from mnemarch.model.caller import Actor, Caller
 from mnemarch.model.outcome import Swept, Verdict
 from mnemarch.model.unit import Status
@@ -116,7 +117,7 @@ class Janitor:
         try:
             checks = views.checks(units)
             for unit in units:
-                self._sweep_one(unit, checks.get(unit.id))
+                self._sweep_one(unit, checks.get(unit.id), wait_s_max=MOMENT_S)
         except NotAllowed:
             return  # A policy of this project: it would be refused again.
         except StoreError:
@@ -130,21 +131,29 @@ class Janitor:
             yield page
             after = page[-1].id
 
-    def _sweep_one(self, unit: Unit, check: CodeCheck | None) -> str | None:
+    def _sweep_one(self, unit: Unit, check: CodeCheck | None, wait_s_max: float | None = None) -> str | None:
         """Archive the unit if its code is gone, follow it if it moved, revive it if the code is back."""
+
+        def changed(outcome: str, work: Callable[[Act], Unit]) -> str | None:
+            try:
+                self._log.act(Caller(Actor.system("janitor"), unit.scope), work, wait_s_max=wait_s_max)
+            except (Conflict, NotFound):
+                return None  # Somebody changed it meanwhile, or its twin lives: the next sweep will see.
+            return outcome
+
         if check is None:
             return None
         if unit.live and check.is_stale:
             if self._needs_a_person(unit):
                 return None
             reason = check.reason or STALE
-            return self._changed(unit, _ARCHIVED, lambda act: guard.archive(act, unit.id, reason, unit.version))
+            return changed(_ARCHIVED, lambda act: guard.archive(act, unit.id, reason, unit.version))
         if unit.live and check.moves:
-            return self._changed(unit, _MOVED, lambda act: move(act, unit.id, dict(check.moves), unit.version))
+            return changed(_MOVED, lambda act: move(act, unit.id, dict(check.moves), unit.version))
         was_stale = unit.status is Status.ARCHIVED and (unit.archive_reason or "").startswith(STALE)
         if was_stale and check.is_confirmed and unit.erased_at is None:
             back = "the code is back"
-            return self._changed(unit, _REVIVED, lambda act: guard.revive(act, unit.id, back, unit.version))
+            return changed(_REVIVED, lambda act: guard.revive(act, unit.id, back, unit.version))
         return None
 
     def _needs_a_person(self, unit: Unit) -> bool:
@@ -152,10 +161,3 @@ class Janitor:
         caller = Caller(Actor.system("janitor"), unit.scope)
         verdict = self._log.store.read(lambda reader: guard.verdict_on_retiring(reader, caller, unit))
         return verdict is not None and verdict.type is Verdict.BLOCK
-
-    def _changed(self, unit: Unit, outcome: str, work: Callable[[Act], Unit]) -> str | None:
-        try:
-            self._log.act(Caller(Actor.system("janitor"), unit.scope), work)
-        except (Conflict, NotFound):
-            return None  # Somebody changed it meanwhile, or its twin lives: the next sweep will see.
-        return outcome

@@ -27,11 +27,12 @@ class Store(Protocol):
     def writable(self) -> bool: ...
     @property
     def format_version(self) -> int: ...
-    def write(self, work: Callable[[Transaction], T], *, durable: bool = False) -> T:
+    def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains.
 
         It may run in another thread, one that commits for several, so it must not wait for a lock that a writer may
-        hold. A write inside a write is refused with RuntimeError: pass the open transaction on.
+        hold. A write inside a write is refused with RuntimeError: pass the open transaction on. With a `wait_s_max`
+        it raises StoreUnavailable if its turn has not come by then.
         """
 
     def read(self, work: Callable[[Reader], T]) -> T:

@@ -133,12 +133,13 @@ def _make_place(place: str) -> None:
     is_ignored = os.path.exists(os.path.join(place, _IGNORE))
     if is_ignored and not is_new:
         return
-    from mnemarch.files import write_whole
+    from mnemarch.files import make_folder, write_whole
 
     try:
-        os.makedirs(place, exist_ok=True)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        make_folder(place)
         if not is_ignored and _is_ours(place):
-            write_whole(os.path.join(place, _IGNORE), "*\n")
+            write_whole(os.path.join(place, _IGNORE), "*\n", private=True)
         if is_new:
             checkout.sign(place)
     except OSError as error:

@@ -208,26 +208,16 @@ def test_a_read_may_close_its_own_store(store):
     assert store._raw is None
 
 
-def test_a_fork_waits_for_reads_and_finds_no_connection_open(store):
+def test_a_store_rests_once_nobody_reads_and_has_no_connection_open_then(store):
     store.write(recorded)
     reading = Reading(store)
-    ready, forked = threading.Event(), threading.Event()
-
-    def fork():
-        store.before_fork()
-        ready.set()
-        forked.wait(10)
-        store.after_fork()
-
-    forking = threading.Thread(target=fork)
-    forking.start()
-    assert not ready.wait(0.1), "one reads still"
+    assert not store.rest(), "one reads still"
+    assert reading.connected
     reading.end()
-    assert ready.wait(10)
+    assert store.rest()
     assert not reading.connected
     assert (store._idle, store._writer) == ([], None)
-    forked.set()
-    forking.join()
+    store.resume(in_child=False, rested=True)
     store.write(recorded)
     assert store.read(lambda reader: reader.position()) == 2
 

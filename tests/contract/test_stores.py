@@ -58,8 +58,8 @@ def test_the_contract_calls_every_public_method_of_a_reader_and_a_transaction(tm
         def read(self, work):
             return super().read(lambda reader: work(Watched(reader, called)))
 
-        def write(self, work, *, durable=False):
-            return super().write(lambda transaction: work(Watched(transaction, called)), durable=durable)
+        def write(self, work, **how):
+            return super().write(lambda transaction: work(Watched(transaction, called)), **how)
 
     class Contract(StoreContract):
         def make_store(self, tmp_path):

@@ -175,6 +175,17 @@ def test_a_fork_after_opening_is_two_processes_on_one_memory(worker, folder, che
     assert set(acknowledged) <= set(events)
 
 
+@pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
+def test_a_child_of_a_busy_process_works_and_never_hangs(worker, folder, full, checked, how):
+    children = 20 if full or how == "os.fork" else 3
+    told = worker("fork_busy", folder, children, how).done()
+    assert told[-1] == {"statuses": [0] * children}
+    events = checked()
+    assert {line["event_id"] for line in told[:-1]} <= set(events)
+    texts = [event.payload["text"] for event in events.values() if event.type is EventType.LOGGED]
+    assert len(texts) == len(set(texts)), "a child repeats nothing that a thread of its parent had queued"
+
+
 def test_nothing_needs_the_network(worker, folder):
     (told,) = worker("offline", folder).done()
     assert told == {"verified": 1, "found": 1, "ok": True, "same": True}

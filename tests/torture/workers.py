@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import traceback
 
 import mnemarch
 from mnemarch import Actor, Citation, Claim, Conflict, Scope
@@ -276,6 +278,187 @@ def forked(folder, order):
             say(event_id=seat.log("thought", f"parent {number}").event_id)
         memory.close()
     say(status=status)
+
+
+def fork_busy(folder, count, how):
+    """Fork again and again while four threads use the memory; tell what became of each child."""
+    import multiprocessing
+    import threading
+
+    memory = mnemarch.open(folder)
+    seat = memory.seat(Actor.agent("coder"), SCOPE, session="s")
+    seat.remember("The forked memory is one memory", level="worktree")
+    graph, stop = seat.graph, threading.Event()
+
+    def child(number):
+        signal.alarm(20)  # A hang is a death by SIGALRM.
+        try:
+            found = [item.unit.content for item in seat.recall("forked memory").items]
+            assert "The forked memory is one memory" in found, found
+            stored = seat.remember(f"Child {number} was here", level="worktree")
+            graph.upsert_query("s", f"What does child {number} know?")
+            say(event_id=stored.receipt.event_id)
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - told to the test
+            traceback.print_exc()
+            os._exit(1)
+
+    def busy(work):
+        number = 0
+        while not stop.is_set():
+            number += 1
+            work(number)
+
+    works = (
+        lambda _: seat.recall("forked memory"),
+        lambda number: seat.remember(f"Thread wrote {number}", level="worktree"),
+        lambda number: graph.upsert_query("s", f"What is number {number}?"),
+        lambda number: seat.log("thought", f"parent {number}", key=f"parent {number}"),
+    )
+    threads = [threading.Thread(target=busy, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    statuses = []
+    for number in range(int(count)):
+        if how == "multiprocessing":
+            process = multiprocessing.get_context("fork").Process(target=child, args=(number,))
+            process.start()
+            process.join()
+            statuses.append(process.exitcode)
+            continue
+        pid = os.fork()
+        if pid == 0:
+            child(number)
+        statuses.append(os.waitpid(pid, 0)[1])
+    stop.set()
+    for thread in threads:
+        thread.join()
+    memory.close()
+    say(statuses=statuses)
+
+
+def interrupted(folder, rounds, seed):
+    """Be interrupted at any moment of a write, again and again; tell what went wrong."""
+    import random
+
+    moments, interrupts, wrong, armed = random.Random(int(seed)), 0, [], False
+
+    def interrupt(*_):
+        if armed:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    with mnemarch.open(folder) as memory:
+        seat, human = seat_of(memory), seat_of(memory, "human", "alice")
+        unit = seat.remember("The first is here", level="worktree").unit
+        acts = (
+            lambda n: seat.log("thought", f"interrupted {n}"),
+            lambda n: seat.remember(f"Interrupt {n} came", level="worktree"),
+            lambda n: human.erase(seat.remember(f"Erased {n}", level="worktree").unit.id, "privacy"),
+            lambda n: seat.verify(True, tests=[f"test_{n}"]),
+            lambda n: seat.recall("interrupt"),
+        )
+        for number in range(int(rounds)):
+            try:
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, moments.random() ** 2 * 0.02 + 1e-6)
+                acts[number % len(acts)](number)
+                armed = False
+            except KeyboardInterrupt:
+                armed = False
+                interrupts += 1
+            try:
+                say(event_id=seat.log("thought", f"after {number}").event_id)
+            except BaseException as error:  # noqa: BLE001 - told to the test
+                wrong.append([number, repr(error)])
+        wrong += [] if seat.get(unit.id).live and not memory._engine.store._lent() else ["lost"]
+    say(interrupts=interrupts, wrong=wrong)
+
+
+ODD = ("a-" * 14_000, "\u0000", "가" * 9_000, "((((" * 3_000, "\u202e" + "x" * 500, "e\u0301" * 4_000, "🙂" * 3_000)
+
+
+def mixed(folder, name, seed):
+    """Do everything until standard input ends; open the memory again whenever it went away."""
+    import faulthandler
+    import random
+    import select
+
+    moments, number, memory, armed = random.Random(int(seed)), 0, None, False
+
+    def interrupt(*_):
+        if armed:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)  # Also where a shell's background job would ignore it.
+    faulthandler.enable()
+    say(ready=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        number += 1
+        try:
+            armed = True
+            if memory is None:
+                if not os.path.exists(os.path.join(folder, ".mnemarch", "memory.db")):
+                    continue
+                memory = mnemarch.open(folder)
+            mixed_act(memory, name, number, moments)
+            armed = False
+        except KeyboardInterrupt:
+            armed = False
+            say(interrupted=number)
+        except mnemarch.StoreUnavailable as error:
+            armed = False
+            say(unavailable=error.message[-60:])
+            memory = memory and memory.close()
+        except mnemarch.InvalidInput:
+            say(refused=number)
+        except Exception as error:  # noqa: BLE001 - told to the test
+            armed = False
+            say(wrong=f"{name}: {error!r}", trace=traceback.format_exc()[-1500:])
+        armed = False
+    if memory is not None:
+        memory.close()
+
+
+def mixed_act(memory, name, number, moments):
+    seat = memory.seat(Actor.agent(name), Scope(project="p", worktree="w", task=f"{name}-{number // 20}"), session=name)
+    act = moments.randrange(10)
+    if act < 3:
+        say(event_id=seat.log("thought", f"{name} {number} {moments.choice(ODD)}").event_id)
+    elif act < 5:
+        stored = seat.remember(f"{name} found that thing{number} weighs {number} grams", level="worktree")
+        say(event_id=stored.receipt.event_id)
+    elif act == 5:
+        seat.recall(moments.choice([*ODD, "which thing weighs most?", f"thing{number - 3}"]))
+        say(recalled=number)
+    elif act == 6:
+        say(event_id=seat.verify(True, tests=[f"test_{number}"]).receipt.event_id)
+    elif act == 7:
+        seat.graph.upsert_query(name, f"what is number {number}?")
+        say(asked=number)
+    elif act == 8:
+        unit = seat.remember(f"{name} secret {number}", level="worktree").unit
+        memory.seat(Actor.human("alice"), seat.scope).erase(unit.id, "privacy")
+        say(erased=unit.id)
+    else:
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.alarm(80)
+            try:
+                say(event_id=seat.log("thought", f"child of {name} {number}").event_id)
+                seat.recall("thing weighs")
+            except mnemarch.StoreUnavailable as error:
+                say(unavailable=error.message[-60:])
+            os._exit(0)
+        status = 0
+        while True:
+            try:
+                status = os.waitpid(pid, 0)[1]
+                break
+            except KeyboardInterrupt:
+                continue
+        say(**({"forked": number} if status == 0 else {"wrong": f"a child ended with {status}"}))
 
 
 def offline(folder):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock  # what threading.Lock is; threading itself is a millisecond more to load
 from functools import lru_cache
 
 from mnemarch.code.naming import child_of, named_in, python_targets, table
 from mnemarch.code.symbols import COMPUTED, VALUE_CHARS_MAX
+from mnemarch.forks import lasting_lock
 from mnemarch.lazy import Lazy
 from mnemarch.text.cache import pattern
 
@@ -374,7 +374,7 @@ def _parsed(text: str) -> ast.expr:
         return ast.parse(f"({text})", mode="eval").body
 
 
-_turn = allocate_lock()
+_turn = lasting_lock()
 # What `ast.parse` raises at a text it can't take: bad syntax, a NUL or a surrogate, nesting that is too deep.
 _SYNTAX_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 _PYTHON = {

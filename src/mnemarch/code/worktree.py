@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from mnemarch.code import git
 from mnemarch.code.sources import CHANGED, GONE, HOLDS, UNKNOWN, Check, CommitFiles, Folder, Source
 from mnemarch.code.symbols import agrees, find, plain_name, symbols_of
+from mnemarch.forks import Forkable, watch
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.value import replace
@@ -40,14 +41,22 @@ _REASON_CHARS_MAX = 300
 _PATIENCE_S = 10.0
 
 
-class WorkTree:
+class WorkTree(Forkable):
     """Files with what they define, each read and parsed again only when it changed; for any number of threads."""
 
     def __init__(self, root: str | Sources) -> None:
         self._sources: Sources = Folder(root) if isinstance(root, str) else root
+        self._begin()
+        watch(self)
+
+    def _begin(self) -> None:
         self._lock = allocate_lock()
         self._files: dict[str, _File] = {}
         self._chars = 0
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:
+            self._begin()
 
     def load(self, paths: Collection[str]) -> None:
         """These files are going to be asked for."""

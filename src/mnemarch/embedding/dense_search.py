@@ -8,6 +8,7 @@ import threading
 from mnemarch.embedding.vectors import VectorFile
 from mnemarch.errors import MnemarchError
 from mnemarch.files import locked_if_free
+from mnemarch.forks import Forkable, watch
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ class Progress:
     error: str = ""
 
 
-class DenseSearch:
+class DenseSearch(Forkable):
     """The vectors of one store by one embedder, in one folder. Safe to share between threads.
 
     Until the vectors of a new embedder are complete nothing is found, and `ready` says so. An embedder that waits
@@ -69,6 +70,12 @@ class DenseSearch:
         self._starting = threading.Lock()
         self._took_charge = False
         self._asked: tuple[str, Any] | None = None
+        watch(self)
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:
+            self._starting, self._thread = threading.Lock(), None
+            self._stop._at_fork_reinit()  # type: ignore[attr-defined]
 
     # Asking
 

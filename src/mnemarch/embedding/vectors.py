@@ -13,6 +13,8 @@ from shutil import rmtree
 from xxhash import xxh3_128_hexdigest
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.files import make_folder, make_private
+from mnemarch.forks import Forkable, watch
 from mnemarch.lazy import Lazy, paragraphs_beside
 from mnemarch.model.value import value
 
@@ -51,7 +53,7 @@ def _sql() -> Mapping[str, str]:
     return {name: "\n".join(lines) for name, lines in paragraphs_beside(__file__, "vectors.sql").items()}
 
 
-class VectorFile:
+class VectorFile(Forkable):
     """The vectors of one embedder for one store. Every call sees the last commit of any process."""
 
     def __init__(
@@ -63,12 +65,29 @@ class VectorFile:
         self._wait_s_max = wait_s_max
         self._rows = Rows(Head())
         self._lock = allocate_lock()
+        self._connecting = allocate_lock()
+        watch(self)
+
+    def rest(self) -> bool:
+        """No connection is carried into a child: see `stores.sql.store`."""
+        return self._connecting.acquire(blocking=False)
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:
+        if rested:
+            self._connecting.release()
+        if in_child:
+            self._lock, self._connecting = allocate_lock(), allocate_lock()
+            self._rows = Rows(Head())
 
     def _run(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run one transaction. A damaged file is removed, and an empty one takes its place."""
         try:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=self._wait_s_max, isolation_level=None)) as connection:
+            make_folder(os.path.dirname(self._path))
+            make_private(self._path)
+            with (
+                self._connecting,
+                closing(sqlite3.connect(self._path, timeout=self._wait_s_max, isolation_level=None)) as connection,
+            ):
                 connection.executescript(_sql()["schema"])
                 connection.execute(begin)
                 outcome = work(connection)

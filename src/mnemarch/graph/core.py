@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.forks import Forkable, is_mine, is_torn, watch
 from mnemarch.graph.search import NodeTable, unit_vector
 from mnemarch.graph.state import MICROS_PER_MIN, GraphState
 from mnemarch.graph.values import NodeType
@@ -45,6 +46,9 @@ class Full(InvalidInput):
 class Keeper:
     """Where graphs are saved. This one keeps them in this process only."""
 
+    # Whether a graph can be read back at any time.
+    reads_back = False
+
     def __init__(self, clock: Callable[[], datetime] | None = None) -> None:
         self._clock = clock or stamps.now
 
@@ -65,8 +69,11 @@ class Keeper:
     def note_help(self, unit_ids: Sequence[str]) -> None:
         """Let the memory know that these units helped."""
 
+    def read_anew(self, graph: Graph) -> None:
+        """Read the graph back from its beginning, since an act was cut short in the middle."""
 
-class Graph:
+
+class Graph(Forkable):
     """A graph that threads share: one act at a time."""
 
     def __init__(self, config: GraphConfig, embedder: EmbeddingProvider, keeper: Keeper) -> None:
@@ -84,6 +91,19 @@ class Graph:
         self._now: int | None = None
         self._embedder_id: object = getattr(embedder, "id", None)
         self._set_state(GraphState())
+        watch(self)
+
+    def rest(self) -> bool:
+        """An act under way is waited for, unless a child can read the graph anew."""
+        return self.keeper.reads_back or (not is_mine(self._lock) and self._lock.acquire(blocking=False))
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:
+        if rested and not self.keeper.reads_back:
+            self._lock.release()
+        elif in_child and is_torn(self._lock):
+            self._now = None
+            self.keep.clear()
+            self.keeper.read_anew(self)
 
     def _set_state(self, state: GraphState) -> None:
         self.state = state

@@ -20,7 +20,8 @@ from mnemarch.errors import (
     StoreCorrupt,
     StoreUnavailable,
 )
-from mnemarch.files import locked, write_whole
+from mnemarch.files import PARTIAL_END, locked, make_folder, write_whole
+from mnemarch.forks import Forkable, watch
 from mnemarch.graph import snapshot
 from mnemarch.graph.core import Keeper, finite
 from mnemarch.model.json_text import canonical_json, json_needles
@@ -92,7 +93,7 @@ def _digest(record: Mapping[str, Any]) -> str:
 def write(path: str, record: Mapping[str, Any], *, pretty: bool = True) -> None:
     """Replace a file with a record."""
     try:
-        write_whole(path, _text({**record, "digest": _digest(record)}, pretty=pretty))
+        write_whole(path, _text({**record, "digest": _digest(record)}, pretty=pretty), private=True)
     except OSError as error:
         failed = f"{path} can't be written: {error.strerror}."
         raise StoreUnavailable(failed, hint="Check the disk and the folder's rights.") from None
@@ -190,13 +191,15 @@ def write_checkpoint(record: dict[str, Any], folder: str, name: str | None, *, p
     path = os.path.join(folder, f"{stem.removesuffix('.json')}.json")
     try:
         if not os.path.isdir(folder):
-            os.makedirs(folder)
+            os.makedirs(os.path.dirname(folder), exist_ok=True)
+            make_folder(folder)
             with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
                 file.write("*\n")  # What somebody asked is private.
     except OSError as error:
         failed = f"{folder} can't be made: {error.strerror}."
         raise StoreUnavailable(failed, hint="Set checkpoint.out_dir to a folder you may write to.") from None
     with _locked_folder(path):
+        _drop_partials(folder)
         number = 1
         while name is None and os.path.exists(path):
             number += 1
@@ -205,6 +208,13 @@ def write_checkpoint(record: dict[str, Any], folder: str, name: str | None, *, p
             read(path)  # What is no graph, or of a later version, is not overwritten.
         write(path, record, pretty=pretty)
     return path
+
+
+def _drop_partials(folder: str) -> None:
+    """Remove what a process that was killed while it wrote a checkpoint has left. Call with the folder locked."""
+    for name in os.listdir(folder):
+        if name.endswith(f".json{PARTIAL_END}"):
+            os.remove(os.path.join(folder, name))
 
 
 def checked_file_name(name: Any) -> str:
@@ -223,6 +233,9 @@ def _file_name(name: str) -> str:
 
 def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
     """Remove every node that is a copy of one of these texts from the checkpoints in a folder; returns their number."""
+    if os.path.isdir(folder):
+        with _locked_folder(os.path.join(folder, _LOCK)):
+            _drop_partials(folder)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
     needles = [form.encode() for content in contents if is_identifying(content) for form in json_needles(content)]
@@ -248,7 +261,7 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
 # A graph that is saved by itself
 
 
-class FileKeeper(Keeper):
+class FileKeeper(Keeper, Forkable):
     """Keeps one graph in one file: changes are saved together a moment later, the last by `close` or at exit (A28).
 
     keeper = FileKeeper("agent.graph.json")
@@ -267,6 +280,11 @@ class FileKeeper(Keeper):
         self._saving = Lock()
         self.error: MnemarchError | None = None
         """The error of the last save in the background, if it failed; the next change tries again."""
+        watch(self)
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:
+            self._starting, self._saving, self._timer = Lock(), Lock(), None
 
     def __enter__(self) -> Self:
         return self

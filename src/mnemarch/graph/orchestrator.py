@@ -7,6 +7,7 @@ from contextlib import suppress
 from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
+from mnemarch.forks import Forkable, is_torn, watch
 from mnemarch.graph.core import (
     Ended,
     Full,
@@ -45,7 +46,7 @@ _K_MAX = 1_000
 _MICROS_PER_MS = 1_000
 
 
-class MemoryOrchestrator:
+class MemoryOrchestrator(Forkable):
     """What one agent asks and learns, session by session. Safe to share between threads; it needs no `Memory`."""
 
     def __init__(
@@ -68,6 +69,11 @@ class MemoryOrchestrator:
         self._lock = RLock()
         self._agent = GraphStore(self.config.agent_graph, embedder, keeper=self._keeper_of(None))
         self._sessions: dict[str, GraphStore] = {}
+        watch(self)
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:
+            is_torn(self._lock)
 
     # Graphs
 

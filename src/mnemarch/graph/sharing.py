@@ -37,6 +37,8 @@ _ENVELOPE_CHARS_MAX = 1_024
 class LogKeeper(Keeper):
     """Keeps one graph of an actor in the log: that of a session, or its own."""
 
+    reads_back = True
+
     def __init__(self, log: Log, caller: Caller, session: str | None) -> None:
         super().__init__(log.clock)
         self._log = log
@@ -45,6 +47,10 @@ class LogKeeper(Keeper):
         self._subject = caller.graph_subject(session)
         self._position = 0
         self._since_restated = 0
+
+    def read_anew(self, graph: Graph) -> None:
+        graph.reset()
+        self._position = self._since_restated = 0
 
     def catch_up(self, graph: Graph) -> None:
         self._log.store.read(lambda reader: self._read(reader, graph))
@@ -60,8 +66,7 @@ class LogKeeper(Keeper):
         def forget_what_was_undone() -> None:
             for graph, keeper, position in zip(graphs, keepers, positions, strict=True):
                 if graph.state.steps or keeper._position != position:
-                    graph.reset()
-                    keeper._position = keeper._since_restated = 0
+                    keeper.read_anew(graph)
 
         def run(under_way: Act) -> T:
             forget_what_was_undone()  # The store may run this again after a failed commit.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 
-from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from mnemarch.errors import Conflict, InvalidInput, NotAllowed, NotFound, StoreError, StoreUnavailable
+from mnemarch.forks import Forkable, watch
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import WITHOUT_EFFECT, Event, EventType, Receipt
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _NO_HASH = b""
+# So long an act waits for its turn that nobody may have to wait for.
+MOMENT_S = 0.5
+_POSTPONED_MAX = 1_000
 
 
 class Act:
@@ -163,28 +168,66 @@ def receipt_for(event: Event, *, redacted: tuple[str, ...] = (), duplicate: bool
     return Receipt(event_id=event.id, seq=event.seq, hash=event.hash.hex(), duplicate=duplicate, redacted=redacted)
 
 
-class Log:
+class Log(Forkable):
     """The store, the clock and the settings together: where acts begin."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime], config: Config) -> None:
         self.store = store
         self.clock = clock
         self.config = config
+        # Acts that found no turn; the newest are kept.
+        self._postponed: deque[tuple[Caller, Callable[[Act], object]]] = deque(maxlen=_POSTPONED_MAX)
+        watch(self)
 
-    def act(self, caller: Caller, work: Callable[[Act], T], *, durable: bool = False) -> T:
-        """Run `work` as one act of `caller`. A refusal (NotAllowed) undoes the act and is itself recorded (R4)."""
+    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:
+            self._postponed.clear()  # The parent does them.
+
+    def act(
+        self, caller: Caller, work: Callable[[Act], T], *, durable: bool = False, wait_s_max: float | None = None
+    ) -> T:
+        """Run `work` as one act of `caller`. A refusal (NotAllowed) undoes the act and is itself recorded (R4).
+
+        What was postponed is done first.
+        """
+        postponed: list[tuple[Caller, Callable[[Act], object]]] = []
+
+        def run(transaction: Transaction) -> T:
+            while self._postponed:
+                postponed.append(self._postponed.popleft())
+            for earlier, deed in postponed:
+                deed(Act(transaction, earlier, self.clock(), self.config))
+            return work(Act(transaction, caller, self.clock(), self.config))
+
         try:
-            return self.store.write(
-                lambda transaction: work(Act(transaction, caller, self.clock(), self.config)), durable=durable
-            )
+            return self.store.write(run, durable=durable, wait_s_max=wait_s_max)
         except NotAllowed as refusal:
-            self._record_refusal(caller, refusal)
+            self._postponed.extend(postponed)
+            payload = {"rule": refusal.rule, "reason": refusal.message}
+            self.act(caller, lambda act: act.record(EventType.ACT_REFUSED, payload))
+            raise
+        except BaseException:
+            self._postponed.extend(postponed)
             raise
 
-    def _record_refusal(self, caller: Caller, refusal: NotAllowed) -> None:
-        payload = {"rule": refusal.rule, "reason": refusal.message}
-        self.store.write(
-            lambda transaction: Act(transaction, caller, self.clock(), self.config).record(
-                EventType.ACT_REFUSED, payload
-            )
-        )
+    def act_soon(self, caller: Caller, work: Callable[[Act], object]) -> str:
+        """Run `work` if the store is free within a moment, else with the next act of this process; says what kept it.
+
+        So that whoever reads never waits for one who writes.
+        """
+        try:
+            self.act(caller, work, wait_s_max=0.0 if self._postponed else MOMENT_S)
+        except StoreUnavailable as error:
+            if self.store.writable:
+                self._postponed.append((caller, work))
+            return error.message
+        return ""
+
+    def close(self) -> None:
+        """Do what was postponed, if the store is free now; else it is given up."""
+        if self._postponed:
+            caller, work = self._postponed.popleft()
+            try:
+                self.act(caller, work, wait_s_max=MOMENT_S)
+            except StoreError:
+                self._postponed.clear()

@@ -6,6 +6,7 @@ import json
 import os
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
+from mnemarch.files import PARTIAL_END, make_private
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.log.projection import keys_of, project
 from mnemarch.log.shapes import check_payload, is_id
@@ -36,11 +37,17 @@ _ABOUT_UNITS = frozenset(type for type in EventType if type.startswith("unit.") 
 
 
 def export_file(store: Store, path: str, progress: Callable[[int], None] | None) -> int:
-    """Write the log to a new file; gives the number of events."""
+    """Write the log to a new file, which only its owner may read; gives the number of events."""
+    partial = path + PARTIAL_END
     try:
-        with open(path + ".partial", "w", encoding="utf-8") as file:
-            count = store.read(lambda reader: write_export(reader, file.write, progress))
-        os.replace(path + ".partial", path)
+        make_private(partial, anew=True)
+        try:
+            with open(partial, "w", encoding="utf-8") as file:
+                count = store.read(lambda reader: write_export(reader, file.write, progress))
+            os.replace(partial, path)
+        except BaseException:
+            os.remove(partial)
+            raise
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be written: {error.strerror}.", hint="Choose another place.") from None
     return count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log
 
+from mnemarch.log.act import MOMENT_S
 from mnemarch.model.caller import Level
 from mnemarch.model.search import place
 from mnemarch.model.unit import LIVE_STATES, Status
@@ -247,7 +248,7 @@ class Finder(LiveIndex):
         candidates = self._store.read(lambda reader: reader.units(ids))
         others = [other for other in candidates.values() if other.live and other.kind in DISPUTED_KINDS]
         if compared(unit.content, others, rules):
-            self._log.act(author, lambda act: open_links(act, act.known_unit(unit.id), ids))
+            self._log.act(author, lambda act: open_links(act, act.known_unit(unit.id), ids), wait_s_max=MOMENT_S)
 
     def _duplicate_candidates(self, unit: Unit, scope_keys: Sequence[str], limit: int) -> list[str]:
         """Units that share at least half of the weight of this one's telling words."""

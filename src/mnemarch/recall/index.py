@@ -6,6 +6,7 @@ import time
 from _thread import RLock  # as threading has it, which is a millisecond more to load
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.forks import Forkable, watch
 from mnemarch.text.coherence import Coherence, weight_of
 from mnemarch.text.tokens import sketched
 
@@ -24,6 +25,8 @@ B = 0.75
 _TAIL_PAGE = 2_000
 _TAIL_MAX = 5_000
 _NAP_S = 0.05
+# So long a question waits for another process that indexes what it needs; a stopped one would never end.
+_INDEXING_WAIT_S_MAX = 5.0
 # An index that has seen so many neighbours is sure of their coherence; before, the tail is counted too.
 _PAIRS_ENOUGH = 256
 
@@ -132,7 +135,7 @@ class Tail:
         ]
 
 
-class LiveIndex:
+class LiveIndex(Forkable):
     """Index and tail of one store, kept in step with its log. Safe to share between threads."""
 
     def __init__(self, log: Log, index: SearchIndex | None) -> None:
@@ -147,6 +150,13 @@ class LiveIndex:
         # Where the tail began.
         self._base = 0
         self._coherence_of: tuple[str, int, float] | None = None
+        watch(self)
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:  # A thread of the parent may have been at the tail.
+            self._lock = RLock()
+            self._indexing = None
+            self.forget_tail()
 
     # What index and tail know together
 
@@ -233,7 +243,7 @@ class LiveIndex:
         # Our own indexing thread needs the lock that is held here, so it is not waited for.
         if self._indexing is None and self._index is not None and self._store.writable and self.pending() > _TAIL_MAX:
             try:
-                self.index_patiently(self._rules.lock_wait_s_max, rebuild=False)
+                self.index_patiently(min(_INDEXING_WAIT_S_MAX, self._rules.lock_wait_s_max), rebuild=False)
             except StoreUnavailable:
                 return  # Another process holds the index for so long: the tail takes it all.
 
@@ -243,8 +253,12 @@ class LiveIndex:
 
     def _read_tail(self) -> None:
         """Take in what changed since the tail was last read."""
-        for unit in self._changes_after(self._tail.position):
-            self._tail.add(unit)
+        try:
+            for unit in self._changes_after(self._tail.position):
+                self._tail.add(unit)
+        except BaseException:
+            self.forget_tail()  # An interrupt may have left a unit half in it.
+            raise
 
     def _changes_after(self, position: int, progress: Callable[[int], None] | None = None) -> Iterator[Searchable]:
         """The searchable changes after a position, read page by page."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import RLock  # as threading has it, which is a millisecond more to load
 
 from mnemarch.errors import StoreUnavailable
+from mnemarch.files import keep_rights, make_folder
+from mnemarch.forks import Forkable, abandon, is_mine, watch
+from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import from_json, to_json
 from mnemarch.model.search import Sketch
 from mnemarch.text.coherence import Coherence
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 
     from mnemarch.model.search import Sums
     from mnemarch.model.unit import Searchable
+else:
+    tantivy = Lazy("tantivy")
 
 _META = "#meta"
 _HEAP_BYTES = 30_000_000
@@ -32,7 +38,7 @@ _SCOPE_CHARS = 16
 _NAP_S = 0.02
 
 
-class TantivyIndex:
+class TantivyIndex(Forkable):
     """One folder. What it has learnt, and of which store, is written in the index itself, so both commit together."""
 
     def __init__(self, folder: str, store_id: str, event_at: Callable[[int], str]) -> None:
@@ -43,26 +49,60 @@ class TantivyIndex:
         self._links: TemporaryDirectory[str] | None = None
         self._schema: Any = None
         self._meta: dict[str, Any] = {}
+        # The size of each file that may be mapped. What is mapped and truncated kills the process that reads it.
+        self._sizes: dict[str, int] = {}
+        # Held while tantivy may have a lock of the folder: a child would inherit it, and keep it.
+        self._locking = RLock()
+        watch(self)
+
+    def rest(self) -> bool:
+        return not is_mine(self._locking) and self._locking.acquire(blocking=False)
+
+    def resume(self, *, in_child: bool, rested: bool) -> None:
+        if in_child:  # Threads of the parent may have been inside of tantivy: its locks are not ours to free.
+            abandon((self._opened, self._links))
+            if self._links is not None:
+                self._links._finalizer.detach()  # type: ignore[attr-defined]  # The parent's folder is not removed when a child ends.
+            self._opened, self._links, self._meta = None, None, {}
+        if rested:
+            self._locking.release()
+        elif in_child:
+            self._locking = RLock()
 
     # Opening
 
     def _index(self) -> tantivy.Index:
         opened = self._opened
         if opened is None:
-            opened = self._open()
-            self._read_meta(opened)
-            self._opened = opened
+            with self._locking:
+                try:
+                    opened = self._loaded(self._open())
+                except (ValueError, OSError):  # It went away while it was being opened.
+                    opened = self._loaded(self._created_anew())
+                self._opened = opened
         return opened
 
-    def _open(self) -> tantivy.Index:
-        import tantivy
+    def _loaded(self, index: tantivy.Index) -> tantivy.Index:
+        index.config_reader(reload_policy="manual")  # Else a thread of tantivy's locks the folder at any time.
+        self._load(index)
+        return index
 
+    def _load(self, index: tantivy.Index) -> None:
+        """See the last commit of any process."""
+        with self._locking:
+            index.reload()
+            paths = [os.path.join(self._folder, name) for name in os.listdir(self._folder)]
+            self._sizes = {path: os.path.getsize(path) for path in paths if os.path.exists(path)}
+            self._read_meta(index)
+
+    def _open(self) -> tantivy.Index:
         self._schema = self._built_schema()
         if os.path.isdir(self._folder) and not os.access(self._folder, os.W_OK):
             return self._open_to_read()
         for attempt in range(_OPEN_ATTEMPTS):
             try:
-                os.makedirs(self._folder, exist_ok=True)
+                # Not what it is in: a memory that was moved away leaves no folder behind.
+                make_folder(self._folder)
                 return tantivy.Index(self._schema, path=self._folder)
             except (ValueError, OSError) as error:
                 if "denied" in str(error):  # By a sandbox, whatever the rights say.
@@ -75,8 +115,6 @@ class TantivyIndex:
     def _open_to_read(self) -> tantivy.Index:
         """Open it where it can't be written: tantivy locks also to read, so it gets a folder of links to the files."""
         from tempfile import TemporaryDirectory
-
-        import tantivy
 
         try:
             self._links = TemporaryDirectory(prefix="mnemarch-index-", ignore_cleanup_errors=True)
@@ -92,14 +130,12 @@ class TantivyIndex:
     def _created_anew(self) -> tantivy.Index:
         import shutil
 
-        import tantivy
-
         try:
             if os.path.isdir(self._folder):
-                shutil.rmtree(self._folder)
+                shutil.rmtree(self._folder, ignore_errors=True)  # Another process may be at it too.
             elif os.path.exists(self._folder):
                 os.remove(self._folder)
-            os.makedirs(self._folder, exist_ok=True)
+            make_folder(self._folder)
             return tantivy.Index(self._schema, path=self._folder)
         except (ValueError, OSError) as error:
             raise StoreUnavailable(
@@ -107,8 +143,6 @@ class TantivyIndex:
             ) from None
 
     def _built_schema(self) -> tantivy.Schema:
-        import tantivy
-
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
         for name in ("scope", "kind", "domain", "state", "place"):
@@ -121,8 +155,6 @@ class TantivyIndex:
         return builder.build()
 
     def _read_meta(self, index: tantivy.Index) -> None:
-        import tantivy
-
         searcher = index.searcher()
         query = tantivy.Query.term_query(self._schema, "id", _META, "basic")
         hits = searcher.search(query, 1).hits
@@ -137,11 +169,19 @@ class TantivyIndex:
 
     def refresh(self) -> None:
         try:
-            index = self._index()
-            index.reload()
-            self._read_meta(index)
+            self._load(self._index())
         except (ValueError, OSError):
             self._drop()
+
+    def _is_truncated(self) -> bool:
+        """Whether a file is shorter than it was. One that was deleted stays whole for those who have it open."""
+        for path, size in self._sizes.items():
+            try:
+                if os.stat(path).st_size < size and not path.endswith((".json", ".lock")):
+                    return True
+            except FileNotFoundError:
+                continue
+        return False
 
     def _drop(self) -> None:
         """It was deleted or damaged while open: the next call opens or makes it anew, empty."""
@@ -154,6 +194,11 @@ class TantivyIndex:
     # Reading
 
     def position(self) -> int:
+        if self._opened is not None and self._is_truncated():
+            self._drop()
+            if os.access(self._folder, os.W_OK):
+                with self._locking:
+                    self._created_anew()
         self._index()
         return int(self._meta.get("position", 0))
 
@@ -210,8 +255,6 @@ class TantivyIndex:
         filters = self._filters([("scope", scope_keys), ("state", states), ("kind", kinds), ("domain", domains)])
         if filters is None:
             return []
-        import tantivy
-
         words = [(tantivy.Occur.Should, self._weighted(word, weight)) for word, weight in weights.items()]
         return self._found(tantivy.Query.boolean_query(words), filters, limit)
 
@@ -229,15 +272,11 @@ class TantivyIndex:
         filters = self._filters([("scope", scope_keys), ("state", states)])
         if filters is None:
             return []
-        import tantivy
-
         wanted = tantivy.Query.term_set_query(self._schema, field, list(names))
         return [sketch for _, sketch in self._found(wanted, filters, len(names))]
 
     def _filters(self, allowed: list[tuple[str, Sequence[str]]]) -> list[tuple[Any, Any]] | None:
         """What a document must have; None if no document has it."""
-        import tantivy
-
         searcher = self._index().searcher()
         required = []
         for field, items in allowed:
@@ -249,8 +288,6 @@ class TantivyIndex:
         return required
 
     def _found(self, wanted: tantivy.Query, filters: list[tuple[Any, Any]], limit: int) -> list[tuple[float, Sketch]]:
-        import tantivy
-
         query = tantivy.Query.boolean_query([*filters, (tantivy.Occur.Must, wanted)])
         searcher = self._index().searcher()
         try:
@@ -261,15 +298,11 @@ class TantivyIndex:
             return []
 
     def _weighted(self, word: str, weight: float) -> tantivy.Query:
-        import tantivy
-
         query = tantivy.Query.term_query(self._schema, "body", word, "freq")
         return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
 
     def _one_of(self, field: str, allowed: Sequence[str]) -> tantivy.Query:
         """A filter that adds nothing to the score. Terms, not a term set: that would visit every document it allows."""
-        import tantivy
-
         terms = [
             (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, item, "basic")) for item in allowed
         ]
@@ -280,15 +313,16 @@ class TantivyIndex:
 
     def update(self, changes_after: Callable[[int], Iterable[Searchable]], *, rebuild: bool = False) -> bool:
         try:
-            writer = self._writer()
-            if writer is None:
-                return False
-            try:
-                meta = self._written(writer, changes_after, rebuild)
-            finally:
-                writer.wait_merging_threads()  # It lets the lock go, also after trouble.
-            self._index().reload()
-            self._meta = meta
+            with self._locking:
+                writer = self._writer()
+                if writer is None:
+                    return False
+                try:
+                    self._write(writer, changes_after, rebuild)
+                finally:
+                    writer.wait_merging_threads()  # It lets the lock go, also after trouble.
+                keep_rights(self._folder)
+                self._load(self._index())
         except (ValueError, OSError) as error:
             self._drop()
             raise StoreUnavailable(
@@ -314,16 +348,12 @@ class TantivyIndex:
         self._drop()  # The folder went away under us: it is opened or made anew.
         return self._writer(again=False)
 
-    def _written(
+    def _write(
         self, writer: tantivy.IndexWriter, changes_after: Callable[[int], Iterable[Searchable]], rebuild: bool
-    ) -> dict[str, Any]:
-        """Commit what changed; gives what the index says of itself after that."""
-        import tantivy
-
-        index = self._index()
+    ) -> None:
+        """Commit what changed, and what the index says of itself after that."""
         # Read again under the writer's lock: another process may have indexed, or begun anew, since we last looked.
-        index.reload()
-        self._read_meta(index)
+        self._load(self._index())
         rebuild = rebuild or not self._meta
         empty: dict[str, Any] = {"position": 0, "tokens": 0, "added": 0, "coherence": {}}
         meta = empty | ({} if rebuild else self._meta)
@@ -335,7 +365,7 @@ class TantivyIndex:
                 writer.delete_documents_by_term("id", unit.id)
             if unit.content:
                 sketch = sketched(unit)
-                writer.add_document(_document(tantivy, unit, sketch))
+                writer.add_document(_document(unit, sketch))
                 meta["tokens"] += sketch.length
                 meta["added"] += 1
                 coherence.note(sketch)
@@ -347,13 +377,12 @@ class TantivyIndex:
         writer.commit()
         if rebuild:
             writer.garbage_collect_files()
-        return meta
 
     def close(self) -> None:
         self._drop()
 
 
-def _document(tantivy: Any, unit: Searchable, sketch: Sketch) -> Any:
+def _document(unit: Searchable, sketch: Sketch) -> Any:
     return tantivy.Document(
         id=[unit.id],
         scope=[unit.scope_key],

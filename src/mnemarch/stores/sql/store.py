@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
-from _thread import allocate_lock, get_ident  # threading takes a millisecond more to import
-from _weakrefset import WeakSet  # so does weakref
-from collections import deque
+from _thread import RLock, allocate_lock, get_ident  # threading takes a millisecond more to import
+from _weakref import ref  # so does weakref
 
 from mnemarch.errors import StoreError, StoreUnavailable
+from mnemarch.forks import Forkable, abandon, is_mine, let_a_fork_pass, watch
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
 
@@ -22,42 +21,52 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _BATCH_MAX = 64
-_NAP_S = 0.0002
+_FORK_S_MAX = 10.0
 READ_WAIT_S = 10.0
-
-_open_stores: WeakSet[SqlStore] = WeakSet()
-
-
-def _before_fork() -> None:
-    for store in sorted(_open_stores, key=id):
-        store.before_fork()
-
-
-def _after_fork() -> None:
-    for store in sorted(_open_stores, key=id):
-        store.after_fork()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 class _Job:
     """One piece of work waiting for its turn to write."""
 
-    __slots__ = ("durable", "error", "finished", "result", "work")
+    __slots__ = ("batch", "durable", "error", "result", "work")
 
     def __init__(self, work: Callable[[Transaction], Any], durable: bool) -> None:
         self.work = work
         self.durable = durable
-        self.finished = False
+        self.batch: _Batch | None = None
         self.result: Any = None
         self.error: BaseException | None = None
 
+    @property
+    def finished(self) -> bool:
+        return self.batch is not None and self.batch.is_over
 
-class SqlStore:
+
+class _Batch:
+    """Jobs that share a transaction. One assignment ends them all: an interrupt can't come in between."""
+
+    __slots__ = ("is_over", "jobs")
+
+    def __init__(self, jobs: list[_Job]) -> None:
+        self.jobs = jobs
+        self.is_over = False
+
+
+class Loan:
+    """A connection of one's own for a while, and the thread that has it. If an interrupt loses it, it is closed."""
+
+    __slots__ = ("__weakref__", "connection", "thread")
+
+    def __init__(self) -> None:
+        self.connection: Any = None
+        self.thread = get_ident()
+
+
+class SqlStore(Forkable):
     """What all SQL stores share. A dialect says how to connect, how to begin a write, and what its errors mean.
 
     One connection writes. Threads that wait for it share a commit: whoever holds the turn runs the work of all.
+    An interrupt may come after any call, so what has to be given back is noted before it is taken.
     """
 
     queries: Queries
@@ -65,18 +74,20 @@ class SqlStore:
     driver: Any  # the module with `Error`, `OperationalError` and `IntegrityError`
 
     def __init__(self) -> None:
-        self._turn = allocate_lock()
-        self._leader: int | None = None
-        self._jobs: deque[_Job] = deque()
+        self._turn = RLock()
+        self._jobs: list[_Job] = []
         self._lending = allocate_lock()
         self._idle: list[Any] = []
-        self._reading: set[Reader] = set()
+        self._loans: dict[int, ref[Loan]] = {}
         self._writer: Any = None
+        self._has_begun = False
+        self._is_torn = False
         self._closed = False
 
-    def _mark_open(self) -> None:
-        """From now on a fork takes care of this store."""
-        _open_stores.add(self)
+    def _watch_forks(self) -> None:
+        """From now on a fork takes care of this store. Call with the turn."""
+        watch(self)
+        let_a_fork_pass(_FORK_S_MAX)
 
     # What a dialect says
 
@@ -84,9 +95,15 @@ class SqlStore:
         """A new connection in autocommit mode."""
         raise NotImplementedError
 
-    def _begin(self, durable: bool) -> None:
+    def _begin(self, durable: bool, wait_s_max: float | None) -> None:
         """Begin a write transaction on the writer; every writer of every process queues here."""
         raise NotImplementedError
+
+    def _check_place(self) -> None:
+        """Refuse to go on if the store is no longer where it was opened; called before each read and write."""
+
+    def _committed(self) -> None:
+        """Called after each commit; an error here is raised in place of a receipt."""
 
     def _ended(self, durable: bool) -> None:
         """The transaction is over, one way or the other."""
@@ -97,70 +114,95 @@ class SqlStore:
 
     # Writing
 
-    def write(self, work: Callable[[Transaction], T], *, durable: bool = False) -> T:
+    def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         """Run `work` alone among all writers and commit; see `ports.Store`."""
-        if self._leader == get_ident():
+        if is_mine(self._turn):
             raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
-        if not self._jobs and self._turn.acquire(blocking=False):
-            try:
+        let_a_fork_pass()
+        try:
+            if wait_s_max is not None:
+                return self._write_soon(work, durable, wait_s_max)
+            if not self._jobs and self._turn.acquire(blocking=False):
                 return self._write_alone(work, durable)
-            finally:
+            return self._write_together(work, durable)
+        finally:
+            if is_mine(self._turn):
                 self._turn.release()
+
+    def _write_soon(self, work: Callable[[Transaction], T], durable: bool, wait_s_max: float) -> T:
+        give_up_at = time.monotonic() + wait_s_max
+        if not self._turn.acquire(timeout=wait_s_max):
+            raise StoreUnavailable(f"{self.name} is being written by another thread.", hint="Call again.")
+        return self._write_alone(work, durable, max(0.0, give_up_at - time.monotonic()))
+
+    def _write_alone(self, work: Callable[[Transaction], T], durable: bool, wait_s_max: float | None = None) -> T:
+        try:
+            return self._in_transaction(work, durable, wait_s_max)
+        except self.driver.Error as error:
+            raise self._translation(error) from error
+
+    def _write_together(self, work: Callable[[Transaction], T], durable: bool) -> T:
         job = _Job(work, durable)
-        self._jobs.append(job)
-        with self._turn:
+        try:
+            self._jobs.append(job)
+            self._turn.acquire()
             while not job.finished:
                 self._lead()
+        finally:
+            if job in self._jobs:  # Else the interrupt came before it was there.
+                self._jobs.remove(job)
         if job.error is not None:
             raise job.error
         return job.result  # type: ignore[no-any-return]
 
-    def _write_alone(self, work: Callable[[Transaction], T], durable: bool) -> T:
-        self._leader = get_ident()
-        try:
-            return self._in_transaction(work, durable)
-        except self.driver.Error as error:
-            raise self._translation(error) from error
-        finally:
-            self._leader = None
-
     def _lead(self) -> None:
         """Run what is queued in one transaction."""
-        jobs = self._jobs
-        batch = [jobs.popleft() for _ in range(min(len(jobs), _BATCH_MAX))]
-        self._leader = get_ident()
+        jobs = [job for job in self._jobs.copy() if not job.finished][:_BATCH_MAX]
+        batch = _Batch(jobs)
         try:
-            durable = any(job.durable for job in batch)
-            self._in_transaction(lambda transaction: self._run_each(batch, transaction), durable)
+            for job in jobs:
+                job.batch = batch
+            durable = any(job.durable for job in jobs)
+            self._in_transaction(lambda transaction: self._run_each(jobs, transaction), durable)
         except (self.driver.Error, OSError) as error:
-            _fail(batch, self._translation(error))
+            _fail(jobs, self._translation(error))
         except StoreError as error:
-            _fail(batch, error)
+            _fail(jobs, error)
         except BaseException:
-            _fail(batch, StoreUnavailable("The write was interrupted.", hint="Call again; nothing was written."))
+            if not self._has_committed():
+                _fail(jobs, StoreUnavailable("The write was interrupted.", hint="Call again; nothing was written."))
             raise
         finally:
-            self._leader = None
-            for job in batch:
-                job.finished = True
+            batch.is_over = True
 
-    def _in_transaction(self, work: Callable[[Transaction], T], durable: bool) -> T:
+    def _in_transaction(self, work: Callable[[Transaction], T], durable: bool, wait_s_max: float | None = None) -> T:
+        self._has_begun = False
         self._require_open()
         writer = self._writer
+        if writer.in_transaction:  # A second interrupt came while the first was being dealt with.
+            writer.execute("ROLLBACK")
         try:
-            self._begin(durable)
+            self._check_place()
+            self._begin(durable, wait_s_max)
+            self._has_begun = True
             result = work(Transaction(writer.execute, self.queries, self.driver.IntegrityError))
             writer.execute("COMMIT")
+            self._committed()
         except BaseException:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
+                self._has_begun = False
             raise
         finally:
             self._ended(durable)
         return result
 
-    def _run_each(self, batch: list[_Job], transaction: Transaction) -> None:
-        for job in batch:
+    def _has_committed(self) -> bool:
+        """Whether the transaction that an interrupt ended had been committed."""
+        return self._has_begun and self._writer is not None and not self._writer.in_transaction
+
+    def _run_each(self, jobs: list[_Job], transaction: Transaction) -> None:
+        for job in jobs:
             self._run_apart(job, transaction)
 
     def _run_apart(self, job: _Job, transaction: Transaction) -> None:
@@ -183,13 +225,14 @@ class SqlStore:
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view."""
+        loan = Loan()
         try:
-            connection, reader = self._lend()
             try:
+                connection = self._lend(loan)
                 connection.execute("BEGIN")
-                return work(reader)
+                return work(Reader(connection.execute, self.queries))
             finally:
-                self._take_back(connection, reader)
+                self._take_back(loan)
         except (self.driver.Error, OSError) as error:
             raise self._translation(error) from error
 
@@ -197,55 +240,82 @@ class SqlStore:
         """The rows of one named query, on a view of its own."""
         return self.read(lambda reader: list(reader.query(name, **parameters)))
 
-    def _lend(self) -> tuple[Any, Reader]:
-        """A connection of one's own for a while; a fork and `close` wait until it is given back."""
+    def _lend(self, loan: Loan) -> Any:
+        """A connection for a loan; a fork and `close` wait until it is given back."""
+        if all(other.thread != loan.thread for other in self._lent()):  # A read in a read is not held up.
+            let_a_fork_pass()
         with self._lending:
-            if self._closed:
-                self._require_open()
-            connection = self._idle.pop() if self._idle else self._connect()
-            reader = Reader(connection.execute, self.queries)
-            self._reading.add(reader)
-        return connection, reader
+            self._require_usable()
+            self._loans[id(loan)] = ref(loan)
+            loan.connection = self._idle.pop() if self._idle else self._connect()
+        self._check_place()
+        return loan.connection
 
-    def _take_back(self, connection: Any, reader: Reader) -> None:
+    def _lent(self) -> list[Loan]:
+        """What is on loan now."""
+        return [loan for each in list(self._loans.values()) if (loan := each()) is not None]
+
+    def _take_back(self, loan: Loan) -> None:
+        connection = loan.connection
         try:
-            if connection.in_transaction:
+            if connection is not None and connection.in_transaction:
                 connection.execute("ROLLBACK")
         finally:
             # Without the lock: a fork holds it while it waits for this.
-            self._idle.append(connection)
-            self._reading.discard(reader)
+            if connection is not None and not connection.in_transaction:  # Interrupted twice, it is closed instead.
+                self._idle.append(connection)
+            self._loans.pop(id(loan), None)
             if self._closed:
                 with self._lending:
                     self._let_go()
 
     # Opening and closing
 
-    def _require_open(self) -> None:
+    def _require_usable(self) -> None:
         if self._closed:
             raise StoreUnavailable(f"{self.name} was closed.", hint="Open the memory again.")
+        if self._is_torn:
+            raise StoreUnavailable(
+                f"{self.name} was in use by another thread when this process was forked.",
+                hint="Open the memory in the child process only, or fork while no thread uses it.",
+            )
+
+    def _require_open(self) -> None:
+        self._require_usable()
         if self._writer is None:
             self._writer = self._connect_writer()
 
     def _connect_writer(self) -> Any:
         return self._connect()
 
-    def before_fork(self) -> None:
-        """Close every connection: one carried into a child breaks the locks of both. Each side connects again.
-
-        Writes and reads under way are waited for, and new ones wait. A read that takes too long is not: its connection
-        is carried along.
-        """
-        self._turn.acquire()
-        self._lending.acquire()
-        deadline = time.monotonic() + READ_WAIT_S
-        while self._reading and time.monotonic() < deadline:
-            time.sleep(_NAP_S)
+    def rest(self) -> bool:
+        """Close every connection: one carried into a child breaks the locks of both. Each side connects again."""
+        if is_mine(self._turn) or not self._turn.acquire(blocking=False):
+            return False
+        if not self._lending.acquire(blocking=False):
+            self._turn.release()
+            return False
+        if self._lent():
+            self.resume(in_child=False, rested=True)
+            return False
         self._close_connections()
+        return True
 
-    def after_fork(self) -> None:
-        self._lending.release()
-        self._turn.release()
+    def resume(self, *, in_child: bool, rested: bool) -> None:
+        if in_child:
+            self._jobs.clear()  # They are those of the parent's threads, which do them.
+        if rested:
+            self._lending.release()
+            self._turn.release()
+        elif in_child:
+            self._tear()
+
+    def _tear(self) -> None:
+        """In a child: give up what threads of the parent were using. Its connections must not even be closed."""
+        self._is_torn = True
+        self._turn, self._lending = RLock(), allocate_lock()
+        abandon((self._writer, self._idle, self._lent()))
+        self._writer, self._idle, self._loans = None, [], {}
 
     def close(self) -> None:
         """Take no more work, and close all connections: now, or when the last read under way is done."""
@@ -254,10 +324,8 @@ class SqlStore:
             self._let_go()
 
     def _let_go(self) -> None:
-        if self._reading:
-            return
-        self._close_connections()
-        _open_stores.discard(self)
+        if not self._lent():
+            self._close_connections()
 
     def _close_connections(self) -> None:
         while self._idle:
@@ -267,8 +335,8 @@ class SqlStore:
             self._writer = None
 
 
-def _fail(batch: list[_Job], error: Exception) -> None:
+def _fail(jobs: list[_Job], error: Exception) -> None:
     """Give each job an error of its own: one that is raised in several threads gathers the tracebacks of all."""
-    for job in batch:
+    for job in jobs:
         if job.error is None:
             job.error = type(error)(error.message, hint=error.hint) if isinstance(error, StoreError) else error

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import get_ident  # threading takes a millisecond more to import
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.forks import is_mine
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.sql.queries import Queries, named_queries
 from mnemarch.stores.sql.reader import Reader
-from mnemarch.stores.sql.store import READ_WAIT_S, SqlStore
-from mnemarch.stores.sqlite.raw import RawFile, connected, missing_bytes, size_of
+from mnemarch.stores.sql.store import READ_WAIT_S, Loan, SqlStore
+from mnemarch.stores.sqlite import raw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
     T = TypeVar("T")
@@ -28,9 +28,11 @@ _QUERIES = Queries(named_queries(os.path.join(_HERE, "..", "sql", "queries.sql")
 # Migrations begin at 4: no earlier format was ever released.
 _FIRST_FORMAT = FORMAT_VERSION = 6
 APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database from any other
-# An empty file beside the database says that it was made: an empty database is then a loss, not a beginning.
-_MADE = "-made"
-_LOOKS = 5
+_LOG_END = "-wal"
+# With readers at all times SQLite never begins its log anew by itself. Beyond this it is emptied between two commits.
+_LOG_BYTES_MAX = 24 << 20
+_LOG_WAIT_MS = 2_000
+_LOG_AGAIN_S = 2.0
 _NAP_S_MIN = 0.0002
 _NAP_S_MAX = 0.008
 
@@ -47,18 +49,22 @@ class SqliteStore(SqlStore):
         self.name = self._path = path
         self._lock_wait_s_max = lock_wait_s_max
         self._always_durable = durability == "power"
-        self._raw: RawFile | None = None
+        self._raw: raw.RawFile | None = None
+        # The write-ahead log: which file it is, and when it may be emptied after somebody would not let it go.
+        self._log_key: tuple[int, int] | None = None
+        self._log_again_at = 0.0
         self._may_write = True
-        try:
-            self._check_file()
-            self._writer = self._connect_writer()
-            self.id = self._prepare()
-        except BaseException as error:
-            self._let_go()
-            if isinstance(error, sqlite3.Error | OSError):
-                raise self._translation(error) from error
-            raise
-        self._mark_open()
+        with self._turn:
+            self._watch_forks()
+            try:
+                self._open_file()
+                self._writer = self._connect_writer()
+                self.id = self._prepare()
+            except BaseException as error:
+                self._let_go()
+                if isinstance(error, sqlite3.Error | OSError):
+                    raise self._translation(error) from error
+                raise
 
     @property
     def writable(self) -> bool:
@@ -69,7 +75,7 @@ class SqliteStore(SqlStore):
     # Opening
 
     def _connect(self) -> sqlite3.Connection:
-        connection, self._may_write = connected(self._path, self.writable, READ_WAIT_S)
+        connection, self._may_write = raw.connected(self._path, self.writable, READ_WAIT_S)
         try:
             # Erased content must not survive in free pages, whoever frees them.
             connection.execute("PRAGMA secure_delete = ON")
@@ -85,38 +91,15 @@ class SqliteStore(SqlStore):
         """The connection that writes waits by itself (`_execute_patiently`), so SQLite's own waiting is off."""
         writer = self._connect()
         writer.execute("PRAGMA busy_timeout = 0")
+        self._log_key = raw.key_of(self._path + _LOG_END)
         return writer
 
-    def _check_file(self) -> None:
-        """Refuse a file that lost its end; with a write-ahead log the end may still be there."""
-        lost = ""
-        for _ in range(_LOOKS):
-            lost = self._lost()
-            if not lost:
-                return
-            time.sleep(_NAP_S_MAX)  # Another process may be folding its log into the file at this moment.
-        raise StoreCorrupt(
-            f"{self._path} {lost}; it was left untouched.",
-            hint="Move it away together with its -wal file, then restore a backup (mnemarch backup makes them) or "
-            "import an export into a new memory.",
-        )
-
-    def _lost(self) -> str:
-        """What is missing of a memory that was here, in words; nothing if it is whole, or was never made."""
-        log = size_of(self._path + "-wal")
-        if not size_of(self._path):
-            if log:  # SQLite would take it for the log of another file, and delete it.
-                return f"has no content, and {log} bytes of its write-ahead log are left"
-            # Where file and mark are gone, a new memory may begin.
-            emptied = os.path.exists(self._path) and os.path.exists(self._path + _MADE)
-            return "is empty, but was not when it was last open" if emptied else ""
-        missing = 0 if log else missing_bytes(self._raw_file())
-        return f"is truncated or no database: {missing} bytes are missing" if missing else ""
-
-    def _raw_file(self) -> RawFile:
-        if self._raw is None:
-            self._raw = RawFile(self._path)
-        return self._raw
+    def _open_file(self) -> None:
+        """Have the file open all the time: a later store of this process must not be the only one to hold it."""
+        raw.require_whole(self._path)
+        if self.writable:
+            raw.make_private(self._path)  # SQLite gives the files beside it the same rights.
+        self._raw = raw.RawFile(self._path)
 
     def _prepare(self) -> str:
         """Bring the file to this format, whoever comes first; give the store's id."""
@@ -125,10 +108,9 @@ class SqliteStore(SqlStore):
             self._execute_patiently("PRAGMA journal_mode = WAL")
         self._prepare_tables()
         # At every opening: who made the file may have been killed before this, and a restored backup has no mark.
-        if not os.path.exists(self._path + _MADE) and self.writable:
-            with open(self._path + _MADE, "ab"):
-                pass
-        self._raw_file()  # Open from now on: a later store of this process must not be the only one to hold it.
+        if self.writable:
+            raw.make_private(self._path + raw.MADE_END)
+        self._log_key = raw.key_of(self._path + _LOG_END)
         return self._id()
 
     def _id(self) -> str:
@@ -180,7 +162,7 @@ class SqliteStore(SqlStore):
         return int(version)
 
     def _migrate(self, version: int) -> None:
-        for statement in _statements(self._migration(version)):
+        for statement in raw.statements(self._migration(version)):
             self._writer.execute(statement)
         if version == _FIRST_FORMAT:
             row = (new_id(), time.time_ns() // 1000)
@@ -201,31 +183,65 @@ class SqliteStore(SqlStore):
         if not self._may_write:
             raise StoreUnavailable(f"{self._path} can't be written from here.", hint=_HINTS[sqlite3.SQLITE_READONLY])
 
-    def _begin(self, durable: bool) -> None:
+    def _begin(self, durable: bool, wait_s_max: float | None) -> None:
         self._require_writable()
         if durable and not self._always_durable:
             self._writer.execute("PRAGMA synchronous = FULL")
-        self._execute_patiently("BEGIN IMMEDIATE")
+        self._execute_patiently("BEGIN IMMEDIATE", wait_s_max)
+
+    def _check_place(self) -> None:
+        if self._raw is not None and not self._raw.is_at(self._path):
+            raise raw.gone(self._path)
+
+    def _committed(self) -> None:
+        """Whoever deletes, moves or replaces the files, before or during the commit: no receipt without them."""
+        self._check_place()
+        log = self._path + _LOG_END
+        if raw.key_of(log) != self._log_key:
+            raise raw.gone(log)
+        if raw.size_of(log) > _LOG_BYTES_MAX and time.monotonic() > self._log_again_at:
+            try:
+                is_empty = self._has_emptied_log()
+            except sqlite3.Error:
+                is_empty = False  # What was committed is safe; the next write says what is wrong.
+            self._log_again_at = 0.0 if is_empty else time.monotonic() + _LOG_AGAIN_S
+
+    def _has_emptied_log(self, wait_s_max: float = 0.0) -> bool:
+        """Fold the log into the file and empty it, unless somebody goes on reading what it holds.
+
+        SQLite waits for the readers itself, since it lets no writer in meanwhile.
+        """
+        deadline = time.monotonic() + wait_s_max
+        self._writer.execute(f"PRAGMA busy_timeout = {_LOG_WAIT_MS}")
+        try:
+            while self._asked("PRAGMA wal_checkpoint(TRUNCATE)")[0]:
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(_NAP_S_MAX)
+        finally:
+            self._writer.execute("PRAGMA busy_timeout = 0")
+        return True
 
     def _ended(self, durable: bool) -> None:
         if durable and not self._always_durable:
             self._writer.execute("PRAGMA synchronous = NORMAL")
 
-    def _execute_patiently(self, statement: str) -> sqlite3.Cursor:
+    def _execute_patiently(self, statement: str, wait_s_max: float | None = None) -> sqlite3.Cursor:
         """Wait for the write lock in short random naps: SQLite's own handler starves some writers for seconds."""
         deadline = 0.0
+        wait_s_max = self._lock_wait_s_max if wait_s_max is None else wait_s_max
         nap_s = _NAP_S_MIN
         while True:
             try:
                 cursor: sqlite3.Cursor = self._writer.execute(statement)
                 return cursor
             except sqlite3.OperationalError as error:
-                deadline = deadline or time.monotonic() + self._lock_wait_s_max
+                deadline = deadline or time.monotonic() + wait_s_max
                 if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
                     raise
                 if time.monotonic() > deadline:
                     raise StoreUnavailable(
-                        f"{self._path} was locked by other writers for {self._lock_wait_s_max:g} s.",
+                        f"{self._path} was locked by other writers for {wait_s_max:g} s.",
                         hint="See which process holds it, or raise store.lock_wait_s_max in mnemarch.toml.",
                     ) from None
             time.sleep(nap_s * (0.5 + int.from_bytes(os.urandom(2), "big") / 65_536))
@@ -251,30 +267,17 @@ class SqliteStore(SqlStore):
 
     def _truncate_log(self) -> None:
         """Fold the log into the file and empty it; refused while anybody still reads what was there before."""
-        deadline = time.monotonic() + self._lock_wait_s_max
-        while True:
-            busy, _, _ = self._asked("PRAGMA wal_checkpoint(TRUNCATE)")
-            if not busy:
-                return
-            if time.monotonic() > deadline:
-                raise _still_readable(self._path + "-wal")
-            time.sleep(_NAP_S_MAX)
+        if not self._has_emptied_log(self._lock_wait_s_max):
+            raise _still_readable(self._path + _LOG_END)
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to `path` while others go on writing."""
-        partial = path + ".partial"
+        loan = Loan()
         try:
-            source, reader = self._lend()
             try:
-                target = sqlite3.connect(partial)
-                try:
-                    source.backup(target)
-                    target.execute("PRAGMA journal_mode = DELETE")
-                finally:
-                    target.close()
+                raw.copy(self._lend(loan), path)
             finally:
-                self._take_back(source, reader)
-            os.replace(partial, path)
+                self._take_back(loan)
         except (sqlite3.Error, OSError) as error:
             raise self._translation(error) from error
 
@@ -288,8 +291,8 @@ class SqliteStore(SqlStore):
                 raise self._translation(error) from error
         return None if verdict == "ok" else str(verdict)
 
-    def _take_back(self, connection: Any, reader: Reader) -> None:
-        super()._take_back(connection, reader)
+    def _take_back(self, loan: Loan) -> None:
+        super()._take_back(loan)
         if not self._may_write:
             # One without locks does not see what others write later, so each read begins anew.
             while self._idle:
@@ -297,9 +300,14 @@ class SqliteStore(SqlStore):
 
     def _let_go(self) -> None:
         super()._let_go()
-        if self._raw is not None and not self._reading:  # After every connection: see there.
+        if self._raw is not None and not self._lent():  # After every connection: see there.
             self._raw.close()
             self._raw = None
+
+    def _tear(self) -> None:
+        super()._tear()
+        if self._raw is not None:
+            self._raw.tear()
 
     def _translation(self, error: Exception) -> StoreError:
         if isinstance(error, OSError):
@@ -333,8 +341,11 @@ class InMemoryStore(SqliteStore):
     def __init__(self) -> None:
         super().__init__(":memory:")
 
-    def _check_file(self) -> None:
+    def _open_file(self) -> None:
         """There is no file."""
+
+    def _committed(self) -> None:
+        """There is none that could go away."""
 
     def _prepare(self) -> str:
         self._prepare_tables()
@@ -342,15 +353,9 @@ class InMemoryStore(SqliteStore):
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` while nobody writes; inside a read or a write of the same thread it sees what that one sees."""
-        if self._leader == get_ident():
-            return work(Reader(self._writer.execute, self.queries))
         with self._turn:
             self._require_open()
-            self._leader = get_ident()
-            try:
-                return work(Reader(self._writer.execute, self.queries))
-            finally:
-                self._leader = None
+            return work(Reader(self._writer.execute, self.queries))
 
     def scrub(self) -> int:
         return 0  # No file ever held anything.
@@ -358,12 +363,14 @@ class InMemoryStore(SqliteStore):
     def backup(self, path: str) -> None:
         raise InvalidInput(f"A memory without a file has no backup for {path!r}.", hint="Use export instead.")
 
-    def before_fork(self) -> None:
-        """Each side goes on with a copy of its own."""
-        self._turn.acquire()
+    def rest(self) -> bool:
+        """Each side goes on with a raw.copy of its own."""
+        return not is_mine(self._turn) and self._turn.acquire(blocking=False)
 
-    def after_fork(self) -> None:
-        self._turn.release()
+    def resume(self, *, in_child: bool, rested: bool) -> None:
+        if rested:
+            self._lending.acquire()
+        super().resume(in_child=in_child, rested=rested)
 
 
 def _still_readable(files: str) -> StoreUnavailable:
@@ -371,13 +378,3 @@ def _still_readable(files: str) -> StoreUnavailable:
         f"The content was erased, but {files} may still hold bytes of it: another process or thread is reading.",
         hint="Let the others finish, then erase it again.",
     )
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one: executescript would commit the transaction they belong to."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
