@@ -15,6 +15,7 @@ from mnemarch.forks import lasting_lock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator
 else:
     # The same without the date adapters, which take time to load and are not used.
     import _sqlite3 as sqlite3
