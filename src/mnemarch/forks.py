@@ -41,11 +41,11 @@ _lasting: list[Any] = []
 class Forkable:
     """Something that a fork must not tear apart."""
 
-    def rest(self) -> bool:
-        """Let nothing begin, if nothing is under way; whether it is so. `resume` ends it."""
+    def _rest(self) -> bool:
+        """Let nothing begin, if nothing is under way; whether it is so. `_resume` ends it."""
         return True
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:
+    def _resume(self, *, in_child: bool, rested: bool) -> None:
         """Go on after a fork, or after an attempt to rest together with the others. A child makes its locks anew."""
 
 
@@ -108,13 +108,13 @@ def _before() -> None:
     owners = _owners()
     while True:
         # All at once: one that rests must not keep another from coming to its end.
-        _resting[:] = [(owner, owner.rest()) for owner in owners]
+        _resting[:] = [(owner, owner._rest()) for owner in owners]
         is_ready = all(rested for _, rested in _resting) and not _is_importing()
         if is_ready or time.monotonic() > give_up_at:
             return
         for owner, rested in _resting:
             if rested:
-                owner.resume(in_child=False, rested=True)
+                owner._resume(in_child=False, rested=True)
         time.sleep(_NAP_S)
 
 
@@ -132,7 +132,7 @@ def _after(*, in_child: bool) -> None:
     for lock in _lasting if in_child else ():
         is_torn(lock)
     for owner, rested in _resting or [(owner, False) for owner in _owners()]:
-        owner.resume(in_child=in_child, rested=rested)
+        owner._resume(in_child=in_child, rested=rested)
     _resting.clear()
     if _forking == get_ident():
         _forking = None

@@ -229,7 +229,7 @@ def test_nothing_that_agents_do_alone_changes_what_binds(seats_of, deeds):
         axis = decided(person, "One store", strength="axis")
         lock = decided(person, LOCK, strength="lock")
         decided(lead, "Use tabs in this tree", strength="lock", level="worktree")
-        lead.decisions.relate(axis.id, "CONSTRAINS", lock.id)
+        person.decisions.relate(axis.id, "CONSTRAINS", lock.id)
         before = binding_of(watcher)
         agents = [Hostile(seats.agent(name)) for name in ("coder-1", "coder-2")]
         for number, deed in enumerate(deeds):

@@ -153,6 +153,19 @@ class Day:
                 assert unit.proof.person == "alice"
 
 
+def test_a_lead_who_accepts_a_claim_with_a_test_about_something_else_verifies_nothing(seats_of):
+    with mnemarch.open(":memory:") as memory:
+        day = Day(seats_of(memory))
+        lead = day.seats.seat("orchestrator", "boss", worktree="main", task="T-1")
+        lead.remember("Checkout retries 3 times", level="project", citations=[Citation.test("test_seen")])
+        for item in lead.inbox():
+            lead.accept(item.id)
+        accepted = next(unit for unit in day.all_units() if unit.content == "Checkout retries 3 times")
+        assert accepted.attributes["kept_as"] == "accepted"
+        assert accepted.status is Status.HYPOTHESIS
+        day.check()
+
+
 # A sequence as short as this needs no shrinking, which takes minutes.
 @settings(max_examples=100, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(st.one_of(agents_steps, lead_steps, persons_steps), min_size=5, max_size=20))

@@ -216,6 +216,7 @@ IDS = {
     "id": "unit link event",
     "after": "unit event",
     "ids": "unit request",
+    "undo_id": "undo event",
 }
 REST = {"reason": "why", "citation": Citation.test("t"), "signal": "tests_passed", "relation": "REFINES"}
 REST |= {"hint": "look", "kind": "runbook", "text": "Do it", "to": "project"}
@@ -241,6 +242,9 @@ def probed():
         agent.decisions.commit(asked)
         names = {"unit": first.id, "link": conflict.id, "decision": decision.id, "evidence": decision.evidence[0]}
         names |= {"request": human.decisions.requests()[0].id, "event": agent.log("thought", "zebra").event_id}
+        noisy = memory.seat(Actor.agent("noisy"), Scope(project="shop", worktree="w", task="t"))
+        noisy.remember("Zebras are blue")
+        names["undo"] = human.undo("agent:noisy", reason="wrong").id
         yield memory, names
 
 

@@ -7,7 +7,19 @@ import threading
 import pytest
 
 import mnemarch
-from mnemarch import Actor, Citation, Conflict, InvalidInput, Level, NotAllowed, Refused, Scope, Status, can_promote
+from mnemarch import (
+    Actor,
+    Citation,
+    Conflict,
+    EventType,
+    InvalidInput,
+    Level,
+    NotAllowed,
+    Refused,
+    Scope,
+    Status,
+    can_promote,
+)
 
 
 def test_r5_promotion_opens_the_conflict_with_a_unit_of_the_wider_level(seats):
@@ -203,9 +215,13 @@ def test_r1_a_failed_act_in_a_shared_commit_does_not_fork_the_chain(tmp_path):
         store = memory._engine.store
         failed = []
 
+        def break_off(act):
+            act.record(EventType.LOGGED, {"kind": "t", "text": "ok"})
+            raise InvalidInput("It can't be.", hint="Leave it.")
+
         def fail():
             with pytest.raises(InvalidInput):
-                seat.log_many([("t", "ok"), ("t", "")])
+                memory._engine.log.act(seat.caller, break_off)
             failed.append(True)
 
         works = [fail, lambda: store.write(lambda transaction: transaction.head(seat.caller.stream))]

@@ -36,12 +36,12 @@ def test_erasing_the_words_of_a_reason_changes_no_verdict(seats):
     agent, human = seats.agent(), seats.human()
     first = agent.remember("The staging password is in the blue folder").unit
     agent.mark_stuck(first.content)
-    human.erase(first.id, "private")
+    human.erase(first.id, "private", copies=True)
     assert agent.loops.stuck_reason() == "[ERASED]"
     assert agent.fail(POOL).type == "BLOCK"
     second = agent.remember("Mina keeps the other password at home").unit
     human.clear_stuck(second.content)
-    human.erase(second.id, "private")
+    human.erase(second.id, "private", copies=True)
     assert agent.loops.stuck_reason() is None
     assert agent.fail(POOL).details["count"] == 1
 

@@ -211,13 +211,13 @@ def test_a_read_may_close_its_own_store(store):
 def test_a_store_rests_once_nobody_reads_and_has_no_connection_open_then(store):
     store.write(recorded)
     reading = Reading(store)
-    assert not store.rest(), "one reads still"
+    assert not store._rest(), "one reads still"
     assert reading.connected
     reading.end()
-    assert store.rest()
+    assert store._rest()
     assert not reading.connected
     assert (store._idle, store._writer) == ([], None)
-    store.resume(in_child=False, rested=True)
+    store._resume(in_child=False, rested=True)
     store.write(recorded)
     assert store.read(lambda reader: reader.position()) == 2
 

@@ -75,4 +75,4 @@ def test_looking_around_takes_no_more_statements_for_more_entries(seat, asked):
     human.status()
     assert statements(asked, lambda: seat.events(limit=5)) <= 4
     assert statements(asked, lambda: human.events(limit=1000)) <= 2
-    assert statements(asked, lambda: human.status()) <= 22, dict(asked)  # half of them for the inbox
+    assert statements(asked, lambda: human.status()) <= 23, dict(asked)  # half of them for the inbox

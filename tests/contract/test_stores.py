@@ -263,7 +263,7 @@ def test_an_imported_erasure_leaves_no_byte_here_either(tmp_path, clock):
         assert target.rebuild().same
 
 
-SESSIONS = ("s-1", '둘째 "세션"', None, "tab\tand\\slash")
+SESSIONS = ("s-1", '둘째 "세션"', None, "space and\\slash")
 
 
 def test_sessions_and_turns_are_the_same_after_a_rebuild(memory, clock):

@@ -127,4 +127,4 @@ def test_a_verb_that_is_added_to_the_table_is_on_the_command_line(monkeypatch, c
     shown = capsys.readouterr().out
     assert all(part in shown for part in ("Loudly.", "--times N", "how often", 'mnemarch shout "..."'))
     assert cli.main(["--help"]) == 0
-    assert "  shout      Shout a text.\n" in capsys.readouterr().out
+    assert "  shout           Shout a text.\n" in capsys.readouterr().out

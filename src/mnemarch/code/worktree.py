@@ -54,7 +54,7 @@ class WorkTree(Forkable):
         self._files: dict[str, _File] = {}
         self._chars = 0
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
             self._begin()
 

@@ -13,6 +13,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.stamps import micros, new_id
 from mnemarch.model.unit import Claim, DecayPolicy, Kind, LinkType, Status, Trust, trust_to_json
+from mnemarch.policy.admission import checked_key
 from mnemarch.policy.guardian import judged
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.secrets import redacted, redacted_tree
@@ -92,10 +93,15 @@ def commit(act: Act, proposal: DecisionProposal, override: str | None, request: 
         "importance": 0.5 + 0.15 * proposal.strength.rank,
         "supersedes": None if base is None else base.id,
     }
-    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=proposal.key)
+    act.record(EventType.UNIT_REMEMBERED, {"unit": unit}, subject=unit_id, key=_key(proposal))
     for other, note in against:
         link_units(act, unit_id, other.id, LinkType.CONTRADICTS, 1.0, note)
     return Decision(_stored(act, unit_id))
+
+
+def _key(proposal: DecisionProposal) -> str | None:
+    """As it is kept; whoever changed a proposal may have put words in its place."""
+    return None if proposal.key is None else checked_key(proposal.key)
 
 
 def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
@@ -104,7 +110,7 @@ def _committed(act: Act, proposal: DecisionProposal) -> Decision | None:
     event = next(act.transaction.events_of_subject(proposal.id), None)
     if event is None and proposal.key is not None:
         what = "This key was used before"
-        event = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), proposal.key)
+        event = act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), _key(proposal) or "")
     if event is None:
         return None
     unit = act.transaction.unit(event.subject or "")

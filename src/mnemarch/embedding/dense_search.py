@@ -72,7 +72,7 @@ class DenseSearch(Forkable):
         self._asked: tuple[str, Any] | None = None
         watch(self)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
             self._starting, self._thread = threading.Lock(), None
             self._stop._at_fork_reinit()  # type: ignore[attr-defined]

@@ -68,11 +68,11 @@ class VectorFile(Forkable):
         self._connecting = allocate_lock()
         watch(self)
 
-    def rest(self) -> bool:
+    def _rest(self) -> bool:
         """No connection is carried into a child: see `stores.sql.store`."""
         return self._connecting.acquire(blocking=False)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:
+    def _resume(self, *, in_child: bool, rested: bool) -> None:
         if rested:
             self._connecting.release()
         if in_child:

@@ -93,11 +93,11 @@ class Graph(Forkable):
         self._set_state(GraphState())
         watch(self)
 
-    def rest(self) -> bool:
+    def _rest(self) -> bool:
         """An act under way is waited for, unless a child can read the graph anew."""
         return self.keeper.reads_back or (not is_mine(self._lock) and self._lock.acquire(blocking=False))
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:
+    def _resume(self, *, in_child: bool, rested: bool) -> None:
         if rested and not self.keeper.reads_back:
             self._lock.release()
         elif in_child and is_torn(self._lock):

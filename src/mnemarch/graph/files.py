@@ -282,7 +282,7 @@ class FileKeeper(Keeper, Forkable):
         """The error of the last save in the background, if it failed; the next change tries again."""
         watch(self)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
             self._starting, self._saving, self._timer = Lock(), Lock(), None
 

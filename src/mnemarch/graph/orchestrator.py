@@ -71,7 +71,7 @@ class MemoryOrchestrator(Forkable):
         self._sessions: dict[str, GraphStore] = {}
         watch(self)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
             is_torn(self._lock)
 

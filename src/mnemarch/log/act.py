@@ -179,7 +179,7 @@ class Log(Forkable):
         self._postponed: deque[tuple[Caller, Callable[[Act], object]]] = deque(maxlen=_POSTPONED_MAX)
         watch(self)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:
             self._postponed.clear()  # The parent does them.
 

@@ -78,9 +78,19 @@ def checked_list(unchecked: Any, what: str) -> list[Any]:
     return list(unchecked)
 
 
+_KEY_DIGITS = 32
+_HEX = frozenset("0123456789abcdef")
+
+
 def checked_key(key: str) -> str:
-    """What is kept of an idempotency key: its hash. A key may repeat the text, and a key can't be erased (R16)."""
+    """What is kept of an idempotency key: its hash. A key may repeat the text, and a key can't be erased (R16).
+
+    What is such a hash already stays as it is.
+    """
     checked_name(key, "an idempotency key", KEY_CHARS_MAX)
+    mark, _, digest = key.partition(":")
+    if mark == "key" and len(digest) == _KEY_DIGITS and _HEX.issuperset(digest):
+        return key
     return f"key:{blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 

@@ -152,7 +152,7 @@ class LiveIndex(Forkable):
         self._coherence_of: tuple[str, int, float] | None = None
         watch(self)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
         if in_child:  # A thread of the parent may have been at the tail.
             self._lock = RLock()
             self._indexing = None

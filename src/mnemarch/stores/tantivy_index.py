@@ -55,10 +55,10 @@ class TantivyIndex(Forkable):
         self._locking = RLock()
         watch(self)
 
-    def rest(self) -> bool:
+    def _rest(self) -> bool:
         return not is_mine(self._locking) and self._locking.acquire(blocking=False)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:
+    def _resume(self, *, in_child: bool, rested: bool) -> None:
         if in_child:  # Threads of the parent may have been inside of tantivy: its locks are not ours to free.
             abandon((self._opened, self._links))
             if self._links is not None:

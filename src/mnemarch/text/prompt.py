@@ -77,9 +77,9 @@ def contents_in(text: str) -> list[str]:
 def _fences(text: str) -> list[tuple[int, int]]:
     """Where each fence begins and ends. Its mark is the digest of what it holds: a forged one would swallow what
     somebody says. No fence holds another's beginning, so each part of a text is read once."""
-    if _OPEN not in text:
+    openings = list(pattern(_OPENING).finditer(text)) if _OPEN in text else []
+    if not openings:
         return []
-    openings = list(pattern(_OPENING).finditer(text))
     ends = [*(opening.start() for opening in openings[1:]), len(text)]
     fences: list[tuple[int, int]] = []
     for opening, end in zip(openings, ends, strict=True):

@@ -84,6 +84,8 @@ def remember(
     assert isinstance(claim.level, Level)
     proof = proof_of(act, claim, act.caller.scope.at(claim.level), sources or {})
     carries = proof is not None and proof.carries
+    if KEPT_AS in claim.attributes and not carries:
+        proof = None  # What was only reported, or is not about the claim, verifies nothing for the project.
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.

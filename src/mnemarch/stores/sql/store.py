@@ -288,7 +288,7 @@ class SqlStore(Forkable):
     def _connect_writer(self) -> Any:
         return self._connect()
 
-    def rest(self) -> bool:
+    def _rest(self) -> bool:
         """Close every connection: one carried into a child breaks the locks of both. Each side connects again."""
         if is_mine(self._turn) or not self._turn.acquire(blocking=False):
             return False
@@ -296,12 +296,12 @@ class SqlStore(Forkable):
             self._turn.release()
             return False
         if self._lent():
-            self.resume(in_child=False, rested=True)
+            self._resume(in_child=False, rested=True)
             return False
         self._close_connections()
         return True
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:
+    def _resume(self, *, in_child: bool, rested: bool) -> None:
         if in_child:
             self._jobs.clear()  # They are those of the parent's threads, which do them.
         if rested:

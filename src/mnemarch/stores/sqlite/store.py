@@ -363,14 +363,14 @@ class InMemoryStore(SqliteStore):
     def backup(self, path: str) -> None:
         raise InvalidInput(f"A memory without a file has no backup for {path!r}.", hint="Use export instead.")
 
-    def rest(self) -> bool:
+    def _rest(self) -> bool:
         """Each side goes on with a raw.copy of its own."""
         return not is_mine(self._turn) and self._turn.acquire(blocking=False)
 
-    def resume(self, *, in_child: bool, rested: bool) -> None:
+    def _resume(self, *, in_child: bool, rested: bool) -> None:
         if rested:
             self._lending.acquire()
-        super().resume(in_child=in_child, rested=rested)
+        super()._resume(in_child=in_child, rested=rested)
 
 
 def _still_readable(files: str) -> StoreUnavailable:
