@@ -105,10 +105,9 @@ def _before() -> None:
     _gate.acquire()
     _forking = get_ident()
     give_up_at = time.monotonic() + _REST_S_MAX
-    owners = _owners()
     while True:
         # All at once: one that rests must not keep another from coming to its end.
-        _resting[:] = [(owner, owner._rest()) for owner in owners]
+        _resting[:] = [(owner, owner._rest()) for owner in _owners()]
         is_ready = all(rested for _, rested in _resting) and not _is_importing()
         if is_ready or time.monotonic() > give_up_at:
             return
@@ -131,8 +130,14 @@ def _after(*, in_child: bool) -> None:
     global _forking, _handler, _is_interrupted
     for lock in _lasting if in_child else ():
         is_torn(lock)
-    for owner, rested in _resting or [(owner, False) for owner in _owners()]:
+    for owner, rested in _resting:
         owner._resume(in_child=in_child, rested=rested)
+    if in_child:
+        # Those that a thread made after the others were asked to rest.
+        asked = {id(owner) for owner, _ in _resting}
+        for owner in _owners():
+            if id(owner) not in asked:
+                owner._resume(in_child=True, rested=False)
     _resting.clear()
     if _forking == get_ident():
         _forking = None

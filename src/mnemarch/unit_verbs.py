@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Actor, Caller, Scope
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
-    from mnemarch.model.outcome import Dispute, Erased, Explanation, Refused, Related, Stored, Undone
+    from mnemarch.model.outcome import Dispute, Explanation, Refused, Related, Stored
+    from mnemarch.model.removal import Erased, Undone
     from mnemarch.model.unit import Kind, Status, Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake

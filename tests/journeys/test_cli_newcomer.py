@@ -400,7 +400,7 @@ def test_a_rebuild_of_a_log_that_was_changed_says_so(cli):
     database.close()
     run = cli("rebuild")
     assert run.exit_code == 3
-    assert "The log is broken at event" in run.out
+    assert "The audit fails at" in run.out
     assert cli("rebuild", "--json").json["audit"]["ok"] is False
 
 

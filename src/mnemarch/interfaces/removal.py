@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.outcome import Copy, Erased, Fate, Undone
+    from mnemarch.model.removal import Copy, Erased, Fate, Undone
     from mnemarch.verbs.types import Verb
 
 _SHOWN_MAX = 20

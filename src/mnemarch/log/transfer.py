@@ -176,7 +176,7 @@ class ExportFile:
     def _check_end(self, line: str) -> None:
         try:
             end = json.loads(line or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             end = {}
         if end != _end(len(self._events), self._heads):
             raise InvalidInput(

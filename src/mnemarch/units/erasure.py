@@ -7,7 +7,7 @@ import re
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Copy
+from mnemarch.model.removal import Copy
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind, Unit, unit_to_json, waiting_key
 from mnemarch.policy.permissions import Deed

@@ -7,7 +7,7 @@ from datetime import datetime
 from mnemarch.model.caller import Actor, ActorKind, Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Fate
+from mnemarch.model.removal import Fate
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import value

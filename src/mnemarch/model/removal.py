@@ -1,0 +1,63 @@
+"""What erasing a text and undoing an actor answer."""
+
+from __future__ import annotations
+
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.model.caller import Actor, Scope
+
+
+@value
+class Copy:
+    """Another place with an erased text: a unit or an entry of the log, what kind of thing, where, and by whom."""
+
+    id: str
+    what: str
+    scope: Scope
+    actor: Actor | None
+    text: str
+
+
+@value
+class Erased:
+    """What an erasure removed, or with `dry_run` would remove: units, payloads of the log; and the files it cleaned.
+
+    `copies` are the places that still have the text: those that the caller may read and erase, and nothing of others.
+    """
+
+    units: tuple[str, ...]
+    events: int
+    files: int = 0
+    copies: tuple[Copy, ...] = ()
+    dry_run: bool = False
+
+
+@value
+class Fate:
+    """What undoing an actor does to a unit: it goes, or it stays because of `why`."""
+
+    unit_id: str
+    label: str
+    text: str
+    why: str = ""
+
+
+@value
+class Undone:
+    """What undoing an actor retired, or with `dry_run` would retire; reverted by its `id`.
+
+    Units that rest on the actor alone go, others are kept with the reason. `claims` are those that waited in the inbox,
+    `requests` those for decisions, `attempts` the failures that no longer count.
+    """
+
+    id: str | None
+    actor: Actor
+    retired: tuple[Fate, ...]
+    kept: tuple[Fate, ...]
+    claims: int = 0
+    requests: int = 0
+    attempts: int = 0
+    dry_run: bool = False
+    reverted: bool = False
