@@ -87,7 +87,7 @@ def test_what_opposes_a_lock_is_refused_until_a_person_says_why(cli):
     refused = cli(*against)
     assert refused.exit_code == 1
     assert f"It opposes the lock {lock['id'][24:32]} (version 1)" in refused.err
-    assert f"--revises {lock['id']}" in refused.err
+    assert f"--revises {lock['id'][24:32]}" in refused.err
     assert cli.ok(*against, "--override", "the bank asked")["unit"]["attributes"]["reason"]["override"]
     assert len(cli.ok("conflicts", *LEAD)) == 1
 
