@@ -65,6 +65,14 @@ def test_every_link_between_the_pages_leads_somewhere():
     assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
 
 
+def test_every_test_that_the_threat_model_names_is_there():
+    tests = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    named = re.findall(r"`(test_\w+(?:\.py)?)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    for name in named:
+        assert name in tests or any(f"def {name}(" in text for text in tests.values()), name
+
+
 def test_every_module_that_a_decision_record_names_is_there():
     records = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/decisions").glob("*.md")]
     named = {path for record in records for path in re.findall(r"`([\w/]+\.py)`", record)}
