@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SETTINGS = "mnemarch.toml"
 _MAKER, _IGNORE = "maker", ".gitignore"
+_FOLDERS = ("index", "vectors")
 _MAKER_BYTES_MAX = 4096
 _NONCE_BYTES = 16
 _INDEX_BYTES_MAX = 1 << 30
@@ -175,7 +176,8 @@ def foreign_memory(place: str) -> Foreign | None:
     committed = _tracked(place)
     if committed:
         return Foreign(path=place, content=committed, why="git has its files from a commit")
-    if not os.path.lexists(os.path.join(place, "memory.db")) or _is_signed(place):
+    # A folder whose making was cut short has nothing but these.
+    if {_IGNORE, _MAKER}.issuperset(_names_in(place)) or _is_signed(place):
         return None
     return Foreign(path=place, content=_maker_of(place), why="another user or another machine made it")
 
@@ -208,18 +210,15 @@ def _maker_of(place: str) -> bytes:
 
 
 def _links(place: str) -> Iterator[tuple[str, str]]:
-    """The memory's folder and what is directly in it, where that is a link, with where it leads.
+    """The memory's folder and what is in it and in its folders, where that is a link, with where it leads.
 
     What is neither file nor folder is refused: opening a pipe would wait for ever.
     """
     if os.path.islink(place):
         yield place, os.readlink(place)
         return
-    try:
-        names = os.listdir(place)
-    except OSError:
-        return  # Opening says what is wrong.
-    for path in (os.path.join(place, name) for name in names):
+    folders = [place, *(os.path.join(place, name) for name in _FOLDERS)]
+    for path in (os.path.join(folder, name) for folder in folders for name in _names_in(folder)):
         try:
             mode = os.lstat(path).st_mode
         except FileNotFoundError:
@@ -230,6 +229,15 @@ def _links(place: str) -> Iterator[tuple[str, str]]:
             raise StoreUnavailable(
                 f"{path} is a pipe or a device, no file.", hint="Move it away; a memory has only files."
             )
+
+
+def _names_in(folder: str) -> list[str]:
+    if os.path.islink(folder):
+        return []
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []  # It is not there, or opening says what is wrong.
 
 
 def _tracked(place: str) -> bytes:

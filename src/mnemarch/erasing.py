@@ -50,6 +50,7 @@ def erase(
         erased = Erased(units=_readable(act, plan.units), events=seen, copies=left, dry_run=dry_run)
         if dry_run:
             return erased, ()
+        erasure.check_reason(plan, reason)
         restated = graphs_without(act.transaction, plan.events.values(), plan.texts)
         # Before anything leaves the log: only the log knows which texts the files must lose.
         cleaned = forget_in_checkpoints(engine.checkpoint_folder, plan.texts)

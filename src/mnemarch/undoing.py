@@ -100,10 +100,9 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     if next(act.transaction.events_of_subject(undo_id), None) is not None:
         raise Conflict(f"Undoing {undo_id} was reverted before.", hint="Undo the actor again if it is meant.")
     fates = [units.restore(act, id, undone["why"], reason) for id in undone["units"]]
-    for id, former in undone["voices"].items():
-        unit = act.known_unit(id)
-        if unit.erased_at is None:
-            act.record(EventType.UNIT_RESTATED, {"set": {"provenance": former}}, subject=id)
+    for id, voices in undone["voices"].items():
+        if act.known_unit(id).erased_at is None:
+            act.record(EventType.UNIT_RESTATED, {"voices": voices}, subject=id)
     for id in undone["claims"]:
         payload = {"what": "refused claim", "answer": reason, "reopens": True}
         act.record(EventType.INBOX_SETTLED, payload, subject=id)

@@ -392,6 +392,9 @@ def mixed(folder, name, seed):
 
     signal.signal(signal.SIGINT, interrupt)  # Also where a shell's background job would ignore it.
     faulthandler.enable()
+    import numpy as np  # Once its loading was interrupted, no process can load it again.
+
+    assert np
     say(ready=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
         number += 1
@@ -458,6 +461,8 @@ def mixed_act(memory, name, number, moments):
                 break
             except KeyboardInterrupt:
                 continue
+            except ChildProcessError:
+                break  # It had ended when the interrupt came, before its status was told.
         say(**({"forked": number} if status == 0 else {"wrong": f"a child ended with {status}"}))
 
 

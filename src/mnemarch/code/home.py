@@ -46,10 +46,18 @@ def repository_around(start: str) -> Repository | None:
     """The repository that a folder is in: the nearest upward, as git finds it."""
     for folder in upward(start):
         repository = repository_at(folder)
+        if repository is not None and repository.own == folder and _is_in_a_checkout(folder):
+            continue  # A clone may bring a folder that looks like a git directory; git keeps its own in one named .git.
         # Git stops at a .git file that leads nowhere, too.
         if repository is not None or os.path.isfile(os.path.join(folder, ".git")):
             return repository
     return None
+
+
+def _is_in_a_checkout(folder: str) -> bool:
+    is_gits_own = ".git" in folder.split(os.sep)
+    around = upward(os.path.dirname(folder))
+    return not is_gits_own and any(os.path.lexists(os.path.join(each, ".git")) for each in around)
 
 
 def top_of(folder: str) -> str:
@@ -135,7 +143,9 @@ def main_folder(repository: Repository, settings: Settings) -> str:
         return parent
     if settings.worktree:
         apart = os.path.realpath(os.path.join(common, settings.worktree))
-        if os.path.isdir(apart):
+        there = repository_at(apart) if os.path.isdir(apart) else None
+        # Whoever made the folder says so too: a repository does not name another's folder as its own.
+        if there is not None and there.common == common:
             return apart
     beside = repository_at(parent)
     return parent if beside is not None and beside.own == common else common

@@ -73,7 +73,7 @@ class RememberedLog:
         with suppress(OSError):
             os.makedirs(os.path.dirname(self._place), exist_ok=True)
             partial = f"{self._place}.{os.getpid()}"
-            with open(partial, "w", encoding="utf-8") as file:
+            with open(partial, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(canonical_json({**state, "path": self._named}))
             os.replace(partial, self._place)
 

@@ -131,6 +131,8 @@ class ExportFile:
     def events(self) -> Iterator[tuple[int, Event]]:
         """Each event with its line, checked by itself and against those before it."""
         try:
+            if not os.path.isfile(self._path):
+                raise OSError("it is no file")
             with open(self._path, encoding="utf-8", newline="\n") as file:
                 _check_header(file.readline(_LINE_CHARS_MAX))
                 last = ""
@@ -167,6 +169,8 @@ class ExportFile:
         self._heads[event.stream] = (event.seq, event.hash)
         self._events[event.id] = event.stream
         if event.erased:
+            if event.type is EventType.UNIT_ERASED:
+                raise _refused(number, f"event {event.id} is an erasure without a payload")
             self._emptied[event.id] = number
         unit = self._units.get(event.subject or "")
         if unit is not None and unit.project is None and event.type in _ABOUT_UNITS:

@@ -121,12 +121,13 @@ class Plan:
 
     def _take_quotes(self, ids: Sequence[str], texts: Sequence[str]) -> None:
         """What cites one of these ids and repeats the text; and the questions that a unit answered."""
-        for event in (event for id in ids for event in self._act.transaction.events_containing(id)):
+        search, stream = self._act.transaction.events_containing, self._act.caller.stream
+        for event in (event for id in ids for event in search(id, stream)):
             unit = self._act.transaction.unit(event.subject or "")
             if unit is not None and unit.kind not in _DECIDED:
                 attributes = list(_strings(dict(unit.attributes)))
                 cites = not {*attributes, *(citation.ref for citation in unit.citations)}.isdisjoint(ids)
-                if cites and _repeats_any(texts, [unit.content, *attributes]):
+                if cites and any(_has_copy(texts, said) for said in (unit.content, *attributes)):
                     self._take_unit(unit)
             elif event.type is EventType.RECALLED or (unit is None and _repeats_any(texts, _said(event))):
                 self._take_event(event)
@@ -135,7 +136,7 @@ class Plan:
         """The episodes and skills of the entry's task that repeat any piece of it."""
         payload = entry.payload or {}
         pieces = [text for text in _strings(payload.get("data")) if len(text) >= _PIECE_CHARS_MIN]
-        pieces = [text[:_KEPT_CHARS_MIN] for text in (*_texts_of(entry), *pieces)]
+        pieces = [_beginning(text) for text in (*_texts_of(entry), *pieces)]
         for event in self._act.transaction.events_of_scope(entry.scope.key, [EventType.UNIT_REMEMBERED]):
             is_later = event.position > entry.position and _kind_of(event) in _MADE_OF_ENTRIES
             unit = self._act.transaction.unit(event.subject or "") if is_later else None
@@ -280,6 +281,12 @@ def _kind_of(event: Event) -> str:
     return str(payload["unit"]["kind"]) if payload else ""
 
 
+def _beginning(text: str) -> str:
+    """As much of a text as is surely kept of it, up to a whole word."""
+    cut = text[:_KEPT_CHARS_MIN]
+    return cut if len(text) <= _KEPT_CHARS_MIN else cut.rpartition(" ")[0] or cut
+
+
 def _repeats_any(texts: Sequence[str], said: Iterable[str]) -> bool:
     return any(repeats(text, each) for each in said for text in texts)
 
@@ -294,11 +301,15 @@ def _refusals_of(act: Act, told: Sequence[Event]) -> list[Event]:
 # Carrying out
 
 
+def check_reason(plan: Plan, reason: str) -> None:
+    """Asked before anything is changed, in the log or in a file."""
+    if _has_copy(plan.texts, reason):
+        raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
+
+
 def carry_out(act: Act, plan: Plan, reason: str) -> None:
     """Empty the events, leave tombstones, and say again without the text what still holds."""
     texts = plan.texts
-    if _has_copy(texts, reason):
-        raise InvalidInput("The reason repeats what is to be erased.", hint="Say why without quoting the content.")
     links = {link.id for unit_id in plan.units for link in act.transaction.links_of(unit_id)}
     links |= {event.id for event in plan.events.values() if event.type is EventType.LINK_ADDED}
     conflicts = _conflicts_left(act, links, plan)

@@ -10,7 +10,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.outcome import ImportedClaims
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Claim, Kind, Status
-from mnemarch.policy.admission import checked_text
+from mnemarch.policy.admission import checked_name, checked_text
 from mnemarch.units.conflicts import open_links
 from mnemarch.units.evidence import approve, reject
 from mnemarch.units.remember import record_unit
@@ -68,7 +68,7 @@ def bring_in(act: Act, units: list[Mapping[str, Any]], path: str) -> ImportedCla
             content=checked_text(unit["content"], "A unit's content", act.config.limits.text_bytes_max),
             kind=Kind(unit["kind"]),
             level=Level.PROJECT,
-            domain=unit["domain"],
+            domain=checked_name(unit["domain"], "a domain"),
             importance=unit.get("importance", 0.5),
             occurred_at=unit["occurred_at"],
             attributes={KEPT_AS: IMPORTED, "kept_by": str(importer)} | origin,

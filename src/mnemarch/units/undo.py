@@ -130,7 +130,7 @@ def restore(act: Act, unit_id: str, why: str, reason: str) -> Fate | None:
 
 
 def without_voices(act: Act, unit: Unit, undoing: Undoing) -> list[dict[str, Any]]:
-    """Take the actor's voices from a unit that others said too; gives its provenance as it was."""
+    """Take the actor's voices from a unit that others said too; gives what was taken."""
     left = [source.to_json() for source in unit.provenance if not undoing.covers(source)]
     change(act, EventType.UNIT_RESTATED, unit, {"set": {"provenance": left}})
-    return [source.to_json() for source in unit.provenance]
+    return [source.to_json() for source in unit.provenance if undoing.covers(source)]

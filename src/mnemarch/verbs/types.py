@@ -212,19 +212,25 @@ def json_object(item: Any, what: str) -> dict[str, Any]:
     return content
 
 
+_RECEIPT_BYTES_MAX = 65_536
+
+
 def _receipt(item: Any, what: str) -> Any:
     """A receipt in JSON: the text itself, or the file that holds it."""
+    from mnemarch.files import read_small
     from mnemarch.model.event import Receipt
 
     if isinstance(item, str) and not item.lstrip().startswith("{"):
         try:
-            with open(item, encoding="utf-8") as file:
-                item = file.read()
+            item = read_small(item, _RECEIPT_BYTES_MAX).decode()
         except (OSError, ValueError) as error:
             raise InvalidInput(
                 f"{what}: {item!r} can't be read: {error}.", hint="Give the receipt's JSON, or a file."
             ) from None
-    return Receipt.of(json_object(item, what))
+    receipt = Receipt.of(json_object(item, what))
+    if not receipt.event_id.isascii():
+        raise InvalidInput(f"{what}: {receipt.event_id!a} is no id.", hint="Give a receipt as it was printed.")
+    return receipt
 
 
 def _citation(item: Any, what: str) -> Any:
