@@ -454,3 +454,30 @@ def test_r16_erasing_a_log_entry_takes_the_permission_to_erase_in_its_scope(memo
     with pytest.raises(NotFound) as elsewhere:
         seats.human(worktree=None, task=None).erase(entry, "tidy")
     assert "T-1" in elsewhere.value.hint, "people may inspect what lies below"
+
+
+def test_r16_an_episode_that_kept_the_beginning_of_a_long_entry_goes_with_it(seats):
+    agent = seats.agent()
+    entry = agent.log("note", "Zanzibar customer " + "abcdefghi " * 500)
+    agent.verify(True)
+    seats.human().erase(entry.event_id, "private", copies=True)
+    assert not any("Zanzibar" in (event.body or "") for event in agent.events())
+
+
+def test_r16_a_text_of_another_org_that_names_the_id_is_left_alone(seats):
+    text = "The vault code of the blue house is in the garden"
+    entry = seats.agent().log("note", text)
+    there = seats.agent(org="zorg", project="other")
+    theirs = there.log("note", text, data={"see": entry.event_id})
+    erased = seats.human().erase(entry.event_id, "private", copies=True)
+    assert (erased.units, erased.events) == ((), 1)
+    assert there.show(theirs.event_id).payload["text"] == text
+
+
+def test_r16_a_word_that_another_cites_does_not_take_their_sentence(seats):
+    entry = seats.agent().log("note", "deploy")
+    other = seats.agent("other").remember(
+        "We deploy the whole shop on Mondays after the standup", citations=[Citation.log(entry.event_id)]
+    )
+    seats.human().erase(entry.event_id, "private")
+    assert seats.agent("other").get(other.unit.id).content

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
 
 import pytest
 from repositories import clone, commit, git, made, processes, repository, worktree
 
 import mnemarch
 from mnemarch import Scope, wiring
-from mnemarch.code.home import Home, home_of
+from mnemarch.code.home import Home, home_of, main_folder, repository_around, settings_of
 
 __all__ = ["processes"]
 
@@ -489,3 +490,20 @@ def test_a_place_without_room_for_it_is_still_opened(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with pytest.raises(mnemarch.StoreUnavailable, match="can't be made"):
         wiring._make_place(str(tmp_path / "file" / ".mnemarch"))
+
+
+def test_a_folder_of_a_checkout_that_looks_like_a_git_directory_is_no_repository(tmp_path):
+    victim, clone = tmp_path / "victim", tmp_path / "clone"
+    for folder in (victim, clone):
+        subprocess.run(["git", "init", "-q", folder], check=True)
+    for name in ("objects", "refs"):
+        (clone / "sub" / name).mkdir(parents=True)
+    (clone / "sub" / "HEAD").write_text("ref: refs/heads/main\n")
+    (clone / "sub" / "config").write_text("[core]\n\tbare = false\n\tworktree = ../../victim\n")
+    repository = repository_around(str(clone / "sub"))
+    assert repository is not None
+    assert repository.top == str(clone.resolve())
+    shutil.move(clone / "sub", tmp_path / "alone")
+    apart = repository_around(str(tmp_path / "alone"))
+    assert apart is not None
+    assert main_folder(apart, settings_of(apart)) == str((tmp_path / "alone").resolve())

@@ -201,6 +201,16 @@ def test_r4_an_event_touches_only_what_its_own_stream_has(target, tmp_path, reac
     refused_by_both(target, forger.written(tmp_path / "a.jsonl"), f"Line {len(forger.lines) + 1}:")
 
 
+@pytest.mark.parametrize(
+    "change", [{"id": "another's"}, {"erased_at": 1}, {"occurred_at": 1}, {"kind": "policy"}], ids=str
+)
+def test_r4_a_file_changes_nothing_of_a_unit_that_never_changes(target, tmp_path, change):
+    forger = Forger()
+    change = change | ({"id": target.own.unit.id} if "id" in change else {})
+    forger.add(EventType.UNIT_RESTATED, {"set": change}, subject=forger.unit())
+    refused_by_both(target, forger.written(tmp_path / "a.jsonl"), "what never changes")
+
+
 @pytest.mark.parametrize("kind", ["policy", "fact"])
 def test_r4_a_projects_file_says_nothing_for_an_org_that_others_share(target, tmp_path, kind):
     forger = Forger()

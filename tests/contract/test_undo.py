@@ -169,3 +169,14 @@ def test_r4_people_undo_anybody_an_orchestrator_no_person_and_an_agent_nobody(se
     assert wide.id in told(human.undo("human:alice").retired)
     with pytest.raises(InvalidInput):
         seats.human(scope=seats.HOME.at("org")).undo(BAD)
+
+
+def test_a_voice_that_came_since_stays_when_an_undoing_is_reverted(seats, lead):
+    text = "Totals are rounded down"
+    unit = seats.agent("bad").remember(text).unit
+    seats.agent("good").remember(text)
+    undone = lead.undo(BAD, reason="it made things up")
+    seats.agent("late").remember(text)
+    lead.revert(undone.id, reason="it did not")
+    voices = {str(source.actor) for source in seats.human().get(unit.id).provenance}
+    assert voices == {"agent:bad", "agent:good", "agent:late"}

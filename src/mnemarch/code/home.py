@@ -46,18 +46,10 @@ def repository_around(start: str) -> Repository | None:
     """The repository that a folder is in: the nearest upward, as git finds it."""
     for folder in upward(start):
         repository = repository_at(folder)
-        if repository is not None and repository.own == folder and _is_in_a_checkout(folder):
-            continue  # A clone may bring a folder that looks like a git directory; git keeps its own in one named .git.
         # Git stops at a .git file that leads nowhere, too.
         if repository is not None or os.path.isfile(os.path.join(folder, ".git")):
             return repository
     return None
-
-
-def _is_in_a_checkout(folder: str) -> bool:
-    is_gits_own = ".git" in folder.split(os.sep)
-    around = upward(os.path.dirname(folder))
-    return not is_gits_own and any(os.path.lexists(os.path.join(each, ".git")) for each in around)
 
 
 def top_of(folder: str) -> str:
@@ -91,9 +83,12 @@ def repository_at(folder: str) -> Repository | None:
         return None
     link = (text_of(os.path.join(own, "commondir")) or "").rstrip("\r\n")
     common = os.path.realpath(os.path.join(own, link)) if link else own
-    # A folder of a checkout that looks like a git directory doesn't lead to another repository's memory.
-    if link and own == folder and os.path.dirname(own) != os.path.join(common, "worktrees"):
-        return None
+    # What looks like a git directory doesn't lead to another repository's memory, and a clone may not bring one at all.
+    if own == folder:
+        around = () if ".git" in folder.split(os.sep) else upward(os.path.dirname(folder))
+        is_brought = any(os.path.lexists(os.path.join(each, ".git")) for each in around)
+        if is_brought or (link and os.path.dirname(own) != os.path.join(common, "worktrees")):
+            return None
     if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
         return None
     return Repository(top=folder, own=own, common=common)
@@ -133,19 +128,15 @@ def settings_of(repository: Repository) -> Settings:
 
 
 def main_folder(repository: Repository, settings: Settings) -> str:
-    """The folder of the main working tree; a bare repository's is its own, or the one that holds it as its .git.
-
-    It follows from what all worktrees share, so all of them get the same answer.
-    """
+    """The folder of the main working tree; a bare repository's is its own, or the one that holds it as its .git."""
     common = repository.common
     parent = os.path.dirname(common)
     if os.path.basename(common) == ".git":
         return parent
     if settings.worktree:
         apart = os.path.realpath(os.path.join(common, settings.worktree))
-        there = repository_at(apart) if os.path.isdir(apart) else None
-        # Whoever made the folder says so too: a repository does not name another's folder as its own.
-        if there is not None and there.common == common:
+        there = repository_at(apart)
+        if there is not None and there.common == common:  # It doesn't name another's folder as its own.
             return apart
     beside = repository_at(parent)
     return parent if beside is not None and beside.own == common else common
@@ -241,9 +232,8 @@ def home_of(start: str) -> Home:
         if repository is not None:
             return _in_repository(repository)
         # A .git file that leads nowhere: a repository once was here.
-        if os.path.isfile(os.path.join(folder, ".git")) or any(
-            os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS
-        ):
+        is_one = os.path.isfile(os.path.join(folder, ".git"))
+        if is_one or any(os.path.exists(os.path.join(folder, sign)) for sign in _SIGNS):
             root = folder
             break
     return Home(folder=root, root=root, project=_base_name(root), worktree=_MAIN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 from mnemarch import checkout, user
 from mnemarch.code.home import FOLDER
@@ -76,7 +75,6 @@ def _person(proposal: str | None = None) -> str:
     if name is not None:
         return name
     proposal = proposal or _proposed_name()
-    _drop_typed_ahead()
     sys.stderr.write(f"Who are you? Your word is evidence, so this is asked once. [{show.clean(proposal)}] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
@@ -86,14 +84,6 @@ def _person(proposal: str | None = None) -> str:
     if not user.keep_person(name):
         print(f"note: {user.path_of('person')} can't be written; it will be asked again", file=sys.stderr)
     return name
-
-
-def _drop_typed_ahead() -> None:
-    """What was pasted together with the command is no answer to a question that nobody had read."""
-    import termios
-
-    with suppress(termios.error, OSError, ValueError):
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def _proposed_name() -> str:
