@@ -176,8 +176,7 @@ def foreign_memory(place: str) -> Foreign | None:
     committed = _tracked(place)
     if committed:
         return Foreign(path=place, content=committed, why="git has its files from a commit")
-    # A folder whose making was cut short has nothing but these.
-    if {_IGNORE, _MAKER}.issuperset(_names_in(place)) or _is_signed(place):
+    if not os.path.lexists(os.path.join(place, "memory.db")) or _is_signed(place):
         return None
     return Foreign(path=place, content=_maker_of(place), why="another user or another machine made it")
 
