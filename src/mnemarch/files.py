@@ -18,12 +18,6 @@ PARTIAL_END = ".partial"
 _NAP_S = 0.01
 
 
-def user_folder() -> str:
-    """Where what belongs to this person on this machine is kept, outside every memory: MNEMARCH_HOME, or by XDG."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.environ.get("MNEMARCH_HOME") or os.path.join(state, "mnemarch")
-
-
 def make_private(path: str, *, anew: bool = False) -> None:
     """Make an empty file that only its owner may read, whatever the umask is.
 

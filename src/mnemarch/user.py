@@ -1,7 +1,8 @@
 """The user's own folder, outside of any repository: who they are, what they configured, and what they said yes to.
 
 person          the name they confirmed, in one line
-config.toml     settings for all repositories, and who may act as an orchestrator
+config.toml     settings for all repositories
+orchestrators   who may act as one, a name in each line
 key             by it a memory is known again that this user made
 accepted/       one small file for each thing that came with a checkout and was accepted
 """
@@ -37,11 +38,20 @@ _HOSTS = {
 
 
 def path_of(name: str) -> str:
-    """Where something of the user's own stands: $XDG_CONFIG_HOME/mnemarch, or ~/.config/mnemarch."""
-    base = os.environ.get("XDG_CONFIG_HOME", "")
+    """Where something that the user says stands: $XDG_CONFIG_HOME/mnemarch, or ~/.config/mnemarch."""
+    return _own("XDG_CONFIG_HOME", ".config", name)
+
+
+def state_path_of(name: str) -> str:
+    """Where something stands that this machine noted for the user: $XDG_STATE_HOME/mnemarch, or ~/.local/state."""
+    return _own("XDG_STATE_HOME", os.path.join(".local", "state"), name)
+
+
+def _own(variable: str, otherwise: str, name: str) -> str:
+    base = os.environ.get(variable, "")
     # Relative to a repository it would be the repository's.
     if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), ".config")
+        base = os.path.join(os.path.expanduser("~"), otherwise)
     return os.path.join(base, "mnemarch", name)
 
 

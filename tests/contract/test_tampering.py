@@ -282,7 +282,7 @@ def logged(memory, text, count, project="shop"):
 
 
 @pytest.mark.parametrize("act", [cut, older_copy, older_copy_that_went_on, begun_anew, a_stream_cut_out])
-def test_r1_a_log_that_ends_earlier_than_this_machine_saw_it_is_missed(tmp_path, act):
+def test_r1_a_log_that_ends_earlier_than_this_machine_saw_it_is_noticed(tmp_path, act):
     home = tmp_path / "home"
     with mnemarch.open(home) as memory:
         logged(memory, "kept", 3)

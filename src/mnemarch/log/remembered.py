@@ -1,4 +1,4 @@
-"""What this person's machine remembers of a log, outside its store: so a tail that was cut off is missed.
+"""What this person's machine remembers of a log, outside its store: so a tail that was cut off is noticed.
 
 The store itself can't tell: whoever cuts off its newest entries, or puts an older copy back, leaves a whole chain.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from mnemarch.files import user_folder
+from mnemarch import user
 from mnemarch.model.json_text import canonical_json, from_json
 from mnemarch.model.stamps import blake2b
 
@@ -30,7 +30,7 @@ class RememberedLog:
     def __init__(self, store_path: str) -> None:
         named = os.path.realpath(store_path)
         name = blake2b(named.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
-        self._place = os.path.join(user_folder(), _FOLDER, f"{name}.json")
+        self._place = user.state_path_of(os.path.join(_FOLDER, f"{name}.json"))
         self._named = named
 
     def read(self) -> dict[str, Any]:

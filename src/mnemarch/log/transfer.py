@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
 from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailable
 from mnemarch.files import PARTIAL_END, make_private
@@ -45,9 +46,9 @@ def export_file(store: Store, path: str, progress: Callable[[int], None] | None)
             with open(partial, "w", encoding="utf-8") as file:
                 count = store.read(lambda reader: write_export(reader, file.write, progress))
             os.replace(partial, path)
-        except BaseException:
-            os.remove(partial)
-            raise
+        finally:
+            with suppress(FileNotFoundError):
+                os.remove(partial)
     except OSError as error:
         raise StoreUnavailable(f"{path} can't be written: {error.strerror}.", hint="Choose another place.") from None
     return count

@@ -9,7 +9,7 @@ from mnemarch.text.words import entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 # What a word that was not asked for itself weighs beside one that was.
 _SHARE = 0.45
@@ -25,7 +25,7 @@ def widened(text: str, weights: Mapping[str, float]) -> dict[str, float]:
     """
     wider: dict[str, float] = {}
     for word in text.casefold().split(None, _WORDS_MAX)[:_WORDS_MAX]:
-        for entry, group in _beginning_with(_beginning(word.strip(_AROUND))):
+        for entry, group in _table().get(_beginning(word.strip(_AROUND)), ()):
             asked = _tokens(entry)
             if not asked or not all(token in weights for token in asked):
                 continue
@@ -39,10 +39,6 @@ def widened(text: str, weights: Mapping[str, float]) -> dict[str, float]:
 
 def _beginning(word: str) -> str:
     return word[:1] if "가" <= word[:1] <= "힣" else word[:_BEGINNING_CHARS]
-
-
-def _beginning_with(beginning: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield from _table().get(beginning, ())
 
 
 @cache
