@@ -75,8 +75,8 @@ _PARTS: dict[str, dict[str, str]] = {
 }
 _CLASSES: dict[str, Any] = {each.__name__: each for each in (Citation, Claim, Kind, Link, Provenance, Unit)}
 _PLAIN = {"str": str, "int": int, "bool": bool, "map": dict}
-# Of a unit no later event changes these.
-_FIXED = frozenset({"id", "kind", "occurred_at", "recorded_at", "erased_at"})
+# Of a unit no later event changes these; that it is erased, only an erasure says.
+_FIXED = frozenset({"id", "kind", "occurred_at", "recorded_at"})
 _SHARES = frozenset({"confidence", "importance"})
 _NUMBER_MAX = 1 << 53
 _HEX = frozenset("0123456789abcdef-")
@@ -85,7 +85,8 @@ _HEX = frozenset("0123456789abcdef-")
 def check_payload(type: EventType, payload: Any) -> None:
     """Raise ValueError, which says where, if this can't be the payload of such an event."""
     _check_fields(PAYLOADS.get(type, _STEP), payload, "its payload")
-    fixed = _FIXED.intersection(payload.get("set", ())) if type not in PAYLOADS else ()
+    changes = payload.get("set", {}) if type not in PAYLOADS else {}
+    fixed = _FIXED.intersection(changes) | ({"erased_at"} if changes.get("erased_at") is not None else set())
     _require(not fixed, f"it changes what never changes: {', '.join(sorted(fixed))}")
     if type is EventType.UNIT_REMEMBERED:
         missing = {"kind", "content", "scope", "domain", "status", "trust"} - payload["unit"].keys()
