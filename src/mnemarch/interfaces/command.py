@@ -323,6 +323,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
     if name.startswith("decisions."):
         from mnemarch.interfaces.decide import TEXTS
+    elif name.startswith("rules."):
+        from mnemarch.interfaces.rules import TEXTS
     elif name in _LOOKS:
         from mnemarch.interfaces.look import TEXTS
     else:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 from mnemarch.learning.trees import fragments
+from mnemarch.model.closed import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +19,21 @@ if TYPE_CHECKING:
     from mnemarch.learning.edits import Patch, Site
     from mnemarch.learning.trees import Kinds, Node
 
-CATEGORIES = ("null_safety", "error_handling", "readability", "performance", "security")
 _NAME_CHARS_MAX = 72
+_MARKS = frozenset({".", ":", "=", ",", ";", "::", "->", "=>"})
+_COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
+_NOTHING = frozenset({"None", "null", "undefined", "nil"})
 _EXCEPTION = re.compile(r"[A-Z]\w*(Error|Exception|Warning)|IOError|OSError|BaseException")
+
+
+class Category(Names):
+    """The five of M21."""
+
+    NULL_SAFETY = "null_safety"
+    ERROR_HANDLING = "error_handling"
+    READABILITY = "readability"
+    PERFORMANCE = "performance"
+    SECURITY = "security"
 
 
 @cache
@@ -49,7 +62,8 @@ def category_of(patch: Patch, site: Site) -> str:
         return "error_handling"
     if first and first[0].rstrip(":(") in {"raise", "except", "throw", "catch"}:
         return "error_handling"
-    if both & words["null_safety"] and not _is_annotation(site, kinds):
+    is_compared = bool(both & _COMPARED) and bool((old.keys() | new.keys()) & _NOTHING)
+    if (is_compared or both & words["null_safety"]) and not _is_annotation(site, kinds):
         return "null_safety"
     if lost.keys() & words["performance"] or _is_loop_gone(site):
         return "performance"
@@ -95,7 +109,7 @@ def tag_of(patch: Patch, site: Site) -> str:
 def name_of(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
     """A rule's name: the words that go and the words that come."""
     old, new = _tokens(before, kinds), _tokens(after, kinds)
-    sides = [[word for word in one if word not in other and re.search(r"\w", word) and not _is_variable(word)]
+    sides = [[word for word in one if word not in other and word not in _MARKS and not _is_variable(word)]
              for one, other in ((old, new), (new, old))]  # fmt: skip
     lost, gained = (" ".join(words[:4]) for words in sides)
     named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"

@@ -123,6 +123,21 @@ def joint_rule(one: Patch, other: Patch) -> CodeRule | None:
     return None
 
 
+def joint_rules(patch: Texts, others: Mapping[str, Texts], language: str) -> list[tuple[CodeRule, str]]:
+    """The rules that a patch has in common with others, each with the other's id. None is wrong on any of them."""
+    new = _patch(*patch, language)
+    if new is None or len(new.sites) != 1:
+        return []
+    rules: dict[tuple[str, str], tuple[CodeRule, str]] = {}
+    for id, texts in others.items():
+        other = _patch(*texts, language)
+        rule = joint_rule(new, other) if other is not None and len(other.sites) == 1 else None
+        known = (patch, *others.values())
+        if rule is not None and all(verdict([rule], *each, language) != "wrong" for each in known):
+            rules.setdefault((rule.before_pattern, rule.after_pattern), (rule, id))
+    return list(rules.values())
+
+
 def _wider(site: Site, steps: int, patch: Patch) -> Site | None:
     for _ in range(steps):
         wider = site.wider()
@@ -148,11 +163,11 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     form = form_of(before, after, language)
     if form is None or refusal(patch, site, form.nodes, form.new, rung):
         return None
-    category, tag = category_of(patch, site), tag_of(patch, site)
+    name, tag = name_of(form.nodes, form.new, patch.before.kinds), tag_of(patch, site)
     rule = CodeRule(
-        name=name_of(form.nodes, form.new, patch.before.kinds),
-        category=category,
-        tag=tag,
+        name=name,
+        description=f"{tag}: {name}" if tag else name,
+        category=category_of(patch, site),
         before_pattern=before,
         after_pattern=after,
         languages=(language,),

@@ -82,7 +82,7 @@ def _free_names(patch: Patch, old: Sequence[Node], new: Sequence[Node], kinds: K
     for node in new:
         skipped = {0} if node.kind in kinds.calls | kinds.keyword else set()
         if node.kind in kinds.member:
-            skipped = set(range(1, len(node.children)))
+            skipped = set(range(node.kind not in kinds.qualified, len(node.children)))
         free |= {
             child.text
             for index, child in enumerate(node.children)

@@ -159,7 +159,8 @@ class Generaliser:
 
     def _run(self, node: Node, prefix: str) -> None:
         name = self._name(("run", node.hash), prefix)
-        self.edits.append((node.children[0].start, node.children[-1].end, "$$$" + name))
+        end = self.kinds.body_end if name.startswith("BODY") else ""
+        self.edits.append((node.children[0].start, node.children[-1].end, f"$$${name}{end}"))
 
     # Changed keyword arguments and parameters: whatever else is passed stays
 

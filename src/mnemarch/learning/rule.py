@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.trees import Node, Tree
 
 PASSES_MAX = 3
+TAGS = ("api", "types", "correctness")
 
 
 class Hit(NamedTuple):
@@ -53,7 +54,6 @@ class CodeRule:
     before_pattern: str
     after_pattern: str
     description: str = ""
-    tag: str = ""
     pattern_type: str = "ast"
     languages: tuple[str, ...] = ("python",)
     id: str = ""
@@ -66,6 +66,11 @@ class CodeRule:
     promotion_threshold: float = 0.8
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+    @property
+    def tag(self) -> str:
+        """What the five categories have no place for: `api`, `types`, `correctness`, or nothing."""
+        return self.description.partition(":")[0] if self.description.partition(":")[0] in TAGS else ""
 
     @property
     def status(self) -> str:
@@ -90,6 +95,7 @@ def form_of(before: str, after: str, language: str) -> _Form | None:
     nodes, made = old.nodes, new.nodes
     if len(nodes) == len(made) == 1 and nodes[0].kind in kinds.statement and made[0].kind in kinds.statement:
         nodes, made = tuple(nodes[0].children[:1]), tuple(made[0].children[:1])
+        after = after.rstrip().removesuffix(";")
     named = tuple(frozenset(re.findall(r"\w+", line)) - kinds.no_words for line in origins)
     needed = tuple(line for line in imports if line not in origins)
     unneeded = tuple(line for line in origins if line not in imports)

@@ -44,6 +44,8 @@ class Kinds:
     clauses: frozenset[str]
     parameters: frozenset[str]
     headers: frozenset[str]
+    flat_calls: frozenset[str]
+    qualified: frozenset[str]
 
     def __init__(self, language: str, table: dict[str, Any]) -> None:
         self.language = language
@@ -53,6 +55,7 @@ class Kinds:
         self.literals: dict[str, str] = table["literals"]
         self.binders: dict[str, int] = table["binders"]
         self.wrappers: list[list[str]] = table["wrappers"]
+        self.body_end: str = table.get("body_end", "")
 
 
 _LISTS = tuple(name for name, type in Kinds.__annotations__.items() if type == "frozenset[str]")
@@ -62,6 +65,9 @@ _LISTS = tuple(name for name, type in Kinds.__annotations__.items() if type == "
 def _tables() -> dict[str, dict[str, Any]]:
     tables: dict[str, dict[str, Any]] = json.loads((files(__package__) / "kinds.json").read_text("utf-8"))
     return tables
+
+
+LANGUAGES = tuple(_tables())
 
 
 @cache
@@ -143,6 +149,9 @@ class Tree:
                 children += light.children
             else:
                 children.append(light)
+        if kind in kinds.flat_calls and len(children) > 2:
+            callee = Node("callee", "", children[:-1], children[0].start, children[-2].end, True)
+            children = [callee, children[-1]]
         return Node(kinds.same_as.get(kind, kind), text, children, start, end, node.is_named())
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from mnemarch.model.caller import Scope
+from mnemarch.model.caller import Level, Scope
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.closed import assert_never
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Rebuild
-from mnemarch.model.stamps import instant
+from mnemarch.model.stamps import instant, micros
 from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import kinds_where
@@ -68,6 +68,13 @@ def project(transaction: Transaction, event: Event) -> None:
                 transaction.drop_uses(record["id"])
                 _put(transaction, _tombstone(record, event), searchable_at=event.position)
             transaction.drop_tests(payload["events"])
+            transaction.drop_code_rules(payload["events"])  # A rule has the id of the event that learned it.
+        case EventType.RULE_LEARNED:
+            transaction.put_code_rule(_rule_row(payload["rule"], event))
+        case EventType.RULE_JUDGED:
+            transaction.judge_code_rule(event.subject or "", payload["set"] | {"updated_at": micros(event.recorded_at)})
+        case EventType.RULE_DROPPED:
+            transaction.drop_code_rules([event.subject or ""])
         case (
             EventType.UNIT_MERGED | EventType.UNIT_MENTIONED | EventType.UNIT_CITED | EventType.UNIT_MOVED
             | EventType.UNIT_VERIFIED | EventType.UNIT_UNVERIFIED | EventType.UNIT_PUBLISHED | EventType.UNIT_VALIDATED
@@ -162,6 +169,12 @@ def _test_records(transaction: Transaction, event: Event, payload: dict[str, Any
                 )
             )
     return records
+
+
+def _rule_row(rule: dict[str, Any], event: Event) -> dict[str, Any]:
+    at = micros(event.recorded_at)
+    where = {"id": event.id, "project_id": event.scope.at(Level.PROJECT).key}
+    return rule | where | {"created_at": at, "updated_at": at}
 
 
 def _relation(payload: dict[str, Any], event_id: str) -> Relation:

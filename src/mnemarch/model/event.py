@@ -54,6 +54,9 @@ class EventType(Names):
     ATTEMPTS_CLEARED = "attempts.cleared"
     TASK_STUCK = "task.stuck"
     INBOX_SETTLED = "inbox.settled"
+    RULE_LEARNED = "rule.learned"
+    RULE_JUDGED = "rule.judged"
+    RULE_DROPPED = "rule.dropped"
     GRAPH_CHANGED = "graph.changed"
     GRAPH_RESTATED = "graph.restated"
 

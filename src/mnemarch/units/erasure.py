@@ -77,6 +77,8 @@ class Plan:
             unit = self._act.transaction.unit(event.subject or "")
             if unit is None or unit.id in self.units or unit.erased_at is not None:
                 self.events[event.id] = event
+                if event.type in {EventType.LOGGED, EventType.RULE_LEARNED}:
+                    events += _of_rules(self._act, event.id)
             elif event.type is not EventType.UNIT_REMEMBERED:
                 self.events[event.id] = event
                 self._mentioning |= {} if event.type is EventType.LINK_ADDED else {unit.id: unit}
@@ -123,10 +125,10 @@ def _entry(act: Act, event_id: str) -> Event:
             f"No unit {event_id!r} here, and no entry of the log.",
             hint="Check the id, and that the seat's scope can see it.",
         )
-    if event.type is not EventType.LOGGED or event.erased:
+    if event.type not in {EventType.LOGGED, EventType.RULE_LEARNED} or event.erased:
         raise InvalidInput(
             f"Event {event_id} is {'erased already' if event.erased else event.type}, not an entry of the log.",
-            hint="Erase the unit that it is about, or an entry that `log` made.",
+            hint="Erase the unit that it is about, a code rule, or an entry that `log` made.",
         )
     act.require_at(Deed.ERASE, event.scope.level, f"{Deed.ERASE} entry {event.id}")
     return event
@@ -228,6 +230,14 @@ def _events_about(act: Act, unit: Unit) -> list[Event]:
     # A question that the unit answered may hold its words.
     asked = [event for event in act.transaction.events_containing(unit.id) if event.type is EventType.RECALLED]
     return events + asked + _quoting(act, _spellings(unit, events), streams)
+
+
+def _of_rules(act: Act, event_id: str) -> list[Event]:
+    """What happened to the code rule that an event learned, and the rules that were learned with its help."""
+    named = act.transaction.events_containing(event_id)
+    rules = {EventType.RULE_LEARNED, EventType.RULE_JUDGED}
+    judged = [event for event in act.transaction.events_of_subject(event_id) if event.type in rules]
+    return judged + [event for event in named if event.type in rules]
 
 
 def _quoting(act: Act, texts: Sequence[str], streams: set[Stream]) -> list[Event]:

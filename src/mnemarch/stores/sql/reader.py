@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import canonical_json, from_json, json_needles, kept_json
-from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, test_of, unit_of, use_of
+from mnemarch.stores.sql.rows import (
+    code_rule_of,
+    event_of,
+    link_of,
+    relation_of,
+    searchable_of,
+    test_of,
+    unit_of,
+    use_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -273,6 +282,10 @@ class Reader:
         rows = self._in_parts("tests_called" if called else "tests", "names", names, **where)
         return [test_of(stream, row) for row in rows]
 
+    def code_rules(self, project_id: str) -> list[dict[str, Any]]:
+        """The code rules of a project, the surest first, each by the names of its columns."""
+        return [code_rule_of(row) for row in self.query("code_rules", project_id=project_id)]
+
     def use(self, unit_id: str, task_key: str) -> Use | None:
         row = self._one("use", unit_id=unit_id, task_key=task_key)
         return row and use_of(row)
@@ -349,7 +362,7 @@ class Reader:
         for table in ("row_units", "row_links"):
             for (body,) in self.query(table):
                 yield body
-        for table in ("row_link_units", "row_relations", "row_tests", "row_uses"):
+        for table in ("row_link_units", "row_relations", "row_tests", "row_uses", "row_code_rules"):
             for row in self.query(table):
                 yield canonical_json([int(item) if isinstance(item, bool) else item for item in row])
 

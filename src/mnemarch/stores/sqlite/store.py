@@ -27,7 +27,7 @@ else:
 _HERE = os.path.dirname(__file__)
 _QUERIES = Queries(named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql")))
 # Migrations begin at 4: no earlier format was ever released.
-_FIRST_FORMAT = FORMAT_VERSION = 5
+_FIRST_FORMAT = FORMAT_VERSION = 6
 APPLICATION_ID = 0x4D4E4152  # "MNAR" in the file's header tells our database from any other
 # An empty file beside the database says that it was made: an empty database is then a loss, not a beginning.
 _MADE = "-made"
