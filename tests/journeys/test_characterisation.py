@@ -39,7 +39,7 @@ NAMES = json.loads((FIXTURES / "names.json").read_text(encoding="utf-8"))
 NAME_OF = {id: f"<{name}>" for name, id in NAMES.items()}
 NOW = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 PLACE = {"ACTOR": "human:alice", "PROJECT": "shop", "WORKTREE": "main", "TASK": "T-1"}
-DIGEST = "88861a4d0e1a4f4c977e11706e520dfeacd4e5543d3a4c097736e5cf95e7c884"
+DIGEST = "1428cb88501517cc3b89a69026ff40bd8c6e2f8a9b28193f0f0662f5632f4bab"
 
 COMMANDS = [
     line for line in (FIXTURES / "commands.txt").read_text(encoding="utf-8").splitlines() if line and line[0] != "#"

@@ -23,6 +23,7 @@ _NAME_CHARS_MAX = 72
 _MARKS = frozenset({".", ":", "=", ",", ";", "::", "->", "=>"})
 _COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
 _NOTHING = frozenset({"None", "null", "undefined", "nil"})
+_LOOPS = frozenset({"for_statement", "while_statement", "for_in_statement", "list_comprehension"})
 _EXCEPTION = re.compile(r"[A-Z]\w*(Error|Exception|Warning)|IOError|OSError|BaseException")
 
 
@@ -54,8 +55,12 @@ def category_of(patch: Patch, site: Site) -> str:
     old, new = _tokens(site.before, kinds), _tokens(site.after, kinds)
     lost, gained = old - new, new - old
     both = set(lost) | set(gained)
-    around = {leaf.text for node in site.before[:1] for leaf in node.walk() if leaf.kind in kinds.names}
-    if both & words["security"] or (len(both) <= 2 and around & words["security"] - {"escape"}):
+    up = [site.before[0], *(before for before, _ in reversed(site.parents))]
+    changed = next((node for node in up if node.children and node.kind not in kinds.parts), up[0])
+    around = {leaf.text for leaf in changed.walk() if leaf.kind in kinds.names}
+    values_only = not any(token.isidentifier() and token not in kinds.no_words for token in both)
+    is_guarded = _callee(site, kinds) in words["security"] or (values_only and around & words["security"])
+    if is_guarded or both & words["security"]:
         return "security"
     first = _line(patch, site).split(None, 1)[:1]
     if both & words["error_handling"] or any(map(_EXCEPTION.fullmatch, both)):
@@ -63,11 +68,18 @@ def category_of(patch: Patch, site: Site) -> str:
     if first and first[0].rstrip(":(") in {"raise", "except", "throw", "catch"}:
         return "error_handling"
     is_compared = bool(both & _COMPARED) and bool((old.keys() | new.keys()) & _NOTHING)
-    if (is_compared or both & words["null_safety"]) and not _is_annotation(site, kinds):
+    is_typed = bool((old.keys() | new.keys()) & words["types"]) or _is_annotation(site, kinds)
+    if (is_compared or both & words["null_safety"] or _callee(site, kinds) == "get") and not is_typed:
         return "null_safety"
-    if lost.keys() & words["performance"] or _is_loop_gone(site):
+    if lost.keys() & words["performance"] or gained.keys() & words["performance_gained"] or _is_loop_gone(site):
         return "performance"
     return "readability"
+
+
+def _callee(site: Site, kinds: Kinds) -> str:
+    """The last word of what a changed call calls."""
+    node = site.before[0]
+    return [leaf.text for leaf in node.children[0].walk()][-1] if node.kind in kinds.calls and node.children else ""
 
 
 def _line(patch: Patch, site: Site) -> str:
@@ -89,7 +101,7 @@ def _is_annotation(site: Site, kinds: Kinds) -> bool:
 
 
 def _is_loop_gone(site: Site) -> bool:
-    loops = [sum(node.kind in {"for_statement", "while_statement"} for root in side for node in root.walk())
+    loops = [sum(node.kind in _LOOPS for root in side for node in root.walk())
              for side in (site.before, site.after)]  # fmt: skip
     return loops[0] > loops[1]
 
@@ -165,6 +177,14 @@ def _without_types(node: Node, kinds: Kinds) -> object:
 
 
 def _is_rename(old: Node, new: Node, kinds: Kinds) -> bool:
+    """Whether both have the same shape, and in each statement that differs one name for each name."""
+    if len(old.children) != len(new.children):
+        return False
+    pairs = zip(old.children, new.children, strict=True)
+    return all(_is_renamed(a, b, kinds) for a, b in pairs if a.hash != b.hash)
+
+
+def _is_renamed(old: Node, new: Node, kinds: Kinds) -> bool:
     names: dict[str, str] = {}
 
     def same(a: Node, b: Node) -> bool:

@@ -137,12 +137,13 @@ class CodeRules:
         if secrets or any((event.payload or {}).get("digest") == patch["digest"] for event in events):
             return Learned()
         verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
+        if "right" in verdicts.values():  # Nothing new: a known rule says it all.
+            return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, [], []))
         new = detect_code_rules_from_patch(before, after, language)
         examples = {event.id: event.payload["patch"] for event in events if event.payload and "patch" in event.payload}
-        taught = {rule.id: examples[rule.id] for rule in known[:_EXAMPLES_MAX] if rule.id in examples}
-        joint = joint_rules(
-            (before, after), {id: (one["before"], one["after"]) for id, one in taught.items()}, language
-        )
+        others = [(rule.id, examples[rule.id]) for rule in known if rule.id in examples][:_EXAMPLES_MAX]
+        texts = {rule_id: (each["before"], each["after"]) for rule_id, each in others}
+        joint = joint_rules((before, after), texts, language)
         return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, new, joint))
 
     def _record(

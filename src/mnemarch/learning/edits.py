@@ -63,7 +63,8 @@ def patch_of(before: Tree, after: Tree) -> Patch:
         lost = tuple(line for line in old if line not in new)
     else:
         gained = lost = ()
-        sites = _sites(before.root, after.root, (), kinds)
+        # The order of imports is formatting.
+        sites = _sites(before.root, after.root, (), kinds) if sites or set(old) != set(new) else []
     joined = _joined([lifted(site, kinds) for site in sites], kinds)
     return Patch(before, after, tuple(joined), gained, lost)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise
 from typing import NamedTuple
 
 from mnemarch.learning.trees import Node, fragments, kinds_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 VARIABLE = re.compile(r"\$\$\$([A-Z]+_\d+);?|\$([A-Z]+(?:_\d+)?)")
 _ONE, _MANY = "mnemarchONE", "mnemarchMANY"
 _MARK = re.compile(f"({_ONE}|{_MANY})([A-Z]+(?:_[0-9]+)?)")
-_PERMUTED_MAX = 3
 
 
 class Pattern(NamedTuple):
@@ -92,20 +91,24 @@ def _fits(pattern: Node, node: Node, bound: Bound, kinds: Kinds) -> Iterator[Bou
     elif pattern.kind == node.kind and pattern.text == node.text and pattern.children:
         yield from _sequence(pattern.children, node.children, bound, kinds)
         if pattern.kind in kinds.arguments:
-            for other in _reordered(pattern.children, kinds):
-                yield from _sequence(other, node.children, bound, kinds)
+            yield from _by_name(pattern.children, node.children, bound, kinds)
 
 
-def _reordered(children: list[Node], kinds: Kinds) -> Iterator[list[Node]]:
-    """The same arguments with their keywords in another order: it means the same."""
-    places = [index for index, child in enumerate(children) if child.kind in kinds.keyword]
-    if 1 < len(places) <= _PERMUTED_MAX:
-        for order in permutations(places):
-            if list(order) != places:
-                moved = list(children)
-                for place, source in zip(places, order, strict=True):
-                    moved[place] = children[source]
-                yield moved
+def _by_name(pattern: list[Node], nodes: list[Node], bound: Bound, kinds: Kinds) -> Iterator[Bound]:
+    """Keyword arguments wherever they stand: their order means nothing. The other arguments go to the first run."""
+    runs = [item for item in pattern if item.kind == "$$$"]
+    words = [item for item in pattern if item.kind in kinds.keyword]
+    if not runs or not words or len(runs) + len(words) != len(pattern) or any(run.text in bound for run in runs):
+        return
+    left = list(nodes)
+    for word in words:
+        same = [item for item in left if item.kind in kinds.keyword and item.children[0].hash == word.children[0].hash]
+        inner = next(_fits(word, same[0], bound, kinds), None) if same else None
+        if inner is None:
+            return
+        bound = inner
+        left.remove(same[0])
+    yield {**bound, **{run.text: () for run in runs}, runs[0].text: tuple(left)}
 
 
 def _may_stand_for(name: str, node: Node, kinds: Kinds) -> bool:
@@ -150,6 +153,9 @@ def filled(template: str, holders: Sequence[str], bound: Bound, tree: Tree, at: 
         if (found[1] or "").startswith("BODY"):
             return _moved(nodes, tree, len(template[: found.start()].rpartition("\n")[2]))
         written = tree.source[nodes[0].start : nodes[-1].end]
+        gaps = (tree.source[one.end : other.start] for one, other in pairwise(nodes))
+        if any(gap.strip("\n\t ,") and "#" not in gap for gap in gaps):  # Something between them was taken out.
+            written = ", ".join(tree.source[node.start : node.end] for node in nodes)
         return written if found[1] else _bracketed(written, nodes[0], holder, tree.kinds)
 
     written = VARIABLE.sub(text, template)

@@ -103,14 +103,26 @@ class Node:
 class Tree:
     """A parsed text: its root, its comments' places, and what was put around a fragment to make it parse."""
 
-    __slots__ = ("_imported", "comments", "is_broken", "kinds", "margin", "prefix", "root", "shift", "source", "suffix")
+    __slots__ = (
+        "_imported",
+        "comments",
+        "is_broken",
+        "kinds",
+        "margin",
+        "prefix",
+        "root",
+        "shift",
+        "source",
+        "suffix",
+        "tail",
+    )
 
     def __init__(self, source: str, kinds: Kinds) -> None:
         self.source = source
         self.kinds = kinds
         self.comments: list[tuple[int, int]] = []
         self.is_broken = False
-        self.prefix = self.suffix = self.margin = self.shift = ""
+        self.prefix = self.suffix = self.margin = self.shift = self.tail = ""
         self._imported: list[frozenset[str]] | None = None
         self.root = self._light(SgRoot(source, kinds.language).root())
 
@@ -174,19 +186,27 @@ def parsed(source: str, language: str) -> Tree | None:
     return None if tree.is_broken else tree
 
 
+# The last line is the beginning of a block that is not there.
+_HEADER = re.compile(r":[ \t]*(#[^\n]*)?\s*\Z")
+
+
 def fragments(texts: Sequence[str], language: str) -> list[Tree]:
     """The trees of texts that may be parts of a file, all completed in the same way; none if that can't be done."""
-    trees = [tree for text in texts if (tree := parsed(text, language)) is not None]
+    is_header = language == "python" and any(_HEADER.search(text) for text in texts)
+    trees = [] if is_header else [tree for text in texts if (tree := parsed(text, language)) is not None]
     if len(trees) == len(texts):
         return trees
     margin = _margin(texts)
     plain = [re.sub(f"^{margin}", "", text, flags=re.M).rstrip() for text in texts]
-    for prefix, suffix, *shift in kinds_of(language).wrappers:
+    wrappers = sorted(kinds_of(language).wrappers, key=lambda wrapper: "pass" not in wrapper[1]) if is_header else None
+    for prefix, suffix, *shift in wrappers or kinds_of(language).wrappers:
         shifted = [indent(text, shift[0]) if shift else text for text in plain]
         trees = [tree for text in shifted if (tree := parsed(prefix + text + suffix, language)) is not None]
         if len(trees) == len(texts):
             for tree in trees:
                 tree.prefix, tree.suffix, tree.margin, tree.shift = prefix, suffix, margin, "".join(shift)
+            for tree, text in zip(trees, texts, strict=True):
+                tree.tail = text[len(text.rstrip()) :]
             return trees
     return []
 
@@ -195,7 +215,7 @@ def unwrapped(text: str, tree: Tree) -> str:
     """A completed fragment without what completed it, at the margin that it had."""
     inner = text.removeprefix(tree.prefix).removesuffix(tree.suffix)
     inner = re.sub(f"^{tree.shift}", "", inner, flags=re.M) if tree.shift else inner
-    return indent(inner, tree.margin)
+    return indent(inner, tree.margin) + tree.tail
 
 
 def _margin(texts: Sequence[str]) -> str:

@@ -69,12 +69,8 @@ def project(transaction: Transaction, event: Event) -> None:
                 _put(transaction, _tombstone(record, event), searchable_at=event.position)
             transaction.drop_tests(payload["events"])
             transaction.drop_code_rules(payload["events"])  # A rule has the id of the event that learned it.
-        case EventType.RULE_LEARNED:
-            transaction.put_code_rule(_rule_row(payload["rule"], event))
-        case EventType.RULE_JUDGED:
-            transaction.judge_code_rule(event.subject or "", payload["set"] | {"updated_at": micros(event.recorded_at)})
-        case EventType.RULE_DROPPED:
-            transaction.drop_code_rules([event.subject or ""])
+        case EventType.RULE_LEARNED | EventType.RULE_JUDGED | EventType.RULE_DROPPED:
+            _change_rule(transaction, event, payload)
         case (
             EventType.UNIT_MERGED | EventType.UNIT_MENTIONED | EventType.UNIT_CITED | EventType.UNIT_MOVED
             | EventType.UNIT_VERIFIED | EventType.UNIT_UNVERIFIED | EventType.UNIT_PUBLISHED | EventType.UNIT_VALIDATED
@@ -171,10 +167,16 @@ def _test_records(transaction: Transaction, event: Event, payload: dict[str, Any
     return records
 
 
-def _rule_row(rule: dict[str, Any], event: Event) -> dict[str, Any]:
+def _change_rule(transaction: Transaction, event: Event, payload: dict[str, Any]) -> None:
+    """A code rule is learned, with the id of its event; judged; or dropped."""
     at = micros(event.recorded_at)
-    where = {"id": event.id, "project_id": event.scope.at(Level.PROJECT).key}
-    return rule | where | {"created_at": at, "updated_at": at}
+    if event.type is EventType.RULE_LEARNED:
+        rule = payload["rule"] | {"id": event.id, "project_id": event.scope.at(Level.PROJECT).key}
+        transaction.put_code_rule(rule | {"created_at": at, "updated_at": at})
+    elif event.type is EventType.RULE_JUDGED:
+        transaction.judge_code_rule(event.subject or "", payload["set"] | {"updated_at": at})
+    else:
+        transaction.drop_code_rules([event.subject or ""])
 
 
 def _relation(payload: dict[str, Any], event_id: str) -> Relation:
