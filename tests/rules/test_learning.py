@@ -130,6 +130,12 @@ def test_two_patches_have_more_in_common_than_either_shows_and_a_wrong_rule_is_d
     assert all(rule.apply("os.open(c, mode=1)\n") != "io.open(c)\n" for rule in learn_code_rules(contradicted))
 
 
+def test_code_that_is_nested_too_deep_is_left_alone():
+    deep = "x = " + "f(" * 400 + "a == None" + ")" * 400 + "\n"
+    assert detect_code_rules_from_patch(deep, deep.replace("== None", "is None")) == []
+    assert only_rule("y = a == None\n", "y = a is None\n").apply(deep) == deep
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.text(alphabet="abx=().,:\n [1'\"+$", max_size=60), st.text(alphabet="abx=().,:\n [1'\"+$", max_size=60))
 def test_whatever_is_learned_turns_before_into_after_and_any_text_is_survived(before, after):

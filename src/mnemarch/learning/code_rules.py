@@ -139,7 +139,8 @@ class CodeRules:
         verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
         if "right" in verdicts.values():  # Nothing new: a known rule says it all.
             return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, [], []))
-        new = detect_code_rules_from_patch(before, after, language)
+        # A history is full of edits that are made once: a rule without a variable would only repeat one of them.
+        new = [rule for rule in detect_code_rules_from_patch(before, after, language) if "$" in rule.before_pattern]
         examples = {event.id: event.payload["patch"] for event in events if event.payload and "patch" in event.payload}
         others = [(rule.id, examples[rule.id]) for rule in known if rule.id in examples][:_EXAMPLES_MAX]
         texts = {rule_id: (each["before"], each["after"]) for rule_id, each in others}
@@ -280,6 +281,9 @@ class CodeRules:
 
 def _judged(rule: CodeRule, before: str, after: str, language: str) -> str:
     """What a known rule does to a new patch; one that would change what was just written is wrong."""
+    form = form_of(rule.before_pattern, rule.after_pattern, language)
+    if form is None or not any(all(word in text for word in form.words) for text in (before, after)):
+        return "silent"
     return "wrong" if rule.apply(after) != after else verdict([rule], before, after, language)
 
 

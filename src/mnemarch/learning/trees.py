@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ast_grep_py import SgNode
 
 
+# Deeper code is read as if it didn't parse: a match takes several frames for each level.
+_DEPTH_MAX = 150
+
+
 class Kinds:
     """What the kinds of nodes of one language mean to a rule: the lists and tables of `kinds.json`."""
 
@@ -136,7 +140,9 @@ class Tree:
             self._imported = [frozenset(leaf.text for leaf in node.walk() if not leaf.children) for node in nodes]
         return self._imported
 
-    def _light(self, node: SgNode) -> Node:
+    def _light(self, node: SgNode, depth: int = 0) -> Node:
+        if depth > _DEPTH_MAX:
+            raise RecursionError
         kind, kinds = node.kind(), self.kinds
         range = node.range()
         start, end = range.start.index, range.end.index
@@ -156,7 +162,7 @@ class Tree:
                     at = child.range()
                     self.comments.append((at.start.index, at.end.index))
                 continue
-            light = self._light(child)
+            light = self._light(child, depth + 1)
             if child_kind in kinds.unwrapped and (len(light.children) == 1 or child_kind == "type_parameter"):
                 children += light.children
             else:
