@@ -99,6 +99,17 @@ def test_erasing_what_taught_a_rule_erases_the_rule(memory, what):
         assert not any("customer_kim" in (event.body or "") for event in human.events(types=["rule"]))
 
 
+def test_no_byte_of_an_erased_rule_is_left_in_the_files(tmp_path):
+    with mnemarch.open(tmp_path) as memory:
+        human = seat(memory, "human:kim")
+        for name in ("kim_minji", "lee_sora"):
+            human.rules.learn(f"x = fetch(a, old_{name}=1)\n", f"x = fetch(a, new_{name}=1)\n")
+        [rule] = [one for one in human.rules.find_code_rules() if "kim_minji" in one.before_pattern]
+        human.erase(rule.id, "personal data")
+        files = [path.read_bytes() for path in (tmp_path / ".mnemarch").glob("memory.db*")]
+    assert (any(b"kim_minji" in file for file in files), any(b"lee_sora" in file for file in files)) == (False, True)
+
+
 def test_a_patch_with_a_secret_teaches_nothing(memory):
     key = "AKIA" + "IOSFODNN7EXAMPLZ"
     assert seat(memory).rules.learn(f"login('{key}') == None\n", f"login('{key}') is None\n").new == ()

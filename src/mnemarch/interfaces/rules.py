@@ -113,16 +113,21 @@ def _apply(call: Call) -> Answer:
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(after)
     data = {"changed": list(changes), "diff": diff}
-    return Answer(data, lambda: f"{diff * call.options.yes}Changed {len(changes)} files.")
+    return Answer(data, lambda: f"{_safe(diff) * call.options.yes}Changed {len(changes)} files.")
 
 
 def _confirmed(diff: str, files: int) -> bool:
-    sys.stderr.write(diff)
+    sys.stderr.write(_safe(diff))
     if not at_terminal(sys.stdin):
         raise InvalidInput(f"{files} files would change, and nobody is at a terminal to confirm it.", hint="Add --yes.")
     sys.stderr.write(f"Change {files} files? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _safe(diff: str) -> str:
+    """What a terminal may be shown: a file can hold anything."""
+    return "".join(f"{clean(line)}\n" for line in diff.splitlines())
 
 
 def _diff(path: str, before: str, after: str) -> str:
