@@ -186,6 +186,29 @@ class Call:
             f' put the old name into mnemarch.toml: project = "{former or "NAME"}".'
         ]
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no memory here yet."""
+        return self._memory is None and self.places.store is None and self._absent() is not None
+
+    def open(self) -> None:
+        """Open the memory now, for the calls that follow."""
+        self._memory = self.memory
+
+    def again(self, given: dict[str, Any], session: str | None, task: str | None) -> Call:
+        """A further question to the same memory, of this conversation and task where nothing else was said."""
+        from types import SimpleNamespace
+
+        places = vars(self.places) | {
+            "session": self._setting("session") or session,
+            "task": self._setting("task") or task,
+        }
+        other = Call(
+            SimpleNamespace(**given), given, places=SimpleNamespace(**places), begins_memory=self.begins_memory
+        )
+        other._home, other._memory, other._actor = self.home, self._memory, self.actor
+        return other
+
     def close(self) -> None:
         if self._memory is not None:
             self._memory.close()

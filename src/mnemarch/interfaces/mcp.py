@@ -1,0 +1,302 @@
+"""`mnemarch mcp`: the tools as a server of the Model Context Protocol, over standard input or over HTTP.
+
+A host starts one for each session. It goes when its input ends, when it is interrupted, and when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from mnemarch import __version__
+from mnemarch.code.git import git
+from mnemarch.errors import InvalidInput, MnemarchError, NotFound
+from mnemarch.interfaces.command import DONE, Answer, Command
+from mnemarch.interfaces.show import json_text
+from mnemarch.interfaces.tools import PROFILES, Reply, called, checked, refused_to, tools_for
+from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of, help_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.interfaces.tools import Tool
+
+_PARENT_EVERY_S = 2.0
+_LOOPBACK = "127.0.0.1"
+# Where hosts say which conversation this is: variables of the process, and fields of a request's `_meta`.
+_SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID")
+_SESSION_FIELDS = ("sessionId", "threadId")
+_UNIT, _DECISIONS = "mnemarch://unit/", "mnemarch://decisions"
+_PROMPTS = ("start_task", "finish_task")
+
+
+class _Desk:
+    """What the handlers share: the call that leads to the memory, and the tools of the profile."""
+
+    def __init__(self, call: Call, profile: str, denied: list[str]) -> None:
+        self.call = call
+        self.profile = profile
+        self.tools = tools_for(profile, denied)
+        self._opening = Lock()
+
+    def reply(self, name: str, arguments: dict[str, Any], session: str | None) -> Reply:
+        if name not in self.tools:
+            raise refused_to(name, self.profile)
+        tool = self.tools[name]
+        given = checked(tool, arguments)
+        with self.asked(session, given, begins=not tool.is_reading) as call:
+            return called(tool, call)
+
+    @contextmanager
+    def asked(self, session: str | None, given: dict[str, Any], *, begins: bool = False) -> Iterator[Call]:
+        """A question of one conversation, about its branch or else about itself. Only what writes begins a memory."""
+        session = session or _session_of_process()
+        with self._opening:
+            is_absent = not begins and self.call.is_absent
+            if not is_absent:
+                self.call.open()
+        call = self.call.again(given, session, _branch(self.call.home.root) or session)
+        try:
+            if is_absent:
+                call.answer_from_nothing()
+            yield call
+        finally:
+            if is_absent:
+                call.close()
+
+
+def _session_of_process() -> str | None:
+    return next((os.environ[name] for name in _SESSION_VARIABLES if os.environ.get(name)), None)
+
+
+def _branch(root: str) -> str | None:
+    """The branch that is checked out, unless it is the one that everything is merged into."""
+    branch = git(root, ["symbolic-ref", "--short", "--quiet", "HEAD"])
+    default = git(root, ["symbolic-ref", "--short", "--quiet", "refs/remotes/origin/HEAD"]) or ""
+    return None if branch in {None, "", "main", "master", default.removeprefix("origin/")} else branch
+
+
+def _server(desk: _Desk) -> Server[Any]:
+    import mcp_types as types
+    from anyio import to_thread
+    from mcp.server.lowlevel import Server
+    from mcp.shared.exceptions import MCPError
+
+    async def apart(work: Callable[[], Any]) -> Any:
+        """The store waits for its disk, and a recall computes: neither may hold up the other requests."""
+        return await to_thread.run_sync(work)
+
+    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in desk.tools.values()])
+
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        session = _session_in(context.meta)
+        try:
+            reply = await apart(partial(desk.reply, params.name, params.arguments or {}, session))
+        except MnemarchError as error:
+            text = f"{error.message} {error.hint_for('command line')}".strip()
+            return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+        content: list[Any] = [types.TextContent(type="text", text=reply.text)]
+        return types.CallToolResult(content=content, structured_content=reply.data)
+
+    async def list_resources(_context: Any, _params: Any) -> types.ListResourcesResult:
+        described = types.Resource(uri=_DECISIONS, name="decisions", description="The decisions in force.")
+        return types.ListResourcesResult(resources=[described])
+
+    async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
+        unit = types.ResourceTemplate(uri_template=f"{_UNIT}{{id}}", name="unit", description="Where a unit is from.")
+        return types.ListResourceTemplatesResult(resource_templates=[unit])
+
+    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        try:
+            text = await apart(partial(_resource, desk, str(params.uri), _session_in(context.meta)))
+        except MnemarchError as error:
+            raise MCPError(types.INVALID_PARAMS, f"{error.message} {error.hint_for('command line')}".strip()) from None
+        part = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
+        return types.ReadResourceResult(contents=[part])
+
+    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+        task = types.PromptArgument(name="task", description="what is to be done", required=True)
+        told = [
+            types.Prompt(name=name, description=help_of(f"prompt {name}")[0].partition(".")[0] + ".")
+            for name in _PROMPTS
+        ]
+        return types.ListPromptsResult(prompts=[told[0].model_copy(update={"arguments": [task]}), told[1]])
+
+    async def get_prompt(context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name not in _PROMPTS:
+            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}. They are {', '.join(_PROMPTS)}.")
+        text = "\n".join(help_texts()[f"prompt {params.name}"][1:])
+        if params.name == _PROMPTS[0]:
+            task = (params.arguments or {}).get("task", "")
+            pack = await apart(partial(desk.reply, "context", {"query": task or "the task"}, _session_in(context.meta)))
+            text = f"{task}\n\n{pack.text}\n\n{text}"
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(messages=[message])
+
+    return Server(
+        "mnemarch",
+        version=__version__,
+        title="Mnemarch",
+        instructions=help_of("instructions for models")[0],
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def _described(tool: Tool) -> types.Tool:
+    import mcp_types as types
+
+    hints = types.ToolAnnotations(
+        read_only_hint=tool.is_reading, destructive_hint=False, idempotent_hint=tool.is_reading, open_world_hint=False
+    )
+    return types.Tool(
+        name=tool.name,
+        description=tool.says,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=hints,
+    )
+
+
+def _session_in(meta: Any) -> str | None:
+    """The conversation that a request names, as far as its host does."""
+    fields: dict[str, Any] = dict(meta or {})
+    return next((fields[name] for name in _SESSION_FIELDS if isinstance(fields.get(name), str) and fields[name]), None)
+
+
+def _resource(desk: _Desk, uri: str, session: str | None) -> str:
+    with desk.asked(session, {}) as call:
+        if uri == _DECISIONS:
+            return json_text(call.seat.decisions.active())
+        if uri.startswith(_UNIT):
+            return json_text(call.seat.explain(uri.removeprefix(_UNIT)))
+    raise NotFound(f"There is no resource {uri}.", hint=f"There are {_DECISIONS} and {_UNIT}ID.")
+
+
+# Running
+
+
+def _end_on_signals(call: Call) -> None:
+    """The SDK ends its streams on an interrupt and then waits for input that may never come."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        call.close()
+        os._exit(DONE if number == signal.SIGTERM else 128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
+async def _while_parent_lives(call: Call) -> None:
+    """A host that was killed may leave the pipe open in another process."""
+    from anyio import sleep
+
+    parent = os.getppid()
+    while os.getppid() == parent:
+        await sleep(_PARENT_EVERY_S)
+    call.close()
+    os._exit(DONE)
+
+
+async def _serve_stdio(desk: _Desk) -> None:
+    from anyio import create_task_group
+    from mcp.server.stdio import stdio_server
+
+    server = _server(desk)
+    async with create_task_group() as tasks, stdio_server() as (reading, writing):
+        tasks.start_soon(_while_parent_lives, desk.call)
+        await server.run(reading, writing, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+def _serve_http(desk: _Desk, port: int) -> None:
+    import uvicorn
+
+    token = os.environ.get("MNEMARCH_MCP_TOKEN") or secrets.token_urlsafe(32)
+    if "MNEMARCH_MCP_TOKEN" not in os.environ:
+        print(f"token: {token}", file=sys.stderr)
+    print(f"mnemarch mcp listens on http://{_LOOPBACK}:{port}/mcp", file=sys.stderr, flush=True)
+    app = _Guard(_server(desk).streamable_http_app(json_response=True, host=_LOOPBACK), token)
+    uvicorn.run(app, host=_LOOPBACK, port=port, log_level="warning", access_log=False)
+
+
+class _Guard:
+    """Lets in only requests with the token: every program on this computer can reach a port of it."""
+
+    def __init__(self, app: Any, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not secrets.compare_digest(given, self._expected):
+                headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+                await send({"type": "http.response.start", "status": 401, "headers": headers})
+                await send({"type": "http.response.body", "body": b"Send the token that mnemarch mcp printed.\n"})
+                return
+        await self._app(scope, receive, send)
+
+
+def _mcp(call: Call) -> Answer:
+    options = call.options
+    desk = _Desk(call, options.profile, list(options.deny))
+    if options.tools:
+        return Answer(
+            [_listed(tool) for tool in desk.tools.values()], lambda: "\n".join(map(_line, desk.tools.values()))
+        )
+    try:
+        import anyio
+        import mcp  # noqa: F401 - only whether it is there
+    except ImportError:
+        raise InvalidInput(
+            "The MCP server needs a part that is not installed.", hint="Install it: pip install 'mnemarch[mcp]'"
+        ) from None
+    if options.http is not None:
+        _serve_http(desk, options.http)
+    else:
+        _end_on_signals(call)
+        anyio.run(_serve_stdio, desk)
+    return Answer(None, str, is_printed=True)
+
+
+def _listed(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.says, "input_schema": tool.input_schema}
+
+
+def _line(tool: Tool) -> str:
+    return f"{tool.name:<10}{tool.says.partition('. ')[0].removesuffix('.')}"
+
+
+COMMANDS = {
+    "mcp": Command(
+        *help_of("mcp"),
+        _mcp,
+        (
+            Parameter("profile", WORDS, f"which tools: {', '.join(PROFILES)} (default: work)", "work", metavar="NAME"),
+            Parameter(
+                "deny", WORDS, "a tool to leave out, whatever the profile; repeatable", (), many=True, metavar="TOOL"
+            ),
+            Parameter("http", NUMBER, "listen on this port of the loopback address instead", None, metavar="PORT"),
+            Parameter("tools", FLAG, "only list the tools", False),
+        ),
+        begins_memory=True,
+    ),
+}

@@ -1,0 +1,318 @@
+"""The tools that a model calls: a few verbs, with the parameters it needs, and answers that cost few tokens."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.interfaces.command import performed, text_of
+from mnemarch.model.outcome import Refused
+from mnemarch.model.stamps import short_id
+from mnemarch.model.value import replace, value
+from mnemarch.verbs import VERBS
+from mnemarch.verbs.types import FLAG, REQUIRED, Parameter, help_of, read, schema_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.model.search import Recalled
+
+PROFILES = ("read", "work", "admin")
+_VERBS = {verb.name: verb for verb in VERBS}
+_UNCUT = 1_000_000
+
+# What answers look like: for each type of result the fields with their JSON types, and where they come from.
+_Shape = dict[str, "tuple[str, Callable[[Any], Any]]"]
+
+
+@value
+class Reply:
+    """What a tool answers: `text` for the model, `data` of the tool's schema for programs."""
+
+    text: str
+    data: dict[str, Any]
+
+
+@value
+class Tool:
+    """One tool: a verb and the parameters of it that a model is offered; `more` are the tool's own.
+
+    `run` does what the verb alone doesn't; `gives` names the types of its answer.
+    """
+
+    name: str
+    verb: str
+    offers: tuple[str, ...]
+    gives: tuple[str, ...]
+    more: tuple[Parameter, ...] = ()
+    run: Callable[[Call], tuple[Any, str]] | None = None
+    profile: str = ""
+
+    @property
+    def takes(self) -> tuple[Parameter, ...]:
+        known = {parameter.name: parameter for parameter in _VERBS[self.verb].takes}
+        return (*(known[name] for name in self.offers), *self.more)
+
+    @property
+    def is_reading(self) -> bool:
+        return self.needs == "read"
+
+    @property
+    def needs(self) -> str:
+        """The narrowest profile that has it."""
+        return self.profile or _VERBS[self.verb].profile
+
+    @property
+    def says(self) -> str:
+        return help_of(f"tool {self.name}")[0]
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        return schema_of(self.takes)
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        fields = {name: kind for given in self.gives for name, (kind, _) in _SHAPES[given].items()}
+        return {"type": "object", "properties": {name: _TYPES[kind] for name, kind in fields.items()}}
+
+
+def tools_for(profile: str, denied: Iterable[str] = ()) -> dict[str, Tool]:
+    """The tools of a profile, without those that are denied: a denial always wins."""
+    if profile not in PROFILES:
+        raise InvalidInput(f"There is no profile {profile!r}.", hint=f"Use {', '.join(PROFILES)}.")
+    refused = set(denied)
+    unknown = refused - {tool.name for tool in TOOLS}
+    if unknown:
+        raise InvalidInput(f"There is no tool {sorted(unknown)[0]!r}.", hint=f"They are {', '.join(_names())}.")
+    reach = PROFILES[: PROFILES.index(profile) + 1]
+    return {tool.name: tool for tool in TOOLS if tool.needs in reach and tool.name not in refused}
+
+
+def _names() -> list[str]:
+    return [tool.name for tool in TOOLS]
+
+
+def checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model gave, checked as the command line checks it."""
+    takes = {parameter.name: parameter for parameter in tool.takes}
+    unknown = [name for name in arguments if name not in takes]
+    if unknown:
+        raise InvalidInput(f"{tool.name} takes no {unknown[0]!r}.", hint=f"It takes {', '.join(takes)}.")
+    given = {
+        name: read(takes[name], item, name)
+        for name, item in arguments.items()
+        if item is not None or takes[name].default is not None
+    }
+    missing = [name for name, one in takes.items() if one.default is REQUIRED and name not in given]
+    if missing:
+        raise InvalidInput(f"{tool.name} needs {' and '.join(missing)}.", hint=takes[missing[0]].says)
+    return given
+
+
+def called(tool: Tool, call: Call) -> Reply:
+    """Do what a model asks for."""
+    verb = _VERBS[tool.verb]
+    if tool.run is not None:
+        result, text = tool.run(call)
+    else:
+        result = performed(verb, call)
+        text = text_of(verb.name, result, call, verb.gives)
+    shape = _SHAPES["list" if isinstance(result, list) else type(result).__name__]
+    return Reply(text=text, data={name: make(result) for name, (_, make) in shape.items()})
+
+
+# What some tools do beyond their verb
+
+
+def _recall(call: Call) -> tuple[Any, str]:
+    from mnemarch.recall.context import packed
+    from mnemarch.text.prompt import estimated_tokens
+
+    found = performed(_VERBS["seat.recall"], call)
+    text = packed(found, _UNCUT, estimated_tokens, None).text if found.items or found.binding else ""
+    return found, _with_notes(text, found)
+
+
+def _context(call: Call) -> tuple[Any, str]:
+    pack = performed(_VERBS["seat.context"], call)
+    return pack, _with_notes(pack.text if pack.items or pack.binding else "", pack)
+
+
+def _with_notes(text: str, answer: Any) -> str:
+    withheld = Counter(one.reason for one in answer.withheld)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in withheld.items())
+    notes = [*answer.notes, *([f"Withheld: {reasons}."] if withheld else [])]
+    return "\n".join([text or "Nothing is known about this yet.", *notes])
+
+
+def _attempt(call: Call) -> tuple[Any, str]:
+    """Before an approach it is checked; with an error it is recorded as failed."""
+    name = "seat.fail" if "error" in call.given else "seat.validate_approach"
+    result = performed(_VERBS[name], call)
+    return result, text_of(name, result, call, _VERBS[name].gives)
+
+
+def _decide(call: Call) -> tuple[Any, str]:
+    desk = call.seat.decisions
+    result = desk.commit(desk.propose(**call.given))
+    if isinstance(result, Refused):
+        return result, result.reason
+    return result, f"decided  {short_id(result.id)}  version {result.version}"
+
+
+def _feedback(call: Call) -> tuple[Any, str]:
+    """A unit that helped gains trust. That it was wrong is a claim, which needs evidence like any other."""
+    unit = call.seat.get(call.given["unit_id"])
+    if call.given["helped"]:
+        return call.seat.use(unit.id), f"noted  {short_id(unit.id)} was used in this task"
+    why = call.given.get("why") or "It did not help."
+    call.seat.log("feedback", why, data={"unit": unit.id, "helped": False})
+    return unit, (
+        f"noted  {short_id(unit.id)} did not help; its trust is as before."
+        " If it is wrong, remember what is right and cite the test or file that shows it."
+    )
+
+
+# Shapes
+
+
+def _entry(item: Recalled) -> dict[str, str]:
+    return {"id": short_id(item.unit.id), "label": item.label, "text": item.unit.content}
+
+
+def _unit(unit: Any) -> dict[str, str]:
+    return {"id": short_id(unit.id), "kind": str(unit.kind), "status": str(unit.status), "text": unit.content}
+
+
+_TYPES: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "maybe": {"type": ["string", "null"]},
+    "number": {"type": "integer"},
+    "flag": {"type": "boolean"},
+    "list": {"type": "array", "items": {"type": "object"}},
+    "texts": {"type": "array", "items": {"type": "string"}},
+    "object": {"type": ["object", "null"]},
+}
+_RECALLED: _Shape = {
+    "binding": ("list", lambda found: list(map(_entry, found.binding))),
+    "items": ("list", lambda found: list(map(_entry, found.items))),
+    "withheld": ("object", lambda found: dict(Counter(one.reason for one in found.withheld))),
+    "notes": ("texts", lambda found: list(found.notes)),
+}
+_VERDICT: _Shape = {
+    "verdict": ("text", lambda verdict: str(verdict.type)),
+    "reason": ("text", lambda verdict: verdict.reason),
+    "instruction": ("text", lambda verdict: verdict.instruction),
+}
+_SHAPES: dict[str, _Shape] = {
+    "Found": _RECALLED,
+    "Pack": {
+        "text": ("text", lambda pack: pack.text),
+        "tokens": ("number", lambda pack: pack.tokens),
+        "left_out": ("number", lambda pack: len(pack.left_out)),
+        "notes": ("texts", lambda pack: list(pack.notes)),
+    },
+    "Stored": {
+        "unit": ("object", lambda stored: _unit(stored.unit)),
+        "merged": ("flag", lambda stored: stored.merged),
+        "conflicts": ("list", lambda stored: [_dispute(one) for one in stored.conflicts]),
+    },
+    "Refused": {
+        "refused": ("text", lambda refused: refused.rule),
+        "reason": ("text", lambda refused: refused.reason),
+    },
+    "Receipt": {
+        "entry": ("text", lambda receipt: short_id(receipt.event_id)),
+        "duplicate": ("flag", lambda receipt: receipt.duplicate),
+    },
+    "LoopVerdict": _VERDICT,
+    "ApproachValidation": {
+        "valid": ("flag", lambda checked: checked.valid),
+        "reason": ("text", lambda checked: checked.reason),
+        "suggestion": ("text", lambda checked: checked.suggestion),
+        "failed": ("texts", lambda checked: [one.approach for one in checked.failed_history]),
+    },
+    "Promotion": {
+        "passed": ("flag", lambda judged: judged.passed),
+        "witnessed": ("flag", lambda judged: judged.witnessed),
+        "episode": ("text", lambda judged: short_id(judged.episode_id)),
+        "skill": ("maybe", lambda judged: judged.skill_id and short_id(judged.skill_id)),
+        "raised": ("list", lambda judged: list(map(_unit, judged.units))),
+        "kept": ("list", lambda judged: [{"rule": one.rule, "reason": one.reason} for one in judged.refused]),
+        "loop": (
+            "object",
+            lambda judged: judged.loop and {name: make(judged.loop) for name, (_, make) in _VERDICT.items()},
+        ),
+    },
+    "Decision": {
+        "decision": ("text", lambda decision: short_id(decision.id)),
+        "version": ("number", lambda decision: decision.version),
+        "strength": ("text", lambda decision: str(decision.strength)),
+    },
+    "Unit": {"unit": ("object", _unit)},
+    "Explanation": {
+        "unit": ("object", lambda told: _unit(told.unit)),
+        "why": ("text", lambda told: told.status_reason),
+        "evidence": ("texts", lambda told: [ref for ref, _ in told.citations]),
+    },
+    "Dispute": {"conflict": ("object", lambda dispute: _dispute(dispute))},
+    "Event": {"entry": ("text", lambda event: short_id(event.id)), "type": ("text", lambda event: str(event.type))},
+    "list": {"items": ("list", lambda items: [_listed(item) for item in items])},
+}
+
+
+def _dispute(dispute: Any) -> dict[str, Any]:
+    return {"id": short_id(dispute.id), "subject": dispute.subject, "values": list(dispute.values)}
+
+
+def _listed(item: Any) -> dict[str, Any]:
+    names = ("id", "what", "subject", "evidence", "why", "author", "answer")
+    fields = {name: str(getattr(item, name)) for name in names if getattr(item, name, None) is not None}
+    return fields | {"id": short_id(fields["id"])}
+
+
+_HELPED = Parameter("helped", FLAG, "whether it helped in this task")
+_WHY = Parameter("why", _VERBS["seat.mark_stuck"].takes[0].type, "in a sentence, if it did not", None)
+_AN_ERROR = replace(_VERBS["seat.fail"].takes[0], says="the error, if it was tried and failed", default=None)
+_AN_APPROACH = replace(_VERBS["seat.validate_approach"].takes[0], says="what you are about to try, or just tried")
+TOOLS = (
+    Tool("context", "seat.context", ("query", "tokens", "domain"), ("Pack",), run=_context),
+    Tool("recall", "seat.recall", ("query", "k", "kinds", "domain"), ("Found",), run=_recall),
+    Tool("remember", "seat.remember", ("content", "kind", "citations", "domain", "importance"), ("Stored", "Refused")),
+    Tool("log", "seat.log", ("kind", "text", "data"), ("Receipt",)),
+    Tool(
+        "attempt",
+        "seat.fail",
+        (),
+        ("ApproachValidation", "LoopVerdict"),
+        (_AN_APPROACH, _AN_ERROR),
+        _attempt,
+    ),
+    Tool(
+        "verify",
+        "seat.verify",
+        ("passed", "report", "tests", "commit", "error", "approach", "analysis"),
+        ("Promotion",),
+    ),
+    Tool(
+        "decide",
+        "decisions.propose",
+        ("text", "reason", "evidence", "snapshots", "strength", "domain", "revises"),
+        ("Decision", "Refused"),
+        run=_decide,
+    ),
+    Tool("explain", "seat.show", ("id",), ("Explanation", "Dispute", "Event")),
+    Tool("feedback", "seat.use", ("unit_id",), ("Unit",), (_HELPED, _WHY), _feedback),
+    Tool("inbox", "seat.inbox", ("limit",), ("list",)),
+    Tool("accept", "seat.accept", ("ids",), ("list",), profile="admin"),
+    Tool("decline", "seat.decline", ("ids", "reason"), ("list",), profile="admin"),
+)
+
+
+def refused_to(tool: str, profile: str) -> NotAllowed:
+    needed = next((each.needs for each in TOOLS if each.name == tool), None)
+    hint = f"A person starts the server with --profile {needed}." if needed else "List the tools again."
+    return NotAllowed(f"There is no tool {tool!r} in the profile {profile}.", rule="R4", hint=hint)
