@@ -58,7 +58,7 @@ class Tool:
 
     @property
     def is_reading(self) -> bool:
-        return self.needs == "read"
+        return _VERBS[self.verb].profile == "read"
 
     @property
     def needs(self) -> str:
@@ -306,7 +306,7 @@ TOOLS = (
     ),
     Tool("explain", "seat.show", ("id",), ("Explanation", "Dispute", "Event")),
     Tool("feedback", "seat.use", ("unit_id",), ("Unit",), (_HELPED, _WHY), _feedback),
-    Tool("inbox", "seat.inbox", ("limit",), ("list",)),
+    Tool("inbox", "seat.inbox", ("limit",), ("list",), profile="admin"),
     Tool("accept", "seat.accept", ("ids",), ("list",), profile="admin"),
     Tool("decline", "seat.decline", ("ids", "reason"), ("list",), profile="admin"),
 )

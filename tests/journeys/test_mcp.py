@@ -1,0 +1,270 @@
+"""The MCP server as hosts use it: the SDK's own client, over pipes and over HTTP, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import httpx2
+import jsonschema
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+import mnemarch
+from mnemarch import InvalidInput
+from mnemarch.interfaces.tools import TOOLS, tools_for
+
+ERAS = ["auto", "legacy"]
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A repository with a branch of its own, as a worktree would have it."""
+    for command in (["init", "-q"], ["checkout", "-q", "-b", "feat/retry"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    (tmp_path / "checkout.py").write_text("RETRIES = 3\n")
+    return tmp_path
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
+    return kept | {"CLAUDECODE": "1"} | more
+
+
+def server(shop: Path, *options: str, **more: str) -> StdioServerParameters:
+    arguments = ["-m", "mnemarch", "mcp", *options]
+    return StdioServerParameters(command=sys.executable, args=arguments, env=environment(**more), cwd=str(shop))
+
+
+def in_session(parameters, work, mode="auto"):
+    async def main():
+        async with Client(parameters, mode=mode) as client:
+            return await work(client)
+
+    return anyio.run(main)
+
+
+def text(result) -> str:
+    return result.content[0].text
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_an_agent_begins_learns_fails_and_verifies_by_tools_alone(shop, mode):
+    async def work(client):
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["recall"].annotations.read_only_hint
+        assert not tools["remember"].annotations.read_only_hint
+
+        async def call(name, **arguments):
+            result = await client.call_tool(name, arguments)
+            assert not result.is_error, text(result)
+            jsonschema.validate(result.structured_content, tools[name].output_schema)
+            return result
+
+        assert text(await call("context", query="retries of checkout")) == "Nothing is known about this yet."
+        assert not (shop / ".mnemarch").exists()
+        stored = await call("remember", content="Checkout retries 3 times", citations=["file:checkout.py"])
+        assert stored.structured_content["unit"]["status"] == "hypothesis"
+        found = await call("recall", query="how often does checkout retry?")
+        assert [item["text"] for item in found.structured_content["items"]] == ["Checkout retries 3 times"]
+        assert "<mnemarch-memory" in text(found)
+        assert (await call("attempt", approach="raise the pool size")).structured_content["valid"]
+        for size in (20, 30, 40):
+            (shop / "pool.py").write_text(f"SIZE = {size}\n")
+            approach = f"raise the pool size to {size}"
+            verdict = await call("attempt", approach=approach, error="TimeoutError: pool timed out")
+        assert verdict.structured_content["verdict"] == "BLOCK"
+        assert verdict.structured_content["instruction"]
+        await call("log", kind="thought", text="다시 시도", data={"pool": 20})
+        await call("feedback", unit_id=stored.structured_content["unit"]["id"], helped=True)
+        asked = await call(
+            "decide", text="Pools are of size 20", reason={"type": "risk", "summary": "one size"}, snapshots=["so"]
+        )
+        assert asked.structured_content["refused"] == "R12"
+        assert (await call("verify", passed=True, tests=["tests/test_a.py::test_b"])).structured_content["passed"]
+        told = await call("explain", id=stored.structured_content["unit"]["id"])
+        assert "file:checkout.py" in told.structured_content["evidence"]
+
+    in_session(server(shop), work, mode)
+    with mnemarch.open(shop) as memory:
+        person = memory.seat(mnemarch.Actor.human("ada"), mnemarch.Scope(project=shop.name))
+        assert {str(event.actor) for event in person.events()} >= {"agent:claude-code"}
+        assert {event.scope.task for event in person.events() if event.scope.task} == {"feat/retry"}
+        assert ["Pools are of size 20" in item.subject for item in person.inbox()].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("recall", {}, "recall needs query"),
+        ("recall", {"query": "x", "depth": 3}, "takes no 'depth'"),
+        ("log", {"kind": 1, "text": "x"}, "kind must be text"),
+        ("remember", {"content": "x", "citations": "file:a"}, "citations must be a list"),
+        ("explain", {"id": "nothing"}, "Nothing here is called"),
+        ("log", {"kind": "note", "text": "x", "data": "@/etc/passwd"}, "not valid JSON"),
+        ("accept", {"ids": ["x"]}, "--profile admin"),
+        ("rm", {}, "no tool 'rm'"),
+    ],
+)
+def test_a_wrong_call_is_answered_with_what_to_do(shop, name, arguments, says):
+    result = in_session(server(shop), lambda client: client.call_tool(name, arguments))
+    assert result.is_error
+    assert says in text(result)
+
+
+def test_resources_and_prompts_tell_what_is_decided_and_known(shop):
+    async def work(client):
+        unit = (await client.call_tool("remember", {"content": "Checkout retries 3 times"})).structured_content["unit"]
+        decisions = await client.read_resource("mnemarch://decisions")
+        explained = await client.read_resource(f"mnemarch://unit/{unit['id']}")
+        prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        begun = await client.get_prompt("start_task", {"task": "checkout retries"})
+        return json.loads(decisions.contents[0].text), explained.contents[0].text, prompts, begun
+
+    decided, explained, prompts, begun = in_session(server(shop), work)
+    assert decided == []
+    assert "Checkout retries 3 times" in explained
+    assert prompts == ["start_task", "finish_task"]
+    assert "Checkout retries 3 times" in begun.messages[0].content.text
+
+
+def test_a_profile_has_its_tools_and_a_denial_wins(shop):
+    read, work, admin = (set(tools_for(profile)) for profile in ("read", "work", "admin"))
+    assert read < work < admin == {tool.name for tool in TOOLS}
+    assert all(tool.is_reading for tool in tools_for("read").values())
+    assert "remember" not in tools_for("admin", ["remember"])
+    with pytest.raises(InvalidInput, match="no tool 'rmember'"):
+        tools_for("work", ["rmember"])
+    with pytest.raises(InvalidInput, match="no profile"):
+        tools_for("root")
+
+    async def names(client):
+        return {tool.name for tool in (await client.list_tools()).tools}
+
+    assert in_session(server(shop, "--profile", "read", "--deny", "recall"), names) == read - {"recall"}
+
+
+def test_ten_clients_at_once_lose_nothing(shop):
+    async def write(number):
+        async with Client(server(shop, CLAUDE_CODE_SESSION_ID=f"s-{number}")) as client:
+            for each in range(4):
+                result = await client.call_tool("log", {"kind": "note", "text": f"{number}-{each}"})
+                assert not result.is_error, text(result)
+
+    async def main():
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(write, number)
+
+    anyio.run(main)
+    with mnemarch.open(shop) as memory:
+        person = memory.seat(mnemarch.Actor.human("ada"), mnemarch.Scope(project=shop.name))
+        events = person.events(types=["logged"], limit=100)
+        assert {event.payload["text"] for event in events} == {f"{n}-{each}" for n in range(10) for each in range(4)}
+        assert {event.session for event in events} == {f"s-{number}" for number in range(10)}
+
+
+def started(shop, *options, **kwargs):
+    command = [sys.executable, "-m", "mnemarch", "mcp", *options]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=shop, env=environment(**kwargs), text=True, **pipes)
+
+
+def greeted(process):
+    """A server that has answered, so that it is surely in its loop."""
+    parameters = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters}) + "\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    assert "attempt" in answer["result"]["instructions"]
+    return process
+
+
+@pytest.mark.parametrize("how", ["its input ends", "it is interrupted", "it is terminated"])
+def test_a_server_goes_when(shop, how):
+    process = greeted(started(shop))
+    if how == "its input ends":
+        process.stdin.close()
+    else:
+        process.send_signal(signal.SIGINT if how == "it is interrupted" else signal.SIGTERM)
+    assert process.wait(timeout=30) == (130 if how == "it is interrupted" else 0)
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_a_server_goes_when_its_host_was_killed_and_the_pipe_stays_open(shop):
+    """The host is a process between: it starts the server on pipes that this test holds open."""
+    host = (
+        "import subprocess, sys, time\n"
+        "server = subprocess.Popen([sys.executable, '-m', 'mnemarch', 'mcp'])\n"
+        "print(server.pid, file=sys.stderr, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", host], cwd=shop, env=environment(), text=True, **pipes)
+    pid = int(process.stderr.readline())
+    greeted(process)
+    process.kill()
+    process.wait()
+    end = time.monotonic() + 30
+    while time.monotonic() < end and Path(f"/proc/{pid}").exists() and _state(pid) != "Z":
+        time.sleep(0.1)
+    assert not Path(f"/proc/{pid}").exists() or _state(pid) == "Z"
+    for stream in (process.stdin, process.stdout, process.stderr):
+        stream.close()
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+@pytest.fixture
+def listening(shop):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = started(shop, "--http", str(port), MNEMARCH_MCP_TOKEN="t-0-k-e-n")
+    for line in process.stderr:
+        if "listens on" in line:
+            break
+    url = f"http://127.0.0.1:{port}/mcp"
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield url
+    process.terminate()
+    process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_over_http_only_who_has_the_token_is_let_in(listening, mode):
+    async def main():
+        headers = {"Authorization": "Bearer t-0-k-e-n"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as web,
+            Client(streamable_http_client(listening, http_client=web), mode=mode) as client,
+        ):
+            stored = await client.call_tool("remember", {"content": "Checkout retries 3 times"})
+            return stored.structured_content["unit"]["text"]
+
+    assert anyio.run(main) == "Checkout retries 3 times"
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "t-0-k-e-n"}):
+        answer = httpx2.post(listening, headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+        assert answer.status_code == 401
+    strange = {"Authorization": "Bearer t-0-k-e-n", "Host": "evil.example", "Accept": "application/json"}
+    assert httpx2.post(listening, headers=strange, json={}).status_code in {403, 421}
