@@ -19,8 +19,8 @@ from mnemarch.code.git import git
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, Answer, Command
 from mnemarch.interfaces.show import json_text
-from mnemarch.interfaces.tools import PROFILES, Reply, called, checked, refused_to, tools_for
-from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of, help_texts
+from mnemarch.interfaces.tools import PROFILES, Reply, called, checked, refused_to, tools_for, words
+from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,15 +129,14 @@ def _server(desk: _Desk) -> Server[Any]:
     async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
         task = types.PromptArgument(name="task", description="what is to be done", required=True)
         told = [
-            types.Prompt(name=name, description=help_of(f"prompt {name}")[0].partition(".")[0] + ".")
-            for name in _PROMPTS
+            types.Prompt(name=name, description=words(f"prompt {name}").partition(".")[0] + ".") for name in _PROMPTS
         ]
         return types.ListPromptsResult(prompts=[told[0].model_copy(update={"arguments": [task]}), told[1]])
 
     async def get_prompt(context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name not in _PROMPTS:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}. They are {', '.join(_PROMPTS)}.")
-        text = "\n".join(help_texts()[f"prompt {params.name}"][1:])
+        text = words(f"prompt {params.name}").partition(". ")[2]
         if params.name == _PROMPTS[0]:
             task = (params.arguments or {}).get("task", "")
             pack = await apart(partial(desk.reply, "context", {"query": task or "the task"}, _session_in(context.meta)))
@@ -149,7 +148,7 @@ def _server(desk: _Desk) -> Server[Any]:
         "mnemarch",
         version=__version__,
         title="Mnemarch",
-        instructions=help_of("instructions for models")[0],
+        instructions=words("instructions for models"),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

@@ -6,11 +6,12 @@ from collections import Counter
 
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces.command import performed, text_of
+from mnemarch.lazy import paragraphs_beside
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.model.value import replace, value
 from mnemarch.verbs import VERBS
-from mnemarch.verbs.types import FLAG, REQUIRED, Parameter, help_of, read, schema_of
+from mnemarch.verbs.types import FLAG, REQUIRED, Parameter, read, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +23,16 @@ if TYPE_CHECKING:
 
 PROFILES = ("read", "work", "admin")
 _VERBS = {verb.name: verb for verb in VERBS}
+_TEXTS = paragraphs_beside(__file__, "tools.txt")
 _UNCUT = 1_000_000
 
 # What answers look like: for each type of result the fields with their JSON types, and where they come from.
 _Shape = dict[str, "tuple[str, Callable[[Any], Any]]"]
+
+
+def words(name: str) -> str:
+    """What is said to models about a tool or a prompt, or to begin with."""
+    return " ".join(_TEXTS[name])
 
 
 @value
@@ -67,7 +74,7 @@ class Tool:
 
     @property
     def says(self) -> str:
-        return help_of(f"tool {self.name}")[0]
+        return words(f"tool {self.name}")
 
     @property
     def input_schema(self) -> dict[str, Any]:
