@@ -1,0 +1,27 @@
+"""Learning. Takes: patches, and what was said. Gives: code rules tried on code, and the bucket a text belongs to.
+Never: changes a file, or says what is true.
+"""
+
+from __future__ import annotations
+
+from mnemarch.lazy import names_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.learning.classify import Bucket as Bucket
+    from mnemarch.learning.classify import Classified as Classified
+    from mnemarch.learning.classify import Classifier as Classifier
+    from mnemarch.learning.classify import HybridClassifier as HybridClassifier
+    from mnemarch.learning.classify import MemoryEvent as MemoryEvent
+
+_HOME_OF = {
+    "Bucket": "mnemarch.learning.classify",
+    "Classified": "mnemarch.learning.classify",
+    "Classifier": "mnemarch.learning.classify",
+    "HybridClassifier": "mnemarch.learning.classify",
+    "MemoryEvent": "mnemarch.learning.classify",
+}
+
+__all__ = sorted(_HOME_OF)
+
+__getattr__, __dir__ = names_of(globals(), _HOME_OF)
