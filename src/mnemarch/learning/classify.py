@@ -58,18 +58,35 @@ class Classifier(Protocol):
 _READ_CHARS_MAX = 4_000
 _CLAUSES = r"(?<=[.!?。？！…])\s+|\n+|;\s+"
 _CODE = r"(?s)```.*?(?:```|\Z)|(?m:^\s*>.*$)"
-_WORD = r"[^\W_][\w'’-]*"
-_AN_ASSERTION = 1.0
+_WORD = r"[^\W_][\w'-]*"
+# The files that hold the words: data/buckets.txt.
+_FILE = "buckets"
+_PATTERNS = Patterns(_FILE, "moods", "signs", "importance")
+_MOODS = {"assistant": ("question", "announcement", "plan", "request")}
+_MOODS_OF_OTHERS = ("question", "announcement", "request")
+_ASSERTED = 1.0
 _PAST = 1.5
-_SURE = 5.0
+# Nobody can be surer than with so much more weight than for the next bucket.
+_MARGIN_MAX = 5.0
 _NOTHING_ASSERTED = 0.8
 # Why a text that only asks is history: nothing in it is so, and yet it tells what somebody was after.
 ASKED = "only asks"
 _BE = frozenset({"is", "are", "be", "being", "am", "get", "gets", "it's", "that's", "isn't", "aren't", "not"})
+_PAST_WORDS = frozenset({"was", "were", "had", "did", "didn't", "wasn't"})
 _ED_CHARS_MIN = 5
-_FINAL_SS, _FINALS, _FIRST = 20, 28, 0xAC00
-# They end like a past and are none: there is, will, is not there.
-_NO_PAST = frozenset("있겠없")
+_HANGUL = ("가", "힣")
+_FINALS, _FINAL_SS = 28, 20
+# They end like a past and are none: there is, there is not, will.
+_NO_PAST = frozenset("있없겠")
+_IMPORTANCE = {
+    Bucket.PREFERENCE: 0.7,
+    Bucket.SEMANTIC: 0.7,
+    Bucket.PROFILE: 0.6,
+    Bucket.FACT: 0.5,
+    Bucket.EPISODIC: 0.4,
+    Bucket.LEFT_OUT: 0.0,
+}
+_IMPORTANCE_MIN, _IMPORTANCE_OF_QUESTIONS = 0.2, 0.1
 
 
 class RuleBasedClassifier:
@@ -78,110 +95,151 @@ class RuleBasedClassifier:
     def classify(self, event: MemoryEvent) -> Classified:
         weights = dict.fromkeys(Bucket, 0.0)
         why: dict[Bucket, list[str]] = {bucket: [] for bucket in Bucket}
-        for bucket, weight in _sources().get(event.source, ()):
+        moods = []
+        signs = [(bucket, weight, f"from {event.source}") for bucket, weight in _sources().get(event.source, ())]
+        for clause in clauses_of(event.text):
+            mood = _mood(clause, event.source)
+            moods.append(mood)
+            signs += _signs(clause, mood)
+        for bucket, weight, name in signs:
             weights[bucket] += weight
             if weight > 0:
-                why[bucket].append(f"from {event.source}")
-        moods = []
-        for clause in clauses_of(event.text):
-            signs = _signs_in(clause)
-            mood = mood_of(clause, event.source)
-            is_standing = mood == "request" and any(bucket is Bucket.PREFERENCE for bucket, _, _ in signs)
-            moods.append("standing request" if is_standing else mood)
-            if is_standing:
-                signs = [sign for sign in signs if sign[0] is Bucket.PREFERENCE]
-            elif mood:
-                continue
-            else:
-                signs.append((Bucket.FACT, _AN_ASSERTION, "says that something is so"))
-            for bucket, weight, name in signs:
-                weights[bucket] += weight
                 why[bucket].append(name)
-        return _verdict(weights, why, moods)
+        first, second = sorted(weights, key=lambda bucket: -weights[bucket])[:2]
+        if weights[first] <= 0:
+            only_asks = "question" in moods
+            bucket = Bucket.EPISODIC if only_asks else Bucket.LEFT_OUT
+            return Classified(bucket, _NOTHING_ASSERTED, ASKED if only_asks else _NO_CLAIM["".join(moods[-1:])])
+        margin = min(_MARGIN_MAX, weights[first] - max(0.0, weights[second]))
+        return Classified(first, 0.5 + margin / _MARGIN_MAX / 2, ", ".join(dict.fromkeys(why[first])))
 
 
-def _verdict(weights: dict[Bucket, float], why: dict[Bucket, list[str]], moods: list[str]) -> Classified:
-    first, second = sorted(weights, key=lambda bucket: -weights[bucket])[:2]
-    if weights[first] <= 0 and "question" in moods:
-        return Classified(Bucket.EPISODIC, _NOTHING_ASSERTED, ASKED)
-    if weights[first] <= 0:
-        return Classified(Bucket.LEFT_OUT, _NOTHING_ASSERTED, moods[-1] if moods else "nothing said")
-    margin = weights[first] - max(0.0, weights[second])
-    return Classified(first, min(1.0, 0.5 + margin / _SURE / 2), ", ".join(dict.fromkeys(why[first])))
+_NO_CLAIM = {
+    "": "only code or quotes",
+    "courtesy": "an acknowledgement or a greeting",
+    "announcement": "says what comes next",
+    "plan": "says what comes next",
+    "request": "a request for now",
+}
 
 
 def clauses_of(text: str) -> list[str]:
-    """The clauses of a text in lower case, without code blocks and quoted lines."""
-    read = pattern(_CODE).sub("\n", text[:_READ_CHARS_MAX]).replace("\u2019", "'").lower()
+    """The clauses of a text, without code blocks and quoted lines."""
+    read = pattern(_CODE).sub("\n", text[:_READ_CHARS_MAX]).replace("\u2019", "'")
     return [clause for part in pattern(_CLAUSES).split(read) if (clause := part.strip(" \t-*#"))]
+
+
+def standing_wishes(text: str) -> str:
+    """Of a text that states a preference the clauses that do, without what else is said or asked for in it."""
+    clauses = clauses_of(text)
+    told = [clause for clause in clauses if any(sign[0] is Bucket.PREFERENCE for sign in _signs_in(clause.lower()))]
+    return " ".join(clause[_opening_chars(clause) :] for clause in told)
+
+
+def _opening_chars(clause: str) -> int:
+    """How many characters of a clause only join it to what was said before."""
+    opening = _PATTERNS["opening"].match(clause.lower())
+    return 0 if opening is None else opening.end()
 
 
 def is_courtesy(text: str) -> bool:
     """Whether a text is made of thanks, greetings and acknowledgements alone."""
     words = pattern(_WORD).findall(text[:_READ_CHARS_MAX].replace("\u2019", "'").lower())
-    return all(word in _courtesies() for word in words)
+    return _courtesies().issuperset(words)
 
 
-def mood_of(clause: str, source: str) -> str:
+def importance_of(text: str, classified: Classified) -> float:
+    """How far up in its bucket a text ranks (R22); it decides nothing else. Below 0.2 is left to retention."""
+    if classified.why == ASKED:
+        return _IMPORTANCE_OF_QUESTIONS
+    base = _IMPORTANCE[classified.bucket]
+    if not base:
+        return base
+    lowered = text[:_READ_CHARS_MAX].lower()
+    rows = [row for row in _PATTERNS.sources if row[0] in "-0"]
+    raised = base + sum(float(row.split()[0]) for row in rows if _PATTERNS[row].search(lowered))
+    return round(min(1.0, max(_IMPORTANCE_MIN, raised)), 2)
+
+
+def is_others_words(source: str) -> bool:
+    """Whether this comes from another than the person who hands it in."""
+    return source in listed(_FILE, "others' words")
+
+
+def is_log_only(source: str) -> bool:
+    """Whether a machine wrote this: the log keeps it, and the episode of its task tells of it."""
+    return source in listed(_FILE, "log only")
+
+
+def _mood(clause: str, source: str) -> str:
     """What a clause does other than to assert: courtesy, question, announcement, request; or "" if it asserts."""
     if is_courtesy(clause):
         return "courtesy"
-    moods = ("question", "announcement", "plan", "request") if source == "assistant" else _MOODS_OF_USER
-    mood = next((mood for mood in moods if _PATTERNS[mood].search(clause)), "")
-    return "" if mood == "question" and _PATTERNS["told before asking"].search(clause) else mood
+    lowered = clause.lower()
+    moods = _MOODS.get(source, _MOODS_OF_OTHERS)
+    mood = next((mood for mood in moods if _PATTERNS[mood].search(lowered)), "")
+    return "" if mood == "question" and _PATTERNS["told before asking"].search(lowered) else mood
 
 
-_MOODS_OF_USER = ("question", "announcement", "request")
-_PATTERNS = Patterns("buckets", "moods", "signs")
+def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
+    """The signs of a clause by its mood: of what is asserted all, of a request those that it stands for the future."""
+    if mood and mood != "request":
+        return []
+    signs = _signs_in(clause.lower())
+    if mood:
+        return [sign for sign in signs if sign[0] is Bucket.PREFERENCE]
+    return [*signs, (Bucket.FACT, _ASSERTED, "says that something is so")]
+
+
+def _signs_in(lowered: str) -> list[tuple[Bucket, float, str]]:
+    signs = [(bucket, weight, name) for bucket, weight, name, row in _table() if _PATTERNS[row].search(lowered)]
+    return [*signs, (Bucket.EPISODIC, _PAST, "tells of the past")] if _is_past(lowered) else signs
 
 
 @cache
-def _signs() -> tuple[tuple[Bucket, float, str, str], ...]:
-    """Each sign: its bucket, its weight, its name, and the name of its pattern."""
-    rows = [name for name in _PATTERNS.sources if name.split()[0] in list(Bucket)]
-    return tuple((Bucket(row.split()[0]), float(row.split()[1]), row.split(None, 2)[2], row) for row in rows)
+def _table() -> list[tuple[Bucket, float, str, str]]:
+    """Each sign: its bucket, its weight, its name, and the whole name of its pattern."""
+    rows = [row.split(None, 2) for row in _PATTERNS.sources if row.split()[0] in list(Bucket)]
+    return [(Bucket(bucket), float(weight), name, f"{bucket} {weight} {name}") for bucket, weight, name in rows]
 
 
 @cache
 def _courtesies() -> frozenset[str]:
-    return frozenset(listed("buckets", "courtesies"))
+    return frozenset(listed(_FILE, "courtesies"))
 
 
 @cache
 def _sources() -> dict[str, list[tuple[Bucket, float]]]:
-    table = grouped("buckets", "sources")
-    return {
-        source: [
-            (Bucket(word.rstrip("+-.0123456789")), float(word.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))) for word in words
+    """What each source adds to which bucket."""
+    table: dict[str, list[tuple[Bucket, float]]] = {}
+    for source, words in grouped(_FILE, "sources").items():
+        named = [word.rstrip("+-.0123456789") for word in words]
+        table[source] = [
+            (Bucket(name), float(word.removeprefix(name))) for name, word in zip(named, words, strict=True)
         ]
-        for source, words in table.items()
-    }
+    return table
 
 
-def _signs_in(clause: str) -> list[tuple[Bucket, float, str]]:
-    found = [(bucket, weight, name) for bucket, weight, name, row in _signs() if _PATTERNS[row].search(clause)]
-    if _is_past(clause):
-        found.append((Bucket.EPISODIC, _PAST, "tells of the past"))
-    return found
-
-
-def _is_past(clause: str) -> bool:
-    words = pattern(_WORD).findall(clause)
-    if any("가" <= word[-1] <= "힣" for word in words):
+def _is_past(lowered: str) -> bool:
+    words = pattern(_WORD).findall(lowered)
+    if any(_HANGUL[0] <= word[-1] <= _HANGUL[1] for word in words):
         return any(map(_is_korean_past, words))
     pasts = (at for at, word in enumerate(words) if _is_english_past(word))
     return any(not _BE.intersection(words[max(0, at - 2) : at]) for at in pasts)
 
 
 def _is_english_past(word: str) -> bool:
-    if word in ("was", "were", "had", "did", "didn't", "wasn't"):
-        return True
-    return (word.endswith("ed") and len(word) >= _ED_CHARS_MIN) or irregular_forms().get(word, word) != word
+    is_regular = word.endswith("ed") and len(word) >= _ED_CHARS_MIN
+    return is_regular or word in _PAST_WORDS or irregular_forms().get(word, word) != word
 
 
 def _is_korean_past(word: str) -> bool:
+    """Whether a syllable ends in ㅆ, as of 했다, 고쳤어요, 썼음."""
     return any(
-        "가" <= char <= "힣" and (ord(char) - _FIRST) % _FINALS == _FINAL_SS and char not in _NO_PAST for char in word
+        _HANGUL[0] <= char <= _HANGUL[1]
+        and (ord(char) - ord(_HANGUL[0])) % _FINALS == _FINAL_SS
+        and char not in _NO_PAST
+        for char in word
     )
 
 
