@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.classify import Classifier as Classifier
     from mnemarch.learning.classify import HybridClassifier as HybridClassifier
     from mnemarch.learning.classify import MemoryEvent as MemoryEvent
+    from mnemarch.learning.classify import RuleBasedClassifier as RuleBasedClassifier
 
 _HOME_OF = {
     "Bucket": "mnemarch.learning.classify",
@@ -20,6 +21,7 @@ _HOME_OF = {
     "Classifier": "mnemarch.learning.classify",
     "HybridClassifier": "mnemarch.learning.classify",
     "MemoryEvent": "mnemarch.learning.classify",
+    "RuleBasedClassifier": "mnemarch.learning.classify",
 }
 
 __all__ = sorted(_HOME_OF)

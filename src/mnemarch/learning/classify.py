@@ -57,7 +57,7 @@ class Classifier(Protocol):
 # What decides stands early in a text; the rest of a long one is not read.
 _READ_CHARS_MAX = 4_000
 _CLAUSES = r"(?<=[.!?。？！…])\s+|\n+|;\s+"
-_CODE = r"(?s)```.*?(?:```|\Z)|(?m:^\s*>.*$)"
+_CODE = r"(?m)```(?s:.*?)(?:```|\Z)|^[ \t]*>.*$"
 _WORD = r"[^\W_][\w'-]*"
 # The files that hold the words: data/buckets.txt.
 _FILE = "buckets"
@@ -230,7 +230,8 @@ def _is_past(lowered: str) -> bool:
 
 def _is_english_past(word: str) -> bool:
     is_regular = word.endswith("ed") and len(word) >= _ED_CHARS_MIN
-    return is_regular or word in _PAST_WORDS or irregular_forms().get(word, word) != word
+    is_irregular = not word.endswith(("s", "ing")) and irregular_forms().get(word, word) != word
+    return is_regular or is_irregular or word in _PAST_WORDS
 
 
 def _is_korean_past(word: str) -> bool:

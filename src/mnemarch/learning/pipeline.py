@@ -62,7 +62,7 @@ _KIND_OF = {rules.bucket: kind for kind, rules in reversed(KINDS.items()) if rul
 _BULLET = r"\s*(?:[-*+]|\d{1,3}[.)])\s+(\S.*)"
 _FENCES = ("```", "~~~")
 # So short a bullet says nothing without its heading.
-_LONE_WORDS_MAX = 3
+_LONE_WORDS_MAX = 2
 
 
 def pre_filter(text: str, chars_min: int) -> str:
@@ -293,7 +293,7 @@ def _outcome_key(entry_id: str) -> str:
 
 def rules_in(markdown: str) -> list[tuple[str, tuple[int, int]]]:
     """The bullets of a rules file in order, each with its first and last line; a short one with its heading."""
-    rules: list[tuple[str, tuple[int, int]]] = []
+    rules: list[tuple[str, str, tuple[int, int]]] = []
     heading, is_code, is_open = "", False, False
     for number, line in enumerate(markdown.splitlines(), start=1):
         said = line.strip()
@@ -305,10 +305,12 @@ def rules_in(markdown: str) -> list[tuple[str, tuple[int, int]]]:
         elif said.startswith("#"):
             heading, is_open = said.strip("# "), False
         elif bullet is not None:
-            is_lone = heading and len(bullet[1].split()) <= _LONE_WORDS_MAX
-            rules.append((f"{heading}: {bullet[1].strip()}" if is_lone else bullet[1].strip(), (number, number)))
+            rules.append((heading, bullet[1].strip(), (number, number)))
             is_open = True
         elif is_open:
-            text, (first, _) = rules[-1]
-            rules[-1] = (f"{text} {said}", (first, number))
-    return rules
+            under, text, (first, _) = rules[-1]
+            rules[-1] = (under, f"{text} {said}", (first, number))
+    return [
+        (f"{under}: {text}" if under and len(text.split()) <= _LONE_WORDS_MAX else text, lines)
+        for under, text, lines in rules
+    ]
