@@ -293,7 +293,7 @@ def _outcome_key(entry_id: str) -> str:
 
 def rules_in(markdown: str) -> list[tuple[str, tuple[int, int]]]:
     """The bullets of a rules file in order, each with its first and last line; a short one with its heading."""
-    rules: list[tuple[str, str, tuple[int, int]]] = []
+    rules: list[tuple[str, list[str], int]] = []
     heading, is_code, is_open = "", False, False
     for number, line in enumerate(markdown.splitlines(), start=1):
         said = line.strip()
@@ -305,12 +305,14 @@ def rules_in(markdown: str) -> list[tuple[str, tuple[int, int]]]:
         elif said.startswith("#"):
             heading, is_open = said.strip("# "), False
         elif bullet is not None:
-            rules.append((heading, bullet[1].strip(), (number, number)))
+            rules.append((heading, [bullet[1].strip()], number))
             is_open = True
         elif is_open:
-            under, text, (first, _) = rules[-1]
-            rules[-1] = (under, f"{text} {said}", (first, number))
+            rules[-1][1].append(said)
     return [
-        (f"{under}: {text}" if under and len(text.split()) <= _LONE_WORDS_MAX else text, lines)
-        for under, text, lines in rules
+        (_with_heading(heading, " ".join(lines)), (first, first + len(lines) - 1)) for heading, lines, first in rules
     ]
+
+
+def _with_heading(heading: str, rule: str) -> str:
+    return f"{heading}: {rule}" if heading and len(rule.split()) <= _LONE_WORDS_MAX else rule
