@@ -32,6 +32,7 @@ def bucket(text: str, source: str = "user") -> str:
         ("user", "In our experience the cache hides real bugs.", "SEMANTIC"),
         ("user", "보통 빌드가 느리면 캐시 문제인 경우가 많아요.", "SEMANTIC"),
         ("user", "The proxy listens on port 8443.", "FACT"),
+        ("user", "I'd like to know more about the index.", "FACT"),
         ("user", "프록시 포트는 8443입니다.", "FACT"),
         ("user", "Fix the flaky login test", "LEFT_OUT"),
         ("user", "로그인 테스트 고쳐줘", "LEFT_OUT"),
