@@ -153,6 +153,10 @@ class AsyncSeat(_Wrapper):
     if TYPE_CHECKING:
         log = _awaited(Seat.log)
         log_many = _awaited(Seat.log_many)
+        ingest = _awaited(Seat.ingest)
+        ingest_many = _awaited(Seat.ingest_many)
+        ingest_file = _awaited(Seat.ingest_file)
+        ingested = _awaited(Seat.ingested)
         remember = _awaited(Seat.remember)
         remember_many = _awaited(Seat.remember_many)
         validate_approach = _awaited(Seat.validate_approach)

@@ -28,6 +28,7 @@ _LEAST = {
     "recall.binding_max": 1,
     "recall.candidates_per_item": 1,
     "loops.threshold": 2,
+    "learning.entries_per_minute_max": 1,
     "decisions.impact_depth_max": 1,
     "decisions.impact_nodes_max": 1,
 }
@@ -160,6 +161,17 @@ class WitnessRules:
 
 
 @value
+class LearningRules:
+    """The pre-filter of the write pipeline (M2); a Korean syllable counts for two and a half characters."""
+
+    text_chars_min: int = 10
+    entries_per_minute_max: int = 1_000
+
+    def __check__(self) -> None:
+        _check("learning", self)
+
+
+@value
 class DecisionRules:
     """How far the impact of a decision is followed (R12)."""
 
@@ -196,6 +208,7 @@ class Config:
     recall: RecallRules = RecallRules()
     loops: LoopRules = LoopRules()
     witness: WitnessRules = WitnessRules()
+    learning: LearningRules = LearningRules()
     decisions: DecisionRules = DecisionRules()
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
@@ -237,6 +250,7 @@ _PARTS: dict[str, type] = {
     "recall": RecallRules,
     "loops": LoopRules,
     "witness": WitnessRules,
+    "learning": LearningRules,
     "decisions": DecisionRules,
     "store": StoreRules,
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from mnemarch.errors import Hint, InvalidInput
+from mnemarch.ingesting import IngestVerbs
 from mnemarch.log.append import Entry, append, read_entry
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
-from mnemarch.unit_verbs import UnitVerbs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 
 
-class Seat(UnitVerbs):
+class Seat(IngestVerbs):
     """The only way in: stage, verify, recall here; the life of a unit in `UnitVerbs`."""
 
     # 1. Staging: append freely

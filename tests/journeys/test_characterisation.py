@@ -91,6 +91,8 @@ class Normaliser:
         text = text.replace(self._home, "<home>").replace(str(LOG), "<log>")
         for id, name in NAME_OF.items():
             text = text.replace(id, name)
+        for id, name in self._new.items():
+            text = text.replace(f"key:{id.replace('-', '')}", f"key:{name}")
         return ID.sub(lambda found: found[0] if found[0] in LOG_TEXT else self._numbered(found[0], "new"), text)
 
     def _numbered(self, item: str, what: str) -> str:

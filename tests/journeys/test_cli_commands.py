@@ -21,6 +21,7 @@ FAIL = ("fail", "TimeoutError: the pool is empty", "--approach", "raise the pool
 # their dispute, DECISION a decision.
 HAPPY = {
     "log": ("log", "thought", "The pool is exhausted before the retry"),
+    "ingest": ("ingest", "always use pnpm, never npm"),
     "remember": ("remember", "Checkout retries three times."),
     "verify": ("verify", "--passed", "--test", TEST),
     "approach": ("approach", "raise the pool size"),

@@ -15,9 +15,9 @@ from mnemarch.loops import CircularFixDetector
 
 PUBLIC = """
     Actor ActorKind Analysis AnalystFailed ApproachValidation Citation Claim Conflict Decision DecisionProposal
-    Entry Event EventType FailedApproach Found Incompatible InvalidInput Kind Level LoopVerdict Memory MnemarchError
-    NotAllowed NotFound Pack Promotion Reason Recalled Receipt Refused Scope Seat Status StoreCorrupt StoreError
-    StoreUnavailable Stored Strength Swept Unit Verdict Withheld can_promote can_write open
+    Entry Event EventType FailedApproach Found Incompatible Ingested InvalidInput Kind Level LoopVerdict Memory
+    MnemarchError NotAllowed NotFound Pack Promotion Reason Recalled Receipt Refused Scope Seat Status
+    StoreCorrupt StoreError StoreUnavailable Stored Strength Swept Unit Verdict Withheld can_promote can_write open
 """
 NAMES = PUBLIC.split()
 # Every name of a class that has no underscore: what users call, and (second) what only our own rooms do.
@@ -27,7 +27,8 @@ SURFACES = {
         "",
     ),
     mnemarch.Seat: (
-        "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
+        "log log_many ingest ingest_many ingest_file ingested validate_approach fail failed_approaches mark_stuck "
+        "clear_stuck remember remember_many "
         "verify promote inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
         "show recall context actor scope loops decisions graph rules",

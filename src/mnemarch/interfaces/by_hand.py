@@ -53,6 +53,18 @@ def _validate(verb: Verb, call: Call) -> Answer:
     return _shaped(verb, call, {"unit_id": call.options.unit_id, "confidence": performed(verb, call)})
 
 
+def _explain(verb: Verb, call: Call) -> Answer:
+    """A unit, explained; of an entry that was ingested, what became of it."""
+    try:
+        return answered(verb, call)
+    except NotFound as missing:
+        try:
+            told = call.seat.ingested(call.options.unit_id)
+        except NotFound:
+            raise missing from None
+    return Answer(told, lambda: text_of("seat.ingested", told, call, "Ingested"))
+
+
 def _doctor(verb: Verb, call: Call) -> Answer:
     """The doctor's findings; a memory that can't even be opened is one, and one that is not there is none."""
     from mnemarch.model.outcome import Finding
@@ -145,6 +157,7 @@ def _asked(verb: Verb, call: Call) -> Answer:
 RUNS = {
     "seat.events": _events,
     "seat.failed_approaches": _attempts,
+    "seat.explain": _explain,
     "seat.units": _units,
     "seat.validate": _validate,
     "seat.erase": _asked,

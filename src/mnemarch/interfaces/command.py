@@ -38,20 +38,23 @@ _HOW_NAMED = "A project is named by its git remote, or else by its folder; if th
 _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
     *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
-    "seat.import_claims",
+    *("seat.import_claims", "seat.ingest", "seat.ingest_many", "seat.ingest_file"),
 }
 # What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
 _ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
 # Verbs whose command does more than the verb: it asks first, takes more options, or shows something else.
 _SPECIAL = {
-    *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo"),
+    *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo", "seat.explain"),
     "memory.doctor",
     *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
     "seat.import_claims",
     *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
 }
 # Verbs that show the log, the work or anything: `look` has their words.
-_LOOKS = {"seat.events", "seat.history", "seat.status", "seat.show"}
+_LOOKS = {
+    *("seat.events", "seat.history", "seat.status", "seat.show"),
+    *("seat.ingest", "seat.ingest_many", "seat.ingest_file", "seat.ingested"),
+}
 # What verbs give that take something away.
 _REMOVALS = {"Erased", "Undone"}
 # What long work counts.

@@ -8,8 +8,10 @@ import time
 from shutil import get_terminal_size
 
 from mnemarch.interfaces.command import Answer, text_of
-from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, short, to_json, when
+from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, to_json, unit_line, when
 from mnemarch.interfaces.text import TEXTS as WORDS
+from mnemarch.interfaces.text import redactions
+from mnemarch.learning.pipeline import INGEST
 from mnemarch.model.caller import Scope
 from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.outcome import Overview, TaskUnderWay
+    from mnemarch.model.outcome import Ingested, Overview, TaskUnderWay
     from mnemarch.seat import Seat
     from mnemarch.verbs.types import Verb
 
@@ -221,7 +223,36 @@ def _event(event: Event, call: Call) -> str:
     payload = "(erased)" if event.payload is None else json.dumps(event.payload, ensure_ascii=False, indent=2)
     pairs: list[tuple[str, object]] = [("id", event.id), ("type", event.type), ("number", f"{event.seq} in the log")]
     pairs += [(name, item) for name, item in (("about", event.subject), ("session", event.session)) if item]
-    return "\n".join([line, "", fields(pairs), "", clean(payload)])
+    is_ingested = INGEST in ((event.payload or {}).get("data") or {})
+    told = ["", _ingested(call.seat.ingested(event.id), call)] if is_ingested else []
+    return "\n".join([line, "", fields(pairs), "", clean(payload), *told])
+
+
+# What was ingested
+
+
+def _ingested(told: Ingested, _: Call) -> str:
+    unit, entry = told.unit, short_id(told.receipt.event_id)
+    if unit is None:
+        lines = [f"{_no_unit(told)}  {said(told.reason)}", f"  it stays in the log as entry {entry}"]
+    else:
+        times = sum(citation.kind == "log" for citation in unit.citations)
+        lines = [unit_line(unit, str(unit.kind)), f"  from entry {entry}: {said(told.reason)}"]
+        lines += [f"  said {times} times"] if times > 1 else []
+    return "\n".join([*lines, *redactions(told.receipt)])
+
+
+def _no_unit(told: Ingested) -> str:
+    return "left out" if told.bucket == "LEFT_OUT" else f"no unit ({told.bucket.lower()})"
+
+
+def _all_ingested(all_told: Sequence[Ingested], call: Call) -> str:
+    counts: dict[str, int] = {}
+    for told in all_told:
+        name = _no_unit(told) if told.unit is None else str(told.unit.kind)
+        counts[name] = counts.get(name, 0) + 1
+    summed = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing"
+    return "\n".join([f"ingested  {summed}", *(_ingested(told, call) for told in all_told)])
 
 
 # The project at a glance
@@ -296,4 +327,10 @@ def _fitted(line: str, columns: int) -> str:
     return line if cell_len(line) <= columns else f"{set_cell_size(line, columns - 1).rstrip()}…"
 
 
-TEXTS: dict[str, Callable[[Any, Call], str]] = {"list[Event]": _log, "seat.show": _shown, "seat.status": _status}
+TEXTS: dict[str, Callable[[Any, Call], str]] = {
+    "list[Event]": _log,
+    "seat.show": _shown,
+    "seat.status": _status,
+    "Ingested": _ingested,
+    "list[Ingested]": _all_ingested,
+}

@@ -23,10 +23,10 @@ _RECALLED_CHARS = 240
 
 def _receipt(receipt: event.Receipt, _: Call) -> str:
     first = "known already" if receipt.duplicate else "logged"
-    return "\n".join([f"{first}  {short_id(receipt.event_id)}  #{receipt.seq}", *_redactions(receipt)])
+    return "\n".join([f"{first}  {short_id(receipt.event_id)}  #{receipt.seq}", *redactions(receipt)])
 
 
-def _redactions(receipt: event.Receipt | None) -> list[str]:
+def redactions(receipt: event.Receipt | None) -> list[str]:
     if receipt is None or not receipt.redacted:
         return []
     return [f"  redacted: {', '.join(receipt.redacted)} (it never reached the disk)"]
@@ -54,7 +54,7 @@ def _stored(stored: outcome.Stored, first: str) -> str:
         lines.append(f"  known already: {len(unit.provenance)} voices, {unit.mentions} mentions")
     if stored.receipt.duplicate:
         lines.append("  this key was used before; nothing new was stored")
-    lines += _redactions(stored.receipt)
+    lines += redactions(stored.receipt)
     lines += dispute_text.opened(stored)
     return "\n".join(lines)
 
@@ -67,7 +67,7 @@ def _refused(refusal: outcome.Refused, call: Call) -> str:
     if actor.kind == "human" and refusal.rule.startswith("G23") and call.given.keys() & {"content", "claims"}:
         lines.append(f"  a person writes at --level project, with a word of their own: --cite human:{clean(actor.id)}")
         lines.append("  what an agent found out is its own to say: --actor agent:NAME")
-    return "\n".join([*lines, *_redactions(refusal.receipt)])
+    return "\n".join([*lines, *redactions(refusal.receipt)])
 
 
 def _outcomes(outcomes: Sequence[Outcome], call: Call) -> str:
@@ -136,7 +136,7 @@ def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
     lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
-    return "\n".join([*lines, *_redactions(judged.receipt)])
+    return "\n".join([*lines, *redactions(judged.receipt)])
 
 
 def _attempts(attempts: Mapping[str, Any], _: Call) -> str:

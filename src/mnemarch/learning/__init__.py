@@ -1,4 +1,4 @@
-"""Learning. Takes: patches. Gives: code rules, tried on their own patches and on code that nobody complained of.
+"""Learning. Takes: patches, and what was said. Gives: code rules tried on code, and claims in the right bucket.
 Never: changes a file, or says what is true.
 """
 
@@ -9,6 +9,12 @@ from mnemarch.lazy import names_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.learning.categories import pattern_category as pattern_category
+    from mnemarch.learning.classify import Bucket as Bucket
+    from mnemarch.learning.classify import Classified as Classified
+    from mnemarch.learning.classify import Classifier as Classifier
+    from mnemarch.learning.classify import HybridClassifier as HybridClassifier
+    from mnemarch.learning.classify import MemoryEvent as MemoryEvent
+    from mnemarch.learning.classify import RuleBasedClassifier as RuleBasedClassifier
     from mnemarch.learning.code_rules import CodeRules as CodeRules
     from mnemarch.learning.code_rules import cleanup_weak_rules as cleanup_weak_rules
     from mnemarch.learning.code_rules import merge_duplicate_rules as merge_duplicate_rules
@@ -19,8 +25,14 @@ if TYPE_CHECKING:
     from mnemarch.learning.rule import apply_rules as apply_rules
 
 _HOME_OF = {
+    "Bucket": "mnemarch.learning.classify",
+    "Classified": "mnemarch.learning.classify",
+    "Classifier": "mnemarch.learning.classify",
     "CodeRule": "mnemarch.learning.rule",
     "CodeRules": "mnemarch.learning.code_rules",
+    "HybridClassifier": "mnemarch.learning.classify",
+    "MemoryEvent": "mnemarch.learning.classify",
+    "RuleBasedClassifier": "mnemarch.learning.classify",
     "apply_rules": "mnemarch.learning.rule",
     "cleanup_weak_rules": "mnemarch.learning.code_rules",
     "detect_code_rules_from_patch": "mnemarch.learning.detect",

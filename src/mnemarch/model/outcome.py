@@ -99,6 +99,20 @@ class Refused:
 
 
 @value
+class Ingested:
+    """What the write pipeline made of an entry (M2): its bucket, and the unit that it became or joined, if it did.
+
+    `reason` says why it is in that bucket, and why it became no unit. `receipt` is that of the entry in the log.
+    """
+
+    receipt: Receipt
+    unit: Unit | None
+    bucket: str
+    importance: float
+    reason: str
+
+
+@value
 class TrustChange:
     """How sure a unit was before and is now, and what moved it."""
 

@@ -317,7 +317,8 @@ def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
 def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
     for event in reversed(staged):
         record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
-        if record.get("kind") == "episode":
+        # What somebody told of the past is an episode too, and no account of this task.
+        if record.get("kind") == "episode" and "task_key" in record.get("attributes", {}):
             unit = act.transaction.unit(event.subject or "")
             return unit if unit is not None and unit.live else None
     return None

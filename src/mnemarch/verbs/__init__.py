@@ -184,6 +184,24 @@ _STAGE = (
         "remember --batch",
     ),
 )
+_SAID = (
+    Parameter("text", of.TEXT, "what was said; - or nothing reads standard input", piped=True),
+    Parameter("source", of.WORDS, "user (default), assistant, tool, commit, ...", "user", metavar="SOURCE"),
+    *_ENTRY[2:],
+    Parameter("classifier", of.PYTHON, "says which bucket it belongs to", None),
+)
+_INGEST = (
+    Verb("seat.ingest", "work", "Ingested", _SAID),
+    Verb(
+        "seat.ingest_many",
+        "work",
+        "list[Ingested]",
+        (Parameter("entries", _ENTRY_RECORD, _ENTRY_LINES, many=True, piped=True), _SAID[-1]),
+        "ingest --batch",
+    ),
+    Verb("seat.ingest_file", "work", "list[Ingested]", (_FILE,), "ingest --file"),
+    Verb("seat.ingested", "read", "Ingested", (Parameter("entry_id", of.ID, "the id of the entry"),), None),
+)
 _TRIED = Parameter("approach", of.TEXT, "what you are about to try; - reads standard input")
 _ERROR = Parameter("error", of.OUTPUT, "the error; - or nothing reads standard input", piped=True)
 _BEFORE = Parameter("approach", of.TEXT, "what was tried before it", None)
@@ -364,7 +382,7 @@ _OPERATE = (
 
 # In the order of the data's path.
 SECTIONS = {
-    "stage: append freely": _STAGE,
+    "stage: append freely": (*_STAGE, *_INGEST),
     "loops: whether a task goes round in circles": _LOOPS,
     "gate: verification is what raises": _GATE,
     "look: the log and the work that goes on": _LOOK,

@@ -70,6 +70,19 @@ WHERE scope_key = :scope_key AND position < :before AND position >= :first AND r
   AND (:any_type OR type IN (:types))
 ORDER BY position DESC LIMIT :limit;
 
+-- ingested_since: How many entries an actor handed to the write pipeline in one session since a moment.
+SELECT count(*) FROM events
+WHERE scope_key = :scope_key AND position >= :first AND recorded_at >= :since AND type = 'logged' AND actor = :actor
+  AND coalesce(session, '') = :session AND instr(coalesce(body, ''), '"ingest":{') > 0;
+
+-- waiting_entries: The entries that were over the rate limit of the write pipeline and came to nothing yet, oldest first.
+SELECT * FROM entries e
+WHERE e.scope_key = :scope_key AND e.position >= :first AND e.recorded_at >= :since AND e.type = 'logged'
+  AND e.actor = :actor AND instr(coalesce(e.body, ''), '"waiting":true') > 0 AND NOT EXISTS (
+    SELECT 1 FROM events o WHERE o.scope_key = :scope_key AND o.actor = :actor
+      AND o.key = 'key:' || replace(e.id, '-', ''))
+ORDER BY e.position LIMIT :limit;
+
 -- scopes: Every scope that something was recorded from, each by one step in the index.
 WITH RECURSIVE known (scope_key) AS (
   SELECT min(scope_key) FROM events

@@ -123,6 +123,16 @@ class Reader:
             rows = self.query("events_of_type_back" if is_rare else "events_back", **wanted)
         return [event_of(row) for row in rows]
 
+    def ingested_since(self, scope_key: str, actor: str, session: str | None, since: int) -> int:
+        """How many entries an actor handed to the write pipeline in one session since a moment."""
+        wanted: dict[str, Any] = {"scope_key": scope_key, "actor": actor, "session": session or "", "since": since}
+        return int(self._one("ingested_since", first=self._first_since(since), **wanted)[0])
+
+    def waiting_entries(self, scope_key: str, actor: str, since: int, limit: int) -> list[Event]:
+        """The entries since a moment that were over the rate limit and came to nothing yet, oldest first."""
+        wanted: dict[str, Any] = {"scope_key": scope_key, "actor": actor, "since": since, "limit": limit}
+        return [event_of(row) for row in self.query("waiting_entries", first=self._first_since(since), **wanted)]
+
     def scopes(self) -> list[Scope]:
         """Every scope that something was recorded from."""
         return [Scope.of(from_json(scope)) for (scope,) in self.query("scopes")]

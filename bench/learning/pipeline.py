@@ -1,0 +1,99 @@
+"""How well the write pipeline tells the buckets apart, and whether it loses evidence.
+
+    python -m bench.learning.pipeline [--half dev|held] [--shown]
+
+Our own texts are in buckets.txt, in two halves that the hash of a text decides: rules are tuned on `dev` only. Whoever
+wrote the rules wrote the texts, so the figures flatter. From MNEMARCH_BENCH_DATA (by default ../shared/data) come the
+turns that hold the evidence of LoCoMo and LongMemEval: each is ingested by an agent, and lost if it becomes no unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import zlib
+from collections import Counter
+
+import mnemarch
+from mnemarch import Actor, Scope
+from mnemarch.learning import MemoryEvent, RuleBasedClassifier
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = os.path.dirname(__file__)
+DATA = os.environ.get("MNEMARCH_BENCH_DATA", os.path.join(HERE, "..", "..", "..", "shared", "data"))
+
+
+def texts(half: str) -> Iterator[tuple[str, str, str]]:
+    """The bucket, source and text of each line of one half."""
+    bucket = ""
+    with open(os.path.join(HERE, "buckets.txt"), encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("["):
+                bucket = line.strip().strip("[]")
+            elif line.strip() and not line.startswith("#"):
+                source, text = line.rstrip("\n").split("\t")
+                if half == ("dev", "held")[zlib.crc32(text.encode()) % 2]:
+                    yield bucket, source, text
+
+
+def own(half: str, *, shown: bool) -> None:
+    counted: Counter[tuple[str, str, bool]] = Counter()
+    told_as: Counter[str] = Counter()
+    for bucket, source, text in texts(half):
+        classified = RuleBasedClassifier().classify(MemoryEvent(text, source))
+        language = "english" if text.isascii() else "korean"
+        counted[bucket, language, classified.bucket == bucket] += 1
+        told_as[str(classified.bucket)] += 1
+        if shown and classified.bucket != bucket:
+            print(f"  {bucket:10} told as {classified.bucket:10} ({classified.why})  {source}: {text}")
+    right = sum(count for (_, _, is_right), count in counted.items() if is_right)
+    print(f"{half:5} accuracy {right / counted.total():.3f} ({right} of {counted.total()})")
+    for place, names in ((1, ("english", "korean")), (0, tuple(dict.fromkeys(key[0] for key in counted)))):
+        for name in names:
+            of_it = {key: count for key, count in counted.items() if key[place] == name}
+            good, total = sum(count for key, count in of_it.items() if key[2]), sum(of_it.values())
+            precision = f", precision {good / max(1, told_as[name]):.3f}" if place == 0 else ""
+            print(f"{half:5} {name:10} recall {good / total:.3f} ({good} of {total}){precision}")
+
+
+def evidence(name: str) -> None:
+    """How many turns that hold evidence became no unit, each conversation ingested in order, session by session."""
+    with open(os.path.join(DATA, name, "queries.jsonl"), encoding="utf-8") as lines:
+        gold = {(query["scope"], turn) for query in map(json.loads, lines) for turn in query["gold"]}
+    with open(os.path.join(DATA, name, "corpus.jsonl"), encoding="utf-8") as lines:
+        turns = [turn for turn in map(json.loads, lines) if (turn["scope"], turn["id"]) in gold]
+    lost: list[str] = []
+    began = time.perf_counter()
+    with mnemarch.open(":memory:") as memory:
+        for turn in turns:
+            seat = memory.seat(Actor.agent("bench"), Scope(project=turn["scope"], worktree="main", task="t"))
+            source = turn["speaker"] if turn["speaker"] in {"user", "assistant"} else "user"
+            told = seat.ingest(turn["text"], source=source, session=turn["session"])
+            if told.unit is None:
+                lost.append(f"{told.bucket}: {told.reason}: {turn['text'][:100]}")
+    seconds = time.perf_counter() - began
+    share, each = 100 * len(lost) / len(turns), 1000 * seconds / len(turns)
+    print(f"{name}: {len(lost)} of {len(turns)} evidence turns lost, {share:.2f} %; {each:.1f} ms each")
+    for line in lost:
+        print(f"  {line}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--half", choices=["dev", "held"])
+    parser.add_argument("--shown", action="store_true", help="print each text that is told wrong")
+    options = parser.parse_args()
+    for half in [options.half] if options.half else ["dev", "held"]:
+        own(half, shown=options.shown)
+    if options.half is None and os.path.isdir(DATA):
+        for name in ("locomo", "longmemeval_pool"):
+            evidence(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The verbs by which what was said comes in: it goes to the log, and what is worth knowing becomes a claim."""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.log.append import Entry
+from mnemarch.model.stamps import blake2b
+from mnemarch.unit_verbs import UnitVerbs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from mnemarch.learning.classify import Classifier
+    from mnemarch.model.outcome import Ingested
+    from mnemarch.stores.sql.reader import Reader
+
+
+class IngestVerbs(UnitVerbs):
+    """The write pipeline of a seat (M2)."""
+
+    def ingest(
+        self,
+        text: str,
+        *,
+        source: str = "user",
+        data: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        occurred_at: datetime | None = None,
+        session: str | None = None,
+        classifier: Classifier | None = None,
+    ) -> Ingested:
+        """Log what was said, and claim it if it is a fact, a preference, a lesson, history or about somebody."""
+        entry = Entry(kind=source, text=text, data=data, key=key, occurred_at=occurred_at, session=session)
+        return self.ingest_many([entry], classifier=classifier)[0]
+
+    def ingest_many(
+        self,
+        entries: Iterable[Entry | Mapping[str, Any] | tuple[str, str]],
+        *,
+        classifier: Classifier | None = None,
+    ) -> list[Ingested]:
+        """The same for several entries of one session, as `log_many` takes them: their kind is the source."""
+        from mnemarch.learning.pipeline import Pipeline
+
+        self._engine.has_new_units = True
+        pipeline = Pipeline(self._engine.log, self.caller, self._intake(), classifier)
+        return pipeline.ingest(map(Entry.of, entries))
+
+    def ingest_file(self, path: str | os.PathLike[str]) -> list[Ingested]:
+        """Ingest a rules file (CLAUDE.md, AGENTS.md): each bullet is an entry that cites its lines."""
+        from mnemarch.learning.pipeline import rules_in
+
+        file, limit = os.fspath(path), self._engine.config.limits.data_bytes_max
+        try:
+            with open(file, encoding="utf-8") as opened:
+                text = opened.read(limit + 1)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{file!r} can't be read: {error}.", hint="Give a Markdown file.") from None
+        if len(text) > limit:
+            raise InvalidInput(f"{file!r} has more than {limit:,} characters.", hint="Split it.")
+        rules = rules_in(text)
+        if not rules:
+            raise InvalidInput(f"{file!r} has no bullet.", hint="Write each rule as a line that begins with `- `.")
+        place = self._place(file)
+        return self.ingest_many([_entry(rule, lines, file, place) for rule, lines in rules])
+
+    def ingested(self, entry_id: str) -> Ingested:
+        """What became of an entry that was ingested: its bucket, its unit, and why it became none."""
+        from mnemarch import looking
+        from mnemarch.learning.pipeline import INGEST, outcome_of
+        from mnemarch.model.event import Event
+
+        def work(reader: Reader) -> Ingested:
+            entry = looking.named(reader, self.caller, entry_id)
+            data = (entry.payload or {}).get("data") if isinstance(entry, Event) else None
+            if not isinstance(entry, Event) or INGEST not in (data or {}):
+                raise NotFound(f"No entry {entry_id!r} that was ingested.", hint="Give the id that ingest printed.")
+            return outcome_of(reader, entry)
+
+        return self._read(work)
+
+    def _place(self, file: str) -> str | None:
+        """The file's path in the working tree, or None if it is outside."""
+        root = self.caller.root
+        inside = None if root is None else os.path.relpath(os.path.realpath(file), os.path.realpath(root))
+        return None if inside is None or inside.startswith(os.pardir) else inside.replace(os.sep, "/")
+
+
+def _entry(rule: str, lines: tuple[int, int], file: str, place: str | None) -> Entry:
+    from mnemarch.learning.pipeline import RULES_FILE
+
+    named = {"file": place, "lines": list(lines)} if place else {"outside": os.path.basename(file)}
+    digest = blake2b(f"{place or file}\n{rule}".encode(), digest_size=16).hexdigest()
+    return Entry(kind=RULES_FILE, text=rule, data=named, key=f"rule:{digest}")

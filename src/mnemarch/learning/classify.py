@@ -1,0 +1,261 @@
+"""Which bucket a text belongs to (M1, M2): by rules, by another classifier, or by both."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mnemarch.errors import MnemarchError
+from mnemarch.model.closed import Names
+from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
+from mnemarch.text.english import irregular_forms
+from mnemarch.text.words import Patterns, grouped, listed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Protocol
+else:
+    Protocol = object  # `typing` is slow to import, and a hook classifies each prompt.
+
+
+class Bucket(Names):
+    """The five buckets of M1, and what is not remembered: an acknowledgement, a greeting, a request for now."""
+
+    PROFILE = "PROFILE"
+    PREFERENCE = "PREFERENCE"
+    EPISODIC = "EPISODIC"
+    SEMANTIC = "SEMANTIC"
+    FACT = "FACT"
+    LEFT_OUT = "LEFT_OUT"
+
+
+@value
+class MemoryEvent:
+    """Something that was said or happened. `source` is what it came from: user, assistant, tool, commit, ..."""
+
+    text: str
+    source: str = "user"
+    data: Mapping[str, Any] = {}
+
+
+@value
+class Classified:
+    """The bucket of an event, how sure that is (0 to 1), and why in a few words."""
+
+    bucket: Bucket
+    confidence: float
+    why: str
+
+
+class Classifier(Protocol):
+    """Says which bucket an event belongs to. It may raise `MnemarchError` (`AnalystFailed`, say) when it can't."""
+
+    def classify(self, event: MemoryEvent) -> Classified: ...
+
+
+# What decides stands early in a text; the rest of a long one is not read.
+_READ_CHARS_MAX = 4_000
+_CLAUSES = r"(?<=[.!?。？！…])\s+|\n+|;\s+"
+_CODE = r"(?m)```(?s:.*?)(?:```|\Z)|^[ \t]*>.*$"
+_WORD = r"[^\W_][\w'-]*"
+# The files that hold the words: data/buckets.txt.
+_FILE = "buckets"
+_PATTERNS = Patterns(_FILE, "moods", "signs", "importance")
+_MOODS = {"assistant": ("question", "announcement", "plan", "request")}
+_MOODS_OF_OTHERS = ("question", "announcement", "request")
+_ASSERTED = 1.0
+_PAST = 1.5
+# Nobody can be surer than with so much more weight than for the next bucket.
+_MARGIN_MAX = 5.0
+_NOTHING_ASSERTED = 0.8
+# Why a text that only asks is history: nothing in it is so, and yet it tells what somebody was after.
+ASKED = "only asks"
+_BE = frozenset({"is", "are", "be", "being", "am", "get", "gets", "it's", "that's", "isn't", "aren't", "not"})
+_PAST_WORDS = frozenset({"was", "were", "had", "did", "didn't", "wasn't"})
+_ED_CHARS_MIN = 5
+_HANGUL = ("가", "힣")
+_FINALS, _FINAL_SS = 28, 20
+# They end like a past and are none: there is, there is not, will.
+_NO_PAST = frozenset("있없겠")
+_IMPORTANCE = {
+    Bucket.PREFERENCE: 0.7,
+    Bucket.SEMANTIC: 0.7,
+    Bucket.PROFILE: 0.6,
+    Bucket.FACT: 0.5,
+    Bucket.EPISODIC: 0.4,
+    Bucket.LEFT_OUT: 0.0,
+}
+_IMPORTANCE_MIN, _IMPORTANCE_OF_QUESTIONS = 0.2, 0.1
+
+
+class RuleBasedClassifier:
+    """By the source first, and by words on what is asserted second; English and Korean."""
+
+    def classify(self, event: MemoryEvent) -> Classified:
+        weights = dict.fromkeys(Bucket, 0.0)
+        why: dict[Bucket, list[str]] = {bucket: [] for bucket in Bucket}
+        moods = []
+        signs = [(bucket, weight, f"from {event.source}") for bucket, weight in _sources().get(event.source, ())]
+        for clause in clauses_of(event.text):
+            mood = _mood(clause, event.source)
+            moods.append(mood)
+            signs += _signs(clause, mood)
+        for bucket, weight, name in signs:
+            weights[bucket] += weight
+            if weight > 0:
+                why[bucket].append(name)
+        first, second = sorted(weights, key=lambda bucket: -weights[bucket])[:2]
+        if weights[first] <= 0:
+            only_asks = "question" in moods
+            bucket = Bucket.EPISODIC if only_asks else Bucket.LEFT_OUT
+            return Classified(bucket, _NOTHING_ASSERTED, ASKED if only_asks else _NO_CLAIM["".join(moods[-1:])])
+        margin = min(_MARGIN_MAX, weights[first] - max(0.0, weights[second]))
+        return Classified(first, 0.5 + margin / _MARGIN_MAX / 2, ", ".join(dict.fromkeys(why[first])))
+
+
+_NO_CLAIM = {
+    "": "only code or quotes",
+    "courtesy": "an acknowledgement or a greeting",
+    "announcement": "says what comes next",
+    "plan": "says what comes next",
+    "request": "a request for now",
+}
+
+
+def clauses_of(text: str) -> list[str]:
+    """The clauses of a text, without code blocks and quoted lines."""
+    read = pattern(_CODE).sub("\n", text[:_READ_CHARS_MAX]).replace("\u2019", "'")
+    return [clause for part in pattern(_CLAUSES).split(read) if (clause := part.strip(" \t-*#"))]
+
+
+def standing_wishes(text: str) -> str:
+    """Of a text that states a preference the clauses that do, without what else is said or asked for in it."""
+    clauses = clauses_of(text)
+    told = [clause for clause in clauses if any(sign[0] is Bucket.PREFERENCE for sign in _signs_in(clause.lower()))]
+    return " ".join(clause[_opening_chars(clause) :] for clause in told)
+
+
+def _opening_chars(clause: str) -> int:
+    """How many characters of a clause only join it to what was said before."""
+    opening = _PATTERNS["opening"].match(clause.lower())
+    return 0 if opening is None else opening.end()
+
+
+def is_courtesy(text: str) -> bool:
+    """Whether a text is made of thanks, greetings and acknowledgements alone."""
+    words = pattern(_WORD).findall(text[:_READ_CHARS_MAX].replace("\u2019", "'").lower())
+    return _courtesies().issuperset(words)
+
+
+def importance_of(text: str, classified: Classified) -> float:
+    """How far up in its bucket a text ranks (R22); it decides nothing else. Below 0.2 is left to retention."""
+    if classified.why == ASKED:
+        return _IMPORTANCE_OF_QUESTIONS
+    base = _IMPORTANCE[classified.bucket]
+    if not base:
+        return base
+    lowered = text[:_READ_CHARS_MAX].lower()
+    rows = [row for row in _PATTERNS.sources if row[0] in "-0"]
+    raised = base + sum(float(row.split()[0]) for row in rows if _PATTERNS[row].search(lowered))
+    return round(min(1.0, max(_IMPORTANCE_MIN, raised)), 2)
+
+
+def is_others_words(source: str) -> bool:
+    """Whether this comes from another than the person who hands it in."""
+    return source in listed(_FILE, "others' words")
+
+
+def is_log_only(source: str) -> bool:
+    """Whether a machine wrote this: the log keeps it, and the episode of its task tells of it."""
+    return source in listed(_FILE, "log only")
+
+
+def _mood(clause: str, source: str) -> str:
+    """What a clause does other than to assert: courtesy, question, announcement, request; or "" if it asserts."""
+    if is_courtesy(clause):
+        return "courtesy"
+    lowered = clause.lower()
+    moods = _MOODS.get(source, _MOODS_OF_OTHERS)
+    mood = next((mood for mood in moods if _PATTERNS[mood].search(lowered)), "")
+    return "" if mood == "question" and _PATTERNS["told before asking"].search(lowered) else mood
+
+
+def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
+    """The signs of a clause by its mood: of what is asserted all, of a request those that it stands for the future."""
+    if mood and mood != "request":
+        return []
+    signs = _signs_in(clause.lower())
+    if mood:
+        return [sign for sign in signs if sign[0] is Bucket.PREFERENCE]
+    return [*signs, (Bucket.FACT, _ASSERTED, "says that something is so")]
+
+
+def _signs_in(lowered: str) -> list[tuple[Bucket, float, str]]:
+    signs = [(bucket, weight, name) for bucket, weight, name, row in _table() if _PATTERNS[row].search(lowered)]
+    return [*signs, (Bucket.EPISODIC, _PAST, "tells of the past")] if _is_past(lowered) else signs
+
+
+@cache
+def _table() -> list[tuple[Bucket, float, str, str]]:
+    """Each sign: its bucket, its weight, its name, and the whole name of its pattern."""
+    rows = [row.split(None, 2) for row in _PATTERNS.sources if row.split()[0] in list(Bucket)]
+    return [(Bucket(bucket), float(weight), name, f"{bucket} {weight} {name}") for bucket, weight, name in rows]
+
+
+@cache
+def _courtesies() -> frozenset[str]:
+    return frozenset(listed(_FILE, "courtesies"))
+
+
+@cache
+def _sources() -> dict[str, list[tuple[Bucket, float]]]:
+    """What each source adds to which bucket."""
+    table: dict[str, list[tuple[Bucket, float]]] = {}
+    for source, words in grouped(_FILE, "sources").items():
+        named = [word.rstrip("+-.0123456789") for word in words]
+        table[source] = [
+            (Bucket(name), float(word.removeprefix(name))) for name, word in zip(named, words, strict=True)
+        ]
+    return table
+
+
+def _is_past(lowered: str) -> bool:
+    words = pattern(_WORD).findall(lowered)
+    if any(_HANGUL[0] <= word[-1] <= _HANGUL[1] for word in words):
+        return any(map(_is_korean_past, words))
+    pasts = (at for at, word in enumerate(words) if _is_english_past(word))
+    return any(not _BE.intersection(words[max(0, at - 2) : at]) for at in pasts)
+
+
+def _is_english_past(word: str) -> bool:
+    is_regular = word.endswith("ed") and len(word) >= _ED_CHARS_MIN
+    is_irregular = not word.endswith(("s", "ing")) and irregular_forms().get(word, word) != word
+    return is_regular or is_irregular or word in _PAST_WORDS
+
+
+def _is_korean_past(word: str) -> bool:
+    """Whether a syllable ends in ㅆ, as of 했다, 고쳤어요, 썼음."""
+    return any(
+        _HANGUL[0] <= char <= _HANGUL[1]
+        and (ord(char) - ord(_HANGUL[0])) % _FINALS == _FINAL_SS
+        and char not in _NO_PAST
+        for char in word
+    )
+
+
+class HybridClassifier:
+    """Asks the rules first and another classifier when they are unsure; if that one fails, the rules stand."""
+
+    def __init__(self, rules: Classifier, other: Classifier, *, sure_min: float = 0.7) -> None:
+        self._rules, self._other, self._sure_min = rules, other, sure_min
+
+    def classify(self, event: MemoryEvent) -> Classified:
+        by_rules = self._rules.classify(event)
+        if by_rules.confidence >= self._sure_min:
+            return by_rules
+        try:
+            return self._other.classify(event)
+        except MnemarchError as error:
+            why = f"{by_rules.why}; the other classifier failed: {error.message}"
+            return Classified(by_rules.bucket, by_rules.confidence, why)

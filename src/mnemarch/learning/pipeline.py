@@ -1,0 +1,318 @@
+"""The write pipeline (M2, R22): what is said goes to the log, and what passes becomes a claim of its bucket."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+from mnemarch.errors import Conflict, InvalidInput
+from mnemarch.learning.classify import (
+    ASKED,
+    Bucket,
+    Classified,
+    MemoryEvent,
+    RuleBasedClassifier,
+    importance_of,
+    is_courtesy,
+    is_log_only,
+    is_others_words,
+    standing_wishes,
+)
+from mnemarch.log.act import receipt_for
+from mnemarch.log.append import Entry, append, read_entry
+from mnemarch.model.caller import ActorKind
+from mnemarch.model.citation import Citation, CitationKind
+from mnemarch.model.event import EventType
+from mnemarch.model.outcome import Ingested, Refused
+from mnemarch.model.stamps import micros
+from mnemarch.model.unit import Claim
+from mnemarch.model.value import replace, value
+from mnemarch.policy.admission import checked_key
+from mnemarch.policy.kinds import KINDS
+from mnemarch.text.cache import pattern
+from mnemarch.text.prompt import without_fenced
+from mnemarch.units.same_text import live_with_same_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from mnemarch.learning.classify import Classifier
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.event import Event, Receipt
+    from mnemarch.model.outcome import Stored
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.remember import Intake
+
+RULES_FILE = "rules-file"
+# Where an entry's data says what the pipeline made of it.
+INGEST = "ingest"
+WAITING = "over the rate limit: the next ingest takes it up"
+_LOG_ONLY = "written by a machine: the log keeps it for the episode of its task"
+_NOT_A_PERSONS_WORD = "a person vouches for their own statements only, and this is none"
+_SYLLABLE_CHARS = 2.5
+_MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
+_TAKEN_UP_MAX = 500
+# What was said so often needs no further entry that says so.
+_CITED_MAX = 20
+# The first kind of each bucket is what its texts become.
+_KIND_OF = {rules.bucket: kind for kind, rules in reversed(KINDS.items()) if rules.bucket is not None}
+_BULLET = r"\s*(?:[-*+]|\d{1,3}[.)])\s+(\S.*)"
+_FENCES = ("```", "~~~")
+# So short a bullet says nothing without its heading.
+_LONE_WORDS_MAX = 2
+
+
+def pre_filter(text: str, chars_min: int) -> str:
+    """Why a text is left out before anybody reads it for what it says, or "" (R22)."""
+    own = without_fenced(text).strip()
+    if not own:
+        return "only recalled memory"
+    if is_courtesy(own):
+        return "an acknowledgement or a greeting"
+    syllables = sum("가" <= char <= "힣" for char in own[:chars_min])
+    if len(own) < chars_min and len(own) - syllables + _SYLLABLE_CHARS * syllables < chars_min:
+        return f"shorter than {chars_min} characters"
+    return ""
+
+
+@value
+class _Draft:
+    """An entry, ready for the log: its payload without secrets, and what the rules make of it."""
+
+    entry: Entry
+    payload: dict[str, Any]
+    redacted: tuple[str, ...]
+    event: MemoryEvent
+    classified: Classified
+    is_filtered: bool = False
+
+
+@value
+class _Logged:
+    """An entry that is in the log, with the bucket it was put into. `is_known`: it was there before."""
+
+    id: str
+    receipt: Receipt
+    draft: _Draft
+    is_known: bool = False
+    is_waiting: bool = False
+
+
+class Pipeline:
+    """Takes what was said from one caller. `classifier` is asked, after the log, about what the pre-filter passes."""
+
+    def __init__(self, log: Log, caller: Caller, intake: Intake, classifier: Classifier | None = None) -> None:
+        self._log, self._caller, self._intake = log, caller, intake
+        self._classifier = classifier
+
+    def ingest(self, entries: Iterable[Entry]) -> list[Ingested]:
+        """Log the entries, and claim what passes. What waited for the rate limit to let it through is claimed too.
+
+        Without an entry all that waits is taken up, however old.
+        """
+        drafts = [self._draft(entry) for entry in entries]
+        logged = self._log.act(self._caller, lambda act: self._append(act, drafts))
+        # Whoever is over the limit takes up nothing older either.
+        waiting = [] if any(each.is_waiting for each in logged) else self._waiting(_DAY if drafts else None)
+        outcomes = self._claimed([*waiting, *(each for each in logged if not each.is_known)])
+
+        def known(reader: Reader) -> dict[str, Ingested]:
+            return {each.id: _known(reader, each) for each in logged if each.id not in outcomes}
+
+        outcomes |= self._log.store.read(known)
+        return [outcomes[each.id] for each in logged]
+
+    def _draft(self, entry: Entry) -> _Draft:
+        payload, redacted = read_entry(entry, self._log.config.limits.text_bytes_max)
+        event = MemoryEvent(payload["text"], payload["kind"], payload.get("data") or {})
+        left_out = pre_filter(event.text, self._log.config.learning.text_chars_min)
+        if left_out:
+            return _Draft(entry, payload, redacted, event, Classified(Bucket.LEFT_OUT, 1.0, left_out), is_filtered=True)
+        by_rules = RuleBasedClassifier().classify(replace(event, text=without_fenced(event.text)))
+        return _Draft(entry, payload, redacted, event, by_rules)
+
+    def _append(self, act: Act, drafts: Sequence[_Draft]) -> list[_Logged]:
+        """Log all entries. A batch is let through whole, or waits whole."""
+        since, caller = micros(act.now - _MINUTE), act.caller
+        session = next((draft.entry.session for draft in drafts), None) or caller.session
+        lately = act.transaction.ingested_since(caller.scope_key, str(caller.actor), session, since)
+        is_over = lately >= act.config.learning.entries_per_minute_max
+        return [self._logged(act, draft, is_over=is_over) for draft in drafts]
+
+    def _logged(self, act: Act, draft: _Draft, *, is_over: bool) -> _Logged:
+        entry, payload = draft.entry, draft.payload
+        key = None if entry.key is None else checked_key(entry.key)
+        earlier = key and act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key)
+        if earlier:
+            if (earlier.payload or {}).get("text") != payload["text"]:
+                raise Conflict(
+                    f"This key already stands for event {earlier.id}, which says something else or was erased.",
+                    hint="Use a new key for a new entry; nothing was stored.",
+                )
+            return _Logged(earlier.id, receipt_for(earlier, duplicate=True), draft, is_known=True)
+        classified = draft.classified
+        judged = {
+            "bucket": str(classified.bucket),
+            "importance": importance_of(draft.event.text, classified),
+            "why": classified.why,
+        }
+        is_waiting = is_over and classified.bucket is not Bucket.LEFT_OUT
+        data = {**draft.event.data, INGEST: judged | ({"waiting": True} if is_waiting else {})}
+        receipt = append(act, entry, payload | {"data": data}, draft.redacted)
+        return _Logged(receipt.event_id, receipt, draft, is_waiting=is_waiting)
+
+    def _waiting(self, age_max: timedelta | None) -> list[_Logged]:
+        caller = self._caller
+        since = 0 if age_max is None else micros(self._log.clock() - age_max)
+        read = self._log.store.read
+        events = read(lambda reader: reader.waiting_entries(caller.scope_key, str(caller.actor), since, _TAKEN_UP_MAX))
+        return [_read_back(event) for event in events]
+
+    def _claimed(self, logged: Sequence[_Logged]) -> dict[str, Ingested]:
+        """What becomes of entries that are in the log: a claim each, or why there is none."""
+        judged = [(each, self._classified(each)) for each in logged]
+        drafts = self._log.store.read(lambda reader: [self._claim(reader, *pair) for pair in judged])
+        stored = iter(self._intake.remember([draft for draft in drafts if isinstance(draft, Claim)]))
+        return {
+            each.id: _ingested(each, classified, next(stored) if isinstance(draft, Claim) else draft)
+            for (each, classified), draft in zip(judged, drafts, strict=True)
+        }
+
+    def _classified(self, logged: _Logged) -> Classified:
+        """By the rules; by the other classifier if there is one, and then a text it leaves out is noted in the log."""
+        by_rules, event = logged.draft.classified, logged.draft.event
+        if self._classifier is None or logged.is_waiting or logged.draft.is_filtered:
+            return by_rules
+        classified = self._classifier.classify(replace(event, text=without_fenced(event.text)))
+        if classified.bucket is Bucket.LEFT_OUT and by_rules.bucket is not Bucket.LEFT_OUT:
+            data = {"entry": logged.id, "bucket": str(classified.bucket)}
+            note = Entry(kind="classified", text=classified.why, data=data, key=_outcome_key(logged.id))
+            ready = read_entry(note, self._log.config.limits.text_bytes_max)
+            self._log.act(self._caller, lambda act: append(act, note, *ready))
+        return classified
+
+    def _claim(self, reader: Reader, logged: _Logged, classified: Classified) -> Claim | str:
+        """The claim that an entry becomes, or why it becomes none."""
+        event, entry = logged.draft.event, logged.draft.entry
+        is_asked = classified.why == ASKED
+        if classified.bucket is Bucket.LEFT_OUT or logged.is_waiting:
+            return WAITING if logged.is_waiting else classified.why
+        if is_log_only(event.source):
+            return _LOG_ONLY
+        if self._caller.actor.kind is ActorKind.HUMAN and (is_asked or is_others_words(event.source)):
+            return _NOT_A_PERSONS_WORD
+        content = without_fenced(event.text).strip()
+        if classified.bucket is Bucket.PREFERENCE:
+            content = standing_wishes(content) or content
+        importance = importance_of(event.text, classified)
+        return Claim(
+            content=content,
+            kind=_KIND_OF[str(classified.bucket)],
+            # Nobody beyond the task needs what was only asked in it.
+            level=self._caller.scope.level if is_asked else None,
+            citations=self._citations(reader, logged, content),
+            importance=importance,
+            occurred_at=entry.occurred_at,
+            session=entry.session,
+            key=_outcome_key(logged.id),
+            # What only asks is left to retention, which judges history by this number (G24, R22).
+            attributes={"reward": importance} if is_asked else {},
+        )
+
+    def _citations(self, reader: Reader, logged: _Logged, content: str) -> tuple[Citation, ...]:
+        """The entry, and the lines of the file it came from. An echo of what recall handed out cites nothing (R6)."""
+        event, caller = logged.draft.event, self._caller
+        for unit in live_with_same_text(reader, caller.visible_keys, content):
+            use = reader.use(unit.id, caller.scope_key)
+            is_echo = use is not None and use.handed and is_others_words(event.source)
+            if is_echo or sum(item.kind is CitationKind.LOG for item in unit.citations) >= _CITED_MAX:
+                return ()
+        cited = [Citation.log(logged.id)]
+        path, lines = event.data.get("file"), event.data.get("lines")
+        if event.source == RULES_FILE and isinstance(path, str) and isinstance(lines, list):
+            with suppress(InvalidInput):  # What waited may have left the file meanwhile.
+                cited.append(self._intake.completed(Citation.file(path, tuple(lines))))
+        return tuple(cited)
+
+
+def _known(reader: Reader, logged: _Logged) -> Ingested:
+    """What became of an entry that was in the log before."""
+    event = reader.event(logged.id)
+    assert event is not None
+    return replace(outcome_of(reader, event), receipt=logged.receipt)
+
+
+def outcome_of(reader: Reader, entry: Event) -> Ingested:
+    """What the pipeline made of an entry of the log."""
+    judged = ((entry.payload or {}).get("data") or {}).get(INGEST) or {}
+    bucket, importance = str(judged.get("bucket", "")), float(judged.get("importance", 0.0))
+    outcome = reader.event_for_key(entry.scope.key, str(entry.actor), _outcome_key(entry.id))
+    payload = (outcome and outcome.payload) or {}
+    unit = None
+    if outcome is None:
+        reason = WAITING if judged.get("waiting") else str(judged.get("why", ""))
+    elif outcome.type is EventType.LOGGED:
+        bucket, reason = str(Bucket.LEFT_OUT), str(payload.get("text", ""))
+    elif outcome.type is EventType.CLAIM_REFUSED:
+        reason = f"{payload.get('reason', 'it was erased')} ({payload.get('rule', 'R16')})"
+    else:
+        unit, reason = reader.unit(outcome.subject or ""), str(judged.get("why", ""))
+    return Ingested(receipt_for(entry), unit, bucket, importance, reason)
+
+
+def _ingested(logged: _Logged, classified: Classified, outcome: Stored | Refused | str) -> Ingested:
+    unit, reason = None, classified.why
+    if isinstance(outcome, Refused):
+        reason = f"{outcome.reason} ({outcome.rule})"
+    elif isinstance(outcome, str):
+        reason = outcome
+    else:
+        unit = outcome.unit
+    importance = importance_of(logged.draft.event.text, classified)
+    return Ingested(logged.receipt, unit, str(classified.bucket), importance, reason)
+
+
+def _read_back(event: Event) -> _Logged:
+    """An entry as it was when it was logged."""
+    payload = event.payload or {}
+    data = dict(payload.get("data") or {})
+    judged = data.pop(INGEST)
+    entry = Entry(kind=payload["kind"], text=payload["text"], occurred_at=event.occurred_at, session=event.session)
+    classified = Classified(Bucket(judged["bucket"]), 1.0, judged["why"])
+    draft = _Draft(entry, payload, (), MemoryEvent(entry.text, entry.kind, data), classified)
+    return _Logged(event.id, receipt_for(event), draft)
+
+
+def _outcome_key(entry_id: str) -> str:
+    """The idempotency key of whatever becomes of an entry. It has the form of a kept key, so a query can build it."""
+    return f"key:{entry_id.replace('-', '')}"
+
+
+def rules_in(markdown: str) -> list[tuple[str, tuple[int, int]]]:
+    """The bullets of a rules file in order, each with its first and last line; a short one with its heading."""
+    rules: list[tuple[str, list[str], int]] = []
+    heading, is_code, is_open = "", False, False
+    for number, line in enumerate(markdown.splitlines(), start=1):
+        said = line.strip()
+        bullet = None if is_code else pattern(_BULLET).match(line)
+        if said.startswith(_FENCES):
+            is_code, is_open = not is_code, False
+        elif is_code or not said:
+            is_open = False
+        elif said.startswith("#"):
+            heading, is_open = said.strip("# "), False
+        elif bullet is not None:
+            rules.append((heading, [bullet[1].strip()], number))
+            is_open = True
+        elif is_open:
+            rules[-1][1].append(said)
+    return [
+        (_with_heading(heading, " ".join(lines)), (first, first + len(lines) - 1)) for heading, lines, first in rules
+    ]
+
+
+def _with_heading(heading: str, rule: str) -> str:
+    return f"{heading}: {rule}" if heading and len(rule.split()) <= _LONE_WORDS_MAX else rule

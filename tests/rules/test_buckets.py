@@ -1,0 +1,139 @@
+"""Which bucket a text belongs to, how important it is, and what is left out before it is read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemarch.errors import AnalystFailed
+from mnemarch.learning import Bucket, Classified, HybridClassifier, MemoryEvent, RuleBasedClassifier
+from mnemarch.learning.classify import clauses_of, importance_of, standing_wishes
+from mnemarch.learning.pipeline import pre_filter, rules_in
+
+RULES = RuleBasedClassifier()
+
+
+def bucket(text: str, source: str = "user") -> str:
+    return str(RULES.classify(MemoryEvent(text, source)).bucket)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        ("user", "My name is Rui and I maintain the parser.", "PROFILE"),
+        ("user", "저는 결제팀 백엔드 개발자입니다.", "PROFILE"),
+        ("user", "Never force-push to a shared branch.", "PREFERENCE"),
+        ("user", "앞으로 변수 이름은 영어로 써줘", "PREFERENCE"),
+        ("user", "Add a button. From now on, use semantic HTML.", "PREFERENCE"),
+        ("user", "Last week we moved the queue to Kafka.", "EPISODIC"),
+        ("user", "어제 인덱스를 다시 만들었어요.", "EPISODIC"),
+        ("user", "Which port does the proxy use?", "EPISODIC"),
+        ("user", "In our experience the cache hides real bugs.", "SEMANTIC"),
+        ("user", "보통 빌드가 느리면 캐시 문제인 경우가 많아요.", "SEMANTIC"),
+        ("user", "The proxy listens on port 8443.", "FACT"),
+        ("user", "I'd like to know more about the index.", "FACT"),
+        ("user", "프록시 포트는 8443입니다.", "FACT"),
+        ("user", "Fix the flaky login test", "LEFT_OUT"),
+        ("user", "로그인 테스트 고쳐줘", "LEFT_OUT"),
+        ("assistant", "I'll start with the router.", "LEFT_OUT"),
+        ("assistant", "Always close the file in a finally block.", "FACT"),
+        ("commit", "Never return None from load", "EPISODIC"),
+        ("tool", "always 3 failed", "EPISODIC"),
+        ("rules-file", "Two spaces", "PREFERENCE"),
+        ("rules-file", "This repository contains the web client.", "PROFILE"),
+        ("reflection", "Three tasks failed for one reason.", "SEMANTIC"),
+    ],
+)
+def test_the_source_decides_first_and_words_second(source, text, expected):
+    assert bucket(text, source) == expected
+
+
+@pytest.mark.parametrize("question", ["Do we always use pnpm?", "앞으로 pnpm을 써야 할까요?", "Is it never cached?"])
+def test_the_words_of_a_question_assert_nothing(question):
+    assert bucket(question) == "EPISODIC"
+    assert importance_of(question, RULES.classify(MemoryEvent(question))) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("thanks!", "an acknowledgement or a greeting"),
+        ("네 감사합니다", "an acknowledgement or a greeting"),
+        ("좋아요!!", "an acknowledgement or a greeting"),
+        ("see it", "an acknowledgement or a greeting"),
+        ("x = 3", "shorter than 10 characters"),
+        ("포트 80", "shorter than 10 characters"),
+        ("배포는 화목만", ""),
+        ("운영은 금지", ""),
+        ("thanks, the port is 80", ""),
+        ("Yeah, I moved to Oslo", ""),
+    ],
+)
+def test_only_courtesies_and_short_texts_are_left_out_unread(text, why):
+    assert pre_filter(text, 10) == why
+
+
+@given(st.text(max_size=300), st.sampled_from(["user", "assistant", "rules-file", "tool", "somebody"]))
+def test_any_text_has_a_bucket_a_confidence_and_an_importance(text, source):
+    classified = RULES.classify(MemoryEvent(text, source))
+    assert classified.bucket in list(Bucket)
+    assert 0 <= classified.confidence <= 1
+    assert 0 <= importance_of(text, classified) <= 1
+    assert classified == RULES.classify(MemoryEvent(text, source))
+
+
+def test_what_is_in_a_code_block_or_quoted_asserts_nothing():
+    assert clauses_of("```\nalways use pnpm\n```\n> never use npm\nrun it") == ["run it"]
+    assert bucket("fix this:\n```\nalways use pnpm, never npm\n```") == "LEFT_OUT"
+    assert bucket("```\nalways use pnpm\n```") == "LEFT_OUT"
+
+
+def test_a_wish_is_taken_out_of_what_else_was_said():
+    assert standing_wishes("Fix the cart. And please always use pnpm. The port is 80.") == "always use pnpm."
+
+
+def test_importance_ranks_a_stressed_text_above_a_hedged_one():
+    stressed, plain, hedged = (
+        importance_of(text, Classified(Bucket.FACT, 1.0, ""))
+        for text in ("The lock must be held", "The lock is held", "Maybe the lock is held, not sure")
+    )
+    assert stressed > plain > hedged >= 0.2
+
+
+class Other:
+    """A classifier that answers, or fails, and counts how often it was asked."""
+
+    def __init__(self, answer: Classified | Exception) -> None:
+        self.answer, self.asked = answer, 0
+
+    def classify(self, event: MemoryEvent) -> Classified:
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_the_other_classifier_is_asked_only_when_the_rules_are_unsure():
+    other = Other(Classified(Bucket.SEMANTIC, 0.9, "a model says so"))
+    hybrid = HybridClassifier(RULES, other)
+    assert hybrid.classify(MemoryEvent("always use pnpm, never npm")).bucket is Bucket.PREFERENCE
+    assert other.asked == 0
+    assert hybrid.classify(MemoryEvent("The grey one goes first")).bucket is Bucket.SEMANTIC
+    assert other.asked == 1
+
+
+def test_the_rules_stand_when_the_other_classifier_fails():
+    hybrid = HybridClassifier(RULES, Other(AnalystFailed("no answer within 5 s")))
+    classified = hybrid.classify(MemoryEvent("The grey one goes first"))
+    assert classified.bucket is Bucket.FACT
+    assert "no answer within 5 s" in classified.why
+
+
+def test_each_bullet_of_a_rules_file_is_a_rule_with_its_lines():
+    text = "# Style\nprose\n- 2 spaces\n* Never commit\n  what is generated\n\n```\n- code\n```\n## Tests\n"
+    assert rules_in(f"{text}1. pytest로 작성\n") == [
+        ("Style: 2 spaces", (3, 3)),
+        ("Never commit what is generated", (4, 5)),
+        ("Tests: pytest로 작성", (11, 11)),
+    ]
