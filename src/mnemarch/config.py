@@ -160,6 +160,17 @@ class WitnessRules:
 
 
 @value
+class CoreRules:
+    """The sections of core memory, and how much each holds (M19)."""
+
+    sections: tuple[str, ...] = ("persona", "human", "project", "task")
+    chars_max: int = 2_000
+
+    def __check__(self) -> None:
+        _check("core", self)
+
+
+@value
 class DecisionRules:
     """How far the impact of a decision is followed (R12)."""
 
@@ -197,6 +208,7 @@ class Config:
     loops: LoopRules = LoopRules()
     witness: WitnessRules = WitnessRules()
     decisions: DecisionRules = DecisionRules()
+    core: CoreRules = CoreRules()
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
@@ -238,6 +250,7 @@ _PARTS: dict[str, type] = {
     "loops": LoopRules,
     "witness": WitnessRules,
     "decisions": DecisionRules,
+    "core": CoreRules,
     "store": StoreRules,
 }
 # The parts that hold nothing but plain settings.

@@ -36,7 +36,7 @@ def test_the_settings_shown_are_the_defaults_and_all_of_them():
     shown = tomllib.loads(re.search(r"```toml\n(project.*?)```", CONFIGURATION, re.DOTALL)[1])
     configured = config_from({name: section for name, section in shown.items() if name != "project"})
     assert configured == replace(Config(), graph=OrchestratorConfig())
-    for section in ("limits", "gate", "retention", "recall", "loops", "witness", "decisions", "store"):
+    for section in ("limits", "gate", "retention", "recall", "loops", "witness", "decisions", "core", "store"):
         assert set(shown[section]) == set(type(getattr(Config(), section)).__match_args__), section
     for section, settings in (
         ("session", OrchestratorConfig().session_graph),

@@ -35,6 +35,7 @@ BY_HAND = {
 _GROUPS = {
     "decisions": "List what is in force; also show, history, load, relate, ...",
     "graph": "Show what was asked, what helped and what is hot; also drawn.",
+    "core": "Show what stands in every prompt; also append, replace, history.",
 }
 
 # Accepted before and after the command.
