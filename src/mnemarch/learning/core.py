@@ -336,7 +336,7 @@ def _replaced(section: str, part: Sequence[Unit], old: str, new: str) -> Edit:
     touched: dict[int, Unit] = {}
     for unit in part:
         end = start + len(unit.content)
-        if start < begin + len(old) and begin <= end:
+        if start <= begin + len(old) and begin <= end:
             touched[start] = unit
         start = end + 1
     said, at = _said(list(touched.values())), begin - min(touched)

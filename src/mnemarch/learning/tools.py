@@ -68,7 +68,7 @@ def checked_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str
     if isinstance(arguments, str):
         try:
             given = json.loads(arguments)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"The arguments of {name} are no JSON: {error}.", hint=hint) from None
     if not isinstance(given, dict):
         raise InvalidInput(f"The arguments of {name} must be an object.", hint=hint)
