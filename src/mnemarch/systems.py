@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.learning.code_rules import CodeRules
     from mnemarch.loops.detector import CircularFixDetector
 
 
@@ -32,3 +33,10 @@ class Systems(UnitVerbs):
     def graph(self) -> MemoryOrchestrator:
         """What this actor asks and learns, session by session, kept in the log (A1)."""
         return self._engine.graph(self.caller)
+
+    @property
+    def rules(self) -> CodeRules:
+        """What patches taught this project about its code."""
+        from mnemarch.learning.code_rules import CodeRules
+
+        return CodeRules(self._engine.log, self.caller)

@@ -1,5 +1,6 @@
-"""Learning. Takes: what agents did and said. Gives: working memory, core memory and their tools for a model.
-Never: says what is true.
+"""Learning. Takes: patches, and what agents did and said. Gives: code rules, tried on their own patches and on code
+that nobody complained of; working memory; core memory and its tools for a model. Never: changes a file, or says what
+is true.
 """
 
 from __future__ import annotations
@@ -8,12 +9,30 @@ from mnemarch.lazy import names_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.learning.categories import pattern_category as pattern_category
+    from mnemarch.learning.code_rules import CodeRules as CodeRules
+    from mnemarch.learning.code_rules import cleanup_weak_rules as cleanup_weak_rules
+    from mnemarch.learning.code_rules import merge_duplicate_rules as merge_duplicate_rules
+    from mnemarch.learning.code_rules import reinforce_rule as reinforce_rule
     from mnemarch.learning.core import CoreMemory as CoreMemory
+    from mnemarch.learning.detect import detect_code_rules_from_patch as detect_code_rules_from_patch
+    from mnemarch.learning.detect import learn_code_rules as learn_code_rules
+    from mnemarch.learning.rule import CodeRule as CodeRule
+    from mnemarch.learning.rule import apply_rules as apply_rules
     from mnemarch.learning.working import WorkingMemoryManager as WorkingMemoryManager
 
 _HOME_OF = {
+    "CodeRule": "mnemarch.learning.rule",
+    "CodeRules": "mnemarch.learning.code_rules",
     "CoreMemory": "mnemarch.learning.core",
     "WorkingMemoryManager": "mnemarch.learning.working",
+    "apply_rules": "mnemarch.learning.rule",
+    "cleanup_weak_rules": "mnemarch.learning.code_rules",
+    "detect_code_rules_from_patch": "mnemarch.learning.detect",
+    "learn_code_rules": "mnemarch.learning.detect",
+    "merge_duplicate_rules": "mnemarch.learning.code_rules",
+    "pattern_category": "mnemarch.learning.categories",
+    "reinforce_rule": "mnemarch.learning.code_rules",
 }
 
 __all__ = sorted(_HOME_OF)

@@ -6,6 +6,7 @@ Their help texts and examples are in `help.txt`.
 from __future__ import annotations
 
 from mnemarch.verbs import types as of
+from mnemarch.verbs.learned import CORE, RULES
 from mnemarch.verbs.types import Parameter, Verb, record_type
 
 TYPE_CHECKING = False
@@ -302,31 +303,6 @@ _RECALL = (
     ),
     Verb("seat.context", "read", "Pack", (_QUERY, _TOKENS, _COUNT, *_ABOUT)),
 )
-_SECTION = Parameter("section", of.WORDS, "persona, human, project or task", metavar="SECTION")
-_SECTION_VERSION = version_of("the section")
-_SAID = Parameter("content", of.TEXT, "what to add; - or nothing reads standard input", piped=True)
-_CHANGE = (
-    Parameter("old", of.WORDS, "a text that the section has once", metavar="OLD"),
-    Parameter("new", of.WORDS, 'what takes its place; "" removes it', metavar="NEW"),
-)
-_NUMBER_OF_PAGE = Parameter("page", of.NUMBER, "0 is the first page", 0)
-_STYLE = Parameter("style", of.WORDS, "openai (default) or anthropic", "openai", metavar="NAME")
-_TOOL_CALL = (
-    Parameter("name", of.WORDS, "the tool", metavar="TOOL"),
-    Parameter("arguments", of.OBJECT, "what the model passes to it"),
-)
-_CORE = (
-    Verb("core.sections", "read", "list[CoreSection]", (), "core show"),
-    Verb("core.core_memory_append", "work", "CoreSection", (_SECTION, _SAID, _SECTION_VERSION), "core append"),
-    Verb("core.core_memory_replace", "work", "CoreSection", (_SECTION, *_CHANGE, _SECTION_VERSION), "core replace"),
-    Verb("core.history", "read", "list[Unit]", (_SECTION,), "core history"),
-    Verb("core.conversation_search", "read", "list[Turn]", (_QUERY, _NUMBER_OF_PAGE), "core search"),
-    Verb("core.archival_memory_insert", "work", "Stored | Refused", (_CLAIM[0],), None),
-    Verb("core.archival_memory_search", "read", "list[Recalled]", (_QUERY, _NUMBER_OF_PAGE), None),
-    Verb("core.compiled", "read", "str", (), "core prompt"),
-    Verb("core.tools", "read", "list[dict[str, Any]]", (_STYLE,), "core tools"),
-    Verb("core.call", "work", "str", _TOOL_CALL, "core call"),
-)
 _DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")
 _TARGET = Parameter("path", of.PATH, "the file; - writes to standard output", metavar="FILE|-")
 _AUDIT = (
@@ -360,8 +336,9 @@ SECTIONS = {
     "look: the log and the work that goes on": _LOOK,
     "knowledge: the life of a unit": _KNOWLEDGE,
     "decisions: versioned, ranked, with their blast radius": _DECISIONS,
+    "rules: what patches taught": RULES,
     "recall": _RECALL,
-    "core: what stands in every prompt": _CORE,
+    "core: what stands in every prompt": CORE,
     "operate": _OPERATE,
 }
 VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)
