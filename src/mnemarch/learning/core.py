@@ -14,10 +14,11 @@ from mnemarch.learning import tools
 from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
-from mnemarch.model.unit import Claim, Kind, Status
+from mnemarch.model.unit import TRUSTED, Claim, Kind, Status
 from mnemarch.model.value import replace, value
 from mnemarch.policy.admission import checked_count, checked_text, default_level
 from mnemarch.policy.labels import label_of
+from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_write
 from mnemarch.text.prompt import entry, fenced, without_fenced
 from mnemarch.text.secrets import redacted
@@ -175,7 +176,16 @@ class CoreMemory:
         checked_text(old, "The old text", self._log.config.limits.text_bytes_max)
         if new:
             new = self._cleaned(checked_text(new, "The new text", self._log.config.limits.text_bytes_max))
-        return self._changed(section, lambda part: _replaced(section, part, old, new), expected_version)
+
+        def replaced(part: Sequence[Unit]) -> Edit:
+            return _replaced(section, [unit for unit in part if self._may_change(unit)], old, new)
+
+        return self._changed(section, replaced, expected_version)
+
+    def _may_change(self, unit: Unit) -> bool:
+        """What somebody vouched for changes only who may supersede it (R4)."""
+        allows = self._log.config.policy.allows
+        return unit.status not in TRUSTED or allows(self._caller.actor.kind, Deed.SUPERSEDE, unit.level)
 
     @staticmethod
     def _cleaned(text: str) -> str:

@@ -174,12 +174,13 @@ class WorkingMemoryManager:
     ) -> Episode:
         """Verify the task as `seat.verify` does, and give its one episode, new or updated.
 
-        Without a word on the outcome, what was verified since the last step holds; else it is reported as failed if
+        Without a word on the outcome, what was verified since the last entry holds; else it is reported as failed if
         its last step failed.
         """
         if passed is None and run is None and report is None:
             events = self._events()
-            if events and events[-1].type is not EventType.LOGGED:
+            done = [event.type for event in events if event.type is not EventType.UNIT_REMEMBERED]
+            if done and done[-1] is EventType.TASK_VERIFIED:
                 return self._episode(events)
             steps = self._episode(events).steps
             passed = not (steps and steps[-1].error)
