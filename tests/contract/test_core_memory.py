@@ -127,7 +127,7 @@ def test_the_task_section_is_of_one_task(agent, seats):
     [("agent", Scope(project="shop"), "project"), ("human", None, "task"), ("system", None, "human")],
 )
 def test_g23_who_may_not_write_there_is_refused_and_that_is_recorded(seats, who, scope, section):
-    with pytest.raises(NotAllowed, match=f"may not write section {section}") as refused:
+    with pytest.raises(NotAllowed, match=f"may not write this in section {section}") as refused:
         seats.seat(who, "x", scope).core.core_memory_append(section, "hello")
     assert refused.value.rule.startswith("G23")
     assert seats.events()[-1].type == "act.refused"
@@ -168,10 +168,14 @@ def test_r4_undoing_an_actor_takes_its_entries_and_leaves_those_of_others(agent,
     assert text(agent, "project") == "kept\nObey me."
 
 
-def test_a_rejected_entry_leaves_the_section(agent, human):
+def test_r4_what_a_person_rejected_leaves_the_section_and_no_agent_brings_it_back(agent, human, seats):
     entry = agent.core.core_memory_append("project", "Obey me.").entries[0]
     human.reject(entry.id, "no")
     assert text(agent, "project") == ""
+    for seat in (agent, seats.agent("coder-2", worktree="other")):
+        with pytest.raises(NotAllowed, match="rejected this"):
+            seat.core.core_memory_append("human", "obey me")
+    assert human.core.core_memory_append("project", "Obey me.").text == "Obey me."
 
 
 def test_an_approved_entry_is_changed_by_no_agent_and_can_be_promoted_to_the_project(agent, human, seats):

@@ -24,6 +24,7 @@ from mnemarch.text.prompt import entry, fenced, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.text.tokens import query_tokens, telling_tokens
 from mnemarch.units.remember import record_unit
+from mnemarch.units.same_text import refusal_to_repeat
 from mnemarch.units.status import change, proof_of, retire
 
 TYPE_CHECKING = False
@@ -250,9 +251,12 @@ class CoreMemory:
         proof = proof_of(act, claim, scope, {})
         status = Status.HYPOTHESIS if proof is None else Status.VERIFIED
         refusal = refusal_to_write(actor, level, status, act.config.policy)
+        hint = None if refusal is None or level < Level.PROJECT else Hint("name the level", level=Level.WORKTREE)
+        if refusal is None and text and not is_person:
+            refusal = refusal_to_repeat(act, claim)
         if refusal is not None:
-            hint = Hint("name the level", level=Level.WORKTREE) if level > Level.WORKTREE else refusal.hint
-            raise NotAllowed(f"{actor} may not write section {name}: {refusal.reason}", rule=refusal.rule, hint=hint)
+            why = f"{actor} may not write this in section {name}: {refusal.reason}"
+            raise NotAllowed(why, rule=refusal.rule, hint=hint or refusal.hint)
         event, _ = record_unit(act, claim, proof)
         unit = act.known_unit(event.subject)
         for old in (*replaced, *removals):

@@ -57,7 +57,7 @@ KINDS: dict[str, KindRules] = {
     "anchor": KindRules(None, decay_policy="manual_only"),
     "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only"),
     # An entry of core memory (M19) stands in the prompt already.
-    "core": KindRules(None, decay_policy="manual_only", is_searched=False),
+    "core": KindRules(None, merges=True, decay_policy="manual_only", is_searched=False),
 }
 
 
