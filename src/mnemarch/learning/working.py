@@ -18,7 +18,7 @@ from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
     from mnemarch.log.act import Log
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
         def log(self, kind: str, text: str, *, data: Mapping[str, Any] | None = None) -> Receipt: ...
         def get(self, unit_id: str) -> Unit: ...
-        def verify(self, *args: Any, **kwargs: Any) -> Promotion: ...
+        @property
+        def verify(self) -> Callable[..., Promotion]: ...
 
 
 _EDITING_TOOLS = frozenset({"edit", "write", "search_replace"})
