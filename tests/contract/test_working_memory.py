@@ -17,6 +17,7 @@ def worked(seat):
     working.init_task("Mend the retry of checkout", plan=["읽는다", "write a test", "mend it"])
     working.track_file("src/checkout.py")
     working.track_symbol("src/checkout.py", "retry")
+    working.track_symbol("src/checkout.py::retry")
     working.add_hypothesis("The pool is exhausted before the retry.")
     working.record_step("Read the code", tool="read", arguments={"file_path": "src/checkout.py"})
     edit = {"file_path": "src/checkout.py", "old_string": "a\nb\n", "new_string": "a\nc\nd\n"}
@@ -53,11 +54,11 @@ def test_entries_have_the_kinds_and_data_that_everybody_reads(agent):
         ("task", {"task_description": "Mend the retry of checkout"}),
         ("plan", {"steps": ["읽는다", "write a test", "mend it"]}),
         ("file", {"path": "src/checkout.py"}),
-        ("symbol", {"path": "src/checkout.py", "name": "retry"}),
+        *[("symbol", {"path": "src/checkout.py", "name": "retry"})] * 2,
         ("hypothesis", None),
         ("step", {"tool": "read", "file_path": "src/checkout.py"}),
         ("edit", {"tool": "Edit", "path": "src/checkout.py", "before": "a\nb\n", "after": "a\nc\nd\n"}),
-        ("error", {"tool": "bash", "command": "pytest", "action": "Run the tests"}),
+        ("error", {"tool": "bash", "command": "pytest", "action": "Run the tests", "exit": 1}),
         ("decision", {"rationale": "The pool needs time"}),
     ]
 
@@ -121,6 +122,20 @@ def test_erased_entries_are_gone_from_working_memory(agent, human):
     told = working.add_hypothesis("Mina has the key")
     human.erase(told.event_id, "privacy")
     assert working.current().hypotheses == ("The pool is exhausted before the retry.",)
+
+
+def test_an_edit_without_a_path_counts_its_lines(agent):
+    agent.working.record_step("Change it", tool="search_replace", arguments={"old_string": "a", "new_string": "a\nb"})
+    task = agent.working.current()
+    assert (task.files, task.lines, task.patch) == ((), LineChanges(2, 1, 1, 0), "1 edit, +2 -1 lines")
+
+
+def test_an_edit_that_failed_changed_no_line(agent):
+    edit = {"file_path": "src/a.py", "old_string": "a", "new_string": "b\nc"}
+    agent.working.record_step("Change it", tool="edit", arguments=edit, error="old_string not found")
+    task = agent.working.current()
+    assert (task.lines, task.patch) == (LineChanges(), "")
+    assert task.steps[0].data == {"tool": "edit", "path": "src/a.py", "action": "Change it"}
 
 
 def test_odd_entries_of_others_break_nothing(agent):

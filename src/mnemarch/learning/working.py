@@ -134,13 +134,18 @@ class WorkingMemoryManager:
         if (tool or "").lower() in _EDITING_TOOLS:
             kind = "edit"
             path, after = told.pop("path", ""), told.pop("content", "")
-            told["path"] = self._relative(str(told.pop("file_path", path)))
+            path = str(told.pop("file_path", path))
+            told["path"] = self._relative(path) if path else None
             told |= {"before": told.pop("old_string", ""), "after": told.pop("new_string", after)}
         elif "command" in told:
             kind = "command"
-        data = {"tool": tool, "result": result} | told | ({"action": action} if error else {})
+        if error is not None:  # What failed neither changed a file nor ran well: it must not pass for an edit.
+            named = {name: told[name] for name in ("path", "command") if name in told}
+            told = named | {"action": action} | ({"exit": 1} if "command" in named else {})
+            kind = "error"
+        data = {"tool": tool, "result": result} | told
         kept = {name: item for name, item in data.items() if item is not None}
-        return self._gate.log("error" if error else kind, error or action, data=kept)
+        return self._gate.log(kind, action if error is None else error, data=kept)
 
     def add_hypothesis(self, text: str) -> Receipt:
         """Note what may be so; nobody is told it as a fact."""
@@ -155,8 +160,10 @@ class WorkingMemoryManager:
         relative = self._relative(path)
         return self._gate.log("file", relative, data={"path": relative})
 
-    def track_symbol(self, path: str, name: str) -> Receipt:
-        """Note that the task is about a function or class of a file."""
+    def track_symbol(self, path: str, name: str = "") -> Receipt:
+        """Note that the task is about a function or class of a file; both may be one text, `path::name`."""
+        if not name:
+            path, _, name = path.partition("::")
         relative = self._relative(path)
         return self._gate.log("symbol", f"{relative}:{name}", data={"path": relative, "name": name})
 
@@ -283,7 +290,7 @@ class WorkingMemoryManager:
         files = list(dict.fromkeys(str(step.data.get("path") or "") for step in edits))
         named = ", ".join(filter(None, files[:_FILES_SHOWN_MAX])) + ", …" * (len(files) > _FILES_SHOWN_MAX)
         count = f"{len(edits)} edit{'s' * (len(edits) > 1)}"
-        return f"{count}, +{lines.added} -{lines.removed} lines: {named}" if edits else ""
+        return f"{count}, +{lines.added} -{lines.removed} lines{f': {named}' if named else ''}" if edits else ""
 
     def _relative(self, path: str) -> str:
         """A path from the root of the working tree, if it lies there."""
