@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Promotion
     from mnemarch.model.unit import Unit
 
+    Entry = tuple[Event, Mapping[str, Any]]
+
     class Gate(Protocol):
         """Where a task is logged and verified: a seat."""
 
@@ -139,13 +141,13 @@ class WorkingMemoryManager:
             told |= {"before": told.pop("old_string", ""), "after": told.pop("new_string", after)}
         elif "command" in told:
             kind = "command"
-        if error is not None:  # What failed neither changed a file nor ran well: it must not pass for an edit.
+        if error:  # What failed neither changed a file nor ran well: it must not pass for an edit.
             named = {name: told[name] for name in ("path", "command") if name in told}
             told = named | {"action": action} | ({"exit": 1} if "command" in named else {})
             kind = "error"
         data = {"tool": tool, "result": result} | told
         kept = {name: item for name, item in data.items() if item is not None}
-        return self._gate.log(kind, action if error is None else error, data=kept)
+        return self._gate.log(kind, error or action, data=kept)
 
     def add_hypothesis(self, text: str) -> Receipt:
         """Note what may be so; nobody is told it as a fact."""
@@ -169,7 +171,7 @@ class WorkingMemoryManager:
 
     def current(self) -> Episode:
         """The task so far."""
-        return self._episode(self._events())
+        return self._episode(self._entries())
 
     def consolidate(
         self,
@@ -186,27 +188,27 @@ class WorkingMemoryManager:
         its last step failed.
         """
         if passed is None and run is None and report is None:
-            events = self._events()
-            done = [event.type for event in events if event.type is not EventType.UNIT_REMEMBERED]
+            entries = self._entries()
+            task = self._episode(entries)
+            done = [event.type for event, _ in entries if event.type is not EventType.UNIT_REMEMBERED]
             if done and done[-1] is EventType.TASK_VERIFIED:
-                return self._episode(events)
-            steps = self._episode(events).steps
-            passed = not (steps and steps[-1].error)
+                return task
+            passed = not (task.steps and task.steps[-1].error)
         judged = self._gate.verify(passed, run=run, report=report, tests=tests, commit=commit)
         return replace(self.current(), unit=self._gate.get(judged.episode_id))
 
     # What the log says
 
-    def _events(self) -> list[Event]:
-        """What the task logged since it was begun, and what came of it."""
+    def _entries(self) -> Sequence[Entry]:
+        """What the task logged since it was begun, and what came of it, each with what it says."""
         key = self._caller.scope_key
         events = self._log.store.read(lambda reader: list(reader.events_of_scope(key, _READ)))
-        events = [event for event in events if event.payload is not None]
-        begun = [place for place, event in enumerate(events) if _kind(event) == "task"]
-        return events[begun[-1] :] if begun else events
+        entries = [(event, payload) for event in events if (payload := event.payload) is not None]
+        begun = [place for place, (_, payload) in enumerate(entries) if _kind(payload) == "task"]
+        return entries[begun[-1] :] if begun else entries
 
-    def _episode(self, events: Sequence[Event]) -> Episode:
-        logged = [(_kind(event), event.payload or {}) for event in events if event.type is EventType.LOGGED]
+    def _episode(self, entries: Sequence[Entry]) -> Episode:
+        logged = [(_kind(payload), payload) for event, payload in entries if event.type is EventType.LOGGED]
         steps: list[Step] = []
         decisions: list[StepDecision] = []
         for kind, payload in logged:
@@ -234,15 +236,13 @@ class WorkingMemoryManager:
             symbols=tuple(dict.fromkeys(symbols)),
             lines=lines,
             patch=self._generate_patch_description(steps, lines),
-            unit=self._kept(events),
+            unit=self._kept(entries),
         )
 
-    def _kept(self, events: Sequence[Event]) -> Unit | None:
+    def _kept(self, entries: Sequence[Entry]) -> Unit | None:
         """The task's episode, if it was verified."""
-        for event in reversed(events):
-            if event.type is EventType.UNIT_REMEMBERED and (event.payload or {})["unit"]["kind"] == "episode":
-                return self._gate.get(event.subject or "")
-        return None
+        kept = [event.subject for event, payload in entries if payload.get("unit", {}).get("kind") == "episode"]
+        return self._gate.get(kept[-1]) if kept and kept[-1] else None
 
     def _get_project_id(self, files: Sequence[str]) -> str | None:
         """The project of most active files: the seat's, or that of another repository where they lie."""
@@ -256,7 +256,7 @@ class WorkingMemoryManager:
     def _extract_plan_summary(logged: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         """The last plan in one line."""
         plan = next((payload["text"] for kind, payload in reversed(logged) if kind == "plan"), "")
-        return _short("; ".join(line.strip() for line in plan.splitlines() if line.strip()), _SUMMARY_CHARS)
+        return "; ".join(line.strip() for line in plan.splitlines() if line.strip())[:_SUMMARY_CHARS]
 
     @staticmethod
     def _extract_pivots(steps: Sequence[Step], decisions: Sequence[StepDecision]) -> tuple[Pivot, ...]:
@@ -301,8 +301,8 @@ class WorkingMemoryManager:
         return os.path.relpath(path, root) if inside else path
 
 
-def _kind(event: Event) -> str:
-    return str((event.payload or {}).get("kind", "")).lower() if event.type is EventType.LOGGED else ""
+def _kind(payload: Mapping[str, Any]) -> str:
+    return str(payload.get("kind", "")).lower()
 
 
 def _error(kind: str, text: str, data: Mapping[str, Any]) -> str:
@@ -322,7 +322,3 @@ def _sides(step: Step) -> tuple[str, str] | None:
         before, after = ["".join(line[1:] for line in lines if line[:1] in {" ", mark}) for mark in "-+"]
         return before, after
     return str(data.get("before") or ""), str(data.get("after") or "")
-
-
-def _short(text: str, chars_max: int) -> str:
-    return text if len(text) <= chars_max else f"{text[: chars_max - 1]}…"
