@@ -35,7 +35,7 @@ BY_HAND = {
 # Words that stand for several commands, and what those do together.
 _GROUPS = {
     "decisions": "List what is in force; also show, history, load, relate, ...",
-    "rules": "List the code rules that patches taught; also check, apply.",
+    "rules": "List what patches taught; also learn, check, apply, ...",
     "graph": "Show what was asked, what helped and what is hot; also drawn.",
     "core": "Show what stands in every prompt; also append, replace.",
 }

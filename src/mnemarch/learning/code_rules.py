@@ -133,12 +133,19 @@ class CodeRules:
         named = language_for(path, language)
         if named is None:
             return Learned()
+        if evidence is not None:
+            self._require_entry(evidence)
         source = {"path": path, "commit": commit, "evidence": evidence}
         outcomes = [self._learn(*piece, named, source) for piece in pieces(old, new, named)]
         parts = {
             name: {rule.id: rule for one in outcomes for rule in getattr(one, name)} for name in Learned.__match_args__
         }
         return Learned(**{name: tuple(rules.values()) for name, rules in parts.items()})
+
+    def _require_entry(self, event_id: str) -> None:
+        entry = self._log.store.read(lambda reader: reader.event(event_id))
+        if entry is None or entry.scope.key not in self._caller.visible_keys:
+            raise NotFound(f"No entry {event_id!r} here.", hint="Give the whole id of an entry that this seat can see.")
 
     def _learn(self, before: str, after: str, language: str, source: dict[str, Any]) -> Learned:
         patch = {"before": before, "after": after, "digest": _digest(before, after)}
