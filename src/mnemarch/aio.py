@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.decisions import Decisions
     from mnemarch.graph import MemoryOrchestrator
-    from mnemarch.learning import CodeRules
+    from mnemarch.learning import CodeRules, CoreMemory, WorkingMemoryManager
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor, Scope
@@ -112,6 +112,36 @@ class AsyncGraph(_Wrapper):
         restore_session = _awaited(MemoryOrchestrator.restore_session)
 
 
+class AsyncWorking(_Wrapper):
+    """`seat.working`, awaited."""
+
+    if TYPE_CHECKING:
+        init_task = _awaited(WorkingMemoryManager.init_task)
+        record_step = _awaited(WorkingMemoryManager.record_step)
+        add_hypothesis = _awaited(WorkingMemoryManager.add_hypothesis)
+        record_decision = _awaited(WorkingMemoryManager.record_decision)
+        track_file = _awaited(WorkingMemoryManager.track_file)
+        track_symbol = _awaited(WorkingMemoryManager.track_symbol)
+        current = _awaited(WorkingMemoryManager.current)
+        consolidate = _awaited(WorkingMemoryManager.consolidate)
+
+
+class AsyncCore(_Wrapper):
+    """`seat.core`, awaited."""
+
+    if TYPE_CHECKING:
+        sections = _awaited(CoreMemory.sections)
+        compiled = _awaited(CoreMemory.compiled)
+        history = _awaited(CoreMemory.history)
+        core_memory_append = _awaited(CoreMemory.core_memory_append)
+        core_memory_replace = _awaited(CoreMemory.core_memory_replace)
+        archival_memory_insert = _awaited(CoreMemory.archival_memory_insert)
+        archival_memory_search = _awaited(CoreMemory.archival_memory_search)
+        conversation_search = _awaited(CoreMemory.conversation_search)
+        tools = _awaited(CoreMemory.tools)
+        call = _awaited(CoreMemory.call)
+
+
 class AsyncRules(_Wrapper):
     """`seat.rules`, awaited."""
 
@@ -145,6 +175,14 @@ class AsyncSeat(_Wrapper):
     @property
     def graph(self) -> AsyncGraph:
         return AsyncGraph(self._wrapped.graph)
+
+    @property
+    def working(self) -> AsyncWorking:
+        return AsyncWorking(self._wrapped.working)
+
+    @property
+    def core(self) -> AsyncCore:
+        return AsyncCore(self._wrapped.core)
 
     @property
     def rules(self) -> AsyncRules:

@@ -34,6 +34,7 @@ _LOOSER = {
     "trust.decay_per_month": -1,
     "gate.reuse_min": -1,
     "loops.threshold": 1,
+    "core.chars_max": 1,
     "store.lock_wait_s_max": 1,
 }
 

@@ -172,6 +172,17 @@ class LearningRules:
 
 
 @value
+class CoreRules:
+    """The sections of core memory, and how much each holds (M19)."""
+
+    sections: tuple[str, ...] = ("persona", "human", "project", "task")
+    chars_max: int = 2_000
+
+    def __check__(self) -> None:
+        _check("core", self)
+
+
+@value
 class DecisionRules:
     """How far the impact of a decision is followed (R12)."""
 
@@ -210,6 +221,7 @@ class Config:
     witness: WitnessRules = WitnessRules()
     learning: LearningRules = LearningRules()
     decisions: DecisionRules = DecisionRules()
+    core: CoreRules = CoreRules()
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
@@ -252,6 +264,7 @@ _PARTS: dict[str, type] = {
     "witness": WitnessRules,
     "learning": LearningRules,
     "decisions": DecisionRules,
+    "core": CoreRules,
     "store": StoreRules,
 }
 # The parts that hold nothing but plain settings.

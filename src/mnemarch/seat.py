@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.ingesting import IngestVerbs
 from mnemarch.log.append import Entry, append, read_entry
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
+from mnemarch.systems import Systems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, TypeVar
 
-    from mnemarch.decisions.decisions import Decisions
-    from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.inbox import Inbox
-    from mnemarch.learning.code_rules import CodeRules
+    from mnemarch.learning.core import CoreMemory
+    from mnemarch.learning.working import WorkingMemoryManager
     from mnemarch.log.act import Act
-    from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.caller import Actor
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event, EventType, Receipt
@@ -52,7 +50,7 @@ _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 
 
-class Seat(IngestVerbs):
+class Seat(Systems):
     """The only way in: stage, verify, recall here; the life of a unit in `UnitVerbs`."""
 
     # 1. Staging: append freely
@@ -79,30 +77,18 @@ class Seat(IngestVerbs):
         return self._act(lambda act: [append(act, entry, *ready) for entry, ready in read])
 
     @property
-    def loops(self) -> CircularFixDetector:
-        """Whether this seat's task goes round in circles."""
-        from mnemarch.loops.detector import CircularFixDetector
+    def working(self) -> WorkingMemoryManager:
+        """What this seat's task is about, what was done in it, and why (M7)."""
+        from mnemarch.learning.working import WorkingMemoryManager
 
-        return CircularFixDetector(self._engine.log, self.caller)
-
-    @property
-    def decisions(self) -> Decisions:
-        """What was decided, why, whether it still holds, and what changing it would reach."""
-        from mnemarch.decisions.decisions import Decisions
-
-        return Decisions(self._engine.log, self.caller, self._intake())
+        return WorkingMemoryManager(self._engine.log, self.caller, self)
 
     @property
-    def graph(self) -> MemoryOrchestrator:
-        """What this actor asks and learns, session by session, kept in the log (A1)."""
-        return self._engine.graph(self.caller)
+    def core(self) -> CoreMemory:
+        """The sections that stand in every prompt of this seat, and the tools that keep them (M19)."""
+        from mnemarch.learning.core import CoreMemory
 
-    @property
-    def rules(self) -> CodeRules:
-        """What patches taught this project about its code."""
-        from mnemarch.learning.code_rules import CodeRules
-
-        return CodeRules(self._engine.log, self.caller)
+        return CoreMemory(self._engine.log, self.caller, self)
 
     def validate_approach(self, approach: str) -> ApproachValidation:
         """Whether an approach has not failed yet in this task; to be asked before acting. Nothing is recorded."""

@@ -185,12 +185,12 @@ def test_a_claim_becomes_a_unit_that_knows_where_it_comes_from(memory, agent, cl
     assert agent.get(unit.id) == unit
 
 
-DECIDED = {Kind.DECISION, Kind.EVIDENCE, Kind.ANCHOR, Kind.POLICY}
+NOT_CLAIMED = {Kind.DECISION, Kind.EVIDENCE, Kind.ANCHOR, Kind.POLICY, Kind.CORE}
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_of_unit_can_be_remembered_but_for_what_is_decided(memory, agent, kind):
-    if kind in DECIDED:
+def test_every_kind_of_unit_can_be_remembered_but_for_what_nobody_claims(memory, agent, kind):
+    if kind in NOT_CLAIMED:
         with refused(InvalidInput):
             agent.remember(FACT, kind=kind)
         assert memory.stats().events == 0
@@ -1830,7 +1830,7 @@ def test_one_odd_unit_does_not_stop_retention(memory, seats, clock, reward):
 def test_r13_prune_never_touches_decisions_or_evidence(memory, seats, clock):
     attributes = {"reward": 0.0, "success_rate": 0.0}
     for kind in Kind:
-        if kind not in {Kind.EPISODE, Kind.SKILL, *DECIDED}:
+        if kind not in {Kind.EPISODE, Kind.SKILL, *NOT_CLAIMED}:
             seats.agent().remember(f"Old {kind}", kind=kind, attributes=attributes)
     desk = seats.human().decisions
     reason = {"type": "other", "summary": "why"}

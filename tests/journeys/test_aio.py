@@ -12,6 +12,7 @@ import mnemarch.aio
 from mnemarch import Actor, InvalidInput, Memory, Scope, Seat
 from mnemarch.decisions import Decisions
 from mnemarch.graph import MemoryOrchestrator
+from mnemarch.learning import CoreMemory, WorkingMemoryManager
 from mnemarch.loops import CircularFixDetector
 
 
@@ -57,6 +58,8 @@ WRAPPERS = {
     "AsyncDecisions": Decisions,
     "AsyncLoops": CircularFixDetector,
     "AsyncGraph": MemoryOrchestrator,
+    "AsyncWorking": WorkingMemoryManager,
+    "AsyncCore": CoreMemory,
 }
 NOT_AWAITED = {"seat", "counting", "settle", "nominated", "running_session"}
 
@@ -80,6 +83,8 @@ def test_every_verb_is_a_coroutine_function():
         (seat, Seat),
         (seat.decisions, Decisions),
         (seat.graph, MemoryOrchestrator),
+        (seat.working, WorkingMemoryManager),
+        (seat.core, CoreMemory),
     ):
         for name, _ in inspect.getmembers(verbs, inspect.isfunction):
             if not name.startswith("_") and name not in NOT_AWAITED:

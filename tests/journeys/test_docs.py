@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,7 +37,8 @@ def test_the_settings_shown_are_the_defaults_and_all_of_them():
     shown = tomllib.loads(re.search(r"```toml\n(project.*?)```", CONFIGURATION, re.DOTALL)[1])
     configured = config_from({name: section for name, section in shown.items() if name != "project"})
     assert configured == replace(Config(), graph=OrchestratorConfig())
-    for section in ("limits", "gate", "retention", "recall", "loops", "witness", "learning", "decisions", "store"):
+    sections = ("limits", "gate", "retention", "recall", "loops", "witness", "learning", "decisions", "core", "store")
+    for section in sections:
         assert set(shown[section]) == set(type(getattr(Config(), section)).__match_args__), section
     for section, settings in (
         ("session", OrchestratorConfig().session_graph),
@@ -192,3 +194,30 @@ def test_the_program_of_the_loops_page_runs():
         for _ in range(3):
             exec(compile(program, "loops.md", "exec"), names)
     assert names["verdict"].type == "BLOCK"
+
+
+def test_the_programs_of_the_agent_memory_page_run(capsys):
+    working, talking = [text for language, text in blocks_of("docs/howto/agent-memory.md") if language == "python"]
+    exec(compile(working, "agent-memory.md", "exec"), {})
+    assert capsys.readouterr().out.startswith(
+        "1 edit, +1 -0 lines: src/checkout.py | Decision: Back off before each retry | Task T-42 (“Mend the retry"
+    )
+    names = {}
+    exec(compile(talking, "agent-memory.md", "exec"), names)
+    asked = SimpleNamespace(type="tool_use", id="1", name="core_memory_append")
+    asked.input = {"section": "human", "content": "The name is Ada."}
+    said = SimpleNamespace(type="text", text="Hello Ada.")
+    answers = [SimpleNamespace(content=[asked]), SimpleNamespace(content=[said])]
+    seen = []
+
+    def create(**request):
+        seen.append(request)
+        return answers[len(seen) - 1]
+
+    client = SimpleNamespace(messages=SimpleNamespace(create=create))
+    with mnemarch.open(":memory:") as memory:
+        seat = memory.seat(mnemarch.Actor.agent("a"), mnemarch.Scope(project="shop", worktree="main"), session="s")
+        assert names["turn"](client, seat, "I am Ada") == "Hello Ada."
+        assert "The name is Ada." in seen[1]["system"]
+        assert seen[1]["messages"][-1]["content"][0]["content"].startswith("Done.")
+        assert [turn.text for turn in seat.core.conversation_search("Ada")] == ["Hello Ada.", "I am Ada"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mnemarch.errors import InvalidInput
@@ -227,12 +227,19 @@ def test_a_diff_is_read_hunk_by_hunk():
 
 
 @settings(deadline=None, max_examples=40)
-@given(*(st.lists(st.sampled_from(["a", "b", "c", "다", ""]), max_size=12) for _ in range(2)))
-def test_line_changes_are_those_of_git(tmp_path_factory, before, after):
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "b", "c", "다", "", "\f", "a\rb", "\u2028"]), max_size=12),
+        min_size=2,
+        max_size=2,
+    )
+)
+@example([["a\f", "b"], ["a", "b"]])
+def test_line_changes_are_those_of_git(tmp_path_factory, sides):
     folder = tmp_path_factory.mktemp("lines")
-    texts = ["".join(f"{line}\n" for line in lines) for lines in (before, after)]
+    texts = ["\n".join(lines) for lines in sides]
     for name, text in zip("xy", texts, strict=True):
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
     command = ["git", "diff", "--no-index", "--numstat", "--minimal", "x", "y"]
     shown = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.split()
     assert line_changes(*texts) == (int(shown[0]) if shown else 0, int(shown[1]) if shown else 0)

@@ -11,6 +11,7 @@ import pytest
 import mnemarch
 from mnemarch.decisions import Decisions
 from mnemarch.graph import GraphStore, MemoryOrchestrator
+from mnemarch.learning import CoreMemory, WorkingMemoryManager
 from mnemarch.loops import CircularFixDetector
 
 PUBLIC = """
@@ -31,7 +32,7 @@ SURFACES = {
         "clear_stuck remember remember_many "
         "verify promote inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
-        "show recall context actor scope loops decisions graph rules",
+        "show recall context actor scope loops decisions graph rules working core",
         "caller",
     ),
     Decisions: (
@@ -48,6 +49,15 @@ SURFACES = {
         "finalize_session gc_sessions get_active_sessions get_agent_store get_session_store record_answer "
         "record_feedback restore_session search upsert_entity upsert_query",
         "nominated running_session",
+    ),
+    WorkingMemoryManager: (
+        "add_hypothesis consolidate current init_task record_decision record_step track_file track_symbol",
+        "",
+    ),
+    CoreMemory: (
+        "archival_memory_insert archival_memory_search call compiled conversation_search core_memory_append "
+        "core_memory_replace history sections tools",
+        "",
     ),
     GraphStore: (
         "adjust_weights answers decay edges entities_in from_snapshot known_query link load_from_file node nodes pin "

@@ -83,6 +83,13 @@ LIVES = {
         seat.graph.upsert_query("s", f"Is it true that {SECRET}?"),
         seat.graph.finalize_session("s", checkpoint=True),
     ),
+    "in core and working memory": lambda memory, seat, unit: (
+        seat.core.core_memory_append("human", f"one: {SECRET}"),
+        seat.core.core_memory_replace("human", "one", "another"),
+        seat.working.add_hypothesis(SECRET),
+        seat.working.consolidate(),
+        memory.reindex(),
+    ),
     "refused at project scope": lambda memory, seat, unit: seat.remember(f"Also: {SECRET}", level="project"),
 }
 

@@ -23,6 +23,19 @@ def test_nothing_is_lost_when_many_processes_log_at_once(together, folder, full,
         assert own == [f"{name}:{number}" for number in range(each)], "each process's own order is kept"
 
 
+def test_r5_processes_that_keep_one_section_at_once_lose_no_entry(together, folder, full, checked):
+    processes, each = (16, 10) if full else (4, 8)
+    together("keep_together", *((folder, name, each) for name in range(processes)))
+    with mnemarch.open(folder) as memory:
+        section = next(one for one in seat_of(memory).core.sections() if one.name == "project")
+    kept = section.text.split("\n")
+    assert sorted(kept) == sorted(f"<{name}:{number}>" for name in range(processes) for number in range(each))
+    for name in range(processes):
+        own = [text for text in kept if text.startswith(f"<{name}:")]
+        assert own == [f"<{name}:{number}>" for number in range(each)], "each process's own order is kept"
+    checked()
+
+
 def test_r9_twenty_agents_that_fail_at_once_are_each_counted(together, folder, full, checked):
     processes, each = 20, (10 if full else 3)
     said = together("fail_together", *((folder, name, each) for name in range(processes)))

@@ -52,6 +52,17 @@ def log_together(folder, name, count):
     say(receipts=receipts)
 
 
+def keep_together(folder, name, count):
+    """Append to one section of core memory and correct what was appended, started together with the others."""
+    ready()
+    with mnemarch.open(folder) as memory:
+        core = seat_of(memory, name=f"coder-{name}").core
+        for number in range(int(count)):
+            core.core_memory_append("project", f"<{name}:{number}?>")
+            core.core_memory_replace("project", f"<{name}:{number}?>", f"<{name}:{number}>")
+    say(done=True)
+
+
 def fail_together(folder, name, count):
     """Fail the same way `count` times, started together with the others, each a little differently said."""
     ready()

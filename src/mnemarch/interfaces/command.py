@@ -39,9 +39,10 @@ _BEGIN_MEMORY = {
     *("seat.log", "seat.log_many", "seat.remember", "seat.remember_many", "seat.verify", "seat.fail"),
     *("seat.mark_stuck", "seat.clear_stuck", "decisions.add_evidence", "decisions.add_policy", "memory.import_"),
     *("seat.import_claims", "seat.ingest", "seat.ingest_many", "seat.ingest_file"),
+    *("core.core_memory_append", "core.call"),
 }
 # What hooks ask in every repository: where there is no memory, it is answered as from an empty one.
-_ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches"}
+_ASKED_BY_HOOKS = {"seat.recall", "seat.context", "seat.validate_approach", "seat.failed_approaches", "core.compiled"}
 # Verbs whose command does more than the verb: it asks first, takes more options, or shows something else.
 _SPECIAL = {
     *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo", "seat.explain"),
@@ -360,6 +361,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
     if name.startswith("decisions."):
         from mnemarch.interfaces.decide import TEXTS
+    elif name.startswith("core."):
+        from mnemarch.interfaces.core import TEXTS
     elif gives in _REMOVALS:
         from mnemarch.interfaces.removal import TEXTS
     elif name.startswith("rules."):

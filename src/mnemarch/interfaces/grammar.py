@@ -37,6 +37,7 @@ _GROUPS = {
     "decisions": "List what is in force; also show, history, load, relate, ...",
     "rules": "List what patches taught; also learn, check, apply, ...",
     "graph": "Show what was asked, what helped and what is hot; also drawn.",
+    "core": "Show what stands in every prompt; also append, replace.",
 }
 
 # Accepted before and after the command.

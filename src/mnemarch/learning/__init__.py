@@ -1,5 +1,5 @@
-"""Learning. Takes: patches, and what was said. Gives: code rules tried on code, and claims in the right bucket.
-Never: changes a file, or says what is true.
+"""Learning. Takes: patches, and what agents did and said. Gives: code rules that were tried, claims in the right
+bucket, working memory, core memory. Never: changes a file, or says what is true.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from mnemarch.learning.code_rules import cleanup_weak_rules as cleanup_weak_rules
     from mnemarch.learning.code_rules import merge_duplicate_rules as merge_duplicate_rules
     from mnemarch.learning.code_rules import reinforce_rule as reinforce_rule
+    from mnemarch.learning.core import CoreMemory as CoreMemory
     from mnemarch.learning.detect import detect_code_rules_from_patch as detect_code_rules_from_patch
     from mnemarch.learning.detect import learn_code_rules as learn_code_rules
     from mnemarch.learning.rule import CodeRule as CodeRule
     from mnemarch.learning.rule import apply_rules as apply_rules
+    from mnemarch.learning.working import WorkingMemoryManager as WorkingMemoryManager
 
 _HOME_OF = {
     "Bucket": "mnemarch.learning.classify",
@@ -30,9 +32,11 @@ _HOME_OF = {
     "Classifier": "mnemarch.learning.classify",
     "CodeRule": "mnemarch.learning.rule",
     "CodeRules": "mnemarch.learning.code_rules",
+    "CoreMemory": "mnemarch.learning.core",
     "HybridClassifier": "mnemarch.learning.classify",
     "MemoryEvent": "mnemarch.learning.classify",
     "RuleBasedClassifier": "mnemarch.learning.classify",
+    "WorkingMemoryManager": "mnemarch.learning.working",
     "apply_rules": "mnemarch.learning.rule",
     "cleanup_weak_rules": "mnemarch.learning.code_rules",
     "detect_code_rules_from_patch": "mnemarch.learning.detect",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _SEARCHED = ("content", "scope", "status")
 _MERGING_KINDS = kinds_where(lambda rules: rules.merges)
+_SEARCHED_KINDS = kinds_where(lambda rules: rules.is_searched)
 PROVENANCE_MAX = 100
 
 
@@ -218,7 +219,7 @@ def _put(transaction: Transaction | Replay, unit: Unit, *, searchable_at: int | 
         unit,
         canonical_key=keys[0],
         topic_key=keys[1],
-        searchable_at=searchable_at,
+        searchable_at=searchable_at if unit.kind in _SEARCHED_KINDS else None,
         version_key=version_key_of(unit) if unit.kind is Kind.DECISION else None,
     )
 

@@ -32,6 +32,7 @@ class Kind(Names):
     EVIDENCE = "evidence"
     ANCHOR = "anchor"
     POLICY = "policy"
+    CORE = "core"
 
     @classmethod
     def parse(cls, name: str) -> Kind:

@@ -22,12 +22,13 @@ NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
 # The attributes that only the program gives: how it keeps what nobody verified, and that a unit is distrusted.
 _OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
-# The kinds that only `seat.decisions` makes (R4), and the hint that says how.
+# The kinds that only `seat.decisions` and `seat.core` make (R4), and the hint that says how.
 _MADE_OTHERWISE = {
     "decision": Hint("make a decision"),
     "policy": Hint("lay down a policy"),
     "evidence": Hint("keep evidence"),
     "anchor": Hint("leave an anchor"),
+    "core": Hint("append to a section"),
 }
 
 
@@ -166,4 +167,4 @@ def refuse_made_otherwise(claims: Iterable[Claim]) -> None:
     for claim in claims:
         hint = _MADE_OTHERWISE.get(str(getattr(claim, "kind", "")))
         if hint is not None:
-            raise InvalidInput(f"Nothing of the kind {claim.kind} is remembered: it is decided (R4).", hint=hint)
+            raise InvalidInput(f"Nothing of the kind {claim.kind} is made by claiming it (R4).", hint=hint)

@@ -34,6 +34,8 @@ class KindRules:
     pruned_by: str | None = None
     # Retention keeps the last few of each task.
     is_kept_per_task: bool = False
+    # Search finds it.
+    is_searched: bool = True
 
 
 # Keyed by name, so that the settings load without the model of a unit.
@@ -54,6 +56,8 @@ KINDS: dict[str, KindRules] = {
     "evidence": KindRules(None, merges=True, decay_policy="manual_only"),
     "anchor": KindRules(None, decay_policy="manual_only"),
     "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only"),
+    # An entry of core memory (M19) stands in the prompt already.
+    "core": KindRules(None, merges=True, decay_policy="manual_only", is_searched=False),
 }
 
 

@@ -18,6 +18,7 @@ from mnemarch.model.unit import (
     search_kinds,
 )
 from mnemarch.model.value import replace
+from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.trust import confidence_at
 from mnemarch.recall.gate import Gate, withheld_reason
@@ -262,7 +263,8 @@ class Recall:
     def _newest(self, reader: Reader, limit: int) -> Found:
         """The newest units, for a question without words."""
         self.gate.reader = reader
-        newest = [unit for unit in self._newest_units(reader, limit) if is_in_sight(unit, self._visible)]
+        newest = [unit for unit in self._newest_units(reader, limit) if KINDS[unit.kind].is_searched]
+        newest = [unit for unit in newest if is_in_sight(unit, self._visible)]
         units = sorted(newest, key=lambda unit: unit.id, reverse=True)
         withheld: dict[str, str] = {}
         items = [

@@ -149,9 +149,9 @@ WHERE live AND scope_key = :scope_key
   AND id < :before
 ORDER BY id DESC LIMIT :limit;
 
--- guides_in: The live policies or anchors of some scopes, newest first: few among many, and asked for each time.
+-- guides_in: The live policies, anchors or core memory of some scopes, newest first: few among many, asked for each time.
 SELECT id, body FROM units
-WHERE live AND kind IN ('policy', 'anchor') AND kind = :kind AND scope_key IN (:scope_keys)
+WHERE live AND kind IN ('policy', 'anchor', 'core') AND kind = :kind AND scope_key IN (:scope_keys)
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
   AND (CAST(:level AS INTEGER) IS NULL OR level = :level)
   AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
@@ -316,7 +316,7 @@ ORDER BY strength DESC, root LIMIT :limit;
 -- anchored: What the anchors of some domains lead to: the firmest decisions first, then evidence. Bodies are read last.
 SELECT id, body, strength FROM units WHERE id IN (
   SELECT t.id FROM units a JOIN units t ON t.id = a.target
-  WHERE a.live AND a.kind IN ('policy', 'anchor') AND a.kind = 'anchor' AND a.scope_key IN (:scope_keys) AND a.domain IN (:domains)
+  WHERE a.live AND a.kind IN ('policy', 'anchor', 'core') AND a.kind = 'anchor' AND a.scope_key IN (:scope_keys) AND a.domain IN (:domains)
     AND t.live AND (t.root IS NOT NULL OR t.kind = 'evidence') AND coalesce(t.scope_key, '') IN (:scope_keys))
 ORDER BY coalesce(strength, 0) DESC, id LIMIT :limit;
 

@@ -33,7 +33,7 @@ _BOUND_MAX = 500
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
-_GUIDES = ("policy", "anchor")
+_GUIDES = ("policy", "anchor", "core")
 _AGEING = ("episode", "skill")
 # The projections, and how many columns of `row_…` are the key of each.
 ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2, "code_rules": 1}

@@ -86,7 +86,7 @@ CREATE UNIQUE INDEX units_versions ON units (root, place) WHERE root IS NOT NULL
 CREATE INDEX units_decided ON units (scope_key, domain, strength, id) WHERE live AND root IS NOT NULL;
 -- What is live can be paged without reading what it replaced (D7), and guides without reading the rest.
 CREATE INDEX units_live ON units (scope_key, id, kind, domain) WHERE live;
-CREATE INDEX units_guiding ON units (kind, scope_key, id, domain) WHERE live AND kind IN ('policy', 'anchor');
+CREATE INDEX units_guiding ON units (kind, scope_key, id, domain) WHERE live AND kind IN ('policy', 'anchor', 'core');
 -- What a commit replaced still holds on branches without it; few units are ever so.
 CREATE INDEX units_replaced ON units (scope_key, id)
 WHERE status = 'deprecated' AND root IS NULL AND valid_to_commit IS NOT NULL;

@@ -1,0 +1,366 @@
+"""Core memory (M19): short sections that stand in every prompt, and the five tools by which an agent keeps them.
+
+A section is made of entries, each a unit with its author: what two processes append at once both stays, one entry can
+be erased, and undoing an actor takes only its own. An agent writes for its worktree and a person for the project (R20).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import log as logarithm
+
+from mnemarch.errors import Conflict, Hint, InvalidInput, MnemarchError, NotAllowed, StoreError
+from mnemarch.learning import tools
+from mnemarch.model.caller import ActorKind, Level
+from mnemarch.model.citation import Citation
+from mnemarch.model.event import EventType
+from mnemarch.model.unit import TRUSTED, Claim, Kind, Status
+from mnemarch.model.value import replace, value
+from mnemarch.policy.admission import checked_count, checked_text, default_level
+from mnemarch.policy.labels import label_of
+from mnemarch.policy.permissions import Deed
+from mnemarch.policy.promotion import refusal_to_write
+from mnemarch.text.prompt import entry, fenced, without_fenced
+from mnemarch.text.secrets import redacted
+from mnemarch.text.tokens import query_tokens, telling_tokens
+from mnemarch.units.remember import record_unit
+from mnemarch.units.same_text import refusal_to_repeat
+from mnemarch.units.status import change, proof_of, retire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.outcome import Refused, Stored
+    from mnemarch.model.search import Found, Recalled
+    from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
+
+    class Archive(Protocol):
+        """The memory that is searched, as far as the tools need it: a seat."""
+
+        def remember(self, content: str) -> Stored | Refused: ...
+        def recall(self, query: str, k: int) -> Found: ...
+
+    # The text of a new entry, "" for none, and the entries that it replaces.
+    Edit = tuple[str, Sequence[Unit]]
+
+# An agent's persona is its own; what is said of the task holds for the task.
+_OWN, _OF_THE_TASK = "persona", "task"
+_REMOVED = "(removed)"
+_ENTRIES_MAX = 10_000
+_HISTORY_MAX = 1_000
+_PAGE_MAX = 1_000
+# Kinds of log entries that are turns of a conversation; so many of the newest entries are searched, of each scope.
+_TURNS = frozenset({"user", "assistant", "system", "human", "prompt", "message", "question", "answer", "reply"})
+_SEARCHED_MAX = 20_000
+
+
+@value
+class CoreSection:
+    """A section as a seat sees it. `version` is the number of its last change in the log, `room` the characters that
+    this seat can add, and each entry a unit."""
+
+    name: str
+    text: str
+    version: int
+    room: int
+    entries: tuple[Unit, ...] = ()
+
+
+@value
+class Turn:
+    """One turn of a conversation; `score` says how much of the question it has."""
+
+    id: str
+    kind: str
+    actor: str
+    text: str
+    at: datetime
+    score: float = 0.0
+
+
+class CoreMemory:
+    """The core memory of one seat, its tools for a model, and what the model is told."""
+
+    def __init__(self, log: Log, caller: Caller, archive: Archive) -> None:
+        self._log = log
+        self._caller = caller
+        self._archive = archive
+        self._rules = log.config.core
+
+    # Reading
+
+    def sections(self) -> list[CoreSection]:
+        """Every section with its text, in the order of the configuration."""
+        units = self._log.store.read(self._live)
+        return [self._section(name, units) for name in self._rules.sections]
+
+    def compiled(self) -> str:
+        """Every section as one text for a prompt, fenced as data, with labels that say how far to believe it."""
+        entries = []
+        for section in self.sections():
+            texts: dict[str, list[str]] = {} if section.entries else {"empty": []}
+            for each in section.entries:
+                texts.setdefault(label_of(each), []).append(each.content)
+            for label, said in texts.items():
+                head = f"[CORE {section.name}] {label}, {section.room:,} characters left"
+                entries.append(entry(head, "\n".join(said)) if said else head)
+        return fenced(entries)
+
+    def history(self, section: str) -> list[Unit]:
+        """Every entry that a section ever had and that was not erased, the oldest first; a removal is one too."""
+        name, keys = self._known(section), self._caller.visible_keys
+        units = self._log.store.read(lambda reader: reader.units_in(keys, kind=Kind.CORE, limit=_HISTORY_MAX))
+        return sorted((unit for unit in units if self._is_mine(unit) and _is_in(name, unit)), key=_version)
+
+    def _live(self, reader: Reader) -> list[Unit]:
+        """The live entries of all sections, the widest scope first, in their places."""
+        live = reader.units_in(self._caller.visible_keys, kind=Kind.CORE, live=True, limit=_ENTRIES_MAX)
+        mine = [unit for unit in live if self._is_mine(unit)]
+        return sorted(mine, key=lambda unit: (-unit.level, unit.attributes.get("place", 0), unit.id))
+
+    def _is_mine(self, unit: Unit) -> bool:
+        return unit.attributes.get("owner") in {None, str(self._caller.actor)}
+
+    def _section(self, name: str, units: Sequence[Unit]) -> CoreSection:
+        named = [unit for unit in units if _is_in(name, unit)]
+        entries = tuple(unit for unit in named if not _is_removal(unit))
+        return CoreSection(
+            name=name,
+            text=_said(entries),
+            version=max(map(_version, named), default=0),
+            room=max(0, self._rules.chars_max - len(_said(self._written_here(name, named)))),
+            entries=entries,
+        )
+
+    def _written_here(self, name: str, units: Sequence[Unit]) -> list[Unit]:
+        """The entries of a section, and its last removal, where this seat writes."""
+        scope, level, owner = self._caller.scope, self._level(name), self._owner(name)
+        key = scope.at(level).key if level >= scope.level else None
+        there = [unit for unit in units if unit.scope.key == key and unit.attributes.get("owner") == owner]
+        return [unit for unit in there if _is_in(name, unit)]
+
+    def _level(self, name: str) -> Level:
+        return Level.TASK if name == _OF_THE_TASK else default_level(self._caller.actor, self._caller.scope)
+
+    def _owner(self, name: str) -> str | None:
+        is_own = name == _OWN and self._caller.actor.kind is not ActorKind.HUMAN
+        return str(self._caller.actor) if is_own else None
+
+    def _known(self, section: str) -> str:
+        if section not in self._rules.sections:
+            known = ", ".join(self._rules.sections)
+            raise InvalidInput(f"Core memory has no section {section!r}.", hint=f"Use one of: {known}.")
+        return section
+
+    # Changing
+
+    def core_memory_append(self, section: str, content: str, *, expected_version: int | None = None) -> CoreSection:
+        """Add a text to a section. What the section says already is not added again."""
+        text = self._cleaned(checked_text(content, "The content", self._log.config.limits.text_bytes_max)).strip()
+        if not text:
+            raise InvalidInput("This is only what memory handed out.", hint="Say what is new in it.")
+
+        def appended(part: Sequence[Unit]) -> Edit | None:
+            return None if any(unit.content == text for unit in part) else (text, ())
+
+        return self._changed(section, appended, expected_version)
+
+    def core_memory_replace(
+        self, section: str, old: str, new: str, *, expected_version: int | None = None
+    ) -> CoreSection:
+        """Change a text in a section, which must occur there once; an empty `new` removes it."""
+        checked_text(old, "The old text", self._log.config.limits.text_bytes_max)
+        if new:
+            new = self._cleaned(checked_text(new, "The new text", self._log.config.limits.text_bytes_max))
+
+        def replaced(part: Sequence[Unit]) -> Edit:
+            return _replaced(section, [unit for unit in part if self._may_change(unit)], old, new)
+
+        return self._changed(section, replaced, expected_version)
+
+    def _may_change(self, unit: Unit) -> bool:
+        """What somebody vouched for changes only who may supersede it (R4)."""
+        allows = self._log.config.policy.allows
+        return unit.status not in TRUSTED or allows(self._caller.actor.kind, Deed.SUPERSEDE, unit.level)
+
+    @staticmethod
+    def _cleaned(text: str) -> str:
+        return redacted(without_fenced(text))[0]
+
+    def _changed(
+        self, section: str, edited: Callable[[Sequence[Unit]], Edit | None], expected_version: int | None
+    ) -> CoreSection:
+        """One change, decided on what the section says inside the transaction: no other change is lost."""
+        name = self._known(section)
+
+        def work(act: Act) -> CoreSection:
+            units = self._live(act.transaction)
+            before = self._section(name, units)
+            if expected_version is not None and expected_version != before.version:
+                raise Conflict(
+                    f"Section {name} is at version {before.version}, not {expected_version}.",
+                    hint="Read it again, and decide anew.",
+                    expected_version=expected_version,
+                    actual_version=before.version,
+                    current=before,
+                )
+            here = self._written_here(name, units)
+            part = [unit for unit in here if not _is_removal(unit)]
+            edit = edited(part)
+            if edit is None:
+                return before
+            self._require_room(name, part, *edit)
+            self._write(act, name, *edit, [unit for unit in here if _is_removal(unit)])
+            return self._section(name, self._live(act.transaction))
+
+        return self._log.act(self._caller, work)
+
+    def _require_room(self, name: str, part: Sequence[Unit], text: str, replaced: Sequence[Unit]) -> None:
+        chars_max, chars = self._rules.chars_max, len(_said(part))
+        gone = {unit.id for unit in replaced}
+        rest = _said([unit for unit in part if unit.id not in gone])
+        needed = len("\n".join(filter(None, [rest, text])))
+        if needed > max(chars, chars_max):
+            raise InvalidInput(
+                f"Section {name} holds {chars_max:,} characters and has {max(0, chars_max - chars):,} left;"
+                f" this needs {needed - chars:,}.",
+                hint="Say it shorter, replace something there by less with core_memory_replace, or keep it with"
+                " archival_memory_insert.",
+            )
+
+    def _write(self, act: Act, name: str, text: str, replaced: Sequence[Unit], removals: Sequence[Unit]) -> None:
+        """Keep a new entry, or that entries were removed, in place of those it replaces."""
+        actor, level = self._caller.actor, self._level(name)
+        scope = self._caller.scope.at(level)
+        number = act.transaction.head(self._caller.stream)[0] + 1
+        about = {"section": name, "number": number, "owner": self._owner(name), "removal": not text or None}
+        about["place"] = replaced[0].attributes.get("place", number) if replaced else number
+        is_person = actor.kind is ActorKind.HUMAN
+        claim = Claim(
+            content=text or _REMOVED,
+            kind=Kind.CORE,
+            level=level,
+            citations=(Citation.human(actor.id),) if is_person else (),
+            attributes={key: item for key, item in about.items() if item is not None},
+        )
+        proof = proof_of(act, claim, scope, {})
+        status = Status.HYPOTHESIS if proof is None else Status.VERIFIED
+        refusal = refusal_to_write(actor, level, status, act.config.policy)
+        hint = None if refusal is None or level < Level.PROJECT else Hint("name the level", level=Level.WORKTREE)
+        if refusal is None and text and not is_person:
+            refusal = refusal_to_repeat(act, claim)
+        if refusal is not None:
+            why = f"{actor} may not write this in section {name}: {refusal.reason}"
+            raise NotAllowed(why, rule=refusal.rule, hint=hint or refusal.hint)
+        event, _ = record_unit(act, claim, proof)
+        unit = act.known_unit(event.subject)
+        for old in (*replaced, *removals):
+            retire(act, old, unit.id, f"section {name} changed")
+        if replaced:
+            first = replaced[0].id
+            change(act, EventType.UNIT_SUPERSEDING, unit, {"old": first, "set": {"supersedes": first}})
+
+    # Searching
+
+    def archival_memory_insert(self, content: str) -> Stored | Refused:
+        """Remember something, through the gate; it is searched, and not in every prompt."""
+        return self._archive.remember(content)
+
+    def archival_memory_search(self, query: str, page: int = 0) -> list[Recalled]:
+        """A page of what was remembered, the best first."""
+        start = checked_count(page, "page", _PAGE_MAX) * tools.PAGE_ITEMS
+        return list(self._archive.recall(query, start + tools.PAGE_ITEMS).items[start:])
+
+    def conversation_search(self, query: str, page: int = 0) -> list[Turn]:
+        """A page of what was said in the seat's session, the best first and of equals the newest.
+
+        Only the newest 20,000 entries of each scope are read. Without a session it is all that was said in its scopes.
+        """
+        start = checked_count(page, "page", _PAGE_MAX) * tools.PAGE_ITEMS
+        turns = self._log.store.read(self._turns)
+        wanted = query_tokens(query)
+        if wanted:
+            turns = _ranked(turns, wanted)
+        return turns[start : start + tools.PAGE_ITEMS]
+
+    def _turns(self, reader: Reader) -> list[Turn]:
+        """The turns of the conversation, the newest first."""
+        pages = [
+            reader.events_back(key, types=[EventType.LOGGED], limit=_SEARCHED_MAX) for key in self._caller.visible_keys
+        ]
+        said = sorted((event for page in pages for event in page), key=lambda event: event.position, reverse=True)
+        turns = []
+        for event in said:
+            payload = event.payload if self._caller.session in {None, event.session} else None
+            if payload is not None and payload["kind"].lower() in _TURNS:
+                text = without_fenced(payload["text"])
+                turns.append(Turn(event.id, payload["kind"], str(event.actor), text, event.occurred_at))
+        return turns
+
+    # For a model
+
+    def tools(self, style: str = "openai") -> list[dict[str, Any]]:
+        """The JSON schemas of the five tools for OpenAI-style or Anthropic-style tool calling."""
+        return tools.schemas(style, self._rules.sections)
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str) -> str:
+        """Do what a model asks for, and give the text to answer it with; what it did wrong is told there too."""
+        try:
+            checked = tools.checked_arguments(name, arguments)
+            return tools.told(name, getattr(self, name), checked)
+        except StoreError:
+            raise  # The model can't do anything about it.
+        except MnemarchError as error:
+            return f"Not done. {error}"
+
+
+def _is_in(section: str, unit: Unit) -> bool:
+    return unit.attributes.get("section") == section
+
+
+def _version(unit: Unit) -> int:
+    return int(unit.attributes.get("number", 0))
+
+
+def _is_removal(unit: Unit) -> bool:
+    return "removal" in unit.attributes
+
+
+def _said(units: Sequence[Unit]) -> str:
+    return "\n".join(unit.content for unit in units if not _is_removal(unit))
+
+
+def _replaced(section: str, part: Sequence[Unit], old: str, new: str) -> Edit:
+    """The entries that a text stands in, and what they say with another in its place."""
+    whole = _said(part)
+    if old not in whole:  # Where it was copied from a prompt, its lines are indented.
+        old = "\n".join(line.removeprefix("  ") for line in old.split("\n"))
+    places = [at for at in range(len(whole)) if whole.startswith(old, at)]
+    if len(places) != 1:
+        raise InvalidInput(
+            f"Section {section}, as far as you may change it, has the text {old!r:.80} {len(places)} times, not once.",
+            hint="Quote more of the text around the one that you mean." if places else f"It says: {whole or 'nothing'}",
+        )
+    [begin], start = places, 0
+    touched: dict[int, Unit] = {}
+    for unit in part:
+        end = start + len(unit.content)
+        if start <= begin + len(old) and begin <= end:
+            touched[start] = unit
+        start = end + 1
+    said, at = _said(list(touched.values())), begin - min(touched)
+    return (said[:at] + new + said[at + len(old) :]).strip(), list(touched.values())
+
+
+def _ranked(turns: Sequence[Turn], wanted: Sequence[str]) -> list[Turn]:
+    """The turns that have one of these tokens, by how many and how rare they are; of equals the first."""
+    has = [(turn, set(wanted).intersection(telling_tokens(turn.text))) for turn in turns]
+    seen = {token: sum(token in tokens for _, tokens in has) for token in wanted}
+    weights = {token: logarithm(1 + len(turns) / count) for token, count in seen.items() if count}
+    scored = [replace(turn, score=sum(weights[token] for token in tokens)) for turn, tokens in has if tokens]
+    return sorted(scored, key=lambda turn: -turn.score)
