@@ -50,7 +50,7 @@ def test_d2_a_proposal_cannot_go_round_the_chain(lead):
         ("evidence", "add_evidence"),
         ("anchor", "add_anchor"),
     ):
-        with pytest.raises(InvalidInput, match=f"Nothing of the kind {kind} is remembered") as refused:
+        with pytest.raises(InvalidInput, match=f"Nothing of the kind {kind} is made by claiming it") as refused:
             lead.remember("Use PostgreSQL", kind=kind, attributes=fake)
         assert instead in refused.value.hint
     other = lead.remember("Use PostgreSQL").unit

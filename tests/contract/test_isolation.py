@@ -218,6 +218,7 @@ IDS = {
     "ids": "unit request",
     "undo_id": "undo event",
     "rule_id": "rule event",
+    "entry_id": "event unit",
 }
 REST = {"reason": "why", "citation": Citation.test("t"), "signal": "tests_passed", "relation": "REFINES"}
 REST |= {"before": "a = b == None\n", "after": "a = b is None\n", "success": True}

@@ -8,7 +8,7 @@ from mnemarch import Actor, Event, EventType, Level, Scope
 from mnemarch.model.caller import Stream
 from mnemarch.model.stamps import micros, new_id
 from mnemarch.model.value import replace
-from mnemarch.testing.builders import HERE, HOSTILE_NAMES, START, chain_holds, made_link, made_unit, put, recorded
+from mnemarch.testing.builders import HERE, HOSTILE_NAMES, START, WIDE, chain_holds, made_link, made_unit, put, recorded
 from mnemarch.testing.probe import Probe, on_new_stores
 
 
@@ -155,6 +155,21 @@ class LogContract:
         again = recorded(store, type=EventType.TASK_STUCK, subject="loops:a")
         assert store.stuck_tasks(HERE.at(Level.PROJECT), 9) == [again, stuck["loops:c"]]
         assert store.stuck_tasks(HERE.at(Level.PROJECT), 1) == [again]
+
+    def test_ingested_entries_are_counted_and_those_that_wait_are_found(self, store: Probe) -> None:
+        actor, since = "agent:coder-1", micros(START)
+        taken = {"data": {"ingest": {"waiting": True}}}
+        waiting = [recorded(store, session="s", payload=taken) for _ in range(3)]
+        recorded(store, session="other", payload=taken, at=START - timedelta(seconds=1))
+        recorded(store, session="s", payload={"data": {"ingest": {"waiting": False}}})
+        recorded(store, session="s")
+        recorded(store, key=f"key:{waiting[1].id.replace('-', '')}")
+        assert store.ingested_since(HERE.key, actor, "s", since) == 4
+        assert store.ingested_since(HERE.key, actor, "other", since) == 0
+        assert store.ingested_since(WIDE.key, actor, "s", since) == 0
+        assert store.waiting_entries(HERE.key, actor, since, 9) == [waiting[0], waiting[2]]
+        assert store.waiting_entries(HERE.key, actor, since, 1) == [waiting[0]]
+        assert store.waiting_entries(HERE.key, "agent:other", since, 9) == []
 
     def test_an_event_is_found_by_the_beginning_of_its_id_or_of_its_last_group(self, store: Probe) -> None:
         written = [recorded(store) for _ in range(5)]
