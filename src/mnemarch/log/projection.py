@@ -9,7 +9,7 @@ from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.closed import assert_never
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Rebuild
-from mnemarch.model.stamps import instant
+from mnemarch.model.stamps import instant, micros
 from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import kinds_where
@@ -39,6 +39,8 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
     """
     payload = event.payload
     if payload is None:
+        if event.type is EventType.UNIT_REMEMBERED:  # Others of its conversation keep their turn.
+            _put(transaction, _emptied(event), searchable_at=event.position, keyed=keyed)
         return  # Erased: what it did is undone or restated by the erasure that follows it.
     match event.type:
         case EventType.UNIT_REMEMBERED:
@@ -118,7 +120,9 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
     if not counters_only:
         fields.setdefault("version", before.version + 1)
     after = replace(before, **fields)
-    searched = any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
+    # What an erasure restates was perhaps changed by an event that it emptied: a replay must come to the same place.
+    is_restated = event.type is EventType.UNIT_RESTATED
+    searched = is_restated or any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
     searchable_at = event.position if searched else None
     _put(transaction, after, searchable_at=searchable_at, keyed=keyed and after.content != before.content)
 
@@ -231,6 +235,13 @@ def _tombstone(record: dict[str, Any], event: Event) -> Unit:
         archive_reason="erased",
         erased_at=event.recorded_at,
     )
+
+
+def _emptied(event: Event) -> Unit:
+    """What an emptied event still tells of its unit, until the erasure says the rest."""
+    record = {"id": event.subject or "", "kind": Kind.FACT, "scope": event.scope.segments, "version": 1}
+    record["recorded_at"] = micros(event.recorded_at)
+    return replace(_tombstone(record, event), provenance=(Provenance.of(event),))
 
 
 def digest(reader: Reader) -> str:
