@@ -140,10 +140,10 @@ def _differences(reader: Reader, replay: Replay, *, full: bool) -> Iterator[tupl
     for row in expected.values():
         yield str(row[1]), f"{_named(row)} is in the log, and its row is gone"
     for id, *stored in reader.query("row_search"):
-        _, _, *wanted = replay.stored[id]
-        if stored[:3] != wanted[:3]:
+        _, _, *replayed = replay.stored[id]
+        if stored[:3] != replayed[:3]:
             yield id, f"unit {id} stands elsewhere in search or in its conversation than the log says"
-        elif full and stored != wanted:
+        elif full and stored != replayed:
             yield id, f"unit {id} has other keys for its text than the log says"
 
 
