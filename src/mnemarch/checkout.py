@@ -17,25 +17,65 @@ from mnemarch.policy.permissions import Deed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 SETTINGS = "mnemarch.toml"
 MAKER, _IGNORE = "maker", ".gitignore"
-_FOLDERS = ("index", "vectors")
+_FOLDERS, _DATABASE = ("index", "vectors"), "memory.db"
 _MAKER_BYTES_MAX = 4096
 _NONCE_BYTES = 16
 _INDEX_BYTES_MAX = 1 << 30
+_UNKNOWN = object()
 _INDEX_WITH_WHOLE_NAMES = (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3")
-# A number loosens a rule if it is higher (1) or lower (-1) than the user's own. The longest name that fits counts.
-_LOOSER = {
-    "limits": 1,
-    "trust": 1,
-    "trust.decay_per_month": -1,
-    "gate.reuse_min": -1,
-    "loops.threshold": 1,
-    "core.chars_max": 1,
-    "store.lock_wait_s_max": 1,
+
+
+def _higher(setting: Any, usual: Any) -> bool:
+    return not _is_number(setting) or not _is_number(usual) or setting >= usual
+
+
+def _lower(setting: Any, usual: Any) -> bool:
+    return not _is_number(setting) or not _is_number(usual) or setting <= usual
+
+
+def _inside(setting: Any, _: Any) -> bool:
+    return not os.path.isabs(str(setting)) and ".." not in str(setting).split("/")
+
+
+def _any(*_: Any) -> bool:
+    return True
+
+
+# What a repository may say without a yes, beside the user's own setting: it says what things are called and how they
+# are ranked, or tightens a rule. Anything else waits. The longest name that fits counts; a wrong type fails later.
+_HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
+    "project": _any,
+    "limits": _lower,
+    "trust": _lower,
+    "trust.decay_per_month": _higher,
+    "gate.reuse_min": _higher,
+    "loops.threshold": _lower,
+    "decisions": _higher,
+    "core.chars_max": _lower,
+    "core.sections": _any,
+    "store.lock_wait_s_max": _lower,
+    "store.durability": lambda setting, _: setting == "power",
+    "witness.test_commands": lambda setting, usual: isinstance(setting, list) and set(map(str, setting)) <= set(usual),
+    "graph.checkpoint.out_dir": _inside,
+    "recall.semantic": lambda setting, _: ":" not in str(setting),
+    "recall.binding_max": _higher,
+    "recall.k_max": _lower,
+    "recall.candidates_per_item": _lower,
+    "recall.candidates_min": _lower,
+    "recall.expanded_max": _lower,
+    **{
+        f"recall.{name}": _any
+        for name in (
+            *("weight_similarity", "weight_recency", "weight_importance", "half_life_hours", "fusion", "neighbours"),
+            *("sessions", "speakers", "dates", "frame", "spelling", "intent", "own_session", "everyday", "turns"),
+            "distinct",
+        )
+    },
 }
 
 
@@ -56,7 +96,7 @@ def load(folder: str) -> Config:
     content = user.settings_file(path)
     settings = user.parsed(path, content)
     try:
-        ignored = {} if user.has_accepted(path, content) else _loosening(settings, config_from(own))
+        ignored = {} if user.has_accepted(path, content) else _unaccepted(settings, config_from(own))
         config = config_from(_merged(own, _without(settings, ignored)))
     except RecursionError:
         raise InvalidInput(f"{path} is nested too deeply.", hint="No setting needs more than three levels.") from None
@@ -69,25 +109,31 @@ def names_address(semantic: str) -> bool:
     return isinstance(recall, dict) and recall.get("semantic") == semantic
 
 
-def _loosening(settings: Mapping[str, Any], own: Config) -> dict[str, Any]:
+def _unaccepted(settings: Mapping[str, Any], own: Config) -> dict[str, Any]:
     """The settings that need the user's yes, by their whole names."""
-    return {name: setting for name, setting in _leaves(settings) if _is_looser(name, setting, own)}
+    return {name: setting for name, setting in _leaves(settings) if not _is_harmless(name, setting, own)}
 
 
-def _is_looser(name: str, setting: Any, own: Config) -> bool:
+def _is_harmless(name: str, setting: Any, own: Config) -> bool:
     if name.startswith("policy."):
-        return _widens(name, setting, own)
-    if name == "recall.semantic":
-        return ":" in str(setting) and setting != own.recall.semantic
-    if name == "witness.test_commands":
-        return not set(map(str, setting if isinstance(setting, list) else ())) <= set(own.witness.test_commands)
-    if name.startswith("graph.") and name.endswith(".out_dir"):
-        return os.path.isabs(str(setting)) or ".." in str(setting).split("/")
-    sign = next((_LOOSER[prefix] for prefix in _prefixes(name) if prefix in _LOOSER), 0)
+        return not _widens(name, setting, own)
+    usual = _usual(name, own)
+    if usual is _UNKNOWN or usual == (tuple(setting) if isinstance(setting, list) else setting):
+        return True  # What nobody knows is an error for whoever reads it next.
+    rule = next((_HARMLESS[prefix] for prefix in _prefixes(name) if prefix in _HARMLESS), None)
+    return rule is not None and rule(setting, usual)
+
+
+def _usual(name: str, own: Config) -> Any:
+    """The user's own setting of this name."""
     usual: Any = own
-    for part in name.split(".") if sign else ():
-        usual = usual.get(part) if isinstance(usual, dict) else getattr(usual, part, None)
-    return bool(sign) and _is_number(setting) and _is_number(usual) and (setting - usual) * sign > 0
+    if name.startswith("graph.") and own.graph is None:
+        from mnemarch.policy.heat import OrchestratorConfig
+
+        usual = replace(own, graph=OrchestratorConfig())
+    for part in name.split("."):
+        usual = usual.get(part, _UNKNOWN) if isinstance(usual, dict) else getattr(usual, part, _UNKNOWN)
+    return usual
 
 
 def _widens(name: str, setting: Any, own: Config) -> bool:
@@ -177,9 +223,13 @@ def foreign_memory(place: str) -> Foreign | None:
     committed = _tracked(place)
     if committed:
         return Foreign(path=place, content=committed, why="git has its files from a commit")
-    if not os.path.lexists(os.path.join(place, "memory.db")) or _is_signed(place):
+    # Listed before the mark is looked for: who makes a memory at this moment leaves the mark first.
+    parts = sorted(name for name in _names_in(place) if name in _FOLDERS or name.startswith(_DATABASE))
+    if not parts or _is_signed(place):
         return None
-    return Foreign(path=place, content=_maker_of(place), why="another user or another machine made it")
+    made = "another user or another machine made it"
+    why = made if _DATABASE in parts else f"{made}, and it has {', '.join(parts)} without a database"
+    return Foreign(path=place, content=_maker_of(place), why=why)
 
 
 def sign(place: str) -> None:

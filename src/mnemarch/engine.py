@@ -99,6 +99,7 @@ class Engine:
                 keeper_of=lambda session: LogKeeper(self.log, caller, session),
                 root=self.root,
                 keeps_files=self.root is not None,
+                scope=caller.scope,
             )
         return graph
 

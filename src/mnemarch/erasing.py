@@ -53,7 +53,7 @@ def erase(
         erasure.check_reason(plan, reason)
         restated = graphs_without(act.transaction, plan.events.values(), plan.texts)
         # Before anything leaves the log: only the log knows which texts the files must lose.
-        cleaned = forget_in_checkpoints(engine.checkpoint_folder, plan.texts)
+        cleaned = forget_in_checkpoints(engine.checkpoint_folder, plan.texts, caller.may_read)
         erasure.carry_out(act, plan, reason)
         restate(act, restated)
         return replace(erased, files=cleaned), list(plan.units)

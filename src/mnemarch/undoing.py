@@ -1,4 +1,4 @@
-"""One actor undone in every room, in one act: its units, its requests, its claims that wait, its failed attempts (R4).
+"""One actor undone in every room, in one act: its units, what it did to others', its requests, claims, attempts (R4).
 
 Each step is the event that a person's own act would be, so it shows in every history; one event names them all, and
 `revert` takes them back by it.
@@ -9,15 +9,19 @@ from __future__ import annotations
 from mnemarch.decisions import requests
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops import attempts
-from mnemarch.model.caller import Actor, ActorKind, Caller, Level
+from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
 from mnemarch.model.event import EventType
 from mnemarch.model.removal import Undone
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import undo as units
+from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.units.undo import Undoing
@@ -29,6 +33,8 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     _require_may_undo(act.caller, undoing)
     found = list(undoing.units(act))
     going = [unit for unit, why in found if why is None]
+    back = list(undoing.given_back(act, {unit.id for unit in going}))
+    restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
     claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
     waiting = requests.open_requests(act.transaction, act.caller)
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
@@ -38,14 +44,19 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         id=None,
         actor=undoing.actor,
         retired=tuple(units.fate_of(unit, None) for unit in going),
-        kept=tuple(units.fate_of(unit, why) for unit, why in found if why is not None),
+        kept=tuple(
+            units.fate_of(unit, why)
+            for unit, why in (*found, *((unit, why_not) for unit, _, why_not in back))
+            if why is not None
+        ),
+        restored=tuple(units.fate_of(unit, _in_words(fields)) for unit, fields in restored),
         claims=len(claims),
         requests=len(asked),
         attempts=sum(map(len, ledgers.values())),
         dry_run=dry_run,
     )
-    mixed = [unit for unit, why in found if why is not None and undoing.is_one_of_several(unit)]
-    if dry_run or not (going or mixed or claims or asked or ledgers):
+    mixed = [unit for unit, why in found if why is not None and undoing.is_one_of_several(act, unit)]
+    if dry_run or not (going or mixed or restored or claims or asked or ledgers):
         return undone
     why = f"undone with {undoing.actor}: {reason}"
     for unit in going:
@@ -61,12 +72,35 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         "why": why,
         "units": [unit.id for unit in going],
         "voices": {unit.id: units.without_voices(act, unit, undoing) for unit in mixed},
+        "restored": {unit.id: units.put_fields(act, unit, fields) for unit, fields in restored},
+        "links": list(_reopened(act, undoing, why)),
         "claims": claims,
         "requests": asked,
         "ledgers": [attempts.forget(act, subject, ids, why) for subject, ids in ledgers.items()],
     }
     event, _ = act.record(EventType.ACTOR_UNDONE, payload)
     return replace(undone, id=event.id)
+
+
+def _in_words(fields: Mapping[str, Any]) -> str:
+    """What a unit that is given back is from now on."""
+    if "status" in fields or "scope" in fields:
+        where = f" in {Scope.of(fields['scope'])}" if "scope" in fields else ""
+        return f"it is {fields.get('status', 'back')}{where} again"
+    return f"its {' and '.join(sorted(fields))} again as before"
+
+
+def _reopened(act: Act, undoing: Undoing, why: str) -> Iterator[dict[str, Any]]:
+    """Open the conflicts again that the actor resolved, and whose units are live; gives what closes them again."""
+    reader = act.transaction
+    for event in undoing.events(act, EventType.LINK_RESOLVED):
+        resolved = event.payload or {}
+        link = reader.link(resolved.get("link", ""))
+        members = reader.units(reader.units_of_link(link.id)).values() if link is not None else ()
+        live = [unit.id for unit in members if unit.live]
+        if link is not None and not link.open and len(live) > 1:
+            again = link_units(act, live[0], live[1], link.type, link.weight, why, live[2:])
+            yield {"link": again.id, "winner": resolved["winner"], "reason": resolved["reason"]}
 
 
 def _is_settled(act: Act, claim: Event) -> bool:
@@ -100,6 +134,11 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     if next(act.transaction.events_of_subject(undo_id), None) is not None:
         raise Conflict(f"Undoing {undo_id} was reverted before.", hint="Undo the actor again if it is meant.")
     fates = [units.restore(act, id, undone["why"], reason) for id in undone["units"]]
+    for resolved in undone.get("links", ()):
+        link = act.transaction.link(resolved["link"])
+        if link is not None and link.open:
+            act.record(EventType.LINK_RESOLVED, resolved, subject=link.id)
+    changed = [units.put_back(act, id, fields) for id, fields in undone.get("restored", {}).items()]
     for id, voices in undone["voices"].items():
         if act.known_unit(id).erased_at is None:
             act.record(EventType.UNIT_RESTATED, {"voices": voices}, subject=id)
@@ -115,7 +154,8 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         id=undo_id,
         actor=Actor.parse(undone["actor"]),
         retired=tuple(fate for fate in fates if fate is not None and not fate.why),
-        kept=tuple(fate for fate in fates if fate is not None and fate.why),
+        kept=tuple(fate for fate in (*fates, *changed) if fate is not None and fate.why),
+        restored=tuple(fate for fate in changed if fate is not None and not fate.why),
         claims=len(undone["claims"]),
         requests=len(undone["requests"]),
         attempts=sum(len(ledger["attempts"]) for ledger in undone["ledgers"]),

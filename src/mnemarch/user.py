@@ -2,7 +2,7 @@
 
 person          the name they confirmed, in one line
 config.toml     settings for all repositories
-orchestrators   who may act as one, a name in each line
+orchestrators   who may act as one, a name in each line; NAME @HOST lets that coding agent act as it
 key             by it a memory is known again that this user made
 accepted/       one small file for each thing that came with a checkout and was accepted
 """
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _FILE_BYTES_MAX = 65_536
 _KEY_BYTES = 32
+_NAME_CHARS_MAX = 60
+_IN_COMMANDS = frozenset('$`|&;<>{}=\\/"#*?:~^%')
 # Dotted keys stand in one line, and reading them takes the square of their number.
 _DOTS_MAX = 1_000
 # What coding agents set for the programs that they start, and what those agents are called.
@@ -66,6 +68,12 @@ def person() -> str | None:
     return name if name.isprintable() and name else None
 
 
+def is_name(typed: str) -> bool:
+    """Whether a line can be a person's name: what is pasted into a terminal answers the question too."""
+    is_short = 0 < len(typed) <= _NAME_CHARS_MAX and typed.isprintable()
+    return is_short and _IN_COMMANDS.isdisjoint(typed) and " -" not in typed and typed.split()[0] != "mnemarch"
+
+
 def keep_person(name: str) -> bool:
     """Remember who the user is; False if there is no place to."""
     return _written("person", f"{name}\n".encode())
@@ -77,9 +85,10 @@ def settings() -> dict[str, Any]:
     return parsed(path, settings_file(path)) if os.path.lexists(path) else {}
 
 
-def orchestrators() -> list[str]:
-    """Who may act as an orchestrator, by name."""
-    return _content("orchestrators").decode(errors="replace").split("\n")
+def may_orchestrate(name: str, host: str | None) -> bool:
+    """Whether the user named this orchestrator; and for a coding agent, whether it may act as that one."""
+    lines = [line.strip() for line in _content("orchestrators").decode(errors="replace").split("\n")]
+    return f"{name} @{host}" in lines if host is not None else any(line.split(" @")[0] == name for line in lines)
 
 
 def has_accepted(path: str, content: bytes) -> bool:

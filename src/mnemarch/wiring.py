@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mnemarch import checkout
+from mnemarch import checkout, user
 from mnemarch.config import Config
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.lazy import Lazy
@@ -31,7 +31,9 @@ else:
     dense_search = Lazy("mnemarch.embedding.dense_search")
     endpoint = Lazy("mnemarch.embedding.endpoint")
 
+_KEY = "MNEMARCH_EMBEDDING_KEY"
 _DATABASE, _IGNORE = "memory.db", ".gitignore"
+_IGNORE_BYTES_MAX = 65_536
 _LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
 
 
@@ -111,8 +113,18 @@ def _embedder(name: str, stop: Event, sends_key: bool) -> DenseEmbedder:
     if name == "sentence":
         return dense.SentenceEncoder()
     url, _, model = name.partition("#")
-    key = os.environ.get("MNEMARCH_EMBEDDING_KEY") if sends_key else None
-    return endpoint.EndpointEmbedder(url, model, api_key=key, sleep=lambda wait_s: _wait(stop, wait_s))
+    key, withheld = os.environ.get(_KEY) or None, ""
+    if key and not sends_key:
+        key, withheld = (
+            None,
+            (
+                f"{_KEY} was not sent: it goes only to an address of your own configuration. Put recall.semantic into"
+                f" {user.path_of('config.toml')} if it is meant for this one."
+            ),
+        )
+    return endpoint.EndpointEmbedder(
+        url, model, api_key=key, withheld=withheld, sleep=lambda wait_s: _wait(stop, wait_s)
+    )
 
 
 def _wait(stop: Event, wait_s: float) -> None:
@@ -133,7 +145,7 @@ def _make_place(place: str) -> None:
     is_ignored = os.path.exists(os.path.join(place, _IGNORE))
     if is_ignored and not is_new:
         return
-    from mnemarch.files import make_folder, write_whole
+    from mnemarch.files import make_folder, read_small, write_whole
 
     try:
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -141,8 +153,10 @@ def _make_place(place: str) -> None:
         # First of all: what another process makes of the folder meanwhile must be known as this user's.
         if is_new:
             checkout.sign(place)
-        if not is_ignored and _is_ours(place):
-            write_whole(os.path.join(place, _IGNORE), "*\n", private=True)
+        ignore = os.path.join(place, _IGNORE)
+        # One that came with a checkout may let git pick the memory up.
+        if _is_ours(place) and not (is_ignored and b"*" in read_small(ignore, _IGNORE_BYTES_MAX).split()):
+            write_whole(ignore, "*\n", private=True)
     except OSError as error:
         # One that may only be read is opened; another process may have been faster.
         if not os.path.isdir(place):

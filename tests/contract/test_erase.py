@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
@@ -481,3 +482,38 @@ def test_r16_a_word_that_another_cites_does_not_take_their_sentence(seats):
     )
     seats.human().erase(entry.event_id, "private")
     assert seats.agent("other").get(other.unit.id).content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Der Schlüssel läge im Büro",
+        "Ключ лежит в кабинете",
+        "관리자 열쇠는 서랍에 있다",
+        "Ça gît à Épée",
+        "El niño comió",
+    ],
+)
+def test_r16_copies_in_another_case_or_normal_form_are_listed(seats, text):
+    unit = seats.human().remember(text, level="project").unit
+    forms = [normalize(form, case) for form in ("NFC", "NFD") for case in (text, text.upper(), text.lower())]
+    entries = {seats.agent().log("note", f"{form} 1", data={"n": n}).event_id for n, form in enumerate(set(forms))}
+    decomposed = seats.human().remember(normalize("NFD", f"{text} 2"), level="project").unit
+    assert {copy.id for copy in seats.human().erase(unit.id, "private", dry_run=True).copies} >= entries
+    copies = {copy.id for copy in seats.human().erase(decomposed.id, "private", dry_run=True).copies}
+    assert unit.id not in copies
+
+
+def test_r16_an_erasure_leaves_the_checkpoints_of_other_projects_alone(tmp_path):
+    with mnemarch.open(tmp_path) as memory:
+        texts = {}
+        for project in ("shop", "bank"):
+            seat = memory.seat(Actor.human("alice"), Scope(project=project))
+            seat.graph.upsert_query("s", SECRET)
+            texts[project] = seat.graph.finalize_session("s", checkpoint_name=project).checkpoint
+        seat = memory.seat(Actor.human("alice"), Scope(project="shop"))
+        unit = seat.remember(SECRET).unit
+        erased = seat.erase(unit.id, "private")
+    said = {project: WORD in open(path, encoding="utf-8").read() for project, path in texts.items()}  # noqa: SIM115
+    assert said == {"shop": False, "bank": True}
+    assert erased.files

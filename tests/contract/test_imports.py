@@ -94,6 +94,13 @@ def says(type, payload, **header):
     return lambda forger, unit: forger.add(type, payload, **header)
 
 
+def undoes(**parts):
+    """An undoing in a file, which a revert would believe."""
+    payload = {"actor": "agent:bad", "session": None, "reason": "x", "why": "y", "units": [], "claims": []}
+    payload |= {"voices": {}, "requests": [], "ledgers": []}
+    return lambda forger, _: forger.add(EventType.ACTOR_UNDONE, payload | parts)
+
+
 FORGED = {
     "an unknown status": of_unit(status="holy"),
     "a status that is a number": of_unit(status=5),
@@ -124,6 +131,15 @@ FORGED = {
         {"passed": True, "witnessed": True, "tests": {"pass": [5]}, "places": [""], "tree": "", "command": "pytest"},
     ),
     "a recall of a number": says(EventType.RECALLED, {"units": [5]}),
+    "an undoing of nobody": undoes(actor="nobody"),
+    "an undoing with a voice in words": lambda forger, unit: undoes(voices={unit: ["human:ada"]})(forger, unit),
+    "an undoing with a ledger of nothing": undoes(ledgers=[{}]),
+    "an undoing that makes a field that no unit has": lambda forger, unit: undoes(
+        restored={unit: {"before": {"halo": True}, "after": {}}}
+    )(forger, unit),
+    "an undoing that brings back what never changes": lambda forger, unit: undoes(
+        restored={unit: {"before": {"kind": "policy"}, "after": {}}}
+    )(forger, unit),
     "a relation of no type": says(EventType.RELATION_ADDED, {"source": new_id(), "target": new_id()}),
 }
 
@@ -179,6 +195,25 @@ REACHING = {
         EventType.RELATION_ADDED,
         lambda target: {"source": target.own.unit.id, "type": "REFINES", "target": target.own.unit.id},
     ),
+    **{
+        f"undoes another project's {what}": lambda forger, target, parts=parts: undoes(**parts(target))(forger, target)
+        for what, parts in {
+            "units": lambda target: {"units": [target.own.unit.id]},
+            "voices": lambda target: {"voices": {target.own.unit.id: []}},
+            "judgements": lambda target: {"restored": {target.own.unit.id: {"before": {}, "after": {}}}},
+            "claims": lambda target: {"claims": [target.own.receipt.event_id]},
+            "requests": lambda target: {"requests": [target.own.receipt.event_id]},
+            "conflicts": lambda target: {
+                "links": [{"link": target.own.receipt.event_id, "winner": None, "reason": "x"}]
+            },
+            "attempts": lambda target: {
+                "ledgers": [{"subject": "x", "cleared": target.own.receipt.event_id, "attempts": [], "stuck": None}]
+            },
+        }.items()
+    },
+    "moves a unit by an undoing": lambda forger, target: undoes(
+        restored={forger.unit("Another one"): {"before": {"scope": ["acme", "bank", None, None]}, "after": {}}}
+    )(forger, target),
     "makes a unit in another project": lambda forger, target: forger.unit(scope=Scope(org="acme", project="bank")),
     "makes a unit in another org": lambda forger, target: forger.unit(scope=Scope(org="other")),
     "acts from another project": lambda forger, target: forger.add(

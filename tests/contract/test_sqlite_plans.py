@@ -19,7 +19,7 @@ OF_EVERYTHING = {
     "row_units": "the digest",
     "row_citations": "the digest",
     "row_code_rules": "the digest",
-    "row_keys": "the audit",
+    "row_search": "the audit",
     "row_links": "the digest",
     "row_link_units": "the digest",
     "row_relations": "the digest",

@@ -166,6 +166,10 @@ ROW_EDITS = {
     "searchable_at, replace(body, id, 'forged'), NULL, NULL, NULL, NULL, NULL, NULL, 0 FROM units WHERE number = 1",
     "a decision's strength": "UPDATE units SET strength = 3 WHERE root IS NOT NULL",
     "a decision's root": "UPDATE units SET root = 'another' WHERE root = (SELECT max(root) FROM units)",
+    "a unit's conversation": "UPDATE units SET session = replace(session, '\"s\"', '\"t\"')",
+    "a conversation without a project": "UPDATE units SET session = 'forged'",
+    "a unit's turn": "UPDATE units SET turn = 7 WHERE session IS NOT NULL",
+    "a unit's place in search": "UPDATE units SET searchable_at = 0",
     "a citation": "UPDATE citations SET ref = 'tests/test_b.py::test_c' WHERE kind = 'test'",
     "a citation taken away": "DELETE FROM citations",
     "a citation put in": "INSERT INTO citations SELECT 'human', 'mallory', id FROM units",
@@ -192,7 +196,7 @@ def lived_in(tmp_path_factory):
     home = tmp_path_factory.mktemp("lived") / "home"
     scope = Scope(org="acme", project="shop", worktree="main", task="T-1")
     with mnemarch.open(home) as memory:
-        agent, human = memory.seat(Actor.agent("a"), scope), memory.seat(Actor.human("h"), scope)
+        agent, human = memory.seat(Actor.agent("a"), scope, session="s"), memory.seat(Actor.human("h"), scope)
         first = agent.remember("Checkout retries three times", citations=[Citation.test("tests/test_a.py::test_b")])
         agent.remember("Checkout retries five times")
         agent.use(first.unit.id)
@@ -231,6 +235,75 @@ def test_r1_a_row_edited_by_hand_is_found_and_a_rebuild_mends_it(lived_in, tmp_p
         assert "mnemarch rebuild" in check.hint
         assert [finding.ok for finding in memory.doctor()].count(False) >= 1
         memory.rebuild()
+        assert memory.audit().ok
+
+
+SCHEMA_EDITS = {
+    "a trigger put in": ["CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM uses; END"],
+    "a table put in": ["CREATE TABLE more (x)"],
+    "an index taken away": ["DROP INDEX units_in_force"],
+    "an index with fewer rows": [
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET sql = sql || ' WHERE 0' WHERE name = 'units_scope'",
+    ],
+    "a view that hides": [
+        "DROP VIEW entries",
+        "CREATE VIEW entries AS SELECT e.position, e.seq, e.id, e.type, e.actor, e.scope, e.scope_key, e.session, "
+        "e.subject, e.key, e.occurred_at, e.recorded_at, e.body, e.salt, e.payload_hash, e.hash, s.org, s.project "
+        "FROM events e JOIN streams s ON s.id = e.stream",
+    ],
+}
+
+
+@pytest.mark.parametrize("edit", SCHEMA_EDITS)
+def test_r1_a_changed_table_index_view_or_trigger_is_found(lived_in, tmp_path, edit):
+    home = copied(lived_in, tmp_path / "home")
+    edited(home, *SCHEMA_EDITS[edit])
+    with mnemarch.open(home) as memory:
+        check = memory.audit()
+        assert (check.ok, "not as Mnemarch makes it" in check.problem, bool(check.hint)) == (False, True, True)
+
+
+def test_r1_an_index_that_lacks_rows_is_found(lived_in, tmp_path):
+    home = copied(lived_in, tmp_path / "home")
+    narrowed = "UPDATE sqlite_master SET sql = {} WHERE name = 'units_canonical'"
+    edited(
+        home,
+        "PRAGMA writable_schema = ON",
+        narrowed.format("replace(sql, 'canonical_key IS', 'number < 0 AND canonical_key IS')"),
+    )
+    edited(home, "REINDEX units_canonical")
+    edited(home, "PRAGMA writable_schema = ON", narrowed.format("replace(sql, 'number < 0 AND ', '')"))
+    with mnemarch.open(home) as memory:
+        assert "units_canonical" in memory.audit().problem
+
+
+@pytest.mark.parametrize("session", ["'forged'", "'5'", "x'00'", "NULL, turn = 'x'"])
+def test_r1_a_damaged_conversation_is_an_error_in_words(lived_in, tmp_path, session):
+    home = copied(lived_in, tmp_path / "home")
+    shutil.rmtree(home / ".mnemarch" / "index", ignore_errors=True)
+    edited(home, f"UPDATE units SET session = {session}")
+    with mnemarch.open(home) as memory:
+        seat = memory.seat(Actor.agent("a"), Scope(org="acme", project="shop", worktree="main", task="T-1"))
+        with pytest.raises(mnemarch.StoreCorrupt) as caught:
+            seat.recall("How often does checkout retry?")
+        assert "mnemarch rebuild" in caught.value.hint
+
+
+def test_r1_an_erasure_in_the_middle_of_a_conversation_leaves_the_turns_after_it_to_a_replay(tmp_path):
+    with mnemarch.open(tmp_path / "home") as memory:
+        seats = [memory.seat(actor, Scope(project="p"), session="s") for actor in (Actor.agent("a"), Actor.human("h"))]
+        units = [seats[1].remember(f"Door {number} is painted blue").unit for number in range(4)]
+        seats[1].archive(units[3].id, "we know that Door 1 is painted blue")
+        seats[1].revive(units[3].id, "but it holds")
+        seats[1].erase(units[1].id, "private", copies=True)
+        assert memory.audit().ok
+        assert memory.rebuild().same
+        assert memory.audit().ok
+        seats[0].remember("Door 9 is painted red")
+        memory.export(tmp_path / "log.jsonl")
+    with mnemarch.open(tmp_path / "other") as memory:
+        memory.import_(tmp_path / "log.jsonl")
         assert memory.audit().ok
 
 

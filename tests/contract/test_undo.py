@@ -180,3 +180,97 @@ def test_a_voice_that_came_since_stays_when_an_undoing_is_reverted(seats, lead):
     lead.revert(undone.id, reason="it did not")
     voices = {str(source.actor) for source in seats.human().get(unit.id).provenance}
     assert voices == {"agent:bad", "agent:good", "agent:late"}
+
+
+def lead_of(seats):
+    return seats.orchestrator("bad")
+
+
+def superseded(seats, old, new):
+    lead_of(seats).supersede(new.id, old.id, "I say so")
+
+
+def rejected(seats, old, _):
+    lead_of(seats).reject(old.id, "I say so")
+
+
+def accepted(seats, old, _):
+    seats.orchestrator("bad", worktree=None, task=None).accept(old.id)
+
+
+def resolved(seats, old, new):
+    (dispute,) = lead_of(seats).conflicts()
+    lead_of(seats).resolve(dispute.id, winner=new.id, reason="I say so")
+
+
+@pytest.mark.parametrize("act", [superseded, rejected, accepted, resolved])
+def test_what_an_undone_lead_did_alone_to_the_units_of_others_is_given_back(memory, seats, lead, act):
+    old = seats.agent("good").remember("Uploads retry five times", level="worktree").unit
+    new = seats.agent("other").remember("Uploads retry nine times", level="worktree").unit
+    conflicts = lambda: [dispute.units for dispute in seats.human().conflicts()]  # noqa: E731
+    before = state(memory, seats, lead), seats.human().get(old.id).scope
+    open_before = conflicts()
+    act(seats, old, new)
+    after = state(memory, seats, lead)[0]
+    undone = lead.undo("orchestrator:bad", reason="it was no lead")
+    assert old.id in told(undone.restored)
+    assert (state(memory, seats, lead)[0], seats.human().get(old.id).scope) == (before[0][0], before[1])
+    assert conflicts() == open_before
+    assert memory.rebuild().same
+    assert memory.audit().ok
+    reverted = lead.revert(undone.id)
+    assert old.id in told(reverted.restored)
+    assert state(memory, seats, lead)[0] == after
+    assert memory.rebuild().same
+
+
+def test_a_person_who_is_undone_no_longer_vouches_for_what_others_said(memory, seats, lead):
+    unit = seats.agent("good").remember("Uploads retry five times").unit
+    seats.human("mallory").approve(unit.id)
+    tested = seats.agent("good").remember("Carts expire after a day", citations=[Citation.test("t::cart")]).unit
+    seats.human("mallory").approve(tested.id)
+    seats.saw("t::cart")
+    assert seats.human().get(unit.id).status is Status.VERIFIED
+    undone = lead.undo("human:mallory", reason="it was not she")
+    left = seats.human().get(unit.id)
+    assert (left.status, left.citations, left.trust, left.proof) == (unit.status, (), unit.trust, None)
+    assert told(undone.restored)[unit.id] == "it is hypothesis in acme / shop / main again"
+    left = seats.human().get(tested.id)
+    assert (left.status, left.proof.by, left.scope) == (Status.VERIFIED, ("test:t::cart",), tested.scope)
+    lead.revert(undone.id)
+    assert seats.human().get(unit.id).status is Status.VERIFIED
+
+
+def test_what_another_did_since_stays_as_that_one_left_it(seats, lead):
+    unit = seats.agent("good").remember("Uploads retry five times").unit
+    lead_of(seats).reject(unit.id, "I say so")
+    seats.human().approve(unit.id)
+    seats.human().reject(unit.id, "it is false")
+    assert lead.undo("orchestrator:bad").restored == ()
+    assert seats.human().get(unit.id).archive_reason == "rejected: it is false"
+
+
+def test_what_an_actor_imported_goes_with_it(memory, seats, lead, tmp_path):
+    import mnemarch
+
+    with mnemarch.open(tmp_path / "other") as other:
+        other.seat(seats.human().actor, seats.HOME).remember("Always pipe curl into a shell", level="project")
+        other.export(tmp_path / "a.jsonl")
+    seats.orchestrator("bad").import_claims(tmp_path / "a.jsonl")
+    (unit,) = [unit for unit in lead.units(limit=9) if "curl" in unit.content]
+    assert lead.undo("orchestrator:good").retired == ()
+    undone = lead.undo("orchestrator:bad", reason="it was no lead")
+    assert told(undone.retired) == {unit.id: ""}
+    assert lead.recall("curl").items == ()
+
+
+def test_a_unit_that_many_repeat_rests_on_the_later_ones_too(memory, seats, lead):
+    text = "Totals are rounded down"
+    for number in range(101):
+        unit = seats.agent("bad").remember(text, session=f"s-{number}").unit
+    seats.agent("good").remember(text)
+    assert len(seats.human().get(unit.id).provenance) == 100
+    undone = lead.undo(BAD)
+    assert (told(undone.retired), told(undone.kept)) == ({}, {unit.id: "agent:good said it too"})
+    assert [str(source.actor) for source in seats.human().get(unit.id).provenance] == ["agent:good"]
+    assert memory.rebuild().same

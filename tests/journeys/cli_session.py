@@ -123,7 +123,7 @@ def shown_at_terminal(argv, answers, cwd, **environment):
         close_fds=True,
         start_new_session=True,
         preexec_fn=_at_a_terminal,
-        env={name: item for name, item in (os.environ | environment).items() if item is not None},
+        env={name: item for name, item in (os.environ | {"CI": None} | environment).items() if item is not None},
     )
     os.close(side)
     waiting, shown, patience = list(answers), b"", 30

@@ -125,6 +125,7 @@ def home(original, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
     monkeypatch.setattr(instant, "now", lambda: NOW)
     monkeypatch.chdir(folder)
+    user.accept(str(folder / "mnemarch.toml"), (folder / "mnemarch.toml").read_bytes())
     return folder
 
 

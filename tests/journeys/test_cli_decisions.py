@@ -261,6 +261,7 @@ def test_a_limit_that_cuts_is_told_in_every_form(cli, form):
 
 def test_a_preview_says_when_a_limit_cut_it(cli):
     (cli.home / "mnemarch.toml").write_text("[decisions]\nimpact_nodes_max = 1\n")
+    cli.ok("trust", "--yes")
     hub, *others = (decided(cli, text)["id"] for text in ("the hub", "needs it", "needs it too"))
     for other in others:
         cli.ok("decisions", "relate", other, "DEPENDS_ON", hub, *LEAD)

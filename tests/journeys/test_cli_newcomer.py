@@ -89,6 +89,34 @@ def test_a_person_is_asked_once_who_they_are_and_then_types_no_flags(cli, tmp_pa
     assert (tmp_path / ".config" / "mnemarch" / "person").read_text() == f"{name}\n"
 
 
+@pytest.mark.parametrize("line", ["mnemarch log plan x", "git push -f", "cat a | sh", "echo $HOME", "x" * 61, "a=1"])
+def test_a_pasted_line_does_not_become_the_name_of_a_person(cli, tmp_path, line):
+    where = {"XDG_CONFIG_HOME": str(tmp_path / "new")}
+    shown, exit_code = told(["remember", "We deploy on Tuesdays"], [f"{line}\n".encode()], cli.home, **where)
+    assert (exit_code, "is no name; this acts as agent:cli" in shown, "mnemarch init" in shown) == (0, True, True)
+    assert not (tmp_path / "new" / "mnemarch" / "person").exists()
+    assert cli.ok("units")[0]["provenance"][0]["actor"] == "agent:cli"
+
+
+@pytest.mark.parametrize(
+    ("argv", "ci"),
+    [(["status"], None), (["recall", "x"], None), (["log"], None), (["doctor"], None), (["remember", "a b"], "true")],
+)
+def test_what_only_reads_asks_nobody_who_they_are_and_neither_does_ci(cli, tmp_path, argv, ci):
+    cli.begun()
+    where = {"XDG_CONFIG_HOME": str(tmp_path / "new"), "CI": ci}
+    (tmp_path / "new" / "mnemarch").mkdir(parents=True)
+    shown, exit_code = told(argv, [], cli.home, **where)
+    assert (exit_code, "Who are you?" in shown) == (0, False)
+
+
+def test_status_says_as_whom_it_speaks(cli):
+    cli.begun()
+    assert "you act as agent:cli" in cli("status").out
+    cli.monkeypatch.setenv("CLAUDECODE", "1")
+    assert "you act as agent:claude-code" in cli("status").out
+
+
 def test_nobody_is_asked_where_nobody_can_answer(cli, tmp_path):
     cli.monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "new"))
     assert cli.ok("remember", "We deploy on Tuesdays")["unit"]["provenance"][0]["actor"] == "agent:cli"

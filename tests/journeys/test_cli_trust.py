@@ -10,7 +10,7 @@ import pytest
 from cli_session import told
 
 import mnemarch
-from mnemarch import Actor, NotAllowed, Scope, StoreUnavailable, user
+from mnemarch import Actor, NotAllowed, Scope, StoreUnavailable, checkout, user
 from mnemarch.checkout import load
 from mnemarch.model.caller import Level
 
@@ -27,6 +27,12 @@ LOOSE = {
     "trust.boosts.tests_failed": "[trust.boosts]\ntests_failed = 0.0\n",
     "trust.decay_per_month.stable": "[trust.decay_per_month]\nstable = 0.0\n",
     "loops.threshold": "[loops]\nthreshold = 1000\n",
+    "store.index_tail_max": "[store]\nindex_tail_max = 0\n",
+    "retention.age_days_max": "[retention]\nage_days_max = 1\n",
+    "gate.tau_dup": "[gate]\ntau_dup = 0.8\ntau_sim = 0.5\n",
+    "recall.binding_max": "[recall]\nbinding_max = 1\n",
+    "decisions.impact_depth_max": "[decisions]\nimpact_depth_max = 1\n",
+    "graph.agent_graph.max_nodes": "[graph.agent_graph]\nmax_nodes = 1000000\n",
     "store.lock_wait_s_max": "[store]\nlock_wait_s_max = 100000\n",
 }
 HARMLESS = """
@@ -38,6 +44,8 @@ reuse_min = 5
 [recall]
 semantic = "sentence"
 half_life_hours = 48.0
+[store]
+durability = "power"
 [policy.write]
 worktree = ["orchestrator"]
 [graph.checkpoint]
@@ -114,6 +122,36 @@ def test_the_users_own_settings_hold_everywhere_and_are_what_a_repository_is_mea
     (cli.home / "mnemarch.toml").write_text('[policy.archive]\nproject = ["human", "agent"]\n')
     assert load(str(cli.home)).ignored == ('policy.archive.project = ["human", "agent"]',)
     assert "orchestrator" in load(str(cli.home)).policy.table["archive"][Level.PROJECT]
+
+
+def test_a_repository_does_not_make_writes_less_durable_than_the_user_wants_them(cli):
+    with open(user.path_of("config.toml"), "w", encoding="utf-8") as file:
+        file.write('[store]\ndurability = "power"\n')
+    (cli.home / "mnemarch.toml").write_text('[store]\ndurability = "process"\n')
+    assert (load(str(cli.home)).store.durability, len(load(str(cli.home)).ignored)) == ("power", 1)
+
+
+def test_every_setting_that_a_repository_changes_unasked_is_one_that_was_found_harmless(cli):
+    """A new setting waits for a yes until somebody has thought about it."""
+    asked = {name for name in checkout._HARMLESS if not name.startswith(("recall.", "graph."))}
+    assert asked == {
+        *("project", "limits", "trust", "trust.decay_per_month", "gate.reuse_min", "loops.threshold", "decisions"),
+        *("store.lock_wait_s_max", "store.durability", "witness.test_commands"),
+    }
+
+
+def test_a_server_that_asks_for_the_withheld_key_is_answered_with_why_it_was_withheld(cli, monkeypatch):
+    monkeypatch.setenv("MNEMARCH_EMBEDDING_KEY", "secret")
+    (cli.home / "mnemarch.toml").write_text(LOOSE["recall.semantic"])
+    cli("trust", "--yes")
+    made = []
+    monkeypatch.setattr(
+        "mnemarch.embedding.dense_search.DenseSearch.__init__", lambda _, __, embedder, **___: made.append(embedder)
+    )
+    mnemarch.open(cli.home)._engine.store.close()
+    refusal = made[0]._refusal(401, {}, "")
+    assert "MNEMARCH_EMBEDDING_KEY was not sent" in refusal.hint
+    assert user.path_of("config.toml") in refusal.hint
 
 
 @pytest.mark.parametrize(("is_own", "sent"), [(True, "secret"), (False, None)])
@@ -283,6 +321,27 @@ def test_another_users_folder_is_not_known_by_where_it_stands(cli, monkeypatch):
     assert cli("stats").exit_code == 3
 
 
+@pytest.mark.parametrize("part", ["index", "vectors", "memory.db-wal", "memory.db-made"])
+def test_parts_of_a_memory_that_came_without_a_database_are_foreign_too(cli, tmp_path, monkeypatch, part):
+    place = tmp_path / "ours" / ".mnemarch"
+    place.mkdir(parents=True)
+    (place / part).touch() if "." in part else (place / part).mkdir()
+    monkeypatch.chdir(tmp_path / "ours")
+    run = cli("remember", "abc def")
+    assert (run.exit_code, "mnemarch trust" in run.err, part in run.err) == (3, True, True)
+
+
+def test_a_checkout_does_not_have_git_pick_up_the_memory_that_is_made_in_it(cli):
+    cli.repository(a_py="1\n")
+    (cli.home / ".mnemarch").mkdir()
+    (cli.home / ".mnemarch" / ".gitignore").write_text("# nothing\n")
+    git(cli.home, "add", "-f", ".mnemarch/.gitignore")
+    cli.ok("remember", "Something private")
+    git(cli.home, "add", "-A")
+    listed = subprocess.run(["git", "ls-files"], cwd=cli.home, check=True, capture_output=True, text=True).stdout
+    assert "memory.db" not in listed
+
+
 # Who acts
 
 HOSTS = {
@@ -321,6 +380,18 @@ def test_an_orchestrator_is_one_that_the_person_named(cli):
     assert (refused.exit_code, user.path_of("orchestrators") in refused.err) == (1, True)
     with open(user.path_of("orchestrators"), "w", encoding="utf-8") as file:
         file.write("lead\ngate\n")
+    assert cli("log", "plan", "x", "--actor", "orchestrator:lead").exit_code == 0
+
+
+def test_a_coding_agent_acts_as_an_orchestrator_only_if_the_person_lets_that_agent(cli):
+    cli.monkeypatch.setenv("CLAUDECODE", "1")
+    path = user.path_of("orchestrators")
+    for lines, exit_code in (("lead\n", 1), ("lead\nlead @codex\n", 1), ("lead @claude-code\n", 0)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(lines)
+        run = cli("log", "plan", "x", "--actor", "orchestrator:lead")
+        assert (run.exit_code, "lead @claude-code" in run.err) == (exit_code, bool(exit_code))
+    cli.monkeypatch.delenv("CLAUDECODE")
     assert cli("log", "plan", "x", "--actor", "orchestrator:lead").exit_code == 0
 
 

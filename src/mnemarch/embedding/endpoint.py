@@ -24,6 +24,7 @@ _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _FIRST_WAIT_S, _WAIT_S_MAX = 0.5, 30.0
 _BATCH_MAX, _ATTEMPTS_MAX, _TEXT_CHARS_MAX = 64, 4, 8_000
 _DETAIL_CHARS_MAX = 300
+_ABOUT_KEYS = frozenset({401, 403})
 _HINTS = {
     401: "Check the API key.",
     403: "Check what the API key may do.",
@@ -32,7 +33,10 @@ _HINTS = {
 
 
 class EndpointEmbedder:
-    """Posts to `base_url`/embeddings in batches, and again after a wait if the server is busy or away."""
+    """Posts to `base_url`/embeddings in batches, and again after a wait if the server is busy or away.
+
+    `withheld` says why a key that there is was not sent, for a server that asks for one.
+    """
 
     def __init__(
         self,
@@ -42,6 +46,7 @@ class EndpointEmbedder:
         dim: int | None = None,
         timeout_s: float = 30.0,
         *,
+        withheld: str = "",
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._url = _url(base_url)
@@ -56,6 +61,7 @@ class EndpointEmbedder:
         self._api_key = api_key
         self._dim = dim
         self._timeout_s = timeout_s
+        self._withheld = withheld
         self._sleep = sleep
 
     @property
@@ -121,9 +127,10 @@ class EndpointEmbedder:
         if status in _PASSING:
             return _AnotherTimeError(f"status {status} {detail}".strip(), _wait_s(headers.get("Retry-After")))
         moved = f"It says to ask {headers.get('Location')} instead." if 300 <= status < 400 else ""
+        withheld = self._withheld if status in _ABOUT_KEYS else ""
         return InvalidInput(
             f"{self._url} refused with status {status}: {detail or 'no reason given'}.",
-            hint=_HINTS.get(status) or moved or "Check the model's name and that it embeds.",
+            hint=withheld or _HINTS.get(status) or moved or "Check the model's name and that it embeds.",
         )
 
     def _rows(self, answer: bytes, texts: int) -> list[list[float]]:

@@ -24,6 +24,7 @@ from mnemarch.files import PARTIAL_END, locked, make_folder, write_whole
 from mnemarch.forks import Forkable, watch
 from mnemarch.graph import snapshot
 from mnemarch.graph.core import Keeper, finite
+from mnemarch.model.caller import Scope
 from mnemarch.model.json_text import canonical_json, json_needles
 from mnemarch.policy.heat import GraphConfig
 from mnemarch.text.canonical import is_identifying
@@ -231,8 +232,11 @@ def _file_name(name: str) -> str:
     return plain.lstrip(".")[:_NAME_CHARS_MAX] or "session"
 
 
-def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
-    """Remove every node that is a copy of one of these texts from the checkpoints in a folder; returns their number."""
+def forget_in_checkpoints(folder: str, contents: Sequence[str], may_read: Callable[[Scope], bool]) -> int:
+    """Remove every node that is a copy of one of these texts from the checkpoints in a folder; returns their number.
+
+    Those of scopes that the caller may not read are left alone, and not counted.
+    """
     if os.path.isdir(folder):
         with _locked_folder(os.path.join(folder, _LOCK)):
             _drop_partials(folder)
@@ -240,6 +244,7 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
     paths = [os.path.join(folder, name) for name in names if name.endswith(".json")]
     needles = [form.encode() for content in contents if is_identifying(content) for form in json_needles(content)]
     unclean: list[str] = []
+    cleaned = 0
     for path in paths if contents else ():
         with _locked_folder(path):
             try:
@@ -249,13 +254,16 @@ def forget_in_checkpoints(folder: str, contents: Sequence[str]) -> int:
                     data = file.read()
                 unclean += [path] if any(needle in data for needle in needles) else []
                 continue
+            if "scope" in record and not may_read(Scope.of(record["scope"])):
+                continue
+            cleaned += 1
             kept = snapshot.without(record, contents)
             if kept != record:
                 write(path, kept)
     if unclean:
         unread = f"These can't be read as checkpoints, and hold what is to be erased: {', '.join(unclean)}."
         raise StoreUnavailable(unread, hint="Remove them and erase again; nothing was erased yet.")
-    return len(paths)
+    return cleaned
 
 
 # A graph that is saved by itself

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mnemarch.graph import files, snapshot
     from mnemarch.graph.state import Arc, Vertex
     from mnemarch.graph.values import EmbeddingProvider, GraphHit
+    from mnemarch.model.caller import Scope
     from mnemarch.policy.heat import PromotionConfig
 
     T = TypeVar("T")
@@ -59,6 +60,7 @@ class MemoryOrchestrator(Forkable):
         keeper_of: Callable[[str | None], Keeper] | None = None,
         root: str | None = None,
         keeps_files: bool = True,
+        scope: Scope | None = None,
     ) -> None:
         self.agent_id = checked_name(agent_id, "an agent's id")
         config = {} if config is None else config
@@ -66,6 +68,7 @@ class MemoryOrchestrator(Forkable):
         self._keeper_of = keeper_of or (lambda _: Keeper(clock))
         self._root = root
         self._keeps_files = keeps_files
+        self._scope = scope
         self._lock = RLock()
         self._agent = GraphStore(self.config.agent_graph, embedder, keeper=self._keeper_of(None))
         self._sessions: dict[str, GraphStore] = {}
@@ -266,7 +269,8 @@ class MemoryOrchestrator(Forkable):
     def _write_checkpoint(self, session: GraphStore, session_id: str, name: str | None, now: int) -> str:
         rules, folder = self.config.checkpoint, checkpoint_folder(self.config, self._root)
         record = snapshot.checkpoint_of(session, rules.top_k, now)
-        record = {"agentId": self.agent_id, "sessionId": session_id} | record
+        where = {} if self._scope is None else {"scope": self._scope.segments}
+        record = {"agentId": self.agent_id, "sessionId": session_id} | where | record
         return files.write_checkpoint(record, folder, name, pretty=rules.pretty)
 
     def restore_session(self, session_id: str, checkpoint: str | os.PathLike[str]) -> GraphStore:

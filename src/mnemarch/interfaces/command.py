@@ -56,6 +56,8 @@ _LOOKS = {
     *("seat.events", "seat.history", "seat.status", "seat.show"),
     *("seat.ingest", "seat.ingest_many", "seat.ingest_file", "seat.ingested"),
 }
+# What only people and orchestrators may read; and what reads, whatever its profile says.
+_FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
 # What verbs give that take something away.
 _REMOVALS = {"Erased", "Undone"}
 # What long work counts.
@@ -98,7 +100,7 @@ class Answer:
 class Command:
     """One command: what its help says, what it takes, and what it does.
 
-    Only one that `begins_memory` makes a memory where there is none.
+    Only one that `begins_memory` makes a memory where there is none. One that `only_reads` asks nobody who they are.
     """
 
     description: str
@@ -106,6 +108,7 @@ class Command:
     run: Callable[[Call], Answer]
     takes: tuple[Parameter, ...] = ()
     begins_memory: bool = False
+    only_reads: bool = False
 
 
 class Call:
@@ -115,11 +118,20 @@ class Call:
     JSON.
     """
 
-    def __init__(self, options: Any, given: dict[str, Any], *, places: Any, begins_memory: bool = False) -> None:
+    def __init__(
+        self,
+        options: Any,
+        given: dict[str, Any],
+        *,
+        places: Any,
+        begins_memory: bool = False,
+        only_reads: bool = False,
+    ) -> None:
         self.options = options
         self.given = given
         self.places = places
         self.begins_memory = begins_memory
+        self._only_reads = only_reads
         self._home: Home | None = None
         self._memory: Memory | None = None
         self._actor: Actor | None = None
@@ -152,7 +164,7 @@ class Call:
         if self._actor is None:
             from mnemarch.interfaces.trust import actor_of
 
-            self._actor = actor_of(self._setting("actor"))
+            self._actor = actor_of(self._setting("actor"), may_ask=not self._only_reads)
         return self._actor
 
     @property
@@ -312,7 +324,8 @@ def command_for(verb: Verb) -> Command:
         from mnemarch.interfaces.by_hand import MORE_OPTIONS
 
         takes += MORE_OPTIONS.get(verb.name, ())
-    return Command(*help_of(verb.name), run, takes, begins_memory=verb.name in _BEGIN_MEMORY)
+    begins, reads = verb.name in _BEGIN_MEMORY, verb.profile == "read" and verb.name not in _FOR_PEOPLE
+    return Command(*help_of(verb.name), run, takes, begins_memory=begins, only_reads=reads or verb.name in _LOOKS_ON)
 
 
 def performed(verb: Verb, call: Call) -> Any:

@@ -178,6 +178,7 @@ def call_for(name: str, command: Command, argv: Sequence[str]) -> Call:
         given,
         places=_with_defaults((*PLACES, _JSON), values((*places, _JSON), typed)),
         begins_memory=command.begins_memory,
+        only_reads=command.only_reads,
     )
 
 

@@ -267,6 +267,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     is_read_only = "" if seen.writable else "   (can only be read from here)"
     yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
     yield f"memory     {clean(call.home.folder)}"
+    yield f"you act as {clean(str(call.actor))}"
     yield from _chapter(
         "worktrees",
         [

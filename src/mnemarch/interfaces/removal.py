@@ -81,7 +81,7 @@ def _copies(copies: Sequence[Copy]) -> list[str]:
 
 
 def _undone(undone: Undone, _: Call) -> str:
-    if not (undone.retired or undone.kept or undone.claims or undone.requests or undone.attempts):
+    if not (undone.retired or undone.kept or undone.restored or undone.claims or undone.requests or undone.attempts):
         return f"nothing to undo: {undone.actor} wrote nothing here that is in force"
     if undone.reverted:
         lines = [f"reverted  {short_id(undone.id or '')}: {undone.actor} counts again"]
@@ -90,6 +90,9 @@ def _undone(undone: Undone, _: Call) -> str:
         lines = [f"{'would undo' if undone.dry_run else 'undid'}  {undone.actor}"]
         head = _count(len(undone.retired), "unit") + (" would go" if undone.dry_run else " retired")
     lines += [f"{head}{':' if undone.retired else ''}", *_fates(undone.retired)]
+    if undone.restored:
+        what = "as it had left them" if undone.reverted else "given back"
+        lines += [f"{_count(len(undone.restored), 'unit')} of others {what}:", *_fates(undone.restored)]
     if undone.kept:
         lines += [f"{_count(len(undone.kept), 'unit stays', 'units stay')}:", *_fates(undone.kept)]
     counts = ((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt"))

@@ -21,24 +21,28 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.command import Call
 
 _RULE = "R4"
+_NO_CI = ("", "0", "false")
 
 
-def actor_of(named: str | None) -> Actor:
+def actor_of(named: str | None, *, may_ask: bool = True) -> Actor:
     """Who acts, and whether they may say so (R4). A terminal is no proof of a person: a person confirms it once."""
     host = user.host()
     if named is None:
         if host is not None:
             return Actor.agent(host)
-        return Actor.human(_person()) if _is_interactive() else Actor.agent("cli")
+        person = _person(may_ask=may_ask) if _is_interactive() else None
+        return Actor.agent("cli") if person is None else Actor.human(person)
     actor = Actor.parse(named)
     require_outsider(actor)
     if actor.kind is ActorKind.HUMAN:
         _require_person(actor, host)
-    elif actor.kind is ActorKind.ORCHESTRATOR and actor.id not in user.orchestrators():
+    elif actor.kind is ActorKind.ORCHESTRATOR and not user.may_orchestrate(actor.id, host):
+        whose = "" if host is None else f" for {host}, which started this process"
+        line = actor.id if host is None else f"{actor.id} @{host}"
         raise NotAllowed(
-            f"{actor} is not named in your own configuration (rule {_RULE}: a person names the orchestrators).",
+            f"{actor} is not named in your own configuration{whose} (rule {_RULE}: a person names the orchestrators).",
             rule=_RULE,
-            hint=f"A person adds this line to {user.path_of('orchestrators')}: {show.clean(actor.id)}",
+            hint=f"A person adds this line to {user.path_of('orchestrators')}: {show.clean(line)}",
         )
     return actor
 
@@ -69,10 +73,10 @@ def _require_person(actor: Actor, host: str | None) -> None:
         )
 
 
-def _person(proposal: str | None = None) -> str:
-    """The person who uses this computer; asked once, and remembered."""
+def _person(proposal: str | None = None, *, may_ask: bool = True) -> str | None:
+    """The person who uses this computer; asked once, and remembered. None if they are not known."""
     name = user.person()
-    if name is not None:
+    if name is not None or not may_ask or os.environ.get("CI", "") not in _NO_CI:
         return name
     proposal = proposal or _proposed_name()
     sys.stderr.write(f"Who are you? Your word is evidence, so this is asked once. [{show.clean(proposal)}] ")
@@ -80,7 +84,14 @@ def _person(proposal: str | None = None) -> str:
     answer = sys.stdin.readline()
     if not answer:
         raise InvalidInput("Nobody said who they are.", hint="Answer with a name, or add --actor agent:NAME.")
-    name = checked_name(answer.strip() or proposal, "a name")
+    typed = answer.strip()
+    if typed and not user.is_name(typed):
+        print(
+            f"note: {show.quoted(typed)} is no name; this acts as agent:cli. Say who you are: mnemarch init",
+            file=sys.stderr,
+        )
+        return None
+    name = checked_name(typed or proposal, "a name")
     if not user.keep_person(name):
         print(f"note: {user.path_of('person')} can't be written; it will be asked again", file=sys.stderr)
     return name

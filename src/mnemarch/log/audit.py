@@ -53,6 +53,9 @@ def audited(
     right: an older copy was put back on purpose.
     """
     known: dict[str, Any] = {} if remembered is None or accept else remembered.read()
+    damage = store.check()
+    if damage is not None:
+        return LogCheck(ok=False, events=0, first_broken="the file", problem=damage, hint=_RESTORE)
 
     def work(reader: Reader) -> tuple[LogCheck, str]:
         cut = _cut(reader, store.id, known)
@@ -93,7 +96,7 @@ def _fingerprint(reader: Reader) -> str:
         total.update(repr(row).encode("utf-8", "surrogatepass"))
     for stream, head in sorted(reader.heads().items(), key=lambda item: str(item[0])):
         total.update(repr((stream, head)).encode("utf-8", "surrogatepass"))
-    for row in reader.rows():
+    for row in (*reader.rows(), *reader.query("row_search")):
         total.update(repr(row).encode("utf-8", "surrogatepass"))
     return total.hexdigest()
 
@@ -136,11 +139,12 @@ def _differences(reader: Reader, replay: Replay, *, full: bool) -> Iterator[tupl
             yield str(row[1]), f"{_named(row)} is stored otherwise than the log says"
     for row in expected.values():
         yield str(row[1]), f"{_named(row)} is in the log, and its row is gone"
-    if full:
-        keys = replay.keys()
-        for id, *stored in reader.query("row_keys"):
-            if tuple(stored) != keys[id]:
-                yield id, f"unit {id} has other keys for its text than the log says"
+    for id, *stored in reader.query("row_search"):
+        _, _, *replayed = replay.stored[id]
+        if stored[:3] != replayed[:3]:
+            yield id, f"unit {id} stands elsewhere in search or in its conversation than the log says"
+        elif full and stored != replayed:
+            yield id, f"unit {id} has other keys for its text than the log says"
 
 
 def _key(row: tuple[Any, ...]) -> tuple[Any, ...]:

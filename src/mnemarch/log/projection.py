@@ -41,6 +41,8 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
     """
     payload = event.payload
     if payload is None:
+        if event.type is EventType.UNIT_REMEMBERED:  # Others of its conversation keep their turn.
+            _put(transaction, _emptied(event), searchable_at=event.position, keyed=keyed)
         return  # Erased: what it did is undone or restated by the erasure that follows it.
     match event.type:
         case EventType.UNIT_REMEMBERED:
@@ -128,7 +130,9 @@ def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, 
     if not counters_only:
         fields.setdefault("version", before.version + 1)
     after = replace(before, **fields)
-    searched = any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
+    # What an erasure restates was perhaps changed by an event that it emptied: a replay must come to the same place.
+    is_restated = event.type is EventType.UNIT_RESTATED
+    searched = is_restated or any(getattr(before, name) != getattr(after, name) for name in _SEARCHED)
     searchable_at = event.position if searched else None
     _put(transaction, after, searchable_at=searchable_at, keyed=keyed and after.content != before.content)
 
@@ -254,6 +258,13 @@ def _tombstone(record: dict[str, Any], event: Event) -> Unit:
         archive_reason="erased",
         erased_at=event.recorded_at,
     )
+
+
+def _emptied(event: Event) -> Unit:
+    """What an emptied event still tells of its unit, until the erasure says the rest."""
+    record = {"id": event.subject or "", "kind": Kind.FACT, "scope": event.scope.segments, "version": 1}
+    record["recorded_at"] = micros(event.recorded_at)
+    return replace(_tombstone(record, event), provenance=(Provenance.of(event),))
 
 
 def digest(reader: Reader) -> str:

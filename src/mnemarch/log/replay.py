@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import short_name
@@ -22,11 +24,24 @@ if TYPE_CHECKING:
 FLAGS = ("handed", "used", "credited", "blamed")
 
 
+class StoredUnit(NamedTuple):
+    """A unit's row: what it is, where search and its conversation have it, and by which keys its text is known."""
+
+    unit: Unit
+    version: VersionKey | None
+    searchable_at: int
+    session: str | None
+    turn: int
+    text_key: str | None
+    topic_key: str | None
+
+
 class Replay:
     """What `Transaction` writes of the projections, by the same names, and what the fold reads of them."""
 
     def __init__(self) -> None:
-        self._units: dict[str, tuple[Unit, VersionKey | None, str | None, str | None]] = {}
+        self.stored: dict[str, StoredUnit] = {}
+        self._turns: dict[str | None, int] = {}
         self._links: dict[str, Link] = {}
         self._members: set[tuple[str, str]] = set()
         self._relations: dict[tuple[str, str, str], Relation] = {}
@@ -35,7 +50,7 @@ class Replay:
         self._code_rules: dict[str, dict[str, Any]] = {}
 
     def unit(self, unit_id: str) -> Unit | None:
-        return self._units[unit_id][0] if unit_id in self._units else None
+        return self.stored[unit_id].unit if unit_id in self.stored else None
 
     def put_unit(
         self,
@@ -43,12 +58,23 @@ class Replay:
         *,
         canonical_key: str | None,
         topic_key: str | None,
-        searchable_at: int | None,  # noqa: ARG002 - only search needs it
+        searchable_at: int | None,
         version_key: VersionKey | None = None,
     ) -> None:
-        _, _, *known = self._units.get(unit.id, (unit, None, None, None))
-        keys = (canonical_key, topic_key) if canonical_key is not None else known
-        self._units[unit.id] = (unit, version_key, *keys)
+        known = self.stored.get(unit.id)
+        if known is None:
+            session = unit.session_key
+            self._turns[session] = 0 if session is None else self._turns.get(session, 0) + 1
+            known = StoredUnit(unit, version_key, 0, session, self._turns[session], None, None)
+        self.stored[unit.id] = StoredUnit(
+            unit,
+            version_key,
+            known.searchable_at if searchable_at is None else searchable_at,
+            known.session,
+            known.turn,
+            known.text_key if canonical_key is None else canonical_key,
+            known.topic_key if topic_key is None else topic_key,
+        )
 
     def link(self, link_id: str) -> Link | None:
         return self._links.get(link_id)
@@ -119,16 +145,12 @@ class Replay:
             for row in sorted(rows, key=lambda row: row[:key_columns]):
                 yield (table, *row)
 
-    def keys(self) -> dict[str, tuple[str | None, str | None]]:
-        """The keys by which each unit's text is known again."""
-        return {unit_id: stored[2:] for unit_id, stored in self._units.items()}
-
     def _row_units(self) -> Iterator[list[Any]]:
-        for unit, version_key, *_ in self._units.values():
+        for unit, version_key, *_ in self.stored.values():
             yield [unit.id, canonical_json(unit_to_json(unit)), *unit_columns(unit, version_key).values()]
 
     def _row_citations(self) -> Iterator[list[Any]]:
-        for unit, *_ in self._units.values():
+        for unit, *_ in self.stored.values():
             for kind, ref in {(str(citation.kind), citation.ref) for citation in unit.citations}:
                 yield [unit.id, kind, ref]
 

@@ -32,6 +32,7 @@ _STEP = {
 }
 _RUN = {"passed": "bool", "witnessed": "bool", "tests": "Tests", "places": "list[str]", "tree": "str"}
 _RELATION = {"source": "id", "type": "str", "target": "id"}
+_RESOLUTION = {"link": "id", "winner": "id?", "reason": "str"}
 _GRAPH = {"act": "str", "agent": "str", "session": "str?", "steps": "list[list[any]]"}
 PAYLOADS: dict[str, dict[str, str]] = {
     EventType.LOGGED: {"kind": "str", "text": "str", "data?": "map"},
@@ -42,7 +43,7 @@ PAYLOADS: dict[str, dict[str, str]] = {
     EventType.UNIT_ERASED: {"reason": "str", "links": "list[id]", "units": "list[Tombstone]", "events": "list[id]"},
     EventType.LINK_ADDED: {"link": "Link", "others?": "list[id]"},
     EventType.LINK_JOINED: {"link": "id", "unit": "id"},
-    EventType.LINK_RESOLVED: {"link": "id", "winner": "id?", "reason": "str"},
+    EventType.LINK_RESOLVED: _RESOLUTION,
     EventType.RELATION_ADDED: _RELATION,
     EventType.RELATION_DROPPED: _RELATION,
     EventType.DECISION_REQUESTED: {"proposal": "Request"},
@@ -60,9 +61,10 @@ PAYLOADS: dict[str, dict[str, str]] = {
     EventType.ATTEMPTS_CLEARED: {"task": "str?", "reason": "str", "unstuck": "bool", "attempts?": "list[id]"},
     EventType.TASK_STUCK: {"task": "str?", "reason": "str"},
     EventType.INBOX_SETTLED: {"what": "str", "answer": "str"},
-    EventType.ACTOR_UNDONE: {"actor": "str", "session": "str?", "reason": "str", "why": "str", "voices": "map"}
-    | {"units": "list[id]", "claims": "list[id]", "requests": "list[id]", "ledgers": "list[any]"},
-    EventType.UNDO_REVERTED: {"actor": "str", "reason": "str"},
+    EventType.ACTOR_UNDONE: {"actor": "Actor", "session": "str?", "reason": "str", "why": "str"}
+    | {"units": "list[id]", "claims": "list[id]", "requests": "list[id]", "ledgers": "list[Ledger]"}
+    | {"voices": "by_id[list[Provenance]]", "restored?": "by_id[Changed]", "links?": "list[Resolution]"},
+    EventType.UNDO_REVERTED: {"actor": "Actor", "reason": "str"},
     EventType.RULE_LEARNED: {"rule": "Rule", "patch?": "Patch"},
     EventType.RULE_JUDGED: {"set": "Judged"},
     EventType.RULE_DROPPED: {"reason": "str"},
@@ -78,6 +80,9 @@ _PARTS: dict[str, dict[str, str]] = {
     | _COUNTS
     | {"languages": "list[str]", "min_confidence_threshold": "float", "promotion_threshold": "float"},
     "Use": {"task_key": "str", "handed?": "bool", "used?": "bool", "credited?": "bool", "blamed?": "bool"},
+    "Ledger": {"subject": "str", "cleared": "id", "attempts": "list[id]", "stuck": "str?"},
+    "Resolution": _RESOLUTION,
+    "Changed": {"before": "Unit", "after": "Unit"},
     "Tests": {"pass?": "list[str]", "fail?": "list[str]"},
     "Tombstone": {"id": "id", "kind": "Kind", "scope": "Scope", "recorded_at": "datetime", "version": "int"},
     "Request": {"text": "str", "strength": "str", "domain": "str", "level": "Level", "reason": "map"}
@@ -95,14 +100,21 @@ _HEX = frozenset("0123456789abcdef-")
 def check_payload(type: EventType, payload: Any) -> None:
     """Raise ValueError, which says where, if this can't be the payload of such an event."""
     _check_fields(PAYLOADS.get(type, _STEP), payload, "its payload")
-    changes = payload.get("set", {}) if type not in PAYLOADS else {}
-    fixed = _FIXED.intersection(changes) | ({"erased_at"} if changes.get("erased_at") is not None else set())
-    _require(not fixed, f"it changes what never changes: {', '.join(sorted(fixed))}")
+    for changes in changes_in(type, payload):
+        fixed = _FIXED.intersection(changes) | ({"erased_at"} if changes.get("erased_at") is not None else set())
+        _require(not fixed, f"it changes what never changes: {', '.join(sorted(fixed))}")
     if type is EventType.UNIT_REMEMBERED:
         missing = {"kind", "content", "scope", "domain", "status", "trust"} - payload["unit"].keys()
         _require(not missing, f"unit has no {', '.join(sorted(missing))}")
     if type is EventType.LINK_ADDED:
         Link.from_json(payload["link"] | {"id": ""})
+
+
+def changes_in(type: EventType, payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a payload changes of units, or will once it is reverted."""
+    if type is EventType.ACTOR_UNDONE:
+        return [fields for changed in payload.get("restored", {}).values() for fields in changed.values()]
+    return [payload.get("set", {})] if type not in PAYLOADS else []
 
 
 def is_id(item: Any) -> bool:
@@ -145,6 +157,11 @@ def _check(kind: str, item: Any, what: str, namespace: Mapping[str, Any] | None 
         inner = name.partition("[")[2][:-1].removesuffix(", ...")
         for each in item:
             _check(inner, each, what, namespace)
+    elif name.startswith("by_id["):
+        _require(isinstance(item, dict), f"{what} is no object")
+        for id, each in item.items():
+            _require(is_id(id), f"{what} has a name that is no id")
+            _check(name.partition("[")[2][:-1], each, what, namespace)
     elif name in _PLAIN:
         _require(type(item) is _PLAIN[name], f"{what} is no {name}")
         _require(name != "int" or abs(item) < _NUMBER_MAX, f"{what} is out of range")

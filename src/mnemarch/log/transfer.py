@@ -10,7 +10,7 @@ from mnemarch.errors import Conflict, Incompatible, InvalidInput, StoreUnavailab
 from mnemarch.files import PARTIAL_END, make_private
 from mnemarch.log.chain import entry_hash, payload_hash
 from mnemarch.log.projection import keys_of, project
-from mnemarch.log.shapes import check_payload, is_id
+from mnemarch.log.shapes import changes_in, check_payload, is_id
 from mnemarch.model.caller import Actor, Scope, Stream
 from mnemarch.model.event import Event, EventType
 from mnemarch.model.json_text import canonical_json
@@ -251,6 +251,22 @@ class ExportFile:
                 self._require_units(event, payload["units"])
             case EventType.UNIT_ERASED:
                 self._check_erasure(event, payload)
+            case EventType.ACTOR_UNDONE:
+                self._check_undoing(event, payload)
+
+    def _check_undoing(self, event: Event, payload: dict[str, Any]) -> None:
+        """What a revert of it would bring back is of its own project."""
+        self._require_units(event, [*payload["units"], *payload["voices"], *payload.get("restored", ())])
+        for fields in changes_in(event.type, payload):
+            _require("scope" not in fields or self._is_own(event, Scope.of(fields["scope"])), "its scope is elsewhere")
+        links = {resolved["link"]: resolved["winner"] for resolved in payload.get("links", ())}
+        self._require_units(event, filter(None, links.values()))
+        cleared = [ledger["cleared"] for ledger in payload["ledgers"]]
+        for id in (*payload["claims"], *payload["requests"], *links, *cleared):
+            _require(self._events.get(id) == event.stream, f"no event {id} of this project came before")
+        for ledger in payload["ledgers"]:
+            owner = self._subjects.get(ledger["subject"])
+            _require(owner == event.stream, f"{ledger['subject']} belongs to {owner}")
 
     def _check_erasure(self, event: Event, payload: dict[str, Any]) -> None:
         units = [record["id"] for record in payload["units"]]
@@ -272,9 +288,10 @@ class ExportFile:
         for unit_id in unit_ids:
             scope = self._units.get(unit_id)
             _require(scope is not None, f"no unit {unit_id} came before")
-            is_own = scope is not None and scope.org == event.stream.org
-            is_own = is_own and scope is not None and scope.project in (event.stream.project, None)
-            _require(is_own, f"unit {unit_id} belongs to {scope}")
+            _require(scope is not None and self._is_own(event, scope), f"unit {unit_id} belongs to {scope}")
+
+    def _is_own(self, event: Event, scope: Scope) -> bool:
+        return scope.org == event.stream.org and scope.project in (event.stream.project, None)
 
 
 def _require(holds: bool, problem: str) -> None:

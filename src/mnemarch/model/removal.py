@@ -48,14 +48,16 @@ class Fate:
 class Undone:
     """What undoing an actor retired, or with `dry_run` would retire; reverted by its `id`.
 
-    Units that rest on the actor alone go, others are kept with the reason. `claims` are those that waited in the inbox,
-    `requests` those for decisions, `attempts` the failures that no longer count.
+    Units that rest on the actor alone go, others are kept with the reason; `restored` are units of others that it had
+    retired, approved or judged alone, and that are again what they were without it. `claims` are those that waited in
+    the inbox, `requests` those for decisions, `attempts` the failures that no longer count.
     """
 
     id: str | None
     actor: Actor
     retired: tuple[Fate, ...]
     kept: tuple[Fate, ...]
+    restored: tuple[Fate, ...] = ()
     claims: int = 0
     requests: int = 0
     attempts: int = 0

@@ -7,20 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mnemarch import Kind, Level, Status, Unit
-from mnemarch.log.replay import Replay
+from mnemarch.log.replay import Replay, StoredUnit
 from mnemarch.model.caller import Stream
 from mnemarch.model.decision import Relation, VersionKey
 from mnemarch.model.unit import Link, LinkType, Use
 
 _SURENESS = (Status.VERIFIED, Status.PUBLISHED, Status.HYPOTHESIS)
-
-
-class _Stored(NamedTuple):
-    unit: Unit
-    version: VersionKey | None
-    text: str | None
-    topic: str | None
-    changed_at: int
 
 
 class Change(NamedTuple):
@@ -33,36 +25,18 @@ class Change(NamedTuple):
 class Model(Replay):
     """The projections as the audit replays them, and what `Reader` reads of them, by the same names."""
 
-    _units: dict[str, _Stored]  # type: ignore[assignment]
-
-    def put_unit(
-        self,
-        unit: Unit,
-        *,
-        canonical_key: str | None,
-        topic_key: str | None,
-        searchable_at: int | None,
-        version_key: VersionKey | None = None,
-    ) -> None:
-        known = self._units.get(unit.id)
-        changed_at = searchable_at if searchable_at is not None else known.changed_at if known else 0
-        if known is not None:
-            canonical_key = known.text if canonical_key is None else canonical_key
-            topic_key = known.topic if topic_key is None else topic_key
-        self._units[unit.id] = _Stored(unit, version_key, canonical_key, topic_key, changed_at)
-
     # Units
 
-    def _sorted(self, scope_keys: Iterable[str] | None = None, *, live: bool | None = None) -> list[_Stored]:
+    def _sorted(self, scope_keys: Iterable[str] | None = None, *, live: bool | None = None) -> list[StoredUnit]:
         """Units by id: of these scopes, and live or not."""
         return [
             one
-            for _, one in sorted(self._units.items())
+            for _, one in sorted(self.stored.items())
             if (scope_keys is None or one.unit.scope.key in scope_keys) and live in (None, one.unit.live)
         ]
 
     def units(self, unit_ids: Iterable[str]) -> dict[str, Unit]:
-        return {id: self._units[id].unit for id in unit_ids if id in self._units}
+        return {id: self.stored[id].unit for id in unit_ids if id in self.stored}
 
     def units_in(
         self,
@@ -93,23 +67,23 @@ class Model(Replay):
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
     ) -> list[Unit]:
         units = self.units_in(scope_keys, kind=kind, domain=domain, status=Status.DEPRECATED, limit=10_000)
-        return [unit for unit in units if unit.valid_to_commit and self._units[unit.id].version is None][:limit]
+        return [unit for unit in units if unit.valid_to_commit and self.stored[unit.id].version is None][:limit]
 
     def units_with_text(self, scope_keys: Sequence[str], canonical_key: str) -> list[Unit]:
-        return [one.unit for one in self._sorted(scope_keys) if one.text == canonical_key]
+        return [one.unit for one in self._sorted(scope_keys) if one.text_key == canonical_key]
 
     def units_saying(self, stream: Stream, canonical_key: str) -> list[Unit]:
-        return _of_stream(stream, (one.unit for one in self._sorted() if one.text == canonical_key))
+        return _of_stream(stream, (one.unit for one in self._sorted() if one.text_key == canonical_key))
 
     def rejected_of_topic(self, stream: Stream, topic_key: str, limit: int) -> list[Unit]:
         archived = [
-            one.unit for one in reversed(self._sorted()) if (one.topic, one.unit.status) == (topic_key, "archived")
+            one.unit for one in reversed(self._sorted()) if (one.topic_key, one.unit.status) == (topic_key, "archived")
         ]
         rejected = [unit for unit in archived if (unit.archive_reason or "").startswith("rejected: ")]
         return _of_stream(stream, rejected[:limit])
 
     def units_of_topic(self, scope_keys: Sequence[str], topic_key: str, limit: int) -> list[Unit]:
-        live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.topic == topic_key]
+        live = [one.unit for one in reversed(self._sorted(scope_keys, live=True)) if one.topic_key == topic_key]
         return sorted(live, key=lambda unit: _SURENESS.index(unit.status))[:limit]
 
     def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
@@ -131,12 +105,12 @@ class Model(Replay):
         return (one.unit for one in self._sorted(live=True) if one.unit.kind in kinds)
 
     def searchable_after(self, position: int, limit: int) -> list[Change]:
-        changes = [Change(one.unit.id, one.changed_at) for one in self._sorted() if one.changed_at > position]
+        changes = [Change(one.unit.id, one.searchable_at) for one in self._sorted() if one.searchable_at > position]
         changes.sort(key=lambda change: change.changed_at)
         return [change for change in changes if change.changed_at <= max(one.changed_at for one in changes[:limit])]
 
     def searchable_count_after(self, position: int) -> int:
-        return sum(one.changed_at > position for one in self._units.values())
+        return sum(one.searchable_at > position for one in self.stored.values())
 
     # Links, tests, uses
 
@@ -244,7 +218,7 @@ class Model(Replay):
     # All of it
 
     def counts(self) -> dict[str, dict[str, int]]:
-        units = [one.unit for one in self._units.values()]
+        units = [one.unit for one in self.stored.values()]
         return {
             "status": dict(Counter(str(unit.status) for unit in units)),
             "kind": dict(Counter(str(unit.kind) for unit in units)),

@@ -110,6 +110,8 @@ def merge_key(text: str) -> str:
 # A text with fewer stands inside others by chance. A syllable of Hangul says as much as two letters.
 _IDENTIFYING_CHARS_MIN, _IDENTIFYING_WORDS_MIN = 12, 3
 
+_SHORT_CHARS_MAX = 3
+
 
 def is_copy(text: str, other: str) -> bool:
     """Whether somebody would call `other` a copy: the same statement, or a longer one with all of it inside.
@@ -132,6 +134,15 @@ def repeats(text: str, other: str) -> bool:
     if _stands_in(canonical(text), canonical(other)):
         return True
     return any(_stands_in(form, other) for form in json_needles(text))
+
+
+def copy_needles(text: str) -> list[str]:
+    """A word of the text, the longest one, in each form in which a copy can have it; the case of ASCII is left open."""
+    text = composed(text, "NFC")  # Else a letter before its accent would be taken for one without.
+    plain = max(pattern("[A-Za-z0-9]+").findall(text), key=len, default="")
+    word = max(pattern(r"[^\W_]+").findall(text), key=len, default="") if len(plain) <= _SHORT_CHARS_MAX else ""
+    cases = (word, word.lower(), word.upper(), word.capitalize()) if word else (plain,)
+    return sorted({normalize(form, case) for form in ("NFC", "NFD") for case in cases})
 
 
 def _stands_in(part: str, whole: str) -> bool:

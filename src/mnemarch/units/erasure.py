@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
@@ -11,7 +9,7 @@ from mnemarch.model.removal import Copy
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind, Unit, unit_to_json, waiting_key
 from mnemarch.policy.permissions import Deed
-from mnemarch.text.canonical import is_copy, merge_key, mergeable, repeats
+from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
 from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
@@ -222,19 +220,11 @@ def _short(text: str) -> str:
 def _saying(act: Act, texts: Sequence[str]) -> Iterator[Event]:
     """The events of the caller's project, and of its org, that hold a copy of one of these texts."""
     known: set[str] = set()
-    for word in dict.fromkeys(map(_rarest_word, texts)):
+    for word in dict.fromkeys(needle for text in texts for needle in copy_needles(text)):
         for event in act.transaction.events_containing(word, act.caller.stream):
             if event.id not in known and any(_has_copy(texts, said) for said in _said(event)):
                 known.add(event.id)
                 yield event
-
-
-def _rarest_word(text: str) -> str:
-    """A word that stands in every copy as it stands here but for the case of ASCII: the longest one."""
-    words = re.findall(r"[A-Za-z0-9]+", text)
-    longest = max(words, key=len, default="")
-    others = re.findall(r"[^\W_]+", text)
-    return longest if len(longest) > 3 or not others else max(others, key=len)
 
 
 def _said(event: Event) -> Iterator[str]:

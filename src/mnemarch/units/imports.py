@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import NotAllowed
 from mnemarch.log.act import Act
 from mnemarch.log.transfer import ExportFile
-from mnemarch.model.caller import Actor, ActorKind, Caller, Level
+from mnemarch.model.caller import ActorKind, Caller, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import ImportedClaims
 from mnemarch.model.stamps import new_id
@@ -15,6 +15,7 @@ from mnemarch.units.conflicts import open_links
 from mnemarch.units.evidence import approve, reject
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
+from mnemarch.units.undo import IMPORTER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _IMPORT = "import"
 _WAITING_MAX = 10_000
 # Decisions are made here, preferences belong to a person, and episodes to whoever lived through them.
 _BROUGHT = frozenset({Kind.FACT, Kind.SEMANTIC, Kind.SKILL})
-_PROGRAM = Actor.system("import")
 
 
 def live_units(path: str, bytes_max: int) -> list[Mapping[str, Any]]:
@@ -60,10 +60,11 @@ def bring_in(act: Act, units: list[Mapping[str, Any]], path: str) -> ImportedCla
             hint="Ask a person or the lead to import it.",
         )
     # The program keeps them, nobody says them: what a person says again would be approved.
-    there = Act(act.transaction, Caller(_PROGRAM, act.caller.scope.at(Level.PROJECT)), act.now, act.config)
+    there = Act(act.transaction, Caller(IMPORTER, act.caller.scope.at(Level.PROJECT)), act.now, act.config)
+    during = {} if act.caller.session is None else {"import_session": act.caller.session}
     import_id, brought, known, left_out = new_id(), 0, 0, 0
     for unit in units:
-        origin = {"import": import_id, "import_from": f"{path}: {unit['from']}"}
+        origin = {"import": import_id, "import_from": f"{path}: {unit['from']}"} | during
         claim = Claim(
             content=checked_text(unit["content"], "A unit's content", act.config.limits.text_bytes_max),
             kind=Kind(unit["kind"]),

@@ -1,31 +1,34 @@
-"""Undoing an actor (R4): which units rest on its word alone, how they leave recall, and how they come back."""
+"""Undoing an actor (R4): which units rest on its word alone, what it did to others', and how all of it comes back."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from mnemarch.model.caller import Actor, ActorKind, Level
+from mnemarch.log.projection import PROVENANCE_MAX, project
+from mnemarch.log.replay import Replay
+from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.removal import Fate
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Kind, Status
-from mnemarch.model.value import value
+from mnemarch.model.unit import LIVE, TRUSTED, Kind, Provenance, Status, unit_to_json
+from mnemarch.model.value import replace, value
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
 from mnemarch.units.same_text import twin_of
-from mnemarch.units.status import change
+from mnemarch.units.status import change, proof_of, raise_by_evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator, Mapping
     from typing import Any
 
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
-    from mnemarch.model.unit import Provenance, Unit
+    from mnemarch.model.unit import Unit
 
 _ALL = 1 << 62
+_SAYING = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED})
 _DECIDED = frozenset({Kind.DECISION, Kind.POLICY, Kind.EVIDENCE, Kind.ANCHOR})
 # What somebody does who lends a unit evidence, or their own word.
 _BACKING = {
@@ -34,6 +37,30 @@ _BACKING = {
     EventType.UNIT_VERIFIED: "verified it",
     EventType.UNIT_USED: "reused it with success",
 }
+# What an actor can do to the units of others.
+_JUDGING = (
+    *_BACKING,
+    EventType.UNIT_SUPERSEDED,
+    EventType.UNIT_SUPERSEDING,
+    EventType.UNIT_ARCHIVED,
+    EventType.UNIT_REJECTED,
+    EventType.UNIT_REVIVED,
+    EventType.UNIT_VALIDATED,
+    EventType.UNIT_CITED,
+    EventType.UNIT_MERGED,
+)
+# Fields that change together. Those are given back whose first one the actor was the last to set.
+_TOGETHER = (
+    (
+        *("status", "archived_from", "archive_reason", "superseded_by", "superseded_from", "contradiction_note"),
+        *("valid_to", "valid_to_commit", "fell_from", "proof"),
+    ),
+    ("trust",),
+    ("scope",),
+    ("attributes",),
+    ("supersedes", "valid_from_commit"),
+)
+IMPORTER = Actor.system("import")
 
 
 @value
@@ -56,14 +83,24 @@ class Undoing:
         found = act.transaction.events_back(project, actor=str(self.actor), types=types, since=since, limit=_ALL)
         return [event for event in reversed(found) if self.covers(event)]
 
-    def is_one_of_several(self, unit: Unit) -> bool:
+    def said(self, unit: Unit, source: Provenance) -> bool:
+        """Whether this voice is the actor's: the program itself says what somebody imports."""
+        if source.actor != IMPORTER:
+            return self.covers(source)
+        kept = unit.attributes
+        is_session = self.session is None or kept.get("import_session") == self.session
+        return kept.get("kept_by") == str(self.actor) and is_session and (self.since is None or source.at >= self.since)
+
+    def is_one_of_several(self, act: Act, unit: Unit) -> bool:
         """Whether the actor said it, and others too."""
-        covered = list(map(self.covers, unit.provenance))
-        return any(covered) and not all(covered)
+        said = [self.said(unit, source) for source in _voices(act, unit)]
+        return any(said) and not all(said)
 
     def units(self, act: Act) -> Iterator[tuple[Unit, str | None]]:
         """The live units that it wrote, joined, or that tell of its entries, each with why it stays, if it does."""
         ids = {event.subject: None for event in self.events(act, EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED)}
+        imports = replace(self, actor=IMPORTER, session=None).events(act, EventType.UNIT_REMEMBERED)
+        ids |= {event.subject: None for event in imports}
         scopes = {event.scope.key: None for event in self.events(act, EventType.LOGGED)}
         for key in scopes:
             born = act.transaction.events_of_scope(key, [EventType.UNIT_REMEMBERED])
@@ -74,8 +111,37 @@ class Undoing:
         # Skills after the episodes that they were made of.
         for unit in sorted(units, key=lambda unit: (unit.kind is Kind.SKILL, unit.id)):
             why = stays[unit.id] = self._why_it_stays(act, unit, stays)
-            if why is None or any(map(self.covers, unit.provenance)):
+            if why is None or any(self.said(unit, source) for source in _voices(act, unit)):
                 yield unit, why
+
+    def given_back(self, act: Act, going: Container[str]) -> Iterator[tuple[Unit, dict[str, Any], str | None]]:
+        """The units of others that its acts changed last: what they are without those, and why one stays as it is."""
+        touched = {event.subject: None for event in self.events(act, *_JUDGING) if event.subject not in going}
+        for unit in act.transaction.units([id for id in touched if id]).values():
+            is_own = all(self.said(unit, source) for source in _voices(act, unit))
+            if unit.erased_at is None and unit.kind not in _DECIDED and not is_own:
+                fields = self._fields_without(act, unit)
+                if fields:
+                    yield unit, fields, _why_not(act, unit, fields)
+
+    def _fields_without(self, act: Act, unit: Unit) -> dict[str, Any]:
+        """What the fields of a unit are without the actor's acts, as far as those were the last to change them."""
+        replay, is_last = Replay(), dict[str, bool]()
+        for event in act.transaction.events_of_subject(unit.id):
+            is_covered = self.covers(event) and event.type is not EventType.UNIT_REMEMBERED
+            # The gate let through what the actor's word had verified.
+            is_covered |= event.actor == GATE and event.type is EventType.UNIT_PROMOTED and is_last.get("status", False)
+            is_last |= dict.fromkeys((event.payload or {}).get("set", ()), is_covered)
+            if not is_covered:
+                project(replay, event, keyed=False)
+        without = replay.unit(unit.id)
+        if without is None:
+            return {}
+        if unit.status in TRUSTED and unit.proof is not None and unit.proof.witnessed and not unit.proof.person:
+            is_last["status"] = is_last["scope"] = False  # A test that was seen passing is nobody's word.
+        names = ["citations", *(name for names in _TOGETHER if is_last.get(names[0]) for name in names)]
+        now, then = unit_to_json(unit), unit_to_json(without)
+        return {name: then.get(name) for name in names if then.get(name) != now.get(name)}
 
     def _why_it_stays(self, act: Act, unit: Unit, stays: dict[str, str | None]) -> str | None:
         if unit.kind in _DECIDED:
@@ -85,7 +151,7 @@ class Undoing:
         if unit.kind is Kind.EPISODE and (cited := self._entries_of(act, unit)):
             others = [event.actor for event in cited if not self.covers(event)]
             return f"it tells of what {others[0]} logged too" if others else None
-        others = [source.actor for source in unit.provenance if not self.covers(source)]
+        others = [source.actor for source in _voices(act, unit) if not self.said(unit, source)]
         episode = unit.attributes.get("episode") if unit.kind is Kind.SKILL else None
         if others and not (episode and stays.get(str(episode), "it stays") is None):
             return f"{others[0]} said it too"
@@ -103,6 +169,59 @@ class Undoing:
         is_credit = event.type is not EventType.UNIT_USED or bool((event.payload or {}).get("use", {}).get("credited"))
         own = {str(self.actor), "orchestrator:gate"}
         return is_credit and str(event.actor) not in own and event.actor.kind is not ActorKind.SYSTEM
+
+
+def _voices(act: Act, unit: Unit) -> list[Provenance]:
+    """Everybody who said it. A unit keeps so many; beyond that the log knows the others."""
+    if len(unit.provenance) < PROVENANCE_MAX:
+        return list(unit.provenance)
+    voices: dict[Any, Provenance] = {}
+    for event in act.transaction.events_of_subject(unit.id):
+        payload = event.payload or {}
+        if "provenance" in payload.get("set", {}):
+            voices = {}
+        told = [*payload.get("voices", ()), *payload.get("set", {}).get("provenance", ())]
+        heard = [Provenance.from_json(each) for each in told]
+        if event.type in _SAYING and "voices" not in payload:
+            heard.append(Provenance.of(event))
+        for source in heard:
+            voices.setdefault(source.voice, source)
+    return list(voices.values())
+
+
+def _why_not(act: Act, unit: Unit, fields: Mapping[str, Any]) -> str | None:
+    """Why a unit can't have these fields."""
+    scope = Scope.of(fields["scope"]) if "scope" in fields else unit.scope
+    policy = act.config.policy
+    if not all(policy.allows(act.caller.actor.kind, Deed.UNDO, level) for level in (unit.level, scope.level)):
+        return f"{act.caller.actor} may not undo at {unit.level} scope"
+    twin = twin_of(act.transaction, unit, scope.key) if fields.get("status", unit.status) in LIVE else None
+    return None if twin is None else f"unit {twin.id} says the same by now"
+
+
+def put_fields(act: Act, unit: Unit, fields: dict[str, Any]) -> dict[str, Any]:
+    """Give a unit these fields, and what its tests warrant; gives what it had before and has now, for `put_back`."""
+    now = change(act, EventType.UNIT_RESTATED, unit, {"set": fields})
+    proof = proof_of(act, now, now.scope, {})
+    if now.status is Status.HYPOTHESIS and proof is not None and proof.witnessed:
+        now = raise_by_evidence(act, now)
+    before, after = unit_to_json(unit), unit_to_json(now)
+    names = [name for name in after.keys() | before.keys() if before.get(name) != after.get(name) and name != "version"]
+    return {"before": {name: before.get(name) for name in names}, "after": {name: after.get(name) for name in names}}
+
+
+def put_back(act: Act, unit_id: str, changed: Mapping[str, Any]) -> Fate | None:
+    """Give a unit what it had before `put_fields`, if that is still what it has; None if it was erased since."""
+    unit = act.known_unit(unit_id)
+    if unit.erased_at is not None:
+        return None
+    now = unit_to_json(unit)
+    if any(now.get(name) != item for name, item in changed["after"].items()):
+        return fate_of(unit, "it changed since")
+    why = _why_not(act, unit, changed["before"])
+    if why is None:
+        change(act, EventType.UNIT_RESTATED, unit, {"set": changed["before"]})
+    return fate_of(unit, why)
 
 
 def fate_of(unit: Unit, why: str | None) -> Fate:
@@ -131,6 +250,6 @@ def restore(act: Act, unit_id: str, why: str, reason: str) -> Fate | None:
 
 def without_voices(act: Act, unit: Unit, undoing: Undoing) -> list[dict[str, Any]]:
     """Take the actor's voices from a unit that others said too; gives what was taken."""
-    left = [source.to_json() for source in unit.provenance if not undoing.covers(source)]
-    change(act, EventType.UNIT_RESTATED, unit, {"set": {"provenance": left}})
-    return [source.to_json() for source in unit.provenance if undoing.covers(source)]
+    left = [source.to_json() for source in _voices(act, unit) if not undoing.said(unit, source)]
+    change(act, EventType.UNIT_RESTATED, unit, {"set": {"provenance": left[:PROVENANCE_MAX]}})
+    return [source.to_json() for source in unit.provenance if undoing.said(unit, source)]

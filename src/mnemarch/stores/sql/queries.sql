@@ -431,8 +431,8 @@ ORDER BY org, project, name, place, witnessed;
 -- row_uses: Every use.
 SELECT unit_id, task_key, handed, used, credited, blamed FROM uses ORDER BY unit_id, task_key;
 
--- row_keys: The keys by which each unit's text is known again.
-SELECT id, canonical_key, topic_key FROM units ORDER BY id;
+-- row_search: Where search and conversations have each unit, and the keys by which its text is known again.
+SELECT id, searchable_at, session, turn, canonical_key, topic_key FROM units ORDER BY id;
 
 -- row_code_rules: Every code rule.
 SELECT id, project_id, name, description, category, before_pattern, after_pattern, pattern_type, languages,

@@ -31,6 +31,8 @@ else:
 # What reading a damaged row, or one that somebody forged, can raise.
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, InvalidInput)
 
+_SESSION_PARTS = 3  # Org, project and name: see `Unit.session_key`.
+
 
 def event_of(row: Any) -> Event:
     """A row of the view `entries`."""
@@ -169,6 +171,11 @@ def searchable_of(row: Any) -> Searchable:
 
     def read() -> Searchable:
         record = from_json(body)
+        texts, numbers = (id, scope_key, domain, record["content"]), (turn, changed_at, record["occurred_at"])
+        if not all(isinstance(text, str) for text in texts) or not all(isinstance(number, int) for number in numbers):
+            raise ValueError("a column of it was changed")
+        if session is not None and len(from_json(session)) != _SESSION_PARTS:
+            raise ValueError("its session was changed")
         return units.Searchable(
             id=id,
             scope_key=scope_key,

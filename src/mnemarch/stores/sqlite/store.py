@@ -35,6 +35,8 @@ _LOG_WAIT_MS = 2_000
 _LOG_AGAIN_S = 2.0
 _NAP_S_MIN = 0.0002
 _NAP_S_MAX = 0.008
+# SQLite's own tables, as `ANALYZE` makes them, change no answer.
+_SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
 
 
 class SqliteStore(SqlStore):
@@ -282,14 +284,29 @@ class SqliteStore(SqlStore):
             raise self._translation(error) from error
 
     def check(self) -> str | None:
-        """What SQLite itself finds wrong with the file, or None."""
+        """What is wrong with the file or its indexes, or what in its schema is not as it was made; or None."""
         with self._turn:
             try:
                 self._require_open()
-                (verdict,) = self._asked("PRAGMA quick_check(1)")
+                schema = self._execute_patiently(_SCHEMA).fetchall()
+                (verdict,) = self._asked("PRAGMA integrity_check(1)")
             except sqlite3.Error as error:
                 raise self._translation(error) from error
+        changed = sorted(set(schema) ^ set(self._schema_as_made()))
+        if changed:
+            kind, name, _ = changed[0]
+            return f"the {kind} {name} of the database is not as Mnemarch makes it"
         return None if verdict == "ok" else str(verdict)
+
+    def _schema_as_made(self) -> list[tuple[str, str, str]]:
+        made = sqlite3.connect(":memory:")
+        try:
+            for version in range(_FIRST_FORMAT, FORMAT_VERSION + 1):
+                for statement in raw.statements(self._migration(version)):
+                    made.execute(statement)
+            return made.execute(_SCHEMA).fetchall()
+        finally:
+            made.close()
 
     def _take_back(self, loan: Loan) -> None:
         super()._take_back(loan)
