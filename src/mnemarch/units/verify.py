@@ -15,7 +15,8 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units.episode import analysis_from, keep_episode
+from mnemarch.units.analysis import analysis_from
+from mnemarch.units.episode import keep_episode
 from mnemarch.units.evidence import retake
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
