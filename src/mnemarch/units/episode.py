@@ -8,8 +8,7 @@ from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
-from mnemarch.text.prompt import without_fenced
-from mnemarch.units.analysis import LoggedStep, analysed, task_described
+from mnemarch.units.analysis import analysed, steps_of, task_described
 from mnemarch.units.conflicts import compared, link_units
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.unit import Unit
+    from mnemarch.units.analysis import LoggedStep
 
 
 _CHARS_MAX = 4_000
@@ -101,8 +101,9 @@ def keep_episode(
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
-    steps = [_step(event) for event in logged]
-    draft = given or analysed(steps, passed, 0)
+    steps = steps_of(logged)
+    story = steps_of(staged)
+    draft = given or analysed(story, passed, 0)
     account = Account(
         name=_name(act),
         passed=passed,
@@ -112,7 +113,7 @@ def keep_episode(
         tests=tests,
         commit=commit,
         # That no error was logged says little.
-        critique=cut(draft.critique) if given or (steps and draft.score < 1) else "",
+        critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
         is_own_critique=given is not None,
     )
     # Two tasks are compared by what is known of them, if only by how their logs begin.
@@ -133,7 +134,7 @@ def keep_episode(
     # Tasks that nothing describes resemble each other only in that.
     similar_successes = _relate(act, episode) if task else 0
     # Without a similar success the analysis stays the same, and a long log need not be read again.
-    analysis = draft if given or not similar_successes else analysed(steps, passed, similar_successes)
+    analysis = draft if given or not similar_successes else analysed(story, passed, similar_successes)
     if not (analysis.success and analysis.is_repeatable):
         return episode, None
     return episode, _skill(act, analysis, described, episode, similar_successes)
@@ -220,13 +221,6 @@ def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
             unit = act.transaction.unit(event.subject or "")
             return unit if unit is not None and unit.live else None
     return None
-
-
-def _step(event: Event) -> LoggedStep:
-    payload = event.payload or {}
-    # What recall handed to a task is not what it did: an episode must not keep it again (R6).
-    text = without_fenced(payload.get("text", ""))
-    return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
 
 
 def _failed_approaches(staged: Sequence[Event]) -> list[str]:
