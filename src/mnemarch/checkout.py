@@ -35,6 +35,9 @@ _LOOSER = {
     "gate.reuse_min": -1,
     "loops.threshold": 1,
     "store.lock_wait_s_max": 1,
+    "analyst": 1,
+    "analyst.price_input": -1,
+    "analyst.price_output": -1,
 }
 
 
@@ -62,10 +65,10 @@ def load(folder: str) -> Config:
     return replace(config, ignored=tuple(f"{name} = {_toml(setting)}" for name, setting in ignored.items()))
 
 
-def names_address(semantic: str) -> bool:
-    """Whether the user's own configuration names this embedder: keys from the environment go nowhere else."""
-    recall = user.settings().get("recall")
-    return isinstance(recall, dict) and recall.get("semantic") == semantic
+def is_users_own(section: str, **settings: str) -> bool:
+    """Whether the user's own configuration says just this: keys from the environment go to no other address."""
+    own = user.settings().get(section)
+    return isinstance(own, dict) and all(own.get(name, "") == setting for name, setting in settings.items())
 
 
 def _loosening(settings: Mapping[str, Any], own: Config) -> dict[str, Any]:
@@ -78,6 +81,10 @@ def _is_looser(name: str, setting: Any, own: Config) -> bool:
         return _widens(name, setting, own)
     if name == "recall.semantic":
         return ":" in str(setting) and setting != own.recall.semantic
+    if name.startswith("analyst.") and not _is_number(setting):
+        # Who analyses sees the logs and costs money; that nobody does is the user's default.
+        is_off = name == "analyst.api" and setting == ""
+        return not is_off and setting != getattr(own.analyst, name.partition(".")[2], setting)
     if name == "witness.test_commands":
         return not set(map(str, setting if isinstance(setting, list) else ())) <= set(own.witness.test_commands)
     if name.startswith("graph.") and name.endswith(".out_dir"):

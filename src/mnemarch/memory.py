@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from mnemarch.config import Config
+    from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Pruned, Rebuild, ReceiptCheck, Stats, Swept
@@ -45,6 +46,7 @@ class Memory:
         clock: Callable[[], datetime],
         root: str | None,
         remembered: RememberedLog | None = None,
+        analyst: ApiModel | None = None,
     ) -> None:
         self.config = config
         self._engine = Engine(
@@ -56,6 +58,7 @@ class Memory:
             clock=clock,
             root=root,
             remembered=remembered,
+            analyst=analyst,
         )
 
     def __enter__(self) -> Self:

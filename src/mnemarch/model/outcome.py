@@ -156,9 +156,15 @@ class Settled:
     unit: Unit | None = None
 
 
+RULES, CALLER = "rules", "the caller"
+
+
 @value
 class Analysis:
-    """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14)."""
+    """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14).
+
+    `analyst` is which of them it was, a model by its name; nobody can hand it in.
+    """
 
     success: bool
     critique: str
@@ -168,6 +174,7 @@ class Analysis:
     is_repeatable: bool = False
     suggested_skill_name: str | None = None
     extracted_code: str | None = None
+    analyst: str = RULES
 
 
 # How one unit is related to another, as a sentence about the first.

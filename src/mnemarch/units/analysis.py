@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Analysis
-from mnemarch.model.value import value
+from mnemarch.model.outcome import CALLER, Analysis
+from mnemarch.model.value import replace, value
 from mnemarch.text.cache import pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.prompt import without_fenced
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mnemarch.text.choices import Choice
 
 _TROUBLE = frozenset({"error", "failure", "fail", "exception"})
-_CHOICE = frozenset({"decision", "decide", "choice"})
+CHOICE = frozenset({"decision", "decide", "choice"})
 _RESULT = frozenset({"result", "output", "done", "answer"})
 # Kinds of log entries that say what the task is. Any other kind says what somebody did, saw or thought in it.
 _TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
 # Kinds of log entries in which an agent says in sentences what it does and why.
-_PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", "summary", "comment", "design", "fix"})
+PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", "summary", "comment", "design", "fix"})
 # Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
 _LOOKS = (
     r"(?:sudo )?(?:ls|cat|head|tail|less|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date|whoami)\b"
@@ -107,7 +107,7 @@ def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis
     named = (analysis.suggested_skill_name, analysis.extracted_code)
     if any(not isinstance(text, str) for text in (*texts, *(item for item in named if item is not None))):
         raise AnalystFailed("critique, key_decisions, skill name and code must be text.", hint="Give strings.")
-    return analysis
+    return replace(analysis, analyst=CALLER)
 
 
 def task_described(steps: Sequence[LoggedStep]) -> str | None:
@@ -124,9 +124,9 @@ def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
     choices: list[Choice] = []
     for step in steps:
         kind = step.kind.lower()
-        if kind in _CHOICE and step.text.strip():
+        if kind in CHOICE and step.text.strip():
             choices.append(choice_of(step.text, _text_in(step, "rationale", "reason", "why")))
-        elif kind in _PROSE:
+        elif kind in PROSE:
             choices += choices_in(step.text)
     return choices
 
@@ -199,14 +199,17 @@ def _worked(steps: Sequence[LoggedStep]) -> list[str]:
 def _runnable(steps: Sequence[LoggedStep]) -> list[str]:
     lines: dict[str, None] = {}
     for step in steps:
-        for line in [] if _is_failure(step) or _has_failed(step) else _lines_of(step):
+        for line in runnable_lines(step):
             lines.pop(line, None)
             lines[line] = None
     return list(lines)[-_SKILL_STEPS_MAX:]
 
 
-def _lines_of(step: LoggedStep) -> list[str]:
+def runnable_lines(step: LoggedStep) -> list[str]:
+    """What of a step could be done again: its command, code or edit; nothing if it failed or only looked."""
     command, path = _command(step), _text_in(step, "path")
+    if step.kind.lower() in _TROUBLE or _has_failed(step):
+        return []
     if command:
         return [] if _is_look(command) else [command]
     if code := _text_in(step, "code"):
