@@ -880,6 +880,7 @@ def test_an_episode_marks_a_logged_thought_as_not_verified(seats):
         "Task T-1 succeeded.",
         f"Passed: {TEST}.",
         "Tried, and failed: “raise the pool size”.",
+        "Its error: “TimeoutError: no answer”.",
         f"Logged first, as thought and not verified: “{guess}”.",
     ]
 
