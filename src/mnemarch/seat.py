@@ -172,7 +172,7 @@ class Seat(UnitVerbs):
         """Verify the task: the gate judges what it staged by each test, and an episode is kept.
 
         `run` runs a test command and sees each test; `report` reads what a runner wrote; `passed` and `tests` only
-        report. After a failure the answer's `loop` tells whether to go on; `approach` says what was tried.
+        report. `approach` says what was tried. After a failure the answer's `loop` tells whether to go on.
         """
         from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import scene_of
@@ -196,15 +196,20 @@ class Seat(UnitVerbs):
         count_failure = (
             None if error is None else loops.counting(error, approach, tree=scene.tree or None, tests=failed)
         )
+        entry = None if approach is None else Entry(kind="approach", text=approach)
+        tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
         self._engine.store.read(lambda reader: read_ahead(reader, self.caller))
 
         def judge(act: Act) -> Promotion:
-            judged = Verification(act, seen, scene).judge(analysis)
-            if seen.witnessed or (judged.passed and self.actor.kind == "human"):
-                loops.settle(act, None if judged.passed else seen.named(Outcome.PASS))
-            is_counted = count_failure is not None and not judged.passed
-            return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)
+            verification = Verification(act, seen, scene)
+            succeeded = verification.succeeded
+            if seen.witnessed or (succeeded and self.actor.kind == "human"):
+                loops.settle(act, None if succeeded else seen.named(Outcome.PASS))
+            loop = None if count_failure is None or succeeded else count_failure(act)
+            # The episode tells of this failure too, or of what was tried before this success.
+            receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
+            return replace(verification.judge(analysis, receipt), loop=loop)
 
         judged = self._act(judge, durable=True)
         units = tuple(self._aged(unit) for unit in judged.units)
@@ -218,9 +223,9 @@ class Seat(UnitVerbs):
 
         if not isinstance(passed, bool):
             raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint=Hint("verify"))
-        if passed and not (error is None and approach is None):
+        if passed and error is not None:
             raise InvalidInput("A success has no error to report.", hint=Hint("only of a failure"))
-        if approach is not None and error is None:
+        if approach is not None and error is None and not passed:
             raise InvalidInput("What came of the approach?", hint=Hint("name the error"))
         names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in checked_list(tests, "tests")]
         outcome = Outcome.PASS if passed else Outcome.FAIL

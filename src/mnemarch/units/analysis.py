@@ -6,7 +6,7 @@ from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import CALLER, Analysis
 from mnemarch.model.value import replace, value
-from mnemarch.text.cache import pattern
+from mnemarch.text.cache import cached, pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.prompt import without_fenced
 
@@ -62,7 +62,7 @@ def steps_of(staged: Iterable[Event]) -> list[LoggedStep]:
             steps[event.id] = LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
         elif event.type is EventType.ATTEMPT_FAILED:
             # One that tells an earlier one in full takes its place.
-            data = {"approach": payload["approach"]} if payload["approach"] else {}
+            data = {name: payload[name] for name in ("approach", "line") if payload.get(name)}
             steps[payload.get("tells") or event.id] = LoggedStep(kind="failure", text=payload["error"], data=data)
     return list(steps.values())
 
@@ -140,7 +140,7 @@ def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]
         return f"{outcome} in {_counted(len(steps), 'step')} without a logged error."
     errors: dict[str, int] = {}
     for at in failures:
-        line = _telling_line(steps[at])
+        line = _told(steps[at])
         errors[line] = errors.pop(line, 0) + 1
     quoted = [f"“{line}”{f' ({count} times)' if count > 1 else ''}" for line, count in errors.items()]
     left_out = f"{_counted(len(quoted) - _SHOWN_MAX, 'other')}, " if len(quoted) > _SHOWN_MAX else ""
@@ -174,12 +174,18 @@ def _has_failed(step: LoggedStep) -> bool:
     return any(code not in (0, None, "0", False) for code in codes)
 
 
-def _telling_line(step: LoggedStep) -> str:
-    lines = [line.strip() for line in step.text.splitlines() if line.strip()]
-    command = _command(step)
-    if not lines or lines[-1] == command:
-        lines = [f"{command} failed"]
-    return lines[-1] if len(lines[-1]) <= _SHOWN_CHARS else f"{lines[-1][:_SHOWN_CHARS]}…"
+def _told(step: LoggedStep) -> str:
+    """The line that tells of a failure, or the command that failed."""
+    line = _text_in(step, "line") or ("" if step.text.strip() == _command(step) else _telling_line(step.text))
+    line = line or f"{_command(step)} failed"
+    return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}…"
+
+
+@cached(1_024)
+def _telling_line(error: str) -> str:
+    from mnemarch.text.fingerprint import telling_line
+
+    return telling_line(error)
 
 
 # What worked

@@ -8,6 +8,8 @@ from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
+from mnemarch.text.cache import cached
+from mnemarch.text.prompt import without_fenced
 from mnemarch.units.analysis import analysed, steps_of, task_described
 from mnemarch.units.conflicts import compared, link_units
 from mnemarch.units.remember import record_unit
@@ -16,7 +18,7 @@ from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
 _CHARS_MAX = 4_000
 _TESTS_MAX = 5
 _APPROACHES_MAX = 3
+_APPROACH_SHOWN_CHARS = 300
+# Kinds of log entries that say what is tried. The last one before a success is what worked.
+_APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
+_ERROR_KINDS = frozenset({"error", "failure", "fail", "exception"})
+_EDITS = frozenset({"edit", "patch", "write"})
+# So much an episode keeps of each list, the newest, and so many characters of each item.
+_KEPT_MAX = 30
+_KEPT_CHARS_MAX = 300
 
 
 @value
@@ -39,7 +49,9 @@ class Account:
     passed: bool
     success: bool
     steps: Sequence[LoggedStep]
+    faults: Sequence[Mapping[str, str]]
     failed_approaches: Sequence[str]
+    approach: str | None
     tests: Sequence[str]
     commit: str | None
     critique: str
@@ -58,6 +70,11 @@ def text_of(account: Account) -> str:
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {_listed(quoted, _APPROACHES_MAX)}.")
+    if account.faults and not account.critique:
+        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
+        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
+    if account.approach and account.faults:
+        lines.append(f"What worked, as it was said: “{account.approach}”.")
     if account.critique:
         lines.append(f"{'Its own critique, not verified: ' if account.is_own_critique else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None
@@ -104,12 +121,15 @@ def keep_episode(
     steps = steps_of(logged)
     story = steps_of(staged)
     draft = given or analysed(story, passed, 0)
+    faults = faults_of(staged)
     account = Account(
         name=_name(act),
         passed=passed,
         success=draft.success,
         steps=steps,
+        faults=faults,
         failed_approaches=_failed_approaches(staged),
+        approach=_approach_of(staged) if draft.success else None,
         tests=tests,
         commit=commit,
         # That no error was logged says little.
@@ -128,7 +148,7 @@ def keep_episode(
         level=Level.PROJECT,
         citations=tuple(cited),
         importance=0.6 if draft.success else 0.5,
-        attributes=_attributes(act, account, draft, task),
+        attributes=_attributes(act, account, draft, task) | _traces(act, account, staged),
     )
     episode = _updated(act, claim, staged)
     # Tasks that nothing describes resemble each other only in that.
@@ -154,6 +174,38 @@ def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> di
         "tests": list(account.tests),
         "commit": account.commit,
     }
+
+
+def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, Any]:
+    """What the task met, tried, ran and touched, in the order in which it did so: what lessons are made of (M6)."""
+    steps = account.steps
+    edits = [step for step in steps if step.kind.lower() in _EDITS or {"before", "after"} <= step.data.keys()]
+    symbols = [f"{step.data['path']}:{step.data['name']}" for step in steps if {"path", "name"} <= step.data.keys()]
+    rules = [step.data.get("rule") for step in steps]
+    return {
+        "faults": list(account.faults),
+        "failed_approaches": _last(reversed(account.failed_approaches)),
+        "approach": account.approach,
+        "commands": _last(_named(step, "command", "command") for step in steps if not step.data.get("exit")),
+        "files": _last(_named(step, "path", "file") for step in steps),
+        "symbols": _last(symbols),
+        "steps": len(steps),
+        "seconds": round((act.now - staged[0].recorded_at).total_seconds(), 1) if staged else 0.0,
+        "agent": str(act.caller.actor),
+        "rules": _last(rules),
+        "patches": len(edits),
+    }
+
+
+def _named(step: LoggedStep, field: str, kind: str) -> object:
+    """What an entry names in a field of its data; one of this kind, without data, names it by its text."""
+    return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
+
+
+def _last(items: Iterable[object]) -> list[str]:
+    """The newest different texts among the items, in their order."""
+    texts = [item[:_KEPT_CHARS_MAX] for item in items if isinstance(item, str) and item.strip()]
+    return list(dict.fromkeys(reversed(texts)))[:_KEPT_MAX][::-1]
 
 
 def _relate(act: Act, episode: Unit) -> int:
@@ -203,7 +255,7 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
 def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
     """The task's one episode: a new account takes the place of the old one. The gate keeps it for the project (R2)."""
     before = _last_episode(act, staged)
-    if before is not None and before.content == claim.content:
+    if before is not None and before.content == claim.content and not _tells_more(claim.attributes, before.attributes):
         return before
     event, _ = record_unit(act, claim, None)
     episode = act.known_unit(event.subject)
@@ -214,12 +266,63 @@ def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
     return change(act, EventType.UNIT_SUPERSEDING, episode, {"old": before.id, "set": {"supersedes": before.id}})
 
 
+def _tells_more(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    return any(new[name] != old.get(name) for name in new.keys() - {"seconds"})
+
+
 def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
     for event in reversed(staged):
         record = (event.payload or {}).get("unit", {}) if event.type is EventType.UNIT_REMEMBERED else {}
         if record.get("kind") == "episode":
             unit = act.transaction.unit(event.subject or "")
             return unit if unit is not None and unit.live else None
+    return None
+
+
+def faults_of(staged: Iterable[Event]) -> list[dict[str, str]]:
+    """The newest errors of a task in order: by what each fault is known again, how it was told, what was tried."""
+    faults: dict[str, dict[str, str]] = {}
+    for event in staged:
+        payload = event.payload or {}
+        if event.type is EventType.ATTEMPT_FAILED and payload:
+            fault = _fault(payload["error"], payload["fingerprint"], payload.get("line"))
+            if payload["approach"]:
+                fault = fault | {"approach": payload["approach"][:_KEPT_CHARS_MAX]}
+            # One that tells an earlier one in full takes its place.
+            faults[payload.get("tells") or event.id] = fault
+        elif event.type is EventType.LOGGED and str(payload.get("kind")).lower() in _ERROR_KINDS:
+            fault = _fault(payload["text"])
+            if all(known["key"] != fault["key"] for known in faults.values()):
+                faults[event.id] = fault
+    return list(faults.values())[-_KEPT_MAX:]
+
+
+def _fault(error: str, fingerprint: Mapping[str, Any] | None = None, line: str | None = None) -> dict[str, str]:
+    """The fault that an error tells, and how; what is known of it already is not read again."""
+    from mnemarch.text.fingerprint import FINGERPRINT_VERSION
+
+    if fingerprint is None or line is None or fingerprint["version"] != FINGERPRINT_VERSION:
+        return _read_error(error)
+    return {"key": fingerprint["hash"], "line": line}
+
+
+@cached(1_024)
+def _read_error(error: str) -> dict[str, str]:
+    from mnemarch.text.fingerprint import fingerprint, telling_line
+
+    return {"key": fingerprint(error).hash, "line": telling_line(error)[:_KEPT_CHARS_MAX]}
+
+
+def _approach_of(staged: Sequence[Event]) -> str | None:
+    """What was tried last before the success, if somebody said so after the last failure."""
+    for event in reversed(staged):
+        payload = event.payload or {}
+        if event.type is EventType.ATTEMPT_FAILED:
+            return None
+        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in _APPROACH_KINDS:
+            text = without_fenced(payload["text"]).strip()
+            if text:
+                return text if len(text) <= _APPROACH_SHOWN_CHARS else f"{text[:_APPROACH_SHOWN_CHARS]}…"
     return None
 
 

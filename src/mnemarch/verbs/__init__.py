@@ -27,7 +27,7 @@ _KEY = Parameter("key", of.WORDS, "idempotency key: the same key again gives the
 _SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
 _PROGRESS = Parameter("progress", of.PROGRESS, default=None)
 _COMMIT = Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH")
-_APPROACH = Parameter("approach", of.TEXT, "of a failure: what was tried before it", None)
+_APPROACH = Parameter("approach", of.TEXT, "what was tried; of a success it says what worked", None)
 _QUERY = Parameter("query", of.TEXT, "a question or some words, in English or Korean", metavar="QUERY|-")
 _FILE = Parameter("path", of.PATH, "the file")
 
