@@ -174,6 +174,7 @@ class Seat(UnitVerbs):
         `run` runs a test command and sees each test; `report` reads what a runner wrote; `passed` and `tests` only
         report. `approach` says what was tried. After a failure the answer's `loop` tells whether to go on.
         """
+        from mnemarch.analysing import followed_up
         from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import scene_of
         from mnemarch.units.verify import Verification, read_ahead
@@ -211,7 +212,7 @@ class Seat(UnitVerbs):
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
             return replace(verification.judge(analysis, receipt), loop=loop)
 
-        judged = self._act(judge, durable=True)
+        judged = followed_up(self._engine, self.caller, self._act(judge, durable=True))
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)
 

@@ -26,12 +26,14 @@ else:
 
 _BODY_BYTES_MAX = 4 * 1024 * 1024
 _DETAIL_CHARS_MAX = 300
+_WAIT_S_MAX = 60
 _MILLION = 1_000_000
 # A later attempt may succeed after these.
 _PASSING = frozenset({408, 409, 425, 429})
 # What an SDK sends beside the key. Others may come from the environment, and could carry a key elsewhere.
 _HEADERS = frozenset({"host", "content-type", "content-length", "accept", "accept-encoding", "connection"})
-_HEADERS |= {"user-agent", "anthropic-version", "transfer-encoding"}
+# By the last one an SDK knows that its caller reads the answer itself.
+_HEADERS |= {"user-agent", "anthropic-version", "transfer-encoding", "x-stainless-raw-response"}
 _REPAIR = "That answer can't be used: {problem}. Answer again with nothing but one JSON object of the schema."
 _HINTS = {
     401: "Check the key in the environment, and that your own configuration names this address.",
@@ -214,7 +216,7 @@ class ApiModel:
         guess = _estimate(instruction, turns, schema)
         try:
             with self._client(sdk, rules.retries_max if retries_max is None else retries_max) as client:
-                body = self._api.asked(client, rules, instruction, turns, schema).content
+                body = self._api.asked(client, rules, instruction, turns, schema).http_response.content
         except sdk.APITimeoutError:
             spent.append(self._usage(guess, 0))  # It may have been charged.
             raise self._away(f"did not answer within {rules.timeout_s:g} s") from None
@@ -255,9 +257,12 @@ class ApiModel:
             request.headers[self._api.key_header] = self._api.key_prefix + self._key
 
     def _bound(self, response: Any) -> None:
-        """Each byte starts the socket's time limit again, so the whole answer gets one too."""
-        from httpx2 import SyncByteStream  # both SDKs bring it
+        """Each byte starts the socket's time limit again, so the whole answer gets one; and nobody waits for hours."""
+        from httpx2 import ReadTimeout, SyncByteStream  # both SDKs bring it
 
+        wait = response.headers.get("retry-after", "0")
+        if not wait.isdecimal() or int(wait) > _WAIT_S_MAX:
+            response.headers["x-should-retry"] = "false"  # An SDK would sleep for as long as it is told.
         stream, give_up_at = response.stream, time.monotonic() + self.rules.timeout_s
 
         class Bounded(SyncByteStream):
@@ -266,7 +271,7 @@ class ApiModel:
                 for chunk in stream:
                     size += len(chunk)
                     if size > _BODY_BYTES_MAX or time.monotonic() > give_up_at:
-                        raise TimeoutError("the answer took too long, or is too large")
+                        raise ReadTimeout("the answer took too long, or is too large")
                     yield chunk
 
             def close(self) -> None:

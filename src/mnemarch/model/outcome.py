@@ -114,7 +114,8 @@ class Promotion:
     """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
 
     `run` is what was run or read; `witnessed` says whether it counts as seen (R21). `passed`: nothing failed that had
-    not failed before the task.
+    not failed before the task. `proposed` are requests in the inbox for what the task decided; `analyst` says whether
+    the configured model analysed it.
     """
 
     episode_id: str
@@ -127,6 +128,24 @@ class Promotion:
     passed: bool = True
     trust_changes: tuple[TrustChange, ...] = ()
     run: TestRun | None = None
+    proposed: tuple[str, ...] = ()
+    analyst: str = ""
+
+
+@value
+class Cognified:
+    """What a model analysed: the episodes it added to, the skills and proposals that came of it, and what it cost.
+
+    `waiting` tasks are as the rules analysed them. `stopped` says why, if not all that were chosen went through.
+    """
+
+    episodes: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
+    waiting: int = 0
+    tokens: int = 0
+    money: float = 0.0
+    stopped: str = ""
 
 
 @value

@@ -6,6 +6,7 @@ from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.outcome import CALLER, RULES
 from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
 from mnemarch.text.cache import cached
@@ -55,7 +56,7 @@ class Account:
     tests: Sequence[str]
     commit: str | None
     critique: str
-    is_own_critique: bool
+    analyst: str
 
 
 def text_of(account: Account) -> str:
@@ -76,7 +77,7 @@ def text_of(account: Account) -> str:
     if account.approach and account.faults:
         lines.append(f"What worked, as it was said: “{account.approach}”.")
     if account.critique:
-        lines.append(f"{'Its own critique, not verified: ' if account.is_own_critique else ''}{account.critique}")
+        lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None
     if first is not None and first.text.strip():
         lines.append(f"Logged first, as {first.kind or 'a note'} and not verified: “{cut(first.text)}”.")
@@ -105,6 +106,11 @@ _CITED_LOGS_MAX = 20
 _CITED_TESTS_MAX = 20
 _DECISIONS_MAX = 50
 _COMPARED_EPISODES_MAX = 200
+# An attribute of episodes that the configured model has yet to analyse; a log of fewer steps tells it nothing.
+WAITS = "analysis_waits"
+_ANALYSED_STEPS_MIN = 2
+_OF_AN_ANALYSIS = frozenset({"critique", "reward", "key_decisions", "analyst", WAITS})
+_BY_MODEL = "\nCritique by "
 _SIMILAR_EPISODES_MAX = 3
 
 
@@ -134,7 +140,7 @@ def keep_episode(
         commit=commit,
         # That no error was logged says little.
         critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
-        is_own_critique=given is not None,
+        analyst=draft.analyst,
     )
     # Two tasks are compared by what is known of them, if only by how their logs begin.
     described = cut(task_described(steps) or "")
@@ -148,7 +154,7 @@ def keep_episode(
         level=Level.PROJECT,
         citations=tuple(cited),
         importance=0.6 if draft.success else 0.5,
-        attributes=_attributes(act, account, draft, task) | _traces(act, account, staged),
+        attributes=_attributes(act, account, draft, task) | _traces(act, account, staged) | _waiting(act, draft, story),
     )
     episode = _updated(act, claim, staged)
     # Tasks that nothing describes resemble each other only in that.
@@ -158,6 +164,35 @@ def keep_episode(
     if not (analysis.success and analysis.is_repeatable):
         return episode, None
     return episode, _skill(act, analysis, described, episode, similar_successes)
+
+
+def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, str | None]:
+    """The episode with what a model says of its task (G8): the critique is added, marked as whose it is.
+
+    Whether the task succeeded, its verification has said.
+    """
+    claim = Claim(
+        content=f"{episode.content}{_BY_MODEL}{analysis.analyst}, not verified: {analysis.critique}",
+        kind=Kind.EPISODE,
+        level=Level.PROJECT,
+        citations=episode.citations,
+        importance=episode.importance,
+        attributes={name: each for name, each in episode.attributes.items() if name != WAITS}
+        | {"critique": analysis.critique, "reward": analysis.score, "analyst": analysis.analyst}
+        | {"key_decisions": list(analysis.key_decisions)},
+    )
+    newer = _superseding(act, claim, episode, f"analysed by {analysis.analyst}")
+    successes = _relate(act, newer)
+    # A model says that something can be repeated; that it was, the episodes have to say (G10).
+    if not (successes and analysis.success and analysis.is_repeatable and episode.attributes.get("success")):
+        return newer, None
+    return newer, _skill(act, analysis, str(episode.attributes["task"]), newer, successes)
+
+
+def _waiting(act: Act, analysis: Analysis, story: Sequence[LoggedStep]) -> dict[str, Any]:
+    """Who analysed, and whether the configured model shall still do so: of a task that logged something."""
+    waits = bool(act.config.analyst.api) and analysis.analyst == RULES and len(story) >= _ANALYSED_STEPS_MIN
+    return {"analyst": analysis.analyst} | ({WAITS: True} if waits else {})
 
 
 def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> dict[str, Any]:
@@ -239,15 +274,21 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
             "episode": episode.id,
         },
     )
-    same = live_with_same_text(act.transaction, act.caller.visible_keys, claim.content)
+    visible = act.caller.visible_keys
+    same = live_with_same_text(act.transaction, visible, claim.content)
     known = [unit for unit in same if unit.kind is Kind.SKILL]
+    if not known and code:
+        # The same steps for a task in other words are the same skill.
+        skills = act.transaction.units_in(visible, kind=Kind.SKILL, live=True, limit=_COMPARED_EPISODES_MAX)
+        known = [unit for unit in skills if unit.attributes.get("code") == code]
     if not known:
         if refusal_to_repeat(act, claim) is not None:
             return None
         event, _ = record_unit(act, claim, None)
         return event.subject
+    is_own = known[0].provenance[0].scope == act.caller.scope
     use = act.transaction.use(known[0].id, act.caller.scope_key)
-    if use is None or not use.credited:
+    if not is_own and (use is None or not use.credited):
         practise(act, known[0])
     return known[0].id
 
@@ -255,19 +296,32 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
 def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
     """The task's one episode: a new account takes the place of the old one. The gate keeps it for the project (R2)."""
     before = _last_episode(act, staged)
-    if before is not None and before.content == claim.content and not _tells_more(claim.attributes, before.attributes):
+    if (
+        before is not None
+        and before.content.partition(_BY_MODEL)[0] == claim.content
+        and not _tells_more(claim, before)
+    ):
         return before
+    return _superseding(act, claim, before, "a newer account of the same task")
+
+
+def _superseding(act: Act, claim: Claim, before: Unit | None, reason: str) -> Unit:
     event, _ = record_unit(act, claim, None)
     episode = act.known_unit(event.subject)
     if before is None:
         return episode
-    reason = "a newer account of the same task"
     retire(act, before, episode.id, reason)
     return change(act, EventType.UNIT_SUPERSEDING, episode, {"old": before.id, "set": {"supersedes": before.id}})
 
 
-def _tells_more(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    return any(new[name] != old.get(name) for name in new.keys() - {"seconds"})
+def _tells_more(claim: Claim, before: Unit) -> bool:
+    """Whether a new account says more of the task than the old one; what a model said of the same stays."""
+    old, left_alone = before.attributes, {"seconds"}
+    if before.content.startswith(f"{claim.content}{_BY_MODEL}"):
+        left_alone |= _OF_AN_ANALYSIS
+    elif before.content != claim.content:
+        return True
+    return any(each != old.get(name) for name, each in claim.attributes.items() if name not in left_alone)
 
 
 def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:

@@ -310,6 +310,7 @@ _AUDIT = (
     _PROGRESS,
 )
 _RECEIPT = Parameter("receipt", of.RECEIPT, "a receipt as --json printed it: the text, a file, or - for standard input")
+_SEAT = Parameter("seat", of.SEAT, "whose project")
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
@@ -317,8 +318,9 @@ _OPERATE = (
     Verb("memory.verify_receipt", "read", "ReceiptCheck", (_RECEIPT,), "verify-receipt"),
     Verb("memory.rebuild", "admin", "Rebuild", (_PROGRESS,)),
     Verb("memory.reindex", "admin", "int", (_PROGRESS,)),
-    Verb("memory.janitor", "admin", "Swept", (Parameter("seat", of.SEAT, "whose project"), _PROGRESS)),
+    Verb("memory.janitor", "admin", "Swept", (_SEAT, _PROGRESS)),
     Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
+    Verb("memory.cognify", "admin", "Cognified", (_SEAT, _at_most(20), _PROGRESS)),
     Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
     Verb("seat.import_claims", "admin", "ImportedClaims", (_FILE,), "import"),
     Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import --restore"),
