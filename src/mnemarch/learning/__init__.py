@@ -1,4 +1,4 @@
-"""Learning. Takes: patches. Gives: code rules, tried on their own patches and on code that nobody complained of.
+"""Learning. Takes: patches, and what was said. Gives: code rules tried on code, and the bucket a text belongs to.
 Never: changes a file, or says what is true.
 """
 
@@ -8,12 +8,24 @@ from mnemarch.lazy import names_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.learning.analyst import LLMClassifier as LLMClassifier
+    from mnemarch.learning.classify import Bucket as Bucket
+    from mnemarch.learning.classify import Classified as Classified
+    from mnemarch.learning.classify import Classifier as Classifier
+    from mnemarch.learning.classify import HybridClassifier as HybridClassifier
+    from mnemarch.learning.classify import MemoryEvent as MemoryEvent
     from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
     from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
 
 _HOME_OF = {
+    "Bucket": "mnemarch.learning.classify",
+    "Classified": "mnemarch.learning.classify",
+    "Classifier": "mnemarch.learning.classify",
     "EpisodeCluster": "mnemarch.learning.errors",
     "EpisodeClusterer": "mnemarch.learning.errors",
+    "HybridClassifier": "mnemarch.learning.classify",
+    "LLMClassifier": "mnemarch.learning.analyst",
+    "MemoryEvent": "mnemarch.learning.classify",
 }
 
 __all__ = sorted(_HOME_OF)
