@@ -120,6 +120,19 @@ def waiting(reader: Reader, caller: Caller) -> list[Unit]:
     return [unit for unit in episodes if unit.attributes.get(WAITS) and caller.may_read(unit.provenance[0].scope)]
 
 
+def told_of(engine: Engine, reader: Reader, caller: Caller) -> str:
+    """What the model did and cost within a day, and what waits for it; nothing if none is configured."""
+    if engine.analyst is None:
+        return ""
+    rules, made = engine.analyst.rules, calls(reader, caller.scope, engine.log.clock() - _DAY)
+    used, waits = usage_of(made), len(waiting(reader, caller))
+    tokens = f"{used.tokens:,} of {rules.tokens_per_day_max:,} tokens"
+    money = (
+        f", money {used.money:.4f} of {rules.money_per_day_max:g}" if rules.price_input or rules.price_output else ""
+    )
+    return f"{rules.model}: {len(made)} calls within a day, {tokens}{money}; {waits} tasks wait for it"
+
+
 def analyse_waiting(
     engine: Engine,
     caller: Caller,

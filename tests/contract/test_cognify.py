@@ -248,3 +248,106 @@ def test_a_model_classifies_into_the_buckets_and_its_call_is_logged(opened, serv
     server.script = [openai_body('{"bucket": "VERIFIED", "confidence": 1, "why": ""}')]
     with pytest.raises(mnemarch.AnalystFailed):
         classifier.classify(MemoryEvent(text="x"))
+
+
+# Ten logs as agents write them; what of them a lead would want to be asked, and nothing else.
+LOGS = {
+    "retry": [
+        ("goal", "Make checkout retry on pool timeouts"),
+        ("thought", "The client has no retry. I'll look at the tests first."),
+        ("error", "TimeoutError: pool exhausted"),
+        ("thought", "We decided to retry only idempotent requests because a repeated POST would charge twice."),
+        ("command", "pytest -q"),
+        ("thought", "Decided to run the whole suite again because one test looked flaky."),
+    ],
+    "sessions": [
+        ("user", "세션 저장소를 바꿔 주세요"),
+        ("thought", "쿠키 세션은 4KB 제한이 있다."),
+        ("assistant", "TTL이 필요하기 때문에 세션 저장소로 Redis를 쓰기로 했다."),
+        ("thought", "먼저 로그를 확인하기로 했다."),
+        ("result", "됐다"),
+    ],
+    "bundler": [
+        ("goal", "Shrink the front-end bundle"),
+        ("decision", "Use hono instead of express", {"rationale": "the bundle is 40 kB smaller"}),
+        ("decision", "Continue with the next file"),
+        ("tool_output", "We decided to use webpack because it is the default."),
+    ],
+    "migrate": [
+        ("goal", "Add a currency column"),
+        (
+            "thought",
+            "I chose a nullable column with a backfill job over a default, since a default locks the table.",
+        ),
+        ("thought", "I'm going to check alembic heads."),
+        ("command", "alembic upgrade head"),
+    ],
+    "docs": [("goal", "Fix a typo in the README"), ("thought", "The word is spelled wrong in line 3. I'll fix it.")],
+    "flaky": [
+        ("goal", "Make test_login stable"),
+        ("thought", "It depends on the clock. Trying freezegun instead of a sleep."),
+        ("error", "freezegun breaks asyncio"),
+        ("thought", "Going with an injected clock rather than freezegun, because freezegun patches asyncio's loop."),
+    ],
+    "api": [
+        ("plan", "1. Read the router. 2. Add pagination."),
+        ("thought", "Should we use cursors or offsets? Offsets skip rows under writes."),
+        ("decision", "Paginate with cursors", {"rationale": "offsets skip rows when others write"}),
+        ("decision", "Paginate with cursors", {"rationale": "offsets skip rows when others write"}),
+    ],
+    "lock": [
+        ("goal", "주문 동시 수정 오류 고치기"),
+        ("thought", "비관적 잠금은 대기 시간이 길다."),
+        ("thought", "대기 시간을 줄이려고 낙관적 잠금을 채택했습니다."),
+        ("thought", "테스트를 다시 실행하기로 했다."),
+    ],
+    "dep": [
+        ("goal", "Upgrade numpy"),
+        ("error", "ImportError: numpy.core.multiarray failed"),
+        ("note", "Pin numpy below 2.4 rather than upgrade, because 2.4 drops Python 3.11."),
+        ("thought", "If we decided to drop 3.11 we could upgrade."),
+    ],
+    "log": [
+        ("goal", "Add request ids to logs"),
+        (
+            "thought",
+            "structlog is heavy. Kept the stdlib logging module instead of structlog to avoid a dependency.",
+        ),
+        ("thought", "I opted for contextvars since threads share the logger."),
+        ("thought", "We went with ULIDs because they sort by time."),
+        ("thought", "We decided to name the header X-Request-Id since the proxy sets it already."),
+    ],
+}
+ASKED = {
+    "Retry only idempotent requests": "a repeated POST would charge twice",
+    "세션 저장소로 Redis를 쓰기로 했다": "TTL이 필요하기 때문에",
+    "Use hono instead of express": "the bundle is 40 kB smaller",
+    "Chose a nullable column with a backfill job over a default": "a default locks the table",
+    "Going with an injected clock rather than freezegun": "freezegun patches asyncio's loop",
+    "Paginate with cursors": "offsets skip rows when others write",
+    "낙관적 잠금을 채택했습니다": "대기 시간을 줄이려고",
+    "Pin numpy below 2.4 rather than upgrade": "2.4 drops Python 3.11",
+    "Kept the stdlib logging module instead of structlog": "to avoid a dependency",
+    "Opted for contextvars": "threads share the logger",
+    "Went with ULIDs": "they sort by time",
+}
+
+
+def test_the_inbox_has_the_decisions_of_ten_tasks_that_a_lead_would_want_to_see():
+    with mnemarch.open(":memory:") as memory:
+        for task, entries in LOGS.items():
+            for kind, text, *data in entries:
+                agent(memory, task).log(kind, text, data=data[0] if data else None)
+            agent(memory, task).verify(True, tests=["t"])
+        assert {item.subject: item.evidence for item in person(memory).inbox(50)} == ASKED
+        assert person(memory).status().analyst == ""
+
+
+def test_status_says_what_the_model_cost_and_how_many_tasks_wait_for_it(opened, server):
+    memory = opened()
+    work(memory)
+    server.script = [AWAY]
+    work(memory, "T-2")
+    assert person(memory).status().analyst == (
+        "fake-1: 1 calls within a day, 1,200 of 500,000 tokens, money 0.0030 of 1; 1 tasks wait for it"
+    )

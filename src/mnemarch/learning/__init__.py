@@ -1,4 +1,4 @@
-"""Learning. Takes: patches, and what was said. Gives: code rules tried on code, and the bucket a text belongs to.
+"""Learning. Takes: patches, what was said, logs. Gives: code rules tried on code, buckets, what a model says of a task.
 Never: changes a file, or says what is true.
 """
 

@@ -347,6 +347,7 @@ class Overview:
     indexed: int
     unindexed: int
     writable: bool
+    analyst: str = ""
 
 
 @value
