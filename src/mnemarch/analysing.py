@@ -126,11 +126,9 @@ def told_of(engine: Engine, reader: Reader, caller: Caller) -> str:
         return ""
     rules, made = engine.analyst.rules, calls(reader, caller.scope, engine.log.clock() - _DAY)
     used, waits = usage_of(made), len(waiting(reader, caller))
-    tokens = f"{used.tokens:,} of {rules.tokens_per_day_max:,} tokens"
-    money = (
-        f", money {used.money:.4f} of {rules.money_per_day_max:g}" if rules.price_input or rules.price_output else ""
-    )
-    return f"{rules.model}: {len(made)} calls within a day, {tokens}{money}; {waits} tasks wait for it"
+    money = f", money {used.money:.4f} of {rules.money_per_day_max:g}" if used.money else ""
+    tokens = f"tokens {used.tokens:,} of {rules.tokens_per_day_max:,}{money}"
+    return f"{waits} waiting for {rules.model}; within a day: calls {len(made)}, {tokens}"
 
 
 def analyse_waiting(

@@ -349,5 +349,5 @@ def test_status_says_what_the_model_cost_and_how_many_tasks_wait_for_it(opened, 
     server.script = [AWAY]
     work(memory, "T-2")
     assert person(memory).status().analyst == (
-        "fake-1: 1 calls within a day, 1,200 of 500,000 tokens, money 0.0030 of 1; 1 tasks wait for it"
+        "1 waiting for fake-1; within a day: calls 1, tokens 1,200 of 500,000, money 0.0030 of 1"
     )
