@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SETTINGS = "mnemarch.toml"
-_MAKER, _IGNORE = "maker", ".gitignore"
+MAKER, _IGNORE = "maker", ".gitignore"
 _FOLDERS = ("index", "vectors")
 _MAKER_BYTES_MAX = 4096
 _NONCE_BYTES = 16
@@ -195,7 +195,7 @@ def sign(place: str) -> None:
     nonce = os.urandom(_NONCE_BYTES).hex()
     mark = user.signature(nonce.encode(), make_key=True) or "-"
     lines = f"folder {os.stat(place).st_ino}\nuser {nonce} {mark}\n"
-    write_private(os.path.join(place, _MAKER), lines.encode())
+    write_private(os.path.join(place, MAKER), lines.encode())
 
 
 def _is_signed(place: str) -> bool:
@@ -210,7 +210,7 @@ def _is_signed(place: str) -> bool:
 
 def _maker_of(place: str) -> bytes:
     try:
-        return read_small(os.path.join(place, _MAKER), _MAKER_BYTES_MAX)
+        return read_small(os.path.join(place, MAKER), _MAKER_BYTES_MAX)
     except OSError:
         return b""
 

@@ -159,10 +159,11 @@ def _make_place(place: str) -> None:
     try:
         os.makedirs(os.path.dirname(place), exist_ok=True)
         make_folder(place)
-        if not is_ignored and _is_ours(place):
-            write_whole(os.path.join(place, _IGNORE), "*\n", private=True)
+        # First of all: what another process makes of the folder meanwhile must be known as this user's.
         if is_new:
             checkout.sign(place)
+        if not is_ignored and _is_ours(place):
+            write_whole(os.path.join(place, _IGNORE), "*\n", private=True)
     except OSError as error:
         # One that may only be read is opened; another process may have been faster.
         if not os.path.isdir(place):
@@ -174,7 +175,7 @@ def _make_place(place: str) -> None:
 def _is_ours(place: str) -> bool:
     """Whether the folder is a memory's, or nobody's yet. Another's is left as it is."""
     names = os.listdir(place)
-    return _DATABASE in names or all(name.startswith(_IGNORE) for name in names)
+    return _DATABASE in names or all(name.startswith((_IGNORE, checkout.MAKER)) for name in names)
 
 
 def _address(target: Any) -> str:

@@ -217,8 +217,10 @@ IDS = {
     "after": "unit event",
     "ids": "unit request",
     "undo_id": "undo event",
+    "rule_id": "rule event",
 }
 REST = {"reason": "why", "citation": Citation.test("t"), "signal": "tests_passed", "relation": "REFINES"}
+REST |= {"before": "a = b == None\n", "after": "a = b is None\n", "success": True}
 REST |= {"hint": "look", "kind": "runbook", "text": "Do it", "to": "project"}
 TAKES_ID = [
     (verb, parameter)
@@ -244,6 +246,7 @@ def probed():
         names |= {"request": human.decisions.requests()[0].id, "event": agent.log("thought", "zebra").event_id}
         noisy = memory.seat(Actor.agent("noisy"), Scope(project="shop", worktree="w", task="t"))
         noisy.remember("Zebras are blue")
+        names["rule"] = agent.rules.learn("x = y == None\n", "x = y is None\n").new[0].id
         names["undo"] = human.undo("agent:noisy", reason="wrong").id
         yield memory, names
 
@@ -254,7 +257,8 @@ def answer(memory, verb, parameter, id, actor):
     own = seat.remember(f"A fact of {actor}").unit.id if parameter.name in ("old_id", "new_id", "winner") else new_id()
     given = {each.name: REST.get(each.name, own) for each in verb.takes if each.default is REQUIRED}
     given[parameter.name] = [id] if parameter.many else id
-    target = seat if verb.name.startswith("seat.") else seat.decisions
+    owner = verb.name.partition(".")[0]
+    target = seat if owner == "seat" else getattr(seat, owner)
     try:
         return repr(getattr(target, verb.name.partition(".")[2])(**given)).replace(id, "ID")
     except mnemarch.MnemarchError as error:

@@ -18,6 +18,7 @@ OF_EVERYTHING = {
     "counts": "the statistics",
     "row_units": "the digest",
     "row_citations": "the digest",
+    "row_code_rules": "the digest",
     "row_keys": "the audit",
     "row_links": "the digest",
     "row_link_units": "the digest",

@@ -9,10 +9,11 @@ import pytest
 from mnemarch import InvalidInput, Memory, Seat
 from mnemarch.decisions import Decisions
 from mnemarch.interfaces import cli, grammar
+from mnemarch.learning.code_rules import CodeRules
 from mnemarch.verbs import SECTIONS, VERBS, types
 from mnemarch.verbs.types import REQUIRED, Parameter, Type, Verb, help_of, read, schema_of
 
-OWNERS = {"memory": Memory, "seat": Seat, "decisions": Decisions}
+OWNERS = {"memory": Memory, "seat": Seat, "decisions": Decisions, "rules": CodeRules}
 # It does nothing but give the place to act from.
 NO_VERBS = {"memory.seat"}
 TYPES = [each for each in vars(types).values() if isinstance(each, Type)]

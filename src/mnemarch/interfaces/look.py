@@ -72,6 +72,9 @@ SENTENCES = {
     "decision.requested": "asked for a decision: {text}",
     "request.answered": "answered request {request}: {reason}",
     "inbox.settled": "settled a {what} of the inbox: {answer}",
+    "rule.learned": "learned a code rule: {name}",
+    "rule.judged": "judged a code rule: confidence {confidence}",
+    "rule.dropped": "dropped a code rule because {reason}",
     "actor.undone": "undid {actor} because {reason}",
     "undo.reverted": "took back that {actor} was undone because {reason}",
     "graph.changed": "changed its graph: {act}",
@@ -103,11 +106,12 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
         words = contents.get(id or "", "")
         return f"{quoted(short(words, _WORDS_CHARS_MAX))} ({short_id(id)})" if id and words else short_id(id or "")
 
-    inner: Any = payload.get("unit") or payload.get("link") or payload.get("claim") or payload.get("proposal") or {}
+    holders = ("unit", "link", "claim", "proposal", "rule")
+    inner: Any = next((payload[name] for name in holders if payload.get(name)), {})
     texts = payload | (inner if isinstance(inner, dict) else {})
     parts = _Parts({name: str(item) for name, item in texts.items() if isinstance(item, str | int)})
     changes = payload.get("set") or {}
-    trust = changes.get("trust") or texts.get("trust")
+    trust = changes.get("trust") or texts.get("trust") or changes
     parts |= {
         name: named(texts.get(name)) for name in ("new", "old", "target", "link") if isinstance(texts.get(name), str)
     }
@@ -118,7 +122,7 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
     parts["cited"] = ", ".join(f"{each['kind']}:{each['ref']}" for each in payload.get("cite", ()))
     parts["because"] = ", ".join(map(str, payload.get("because", ()))) or "its evidence"
     parts["relation"] = _RELATIONS.get(parts["type"], parts["type"])
-    parts["confidence"] = f"{trust['confidence']:.2f}" if trust else ""
+    parts["confidence"] = f"{trust['confidence']:.2f}" if "confidence" in trust else ""
     parts["level"] = str(Scope.of(changes["scope"]).level) if "scope" in changes else ""
     parts["count"] = _count(len(payload.get("units", ())), "unit")
     parts["tests"] = _tests(payload)

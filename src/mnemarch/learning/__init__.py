@@ -9,23 +9,41 @@ from mnemarch.lazy import names_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.learning.analyst import LLMClassifier as LLMClassifier
+    from mnemarch.learning.categories import pattern_category as pattern_category
     from mnemarch.learning.classify import Bucket as Bucket
     from mnemarch.learning.classify import Classified as Classified
     from mnemarch.learning.classify import Classifier as Classifier
     from mnemarch.learning.classify import HybridClassifier as HybridClassifier
     from mnemarch.learning.classify import MemoryEvent as MemoryEvent
+    from mnemarch.learning.code_rules import CodeRules as CodeRules
+    from mnemarch.learning.code_rules import cleanup_weak_rules as cleanup_weak_rules
+    from mnemarch.learning.code_rules import merge_duplicate_rules as merge_duplicate_rules
+    from mnemarch.learning.code_rules import reinforce_rule as reinforce_rule
+    from mnemarch.learning.detect import detect_code_rules_from_patch as detect_code_rules_from_patch
+    from mnemarch.learning.detect import learn_code_rules as learn_code_rules
     from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
     from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
+    from mnemarch.learning.rule import CodeRule as CodeRule
+    from mnemarch.learning.rule import apply_rules as apply_rules
 
 _HOME_OF = {
     "Bucket": "mnemarch.learning.classify",
     "Classified": "mnemarch.learning.classify",
     "Classifier": "mnemarch.learning.classify",
+    "CodeRule": "mnemarch.learning.rule",
+    "CodeRules": "mnemarch.learning.code_rules",
     "EpisodeCluster": "mnemarch.learning.errors",
     "EpisodeClusterer": "mnemarch.learning.errors",
     "HybridClassifier": "mnemarch.learning.classify",
     "LLMClassifier": "mnemarch.learning.analyst",
     "MemoryEvent": "mnemarch.learning.classify",
+    "apply_rules": "mnemarch.learning.rule",
+    "cleanup_weak_rules": "mnemarch.learning.code_rules",
+    "detect_code_rules_from_patch": "mnemarch.learning.detect",
+    "learn_code_rules": "mnemarch.learning.detect",
+    "merge_duplicate_rules": "mnemarch.learning.code_rules",
+    "pattern_category": "mnemarch.learning.categories",
+    "reinforce_rule": "mnemarch.learning.code_rules",
 }
 
 __all__ = sorted(_HOME_OF)

@@ -292,7 +292,7 @@ def _is_other_version(new: frozenset[str], known: frozenset[str]) -> bool:
 
 def ended(older: str, newer: str) -> Opposition | None:
     """How `newer` announces that what `older` says has changed, or None."""
-    change = change_of(newer)
+    change = change_of(newer) if older != newer else None
     if change is None:
         return None
     opposed = opposes(older, newer)
