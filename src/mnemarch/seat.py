@@ -202,9 +202,8 @@ class Seat(UnitVerbs):
         codebase = None if root is None else self._engine.codebase(root)
         scene = scene_of(self._engine.log, self.caller, codebase, seen)
         failed = seen.named(Outcome.FAIL)
-        count_failure = (
-            None if error is None else loops.counting(error, approach, tree=scene.tree or None, tests=failed)
-        )
+        tree = scene.tree or None
+        count_failure = None if error is None else loops.counting(error, approach, tree=tree, tests=failed)
         entry = None if approach is None else Entry(kind="approach", text=approach)
         tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
@@ -263,9 +262,8 @@ class Seat(UnitVerbs):
 
             if commit is not None:
                 raise InvalidInput("A run tests what is checked out.", hint=Hint("only reported"))
-            words = [
-                checked_text(word, "A word of the command", _REASON_BYTES_MAX) for word in checked_list(run, "run")
-            ]
+            said = checked_list(run, "run")
+            words = [checked_text(word, "A word of the command", _REASON_BYTES_MAX) for word in said]
             configured = self._engine.config.witness.test_commands
             seen = replace(run_tests(words, root=root, configured=configured), commit=self._head())
         if not seen.ran:
@@ -372,8 +370,7 @@ class Seat(UnitVerbs):
     ) -> Found:
         """The units that answer a question, in order, with reasons; and what was withheld, and why.
 
-        They hold in the code that is checked out where the seat is; `at_commit` looks at another commit, `as_of` back
-        in time.
+        They hold in the code that is checked out here; `at_commit` looks at another commit, `as_of` back in time.
         """
         from mnemarch.asking import Asking
 
