@@ -58,6 +58,10 @@ _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
     "decisions": _higher,
     "core.chars_max": _lower,
     "core.sections": _any,
+    "analyst": lambda setting, usual: _is_number(setting) and _lower(setting, usual),
+    "analyst.api": lambda setting, _: setting == "",
+    "analyst.price_input": _higher,
+    "analyst.price_output": _higher,
     "store.lock_wait_s_max": _lower,
     "store.durability": lambda setting, _: setting == "power",
     "witness.test_commands": lambda setting, usual: isinstance(setting, list) and set(map(str, setting)) <= set(usual),
@@ -103,10 +107,10 @@ def load(folder: str) -> Config:
     return replace(config, ignored=tuple(f"{name} = {_toml(setting)}" for name, setting in ignored.items()))
 
 
-def names_address(semantic: str) -> bool:
-    """Whether the user's own configuration names this embedder: keys from the environment go nowhere else."""
-    recall = user.settings().get("recall")
-    return isinstance(recall, dict) and recall.get("semantic") == semantic
+def is_users_own(section: str, **settings: str) -> bool:
+    """Whether the user's own configuration says just this: keys from the environment go to no other address."""
+    own = user.settings().get(section)
+    return isinstance(own, dict) and all(own.get(name, "") == setting for name, setting in settings.items())
 
 
 def _unaccepted(settings: Mapping[str, Any], own: Config) -> dict[str, Any]:

@@ -31,10 +31,17 @@ _LEAST = {
     "learning.entries_per_minute_max": 1,
     "decisions.impact_depth_max": 1,
     "decisions.impact_nodes_max": 1,
+    "analyst.material_tokens_max": 500,
+    "analyst.output_tokens_max": 100,
 }
 _SECTIONS_OF_SHARES = ("gate", "retention", "trust")
-_CHOICES = {"recall.fusion": ("weighted", "rrf"), "store.durability": ("process", "power")}
+_CHOICES = {
+    "recall.fusion": ("weighted", "rrf"),
+    "store.durability": ("process", "power"),
+    "analyst.api": ("", "openai", "anthropic"),
+}
 _EMBEDDERS = '"sentence", "https://host/v1#model", or "" for none'
+_ADDRESS = 'an http or https address without a name or key in it, or "" for the vendor\'s own'
 _WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
 
 
@@ -194,6 +201,38 @@ class DecisionRules:
 
 
 @value
+class AnalystRules:
+    """The model that analyses tasks (G8): none unless `api` names one. Prices are for a million tokens."""
+
+    api: str = ""
+    model: str = ""
+    base_url: str = ""
+    at_verify: bool = True
+    timeout_s: float = 60.0
+    retries_max: int = 2
+    material_tokens_max: int = 12_000
+    output_tokens_max: int = 2_000
+    tokens_per_day_max: int = 500_000
+    money_per_day_max: float = 1.0
+    price_input: float = 0.0
+    price_output: float = 0.0
+
+    def __check__(self) -> None:
+        _check("analyst", self)
+        model: Any = self.model
+        _require(isinstance(model, str) and bool(model.strip() or not self.api), "analyst.model", model, "a name")
+        _require(_is_plain_address(self.base_url), "analyst.base_url", self.base_url, _ADDRESS)
+        _require(self.timeout_s > 0, "analyst.timeout_s", self.timeout_s, "above 0")
+
+
+def _is_plain_address(address: Any) -> bool:
+    if not isinstance(address, str):
+        return False
+    plain = address.isascii() and address.isprintable() and not any(mark in address for mark in "@?# \\")
+    return address == "" or (plain and address.startswith(("http://", "https://")))
+
+
+@value
 class StoreRules:
     """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
 
@@ -222,6 +261,7 @@ class Config:
     learning: LearningRules = LearningRules()
     decisions: DecisionRules = DecisionRules()
     core: CoreRules = CoreRules()
+    analyst: AnalystRules = AnalystRules()
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
@@ -265,6 +305,7 @@ _PARTS: dict[str, type] = {
     "learning": LearningRules,
     "decisions": DecisionRules,
     "core": CoreRules,
+    "analyst": AnalystRules,
     "store": StoreRules,
 }
 # The parts that hold nothing but plain settings.

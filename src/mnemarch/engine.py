@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.janitor import Janitor
+    from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Caller
     from mnemarch.model.outcome import Stats
@@ -39,10 +40,12 @@ class Engine:
         clock: Callable[[], datetime],
         root: str | None,
         remembered: RememberedLog | None = None,
+        analyst: ApiModel | None = None,
     ) -> None:
         self.config = config
         self.store = store
         self.remembered = remembered
+        self.analyst = analyst
         self.log = Log(store, clock, config)
         self.root = root
         # Set by whatever may write units: then `close` looks whether there is something to index.

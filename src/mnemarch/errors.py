@@ -94,7 +94,14 @@ class Conflict(MnemarchError):
 
 
 class AnalystFailed(MnemarchError):
-    """The analysis is unusable: hand in another one, or none to let the rules analyse."""
+    """The analysis is unusable: hand in another one, or none to let the rules analyse.
+
+    `is_away`: a model gave no answer at all; a later attempt may get one.
+    """
+
+    def __init__(self, message: str, *, hint: str | Hint = "", is_away: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.is_away = is_away
 
 
 class StoreError(MnemarchError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from mnemarch.analysing import told_of
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.inbox import READ_MAX, Inbox, may_judge
 from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
@@ -156,6 +157,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
             "learned": _learned(reader, caller, news),
             "open_conflicts": conflicts,
             "waiting": conflicts + merges + len(stuck),
+            "analyst": told_of(engine, reader, caller),
         }
 
     seen = engine.store.read(work)

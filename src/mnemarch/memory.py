@@ -9,7 +9,7 @@ from mnemarch.code.home import FOLDER, top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import Actor, Caller, Scope
-from mnemarch.policy.admission import checked_name
+from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
 
@@ -20,15 +20,29 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from mnemarch.config import Config
+    from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
-    from mnemarch.model.outcome import Finding, Imported, LogCheck, Pruned, Rebuild, ReceiptCheck, Stats, Swept
+    from mnemarch.model.outcome import (
+        Cognified,
+        Finding,
+        Imported,
+        LogCheck,
+        Pruned,
+        Rebuild,
+        ReceiptCheck,
+        Stats,
+        Swept,
+    )
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
 
     Progress = Callable[[int], None]
 
 # The doctor works in a place of its own: its traces are in nobody's scope.
 _DOCTORS_SCOPE = Scope(org="mnemarch-doctor", project="round-trip", task="check")
+
+
+_WAITING_MAX = 500
 
 
 class Memory:
@@ -45,6 +59,7 @@ class Memory:
         clock: Callable[[], datetime],
         root: str | None,
         remembered: RememberedLog | None = None,
+        analyst: ApiModel | None = None,
     ) -> None:
         self.config = config
         self._engine = Engine(
@@ -56,6 +71,7 @@ class Memory:
             clock=clock,
             root=root,
             remembered=remembered,
+            analyst=analyst,
         )
 
     def __enter__(self) -> Self:
@@ -142,6 +158,13 @@ class Memory:
                 hint=Hint("name the root"),
             )
         return self._engine.janitor.sweep(Views(self._engine.codebase(root), seat.scope), progress)
+
+    def cognify(self, seat: Seat, limit: int = 20, progress: Progress | None = None) -> Cognified:
+        """Have the configured model analyse the tasks of the seat's project that wait for it (G8)."""
+        from mnemarch.analysing import analyse_waiting
+
+        count = checked_count(limit, "limit", _WAITING_MAX)
+        return analyse_waiting(self._engine, seat.caller, limit=count, progress=progress)
 
     def doctor(self) -> list[Finding]:
         """Check the memory with a real write and a real recall, and say in words what is wrong."""

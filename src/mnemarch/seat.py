@@ -166,8 +166,9 @@ class Seat(Systems):
         """Verify the task: the gate judges what it staged by each test, and an episode is kept.
 
         `run` runs a test command and sees each test; `report` reads what a runner wrote; `passed` and `tests` only
-        report. After a failure the answer's `loop` tells whether to go on; `approach` says what was tried.
+        report. `approach` says what was tried. After a failure the answer's `loop` tells whether to go on.
         """
+        from mnemarch.analysing import followed_up
         from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import scene_of
         from mnemarch.units.verify import Verification, read_ahead
@@ -187,20 +188,24 @@ class Seat(Systems):
         codebase = None if root is None else self._engine.codebase(root)
         scene = scene_of(self._engine.log, self.caller, codebase, seen)
         failed = seen.named(Outcome.FAIL)
-        count_failure = (
-            None if error is None else loops.counting(error, approach, tree=scene.tree or None, tests=failed)
-        )
+        tree = scene.tree or None
+        count_failure = None if error is None else loops.counting(error, approach, tree=tree, tests=failed)
+        entry = None if approach is None else Entry(kind="approach", text=approach)
+        tried = entry and (entry, *read_entry(entry, self._engine.config.limits.text_bytes_max))
         self._engine.has_new_units = True
         self._engine.store.read(lambda reader: read_ahead(reader, self.caller))
 
         def judge(act: Act) -> Promotion:
-            judged = Verification(act, seen, scene).judge(analysis)
-            if seen.witnessed or (judged.passed and self.actor.kind == "human"):
-                loops.settle(act, None if judged.passed else seen.named(Outcome.PASS))
-            is_counted = count_failure is not None and not judged.passed
-            return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)
+            verification = Verification(act, seen, scene)
+            succeeded = verification.succeeded
+            if seen.witnessed or (succeeded and self.actor.kind == "human"):
+                loops.settle(act, None if succeeded else seen.named(Outcome.PASS))
+            loop = None if count_failure is None or succeeded else count_failure(act)
+            # The episode tells of this failure too, or of what was tried before this success.
+            receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
+            return replace(verification.judge(analysis, receipt), loop=loop)
 
-        judged = self._act(judge, durable=True)
+        judged = followed_up(self._engine, self.caller, self._act(judge, durable=True))
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)
 
@@ -212,9 +217,9 @@ class Seat(Systems):
 
         if not isinstance(passed, bool):
             raise InvalidInput(f"passed must be True or False, not {passed!r}.", hint=Hint("verify"))
-        if passed and not (error is None and approach is None):
+        if passed and error is not None:
             raise InvalidInput("A success has no error to report.", hint=Hint("only of a failure"))
-        if approach is not None and error is None:
+        if approach is not None and error is None and not passed:
             raise InvalidInput("What came of the approach?", hint=Hint("name the error"))
         names = [checked_text(name, "A test's name", _REASON_BYTES_MAX) for name in checked_list(tests, "tests")]
         outcome = Outcome.PASS if passed else Outcome.FAIL
@@ -243,9 +248,8 @@ class Seat(Systems):
 
             if commit is not None:
                 raise InvalidInput("A run tests what is checked out.", hint=Hint("only reported"))
-            words = [
-                checked_text(word, "A word of the command", _REASON_BYTES_MAX) for word in checked_list(run, "run")
-            ]
+            said = checked_list(run, "run")
+            words = [checked_text(word, "A word of the command", _REASON_BYTES_MAX) for word in said]
             configured = self._engine.config.witness.test_commands
             seen = replace(run_tests(words, root=root, configured=configured), commit=self._head())
         if not seen.ran:
@@ -352,8 +356,7 @@ class Seat(Systems):
     ) -> Found:
         """The units that answer a question, in order, with reasons; and what was withheld, and why.
 
-        They hold in the code that is checked out where the seat is; `at_commit` looks at another commit, `as_of` back
-        in time.
+        They hold in the code that is checked out here; `at_commit` looks at another commit, `as_of` back in time.
         """
         from mnemarch.asking import Asking
 

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Any
 
+    from mnemarch.config import AnalystRules
     from mnemarch.embedding import dense, dense_search, endpoint
     from mnemarch.embedding.dense import DenseEmbedder
+    from mnemarch.learning import model as models
+    from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
     from mnemarch.ports import MeaningIndex, Store
     from mnemarch.stores import sqlite, tantivy_index
@@ -27,6 +30,7 @@ else:
     log_memory = Lazy("mnemarch.log.remembered")
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
+    models = Lazy("mnemarch.learning.model")
     dense = Lazy("mnemarch.embedding.dense")
     dense_search = Lazy("mnemarch.embedding.dense_search")
     endpoint = Lazy("mnemarch.embedding.endpoint")
@@ -46,7 +50,9 @@ def open(
     """Open a memory: that of this git repository, of a folder, or ":memory:" with nothing on disk."""
     clock = clock or stamps.now
     if target == ":memory:":
-        return Memory(sqlite.InMemoryStore(), index=None, config=config or Config(), clock=clock, root=None)
+        settings = config or Config()
+        analyst = _analyst(settings.analyst, is_own=True)
+        return Memory(sqlite.InMemoryStore(), index=None, config=settings, clock=clock, root=None, analyst=analyst)
     address = None if target is None else _address(target)
     if address is None:
         from mnemarch.code.home import home_of
@@ -57,9 +63,7 @@ def open(
         folder = root = os.path.abspath(address)
     # A configuration that the caller hands in is the caller's own.
     settings = config or checkout.load(folder)
-    semantic = settings.recall.semantic
-    sends_key = config is not None or (bool(semantic) and checkout.names_address(semantic))
-    return _embedded(folder, root, settings, clock, sends_key=sends_key)
+    return _embedded(folder, root, settings, clock, is_own=config is not None)
 
 
 def _current_folder() -> str:
@@ -69,7 +73,7 @@ def _current_folder() -> str:
         raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
 
 
-def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime], *, sends_key: bool) -> Memory:
+def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime], *, is_own: bool) -> Memory:
     place = os.path.join(folder, ".mnemarch")
     checkout.require_own_memory(place)
     _make_place(place)
@@ -82,16 +86,33 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
         os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
     )
     vectors = os.path.join(place, "vectors")
+    semantic = config.recall.semantic
+    sends_key = is_own or (bool(semantic) and checkout.is_users_own("recall", semantic=semantic))
     return Memory(
         store,
         index=index,
-        meanings=_meanings(vectors, store, config, sends_key) if config.recall.semantic else None,
+        meanings=_meanings(vectors, store, config, sends_key) if semantic else None,
         vectors=vectors,
         config=config,
         clock=clock,
         root=root,
         remembered=log_memory.RememberedLog(store.name),
+        analyst=_analyst(config.analyst, is_own=is_own),
     )
+
+
+def _analyst(rules: AnalystRules, *, is_own: bool) -> ApiModel | None:
+    """The model that the configuration names, with a key if the user's own configuration names the same address.
+
+    A vendor's own key goes only to that vendor.
+    """
+    if not rules.api:
+        return None
+    key = None
+    if is_own or checkout.is_users_own("analyst", api=rules.api, base_url=rules.base_url):
+        usual = "" if rules.base_url else os.environ.get(models.APIS[rules.api].key_variable)
+        key = os.environ.get("MNEMARCH_ANALYST_KEY") or usual
+    return models.ApiModel(rules, key or None)
 
 
 def _meanings(folder: str, store: Store, config: Config, sends_key: bool) -> MeaningIndex:

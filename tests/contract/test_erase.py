@@ -386,6 +386,15 @@ def test_r16_an_episode_that_kept_only_the_beginning_of_an_entry_goes_too(memory
     assert WORD not in everything_said(memory, seats, tmp_path)
 
 
+def test_r16_an_episode_that_kept_one_line_of_an_error_goes_with_it(memory, seats, tmp_path):
+    agent = seats.agent()
+    trace = "\n".join(["Traceback (most recent call last):", *["  File x"] * 40, f"ValueError: {SECRET}"])
+    entry = agent.fail(trace, approach="paint it").receipt.event_id
+    episode = agent.verify(False).episode_id
+    assert seats.human().erase(entry, "privacy").units == (episode,)
+    assert WORD not in everything_said(memory, seats, tmp_path)
+
+
 def test_r16_the_claim_that_waited_and_the_twin_that_was_folded_in_go_with_the_unit(memory, seats, tmp_path):
     human = seats.human()
     assert isinstance(seats.orchestrator().remember(SECRET, level="project", citations=[Citation.test("t")]), Refused)

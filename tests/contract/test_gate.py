@@ -389,3 +389,53 @@ def test_r2_good_feedback_on_what_was_handed_out_is_a_sign_of_use_and_never_blam
     assert after.confidence >= unit.confidence
     assert reader.get(unseen.id).uses == 0
     assert memory.rebuild().same
+
+
+def test_an_episode_keeps_what_the_task_met_tried_ran_and_touched(seats):
+    agent = seats.agent()
+    agent.log("task", "Make the checkout retry")
+    trace = "Traceback (most recent call last):\n  File \"src/shop.py\", line 3\nKeyError: 'token'\n"
+    agent.fail(trace, approach="raise the pool size")
+    agent.fail("E   TimeoutError: no answer in 30 s", approach="ask twice")
+    agent.log("error", "TimeoutError: no answer in 31 s")
+    agent.log("command", "make migrate")
+    agent.log("command", "boom", data={"command": "make test", "exit": 2})
+    agent.log("edit", "one word", data={"path": "src/shop.py", "before": "a", "after": "b", "rule": "R-1"})
+    agent.log("symbol", "retry", data={"path": "src/shop.py", "name": "retry"})
+    episode = agent.get(agent.verify(True, approach="hand the token on").episode_id)
+    kept = episode.attributes
+    assert [(fault["line"], fault["approach"]) for fault in kept["faults"]] == [
+        ("KeyError: 'token'", "raise the pool size"),
+        ("TimeoutError: no answer in 30 s", "ask twice"),
+    ]
+    assert kept["faults"][0]["key"] == agent.loops.hash_error("KeyError: 'token'")
+    assert (kept["approach"], kept["failed_approaches"]) == ("hand the token on", ["raise the pool size", "ask twice"])
+    assert (kept["commands"], kept["files"], kept["symbols"]) == (
+        ["make migrate"],
+        ["src/shop.py"],
+        ["src/shop.py:retry"],
+    )
+    assert (kept["agent"], kept["rules"], kept["patches"]) == (str(agent.actor), ["R-1"], 1)
+    assert kept["steps"] == 7
+    assert kept["seconds"] >= 0
+    assert "What worked, as it was said: “hand the token on”." in episode.content
+
+
+def test_an_episode_tells_of_the_failure_that_it_was_kept_for(seats):
+    agent = seats.agent()
+    failed = agent.verify(False, error="KeyError: 'token'", approach="ask twice")
+    kept = agent.get(failed.episode_id).attributes
+    assert [fault["line"] for fault in kept["faults"]] == ["KeyError: 'token'"]
+    assert (kept["failed_approaches"], kept["approach"]) == (["ask twice"], None)
+
+
+def test_what_an_episode_keeps_of_a_long_task_is_bounded(seats):
+    agent = seats.agent()
+    for number in range(60):
+        agent.log("command", "ran it", data={"command": f"step {number} {'x' * 5_000}"})
+        agent.fail(
+            f"Step{chr(65 + number % 26)}{chr(65 + number // 26)}Error: {'y' * 5_000}", approach=f"try {'z' * number}"
+        )
+    kept = agent.get(agent.verify(False).episode_id).attributes
+    assert len(str(kept)) < 50_000
+    assert kept["commands"][-1].startswith("step 59")

@@ -880,6 +880,7 @@ def test_an_episode_marks_a_logged_thought_as_not_verified(seats):
         "Task T-1 succeeded.",
         f"Passed: {TEST}.",
         "Tried, and failed: “raise the pool size”.",
+        "Passed after 1 error: “TimeoutError: no answer”.",
         f"Logged first, as thought and not verified: “{guess}”.",
     ]
 
@@ -904,7 +905,7 @@ def test_an_episode_names_its_task_by_the_logged_goal(seats):
     assert episode.content.splitlines() == [
         "Task T-1 (“Make checkout retry”) failed.",
         f"Failed: {TEST}.",
-        "Failed with 1 logged error(s); the last was: pool timed out",
+        "Failed with 1 error: “pool timed out”.",
     ]
     own = agent.get(agent.verify(True, analysis={"critique": "wrong layer"}).episode_id)
     assert own.content.endswith("Its own critique, not verified: wrong layer")

@@ -35,8 +35,17 @@ LOOSE = {
     "graph.agent_graph.max_nodes": "[graph.agent_graph]\nmax_nodes = 1000000\n",
     "store.lock_wait_s_max": "[store]\nlock_wait_s_max = 100000\n",
 }
+ANALYST = '[analyst]\napi = "openai"\nmodel = "small"\nbase_url = "https://models.example.org/v1"\n'
+LOOSE |= {
+    "analyst.base_url": ANALYST,
+    "analyst.money_per_day_max": "[analyst]\nmoney_per_day_max = 1000.0\n",
+}
 HARMLESS = """
 project = "till"
+[analyst]
+api = ""
+tokens_per_day_max = 10
+price_input = 5.0
 [limits]
 text_bytes_max = 100
 [gate]
@@ -412,3 +421,47 @@ def test_a_pipe_in_a_folder_that_came_without_a_database_is_not_waited_for(cli, 
     os.mkfifo(index / "meta.json")
     run = cli("remember", "abc def")
     assert (run.exit_code, "is a pipe or a device" in run.err) == (3, True)
+
+
+def _key_of(memory):
+    return memory._engine.analyst._key if memory._engine.analyst else "no model"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "accepted", "key"),
+    [
+        ("", ANALYST, False, "no model"),  # A clone can't turn a model on.
+        ("", ANALYST, True, None),  # What the user accepted is asked, without a key.
+        (ANALYST, "", False, "for-the-analyst"),
+        (ANALYST, '[analyst]\nbase_url = "https://else.example.org/v1"\n', False, "for-the-analyst"),
+        (ANALYST, '[analyst]\nbase_url = "https://else.example.org/v1"\n', True, None),
+        (ANALYST, '[analyst]\nbase_url = ""\n', True, None),  # The vendor's own is another address than the user's.
+        (ANALYST, '[analyst]\napi = ""\n', False, "no model"),
+    ],
+)
+def test_a_key_for_the_analyst_goes_only_where_the_users_own_configuration_says(
+    tmp_path, monkeypatch, mine, theirs, accepted, key
+):
+    monkeypatch.setenv("MNEMARCH_ANALYST_KEY", "for-the-analyst")
+    monkeypatch.setenv("OPENAI_API_KEY", "for-openai")
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    (tmp_path / "own" / "mnemarch" / "config.toml").write_text(mine)
+    if theirs:
+        (folder / "mnemarch.toml").write_text(theirs)
+        if accepted:
+            user.accept(str(folder / "mnemarch.toml"), theirs.encode())
+    with mnemarch.open(folder) as memory:
+        assert _key_of(memory) == key
+        if memory._engine.analyst and not accepted:
+            assert memory.config.analyst.base_url == "https://models.example.org/v1"
+
+
+@pytest.mark.parametrize(("address", "key"), [("", "for-openai"), ("https://models.example.org/v1", None)])
+def test_a_vendors_own_key_goes_to_that_vendor_alone(tmp_path, monkeypatch, address, key):
+    monkeypatch.delenv("MNEMARCH_ANALYST_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "for-openai")
+    own = f'[analyst]\napi = "openai"\nmodel = "small"\nbase_url = "{address}"\n'
+    (tmp_path / "own" / "mnemarch" / "config.toml").write_text(own)
+    with mnemarch.open(tmp_path) as memory:
+        assert _key_of(memory) == key

@@ -24,7 +24,7 @@ NAMES = PUBLIC.split()
 # Every name of a class that has no underscore: what users call, and (second) what only our own rooms do.
 SURFACES = {
     mnemarch.Memory: (
-        "audit backup close doctor export import_ janitor now prune rebuild reindex seat stats verify_receipt",
+        "audit backup close cognify doctor export import_ janitor now prune rebuild reindex seat stats verify_receipt",
         "",
     ),
     mnemarch.Seat: (

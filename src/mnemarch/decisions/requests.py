@@ -12,7 +12,7 @@ from mnemarch.model.stamps import blake2b
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.log.act import Act
-    from mnemarch.model.caller import Stream
+    from mnemarch.model.caller import Scope, Stream
     from mnemarch.model.decision import DecisionProposal
     from mnemarch.model.event import Event
     from mnemarch.stores.sql.reader import Reader
@@ -44,6 +44,12 @@ def ask(act: Act, proposal: DecisionProposal) -> DecisionRequest:
     subject = subject_of(act.caller.stream)
     event, _ = act.record(EventType.DECISION_REQUESTED, {"proposal": asked}, subject=subject)
     return _request(event)
+
+
+def texts_asked_for(reader: Reader, stream: Stream) -> list[tuple[Scope, str]]:
+    """What was ever asked for in a project, answered or not, and where."""
+    asked = [event for event in reader.events_of_subject(subject_of(stream)) if "proposal" in (event.payload or {})]
+    return [(event.scope, (event.payload or {})["proposal"]["text"]) for event in asked]
 
 
 def open_requests(reader: Reader, caller: Caller) -> list[DecisionRequest]:

@@ -292,6 +292,8 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     )
     yield ""
     yield f"waiting    {seen.waiting} for a person or a lead, {_count(seen.open_conflicts, 'open conflict')} among them"
+    if seen.analyst:
+        yield f"analyst    {clean(seen.analyst)}"
     yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"
 
 

@@ -88,6 +88,10 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
     for refusal in judged.refused:
         lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {said(refusal.reason)}")
     lines += [_trust(change) for change in judged.trust_changes]
+    for request_id in judged.proposed:
+        lines.append(f"decided  {short_id(request_id)}  waits in the inbox for a person or a lead")
+    if judged.analyst:
+        lines.append(f"analyst  {said(judged.analyst)}")
     if not judged.units and not judged.refused:
         lines.append("nothing was staged for the gate to judge")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
@@ -276,6 +280,15 @@ def _stats(stats: outcome.Stats, _: Call) -> str:
     )
 
 
+def _cognified(done: outcome.Cognified, _: Call) -> str:
+    cost = f", {done.money:.4f} by the configured prices" if done.money else ""
+    lines = [f"{len(done.episodes)} analysed, {done.waiting} still waiting, {done.tokens:,} tokens{cost}"]
+    lines += [f"episode  {short_id(each)}" for each in done.episodes]
+    lines += [f"skill    {short_id(each)}" for each in done.skills]
+    lines += [f"decided  {short_id(each)}  waits in the inbox for a person or a lead" for each in done.proposed]
+    return "\n".join([*lines, *([f"stopped  {said(done.stopped)}"] if done.stopped else [])])
+
+
 def _audit(check: outcome.LogCheck, _: Call) -> str:
     if check.ok:
         return (
@@ -365,6 +378,7 @@ TEXTS: dict[str, Text] = {
     "about Found": lambda answer, _: "\n".join(_notes([note for note in answer.notes if UNRECORDED in note])),
     "about Pack": _about_pack,
     "Stats": _stats,
+    "Cognified": _cognified,
     "LogCheck": _audit,
     "ReceiptCheck": lambda check, _: f"{short_id(check.event_id)}  {check.says}",
     "memory.rebuild": _rebuild,

@@ -1,5 +1,5 @@
-"""Learning. Takes: patches, and what agents did and said. Gives: code rules that were tried, claims in the right
-bucket, working memory, core memory. Never: changes a file, or says what is true.
+"""Learning. Takes: patches, what agents did and said, logs of tasks. Gives: code rules, claims in buckets, lessons,
+working and core memory, what a model says of a task. Never: changes a file, or says what is true.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from mnemarch.lazy import names_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.learning.analyst import LLMClassifier as LLMClassifier
     from mnemarch.learning.categories import pattern_category as pattern_category
     from mnemarch.learning.classify import Bucket as Bucket
     from mnemarch.learning.classify import Classified as Classified
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from mnemarch.learning.core import CoreMemory as CoreMemory
     from mnemarch.learning.detect import detect_code_rules_from_patch as detect_code_rules_from_patch
     from mnemarch.learning.detect import learn_code_rules as learn_code_rules
+    from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
+    from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
     from mnemarch.learning.rule import CodeRule as CodeRule
     from mnemarch.learning.rule import apply_rules as apply_rules
     from mnemarch.learning.working import WorkingMemoryManager as WorkingMemoryManager
@@ -37,6 +40,9 @@ _HOME_OF = {
     "MemoryEvent": "mnemarch.learning.classify",
     "RuleBasedClassifier": "mnemarch.learning.classify",
     "WorkingMemoryManager": "mnemarch.learning.working",
+    "EpisodeCluster": "mnemarch.learning.errors",
+    "EpisodeClusterer": "mnemarch.learning.errors",
+    "LLMClassifier": "mnemarch.learning.analyst",
     "apply_rules": "mnemarch.learning.rule",
     "cleanup_weak_rules": "mnemarch.learning.code_rules",
     "detect_code_rules_from_patch": "mnemarch.learning.detect",

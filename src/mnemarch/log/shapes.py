@@ -53,6 +53,7 @@ PAYLOADS: dict[str, dict[str, str]] = {
     EventType.TESTS_RESTATED: _RUN,
     EventType.ATTEMPT_FAILED: {
         "error": "str",
+        "line?": "str",
         "fingerprint": "map",
         "approach": "str?",
         "first": "str?",

@@ -35,6 +35,7 @@ else:
     fingerprints = Lazy("mnemarch.text.fingerprint")
 
 _ERROR_CHARS_MAX = 16_384
+_LINE_CHARS_MAX = 300
 # A task that failed so often is beyond help by what came before.
 _REMEMBERED_MAX = 1_000
 _ERASED = "[ERASED]"
@@ -126,6 +127,7 @@ class Failure:
     """What failed, read before the act begins: a long output takes a while, and other writers would wait."""
 
     error: str
+    line: str
     fault: Fingerprint
     approach: str | None
     likeness: Likeness | None
@@ -143,7 +145,7 @@ def failure(
         likeness.first(store.read(lambda reader: ledger(reader, subject)).attempts)
     fault = fingerprints.fingerprint(error)
     (said, plan), kinds = without_secrets([_cut(error), approach])
-    return Failure(said, fault, plan, likeness, tree, tests, kinds)
+    return Failure(said, fingerprints.telling_line(said)[:_LINE_CHARS_MAX], fault, plan, likeness, tree, tests, kinds)
 
 
 def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> LoopVerdict:
@@ -174,6 +176,7 @@ def fail(act: Act, subject: str, given: Failure, key: str | None = None) -> Loop
     judgement = judged(counted, new, before.stuck, act.config.loops.threshold)
     payload: dict[str, object] = {
         "error": given.error,
+        "line": given.line,
         "fingerprint": {
             "hash": fault.hash,
             "kind": fault.kind,

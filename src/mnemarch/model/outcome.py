@@ -128,7 +128,8 @@ class Promotion:
     """What a verification let through: its episode, a skill if there is one, the units raised, and the refusals.
 
     `run` is what was run or read; `witnessed` says whether it counts as seen (R21). `passed`: nothing failed that had
-    not failed before the task.
+    not failed before the task. `proposed` are requests in the inbox for what the task decided; `analyst` says whether
+    the configured model analysed it.
     """
 
     episode_id: str
@@ -141,6 +142,24 @@ class Promotion:
     passed: bool = True
     trust_changes: tuple[TrustChange, ...] = ()
     run: TestRun | None = None
+    proposed: tuple[str, ...] = ()
+    analyst: str = ""
+
+
+@value
+class Cognified:
+    """What a model analysed: the episodes it added to, the skills and proposals that came of it, and what it cost.
+
+    `waiting` tasks are as the rules analysed them. `stopped` says why, if not all that were chosen went through.
+    """
+
+    episodes: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
+    waiting: int = 0
+    tokens: int = 0
+    money: float = 0.0
+    stopped: str = ""
 
 
 @value
@@ -170,9 +189,15 @@ class Settled:
     unit: Unit | None = None
 
 
+RULES, CALLER = "rules", "the caller"
+
+
 @value
 class Analysis:
-    """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14)."""
+    """What was learnt from a task (G8): by rules, by a model, or by the calling agent itself (R14).
+
+    `analyst` is which of them it was, a model by its name; nobody can hand it in.
+    """
 
     success: bool
     critique: str
@@ -182,6 +207,7 @@ class Analysis:
     is_repeatable: bool = False
     suggested_skill_name: str | None = None
     extracted_code: str | None = None
+    analyst: str = RULES
 
 
 # How one unit is related to another, as a sentence about the first.
@@ -335,6 +361,7 @@ class Overview:
     indexed: int
     unindexed: int
     writable: bool
+    analyst: str = ""
 
 
 @value

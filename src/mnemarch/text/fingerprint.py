@@ -62,6 +62,17 @@ def fingerprint(error: str) -> Fingerprint:
     return Fingerprint(hash=_digest(core), kind=kinds[0] if kinds else "", core=core)
 
 
+def telling_line(error: str) -> str:
+    """The line of an error output that tells the most, as it was written: the fingerprint masks names and values."""
+    lines = [line.strip() for line in _clean_lines(error) if line.strip()]
+    for telling in (TYPES["type and message"].match, _LINES["type somewhere"].search, _LINES["bad news"].search):
+        for line in reversed(lines):
+            said = _LINES["pytest margin"].sub("", line)
+            if telling(said):
+                return said
+    return lines[-1] if lines else _EMPTY
+
+
 def _digest(core: str) -> str:
     return sha256(core.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -1,18 +1,17 @@
-"""What a verified task leaves behind: an analysis by rules, an episode, perhaps a skill (G7-G9, R14)."""
+"""What a verified task leaves behind: an episode, perhaps a skill (G7-G10)."""
 
 from __future__ import annotations
 
-import re
-
-from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.outcome import Analysis
+from mnemarch.model.outcome import CALLER, RULES
 from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
+from mnemarch.text.cache import cached
 from mnemarch.text.prompt import without_fenced
+from mnemarch.units.analysis import analysed, steps_of, task_described
 from mnemarch.units.conflicts import compared, link_units
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
@@ -20,107 +19,27 @@ from mnemarch.units.status import change, practise, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.unit import Unit
+    from mnemarch.units.analysis import LoggedStep
 
 
-_TROUBLE = frozenset({"error", "failure", "fail", "exception"})
-_CHOICE = frozenset({"decision", "decide", "choice"})
-_RESULT = frozenset({"result", "output", "done", "answer"})
-_COST_OF_TROUBLE = 0.1
-_SUCCESS_SCORE_MIN = 0.5
-_SHOWN_CHARS = 200
-
-
-@value
-class LoggedStep:
-    """One log entry of a task, as the analyst sees it."""
-
-    kind: str
-    text: str
-    data: Mapping[str, Any]
-
-
-def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) -> Analysis:
-    """Summary and critique of a task from its log alone."""
-    troubles = [step.text for step in steps if step.kind.lower() in _TROUBLE]
-    choices = tuple(dict.fromkeys(step.text for step in steps if step.kind.lower() in _CHOICE))
-    results = [step for step in steps if step.kind.lower() in _RESULT]
-    code = _code_of(steps)
-    return Analysis(
-        success=passed,
-        critique=_critique(passed, troubles, len(steps)),
-        score=max(_SUCCESS_SCORE_MIN, 1.0 - _COST_OF_TROUBLE * len(troubles)) if passed else 0.0,
-        key_decisions=choices,
-        result=(results[-1].data or results[-1].text) if results else (steps[-1].text if steps else None),
-        is_repeatable=passed and similar_successes > 0 and code is not None,
-        suggested_skill_name=_slug(task_described(steps) or steps[0].text) if steps else None,
-        extracted_code=code,
-    )
-
-
-def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis:
-    """The calling agent's own analysis (R14), checked: it may add insight, not claim a success that Verify denied."""
-    shape: Any = given
-    if isinstance(given, Analysis):
-        analysis = given
-    elif not isinstance(shape, dict):
-        raise AnalystFailed(f"An analysis is no {type(shape).__name__}.", hint=Hint("analysis"))
-    else:
-        try:
-            fields: dict[str, Any] = {"success": passed, "critique": "", "score": float(passed)} | dict(given)
-            analysis = Analysis(**fields)
-        except TypeError as error:
-            raise AnalystFailed(f"The analysis does not fit: {error}.", hint=Hint("analysis")) from None
-    if analysis.success and not passed:
-        raise AnalystFailed("The analysis claims success, but verification failed.", hint="Set success to False.")
-    score: Any = analysis.score
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-        raise AnalystFailed(f"The score must be from 0 to 1, not {score!r}.", hint="1.0 is a full success.")
-    decisions: Any = analysis.key_decisions
-    texts = [analysis.critique, *(decisions if isinstance(decisions, list | tuple) else [None])]
-    named = (analysis.suggested_skill_name, analysis.extracted_code)
-    if any(not isinstance(text, str) for text in (*texts, *(item for item in named if item is not None))):
-        raise AnalystFailed("critique, key_decisions, skill name and code must be text.", hint="Give strings.")
-    return analysis
-
-
-def _critique(passed: bool, troubles: Sequence[str], steps: int) -> str:
-    if not troubles:
-        return f"{'Passed' if passed else 'Failed'} in {steps} step{'' if steps == 1 else 's'} without a logged error."
-    last = troubles[-1][:_SHOWN_CHARS]
-    if passed:
-        return f"Passed after {len(troubles)} logged error(s); the last was: {last}"
-    return f"Failed with {len(troubles)} logged error(s); the last was: {last}"
-
-
-def _code_of(steps: Sequence[LoggedStep]) -> str | None:
-    """The last code or command that the task logged, as data or in a fenced block."""
-    for step in reversed(steps):
-        for name in ("code", "command", "patch"):
-            if isinstance(step.data.get(name), str):
-                return str(step.data[name])
-        fenced = re.search(r"```[^\n`]*\n(.*?)```", step.text, re.DOTALL)
-        if fenced:
-            return fenced[1].strip()
-    return None
-
-
-def _slug(text: str) -> str:
-    words = re.findall(r"\w+", text.lower())[:6]
-    return "-".join(words) or "skill"
-
-
-# Kinds of log entries that say what the task is. Any other kind says what somebody did, saw or thought in it.
-_TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
 _CHARS_MAX = 4_000
 _TESTS_MAX = 5
 _APPROACHES_MAX = 3
+_APPROACH_SHOWN_CHARS = 300
+# Kinds of log entries that say what is tried. The last one before a success is what worked.
+_APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
+_ERROR_KINDS = frozenset({"error", "failure", "fail", "exception"})
+_EDITS = frozenset({"edit", "patch", "write"})
+# So much an episode keeps of each list, the newest, and so many characters of each item.
+_KEPT_MAX = 30
+_KEPT_CHARS_MAX = 300
 
 
 @value
@@ -131,20 +50,13 @@ class Account:
     passed: bool
     success: bool
     steps: Sequence[LoggedStep]
+    faults: Sequence[Mapping[str, str]]
     failed_approaches: Sequence[str]
+    approach: str | None
     tests: Sequence[str]
     commit: str | None
     critique: str
-    is_own_critique: bool
-
-
-def task_described(steps: Sequence[LoggedStep]) -> str | None:
-    """What the task is (G9): a description given with an entry, else the first entry of a kind that describes it."""
-    for step in steps:
-        described = step.data.get("task_description") or step.data.get("taskDescription")
-        if described:
-            return str(described)
-    return next((step.text for step in steps if step.kind.lower() in _TASK_KINDS and step.text.strip()), None)
+    analyst: str
 
 
 def text_of(account: Account) -> str:
@@ -159,8 +71,13 @@ def text_of(account: Account) -> str:
     if account.failed_approaches:
         quoted = [f"“{approach}”" for approach in dict.fromkeys(account.failed_approaches)]
         lines.append(f"Tried, and failed: {_listed(quoted, _APPROACHES_MAX)}.")
+    if account.faults and not account.critique:
+        which = "Its error" if len(account.faults) == 1 else f"The last of {len(account.faults)} errors"
+        lines.append(f"{which}: “{account.faults[-1]['line']}”.")
+    if account.approach and account.faults:
+        lines.append(f"What worked, as it was said: “{account.approach}”.")
     if account.critique:
-        lines.append(f"{'Its own critique, not verified: ' if account.is_own_critique else ''}{account.critique}")
+        lines.append(f"{'Its own critique, not verified: ' if account.analyst == CALLER else ''}{account.critique}")
     first = account.steps[0] if account.steps and not described else None
     if first is not None and first.text.strip():
         lines.append(f"Logged first, as {first.kind or 'a note'} and not verified: “{cut(first.text)}”.")
@@ -189,6 +106,11 @@ _CITED_LOGS_MAX = 20
 _CITED_TESTS_MAX = 20
 _DECISIONS_MAX = 50
 _COMPARED_EPISODES_MAX = 200
+# An attribute of episodes that the configured model has yet to analyse; a log of fewer steps tells it nothing.
+WAITS = "analysis_waits"
+_ANALYSED_STEPS_MIN = 2
+_OF_AN_ANALYSIS = frozenset({"critique", "reward", "key_decisions", "analyst", WAITS})
+_BY_MODEL = "\nCritique by "
 _SIMILAR_EPISODES_MAX = 3
 
 
@@ -202,19 +124,23 @@ def keep_episode(
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
-    steps = [_step(event) for event in logged]
-    draft = given or analysed(steps, passed, 0)
+    steps = steps_of(logged)
+    story = steps_of(staged)
+    draft = given or analysed(story, passed, 0)
+    faults = faults_of(staged)
     account = Account(
         name=_name(act),
         passed=passed,
         success=draft.success,
         steps=steps,
+        faults=faults,
         failed_approaches=_failed_approaches(staged),
+        approach=_approach_of(staged) if draft.success else None,
         tests=tests,
         commit=commit,
         # That no error was logged says little.
-        critique=cut(draft.critique) if given or (steps and draft.score < 1) else "",
-        is_own_critique=given is not None,
+        critique=cut(draft.critique) if given or (story and draft.score < 1) else "",
+        analyst=draft.analyst,
     )
     # Two tasks are compared by what is known of them, if only by how their logs begin.
     described = cut(task_described(steps) or "")
@@ -228,16 +154,45 @@ def keep_episode(
         level=Level.PROJECT,
         citations=tuple(cited),
         importance=0.6 if draft.success else 0.5,
-        attributes=_attributes(act, account, draft, task),
+        attributes=_attributes(act, account, draft, task) | _traces(act, account, staged) | _waiting(act, draft, story),
     )
     episode = _updated(act, claim, staged)
     # Tasks that nothing describes resemble each other only in that.
     similar_successes = _relate(act, episode) if task else 0
     # Without a similar success the analysis stays the same, and a long log need not be read again.
-    analysis = draft if given or not similar_successes else analysed(steps, passed, similar_successes)
+    analysis = draft if given or not similar_successes else analysed(story, passed, similar_successes)
     if not (analysis.success and analysis.is_repeatable):
         return episode, None
     return episode, _skill(act, analysis, described, episode, similar_successes)
+
+
+def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, str | None]:
+    """The episode with what a model says of its task (G8): the critique is added, marked as whose it is.
+
+    Whether the task succeeded, its verification has said.
+    """
+    claim = Claim(
+        content=f"{episode.content}{_BY_MODEL}{analysis.analyst}, not verified: {analysis.critique}",
+        kind=Kind.EPISODE,
+        level=Level.PROJECT,
+        citations=episode.citations,
+        importance=episode.importance,
+        attributes={name: each for name, each in episode.attributes.items() if name != WAITS}
+        | {"critique": analysis.critique, "reward": analysis.score, "analyst": analysis.analyst}
+        | {"key_decisions": list(analysis.key_decisions)},
+    )
+    newer = _superseding(act, claim, episode, f"analysed by {analysis.analyst}")
+    successes = _relate(act, newer)
+    # A model says that something can be repeated; that it was, the episodes have to say (G10).
+    if not (successes and analysis.success and analysis.is_repeatable and episode.attributes.get("success")):
+        return newer, None
+    return newer, _skill(act, analysis, str(episode.attributes["task"]), newer, successes)
+
+
+def _waiting(act: Act, analysis: Analysis, story: Sequence[LoggedStep]) -> dict[str, Any]:
+    """Who analysed, and whether the configured model shall still do so: of a task that logged something."""
+    waits = bool(act.config.analyst.api) and analysis.analyst == RULES and len(story) >= _ANALYSED_STEPS_MIN
+    return {"analyst": analysis.analyst} | ({WAITS: True} if waits else {})
 
 
 def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> dict[str, Any]:
@@ -254,6 +209,38 @@ def _attributes(act: Act, account: Account, analysis: Analysis, task: str) -> di
         "tests": list(account.tests),
         "commit": account.commit,
     }
+
+
+def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, Any]:
+    """What the task met, tried, ran and touched, in the order in which it did so: what lessons are made of (M6)."""
+    steps = account.steps
+    edits = [step for step in steps if step.kind.lower() in _EDITS or {"before", "after"} <= step.data.keys()]
+    symbols = [f"{step.data['path']}:{step.data['name']}" for step in steps if {"path", "name"} <= step.data.keys()]
+    rules = [step.data.get("rule") for step in steps]
+    return {
+        "faults": list(account.faults),
+        "failed_approaches": _last(reversed(account.failed_approaches)),
+        "approach": account.approach,
+        "commands": _last(_named(step, "command", "command") for step in steps if not step.data.get("exit")),
+        "files": _last(_named(step, "path", "file") for step in steps),
+        "symbols": _last(symbols),
+        "steps": len(steps),
+        "seconds": round((act.now - staged[0].recorded_at).total_seconds(), 1) if staged else 0.0,
+        "agent": str(act.caller.actor),
+        "rules": _last(rules),
+        "patches": len(edits),
+    }
+
+
+def _named(step: LoggedStep, field: str, kind: str) -> object:
+    """What an entry names in a field of its data; one of this kind, without data, names it by its text."""
+    return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
+
+
+def _last(items: Iterable[object]) -> list[str]:
+    """The newest different texts among the items, in their order."""
+    texts = [item[:_KEPT_CHARS_MAX] for item in items if isinstance(item, str) and item.strip()]
+    return list(dict.fromkeys(reversed(texts)))[:_KEPT_MAX][::-1]
 
 
 def _relate(act: Act, episode: Unit) -> int:
@@ -287,15 +274,21 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
             "episode": episode.id,
         },
     )
-    same = live_with_same_text(act.transaction, act.caller.visible_keys, claim.content)
+    visible = act.caller.visible_keys
+    same = live_with_same_text(act.transaction, visible, claim.content)
     known = [unit for unit in same if unit.kind is Kind.SKILL]
+    if not known and code:
+        # The same steps for a task in other words are the same skill.
+        skills = act.transaction.units_in(visible, kind=Kind.SKILL, live=True, limit=_COMPARED_EPISODES_MAX)
+        known = [unit for unit in skills if unit.attributes.get("code") == code]
     if not known:
         if refusal_to_repeat(act, claim) is not None:
             return None
         event, _ = record_unit(act, claim, None)
         return event.subject
+    is_own = known[0].provenance[0].scope == act.caller.scope
     use = act.transaction.use(known[0].id, act.caller.scope_key)
-    if use is None or not use.credited:
+    if not is_own and (use is None or not use.credited):
         practise(act, known[0])
     return known[0].id
 
@@ -303,15 +296,32 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
 def _updated(act: Act, claim: Claim, staged: Sequence[Event]) -> Unit:
     """The task's one episode: a new account takes the place of the old one. The gate keeps it for the project (R2)."""
     before = _last_episode(act, staged)
-    if before is not None and before.content == claim.content:
+    if (
+        before is not None
+        and before.content.partition(_BY_MODEL)[0] == claim.content
+        and not _tells_more(claim, before)
+    ):
         return before
+    return _superseding(act, claim, before, "a newer account of the same task")
+
+
+def _superseding(act: Act, claim: Claim, before: Unit | None, reason: str) -> Unit:
     event, _ = record_unit(act, claim, None)
     episode = act.known_unit(event.subject)
     if before is None:
         return episode
-    reason = "a newer account of the same task"
     retire(act, before, episode.id, reason)
     return change(act, EventType.UNIT_SUPERSEDING, episode, {"old": before.id, "set": {"supersedes": before.id}})
+
+
+def _tells_more(claim: Claim, before: Unit) -> bool:
+    """Whether a new account says more of the task than the old one; what a model said of the same stays."""
+    old, left_alone = before.attributes, {"seconds"}
+    if before.content.startswith(f"{claim.content}{_BY_MODEL}"):
+        left_alone |= _OF_AN_ANALYSIS
+    elif before.content != claim.content:
+        return True
+    return any(each != old.get(name) for name, each in claim.attributes.items() if name not in left_alone)
 
 
 def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
@@ -324,11 +334,51 @@ def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
     return None
 
 
-def _step(event: Event) -> LoggedStep:
-    payload = event.payload or {}
-    # What recall handed to a task is not what it did: an episode must not keep it again (R6).
-    text = without_fenced(payload.get("text", ""))
-    return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
+def faults_of(staged: Iterable[Event]) -> list[dict[str, str]]:
+    """The newest errors of a task in order: by what each fault is known again, how it was told, what was tried."""
+    faults: dict[str, dict[str, str]] = {}
+    for event in staged:
+        payload = event.payload or {}
+        if event.type is EventType.ATTEMPT_FAILED and payload:
+            fault = _fault(payload["error"], payload["fingerprint"], payload.get("line"))
+            if payload["approach"]:
+                fault = fault | {"approach": payload["approach"][:_KEPT_CHARS_MAX]}
+            # One that tells an earlier one in full takes its place.
+            faults[payload.get("tells") or event.id] = fault
+        elif event.type is EventType.LOGGED and str(payload.get("kind")).lower() in _ERROR_KINDS:
+            fault = _fault(payload["text"])
+            if all(known["key"] != fault["key"] for known in faults.values()):
+                faults[event.id] = fault
+    return list(faults.values())[-_KEPT_MAX:]
+
+
+def _fault(error: str, fingerprint: Mapping[str, Any] | None = None, line: str | None = None) -> dict[str, str]:
+    """The fault that an error tells, and how; what is known of it already is not read again."""
+    from mnemarch.text.fingerprint import FINGERPRINT_VERSION
+
+    if fingerprint is None or line is None or fingerprint["version"] != FINGERPRINT_VERSION:
+        return _read_error(error)
+    return {"key": fingerprint["hash"], "line": line}
+
+
+@cached(1_024)
+def _read_error(error: str) -> dict[str, str]:
+    from mnemarch.text.fingerprint import fingerprint, telling_line
+
+    return {"key": fingerprint(error).hash, "line": telling_line(error)[:_KEPT_CHARS_MAX]}
+
+
+def _approach_of(staged: Sequence[Event]) -> str | None:
+    """What was tried last before the success, if somebody said so after the last failure."""
+    for event in reversed(staged):
+        payload = event.payload or {}
+        if event.type is EventType.ATTEMPT_FAILED:
+            return None
+        if event.type is EventType.LOGGED and str(payload.get("kind")).lower() in _APPROACH_KINDS:
+            text = without_fenced(payload["text"]).strip()
+            if text:
+                return text if len(text) <= _APPROACH_SHOWN_CHARS else f"{text[:_APPROACH_SHOWN_CHARS]}…"
+    return None
 
 
 def _failed_approaches(staged: Sequence[Event]) -> list[str]:

@@ -10,6 +10,7 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind, Unit, unit_to_json, waiting_key
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
+from mnemarch.text.fingerprint import telling_line
 from mnemarch.units.conflicts import link_units
 
 TYPE_CHECKING = False
@@ -133,9 +134,9 @@ class Plan:
 
     def _made_of(self, entry: Event) -> Iterator[Unit]:
         """The episodes and skills of the entry's task that repeat any piece of it."""
-        payload = entry.payload or {}
-        pieces = [text for text in _strings(payload.get("data")) if len(text) >= _PIECE_CHARS_MIN]
-        pieces = [_beginning(text) for text in (*_texts_of(entry), *pieces)]
+        parts = [*_strings((entry.payload or {}).get("data")), *map(telling_line, _texts_of(entry))]
+        long = [part for part in parts if len(part) >= _PIECE_CHARS_MIN]
+        pieces = [_beginning(text) for text in (*_texts_of(entry), *long)]
         for event in self._act.transaction.events_of_scope(entry.scope.key, [EventType.UNIT_REMEMBERED]):
             is_later = event.position > entry.position and _kind_of(event) in _MADE_OF_ENTRIES
             unit = self._act.transaction.unit(event.subject or "") if is_later else None

@@ -15,7 +15,8 @@ from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
-from mnemarch.units.episode import analysis_from, keep_episode
+from mnemarch.units.analysis import analysed, analysis_from, steps_of
+from mnemarch.units.episode import faults_of, keep_episode
 from mnemarch.units.evidence import retake
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from mnemarch.model.event import Event
+    from mnemarch.model.event import Event, Receipt
     from mnemarch.model.outcome import Analysis
     from mnemarch.model.testrun import TestRun
     from mnemarch.model.unit import Unit
@@ -63,11 +64,15 @@ NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR,
 
 
 def read_ahead(reader: Reader, caller: Caller) -> None:
-    """Read what a task claimed before the act that judges it begins: other writers would wait."""
-    for event in reader.events_of_scope(caller.scope_key, (EventType.UNIT_REMEMBERED, EventType.CLAIM_REFUSED)):
+    """Read what a task claimed, and its errors, before the act that judges it begins: other writers would wait."""
+    staged = list(reader.events_of_scope(caller.scope_key, _STAGED))
+    for event in staged:
         payload = event.payload or {}
-        content = str((payload.get("claim") or payload.get("unit") or {}).get("content", ""))
-        keys_of(redacted(content)[0])
+        content = (payload.get("claim") or payload.get("unit") or {}).get("content")
+        if content:
+            keys_of(redacted(str(content))[0])
+    faults_of(staged)
+    analysed(steps_of(staged), False, 0)
 
 
 class Verification:
@@ -80,16 +85,19 @@ class Verification:
         self._passed = run.named(Outcome.PASS)
         self._failed = run.named(Outcome.FAIL)
         self._trust_changes: dict[tuple[str, str], TrustChange] = {}
+        self._staged = list(act.transaction.events_of_scope(act.caller.scope_key, _STAGED))
+        self.succeeded = self._has_succeeded(self._staged)
         if act.caller.scope.level > Level.WORKTREE:
             raise InvalidInput(
                 "Verify judges what a task staged, and this seat has no task.", hint=Hint("name the task")
             )
 
-    def judge(self, analysis: Analysis | Mapping[str, Any] | None) -> Promotion:
-        """Run the gate over everything that the seat's task staged."""
-        act, run = self._act, self._run
-        staged = list(act.transaction.events_of_scope(act.caller.scope_key, _STAGED))
-        succeeded = self._has_succeeded(staged)
+    def judge(self, analysis: Analysis | Mapping[str, Any] | None, newest: Receipt | None = None) -> Promotion:
+        """Run the gate over everything that the seat's task staged; `newest` is what this run itself staged."""
+        act, run, staged, succeeded = self._act, self._run, self._staged, self.succeeded
+        event = None if newest is None else act.transaction.event(newest.event_id)
+        if event is not None and all(event.id != known.id for known in staged):
+            staged.append(event)
         given = None if analysis is None else analysis_from(analysis, succeeded)
         event, _ = act.record(EventType.TASK_VERIFIED, self._payload(succeeded))
         if run.witnessed:

@@ -28,7 +28,7 @@ _KEY = Parameter("key", of.WORDS, "idempotency key: the same key again gives the
 _SESSION = Parameter("session", of.WORDS, "the conversation it belongs to", None, offered=False)
 _PROGRESS = Parameter("progress", of.PROGRESS, default=None)
 _COMMIT = Parameter("commit", of.WORDS, "the commit that was verified, or merged", None, metavar="HASH")
-_APPROACH = Parameter("approach", of.TEXT, "of a failure: what was tried before it", None)
+_APPROACH = Parameter("approach", of.TEXT, "what was tried; of a success it says what worked", None)
 _QUERY = Parameter("query", of.TEXT, "a question or some words, in English or Korean", metavar="QUERY|-")
 _FILE = Parameter("path", of.PATH, "the file")
 
@@ -329,6 +329,7 @@ _AUDIT = (
     _PROGRESS,
 )
 _RECEIPT = Parameter("receipt", of.RECEIPT, "a receipt as --json printed it: the text, a file, or - for standard input")
+_SEAT = Parameter("seat", of.SEAT, "whose project")
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
@@ -336,8 +337,9 @@ _OPERATE = (
     Verb("memory.verify_receipt", "read", "ReceiptCheck", (_RECEIPT,), "verify-receipt"),
     Verb("memory.rebuild", "admin", "Rebuild", (_PROGRESS,)),
     Verb("memory.reindex", "admin", "int", (_PROGRESS,)),
-    Verb("memory.janitor", "admin", "Swept", (Parameter("seat", of.SEAT, "whose project"), _PROGRESS)),
+    Verb("memory.janitor", "admin", "Swept", (_SEAT, _PROGRESS)),
     Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
+    Verb("memory.cognify", "admin", "Cognified", (_SEAT, _at_most(20), _PROGRESS)),
     Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
     Verb("seat.import_claims", "admin", "ImportedClaims", (_FILE,), "import"),
     Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import --restore"),

@@ -1,0 +1,358 @@
+"""Model: a language model behind an API, asked for JSON of a schema. The vendors' SDKs send, time out and retry.
+
+Nothing here reads the environment: the address and the key are handed in, and no other header leaves (R4).
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf, isfinite
+
+from mnemarch.errors import AnalystFailed
+from mnemarch.model.json_text import from_json, to_json
+from mnemarch.model.value import value
+from mnemarch.text.prompt import estimated_tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Protocol
+
+    from mnemarch.config import AnalystRules
+
+    Turns = list[dict[str, str]]
+else:
+    Protocol = object  # `typing` is slow to import.
+
+_BODY_BYTES_MAX = 4 * 1024 * 1024
+_DETAIL_CHARS_MAX = 300
+_WAIT_S_MAX = 60
+_MILLION = 1_000_000
+# A later attempt may succeed after these.
+_PASSING = frozenset({408, 409, 425, 429})
+# What an SDK sends beside the key. Others may come from the environment, and could carry a key elsewhere.
+_HEADERS = frozenset({"host", "content-type", "content-length", "accept", "accept-encoding", "connection"})
+# By the last one an SDK knows that its caller reads the answer itself.
+_HEADERS |= {"user-agent", "anthropic-version", "transfer-encoding", "x-stainless-raw-response"}
+_REPAIR = "That answer can't be used: {problem}. Answer again with nothing but one JSON object of the schema."
+_HINTS = {
+    401: "Check the key in the environment, and that your own configuration names this address.",
+    403: "Check what the key may do.",
+    404: "Check analyst.base_url (it usually ends in /v1) and analyst.model.",
+}
+_TYPES: dict[str, Any] = {
+    "string": str,
+    "number": int | float,
+    "integer": int,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+
+
+@value
+class Usage:
+    """What was asked of a model and answered, in tokens and in the money of the configured prices."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    money: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            money=self.money + other.money,
+        )
+
+
+@value
+class Reply:
+    """The answer that fits the schema, or why there is none; and what it cost, which a failure may too."""
+
+    answer: Mapping[str, Any] | None
+    usage: Usage
+    error: AnalystFailed | None = None
+
+
+class Model(Protocol):
+    """Answers with an object of the schema, or raises `AnalystFailed`. `material` is data, never instructions."""
+
+    def answer(self, instruction: str, material: str, schema: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+
+@value
+class Api:
+    """One vendor's API: the class of its SDK, where it is, how the key is sent, how to ask and how to read.
+
+    `asked` calls the SDK; `said` gives of the body the text, why it ended, and the tokens in and out.
+    """
+
+    client: str
+    address: str
+    key_variable: str
+    key_header: str
+    key_prefix: str
+    asked: Callable[[Any, AnalystRules, str, Turns, Mapping[str, Any]], Any]
+    said: Callable[[Any], tuple[Any, Any, Any, Any]]
+
+
+def _ask_openai(client: Any, rules: AnalystRules, instruction: str, turns: Turns, schema: Mapping[str, Any]) -> Any:
+    # Servers that are compatible know the older name, OpenAI's newer models only the other.
+    limit = "max_tokens" if rules.base_url else "max_completion_tokens"
+    return client.chat.completions.with_raw_response.create(
+        model=rules.model,
+        messages=[{"role": "system", "content": instruction}, *turns],
+        response_format={"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}},
+        **{limit: rules.output_tokens_max},
+    )
+
+
+def _said_openai(body: Any) -> tuple[Any, Any, Any, Any]:
+    choice, usage = body["choices"][0], body.get("usage") or {}
+    ended = "refusal" if choice["message"].get("refusal") else choice.get("finish_reason")
+    return choice["message"].get("content"), ended, usage.get("prompt_tokens"), usage.get("completion_tokens")
+
+
+def _ask_anthropic(client: Any, rules: AnalystRules, instruction: str, turns: Turns, schema: Mapping[str, Any]) -> Any:
+    return client.messages.with_raw_response.create(
+        model=rules.model,
+        max_tokens=rules.output_tokens_max,
+        system=instruction,
+        messages=turns,
+        output_config={"format": {"type": "json_schema", "schema": schema}},
+    )
+
+
+def _said_anthropic(body: Any) -> tuple[Any, Any, Any, Any]:
+    text, usage = "".join(block.get("text", "") for block in body["content"]), body.get("usage") or {}
+    return text, body.get("stop_reason"), usage.get("input_tokens"), usage.get("output_tokens")
+
+
+APIS = {
+    "openai": Api(
+        client="OpenAI",
+        address="https://api.openai.com/v1",
+        key_variable="OPENAI_API_KEY",
+        key_header="authorization",
+        key_prefix="Bearer ",
+        asked=_ask_openai,
+        said=_said_openai,
+    ),
+    "anthropic": Api(
+        client="Anthropic",
+        address="https://api.anthropic.com",
+        key_variable="ANTHROPIC_API_KEY",
+        key_header="x-api-key",
+        key_prefix="",
+        asked=_ask_anthropic,
+        said=_said_anthropic,
+    ),
+}
+# Why an answer ended, where asking again in the same way would not help.
+_ENDS = {
+    "length": "it was cut off: raise analyst.output_tokens_max",
+    "max_tokens": "it was cut off: raise analyst.output_tokens_max",
+    "model_context_window_exceeded": "the log is too long for the model: lower analyst.material_tokens_max",
+    "content_filter": "the model refused",
+    "refusal": "the model refused",
+}
+
+
+class ApiModel:
+    """The model that the settings name."""
+
+    def __init__(self, rules: AnalystRules, api_key: str | None) -> None:
+        self.rules = rules
+        self._api = APIS[rules.api]
+        self._key = api_key
+        self._address = rules.base_url or self._api.address
+
+    @property
+    def name(self) -> str:
+        return self.rules.model
+
+    def ask(
+        self,
+        instruction: str,
+        material: str,
+        schema: Mapping[str, Any],
+        *,
+        tokens_left: float = inf,
+        money_left: float = inf,
+        retries_max: int | None = None,
+    ) -> Reply:
+        """Ask, and once more with what is wrong if the answer does not fit. Nothing is asked that may go over what is
+        left."""
+        turns = [{"role": "user", "content": material}]
+        spent: list[Usage] = []
+        problem = ""
+        try:
+            for _ in range(2):
+                likely = self._usage(_estimate(instruction, turns, schema), self.rules.output_tokens_max)
+                used = sum(spent, Usage())
+                if used.tokens + likely.tokens > tokens_left or used.money + likely.money > money_left:
+                    raise AnalystFailed("The budget of the analyst is spent.", hint=_BUDGET_HINT, is_away=True)
+                text = self._asked(instruction, turns, schema, spent, retries_max)
+                answer, problem = _read(text, schema)
+                if not problem:
+                    return Reply(answer=answer, usage=sum(spent, Usage()))
+                repair = _REPAIR.format(problem=problem)
+                turns += [{"role": "assistant", "content": text}, {"role": "user", "content": repair}]
+            error = AnalystFailed(f"{self.name} gave no usable answer, asked twice: {problem}.", hint=_UNUSABLE_HINT)
+        except AnalystFailed as failure:
+            error = failure
+        return Reply(answer=None, usage=sum(spent, Usage()), error=error)
+
+    def _asked(
+        self, instruction: str, turns: Turns, schema: Mapping[str, Any], spent: list[Usage], retries_max: int | None
+    ) -> str:
+        """The text of one answer; what it cost is added to `spent`."""
+        rules, sdk = self.rules, _sdk(self.rules.api)
+        guess = _estimate(instruction, turns, schema)
+        try:
+            with self._client(sdk, rules.retries_max if retries_max is None else retries_max) as client:
+                body = self._api.asked(client, rules, instruction, turns, schema).http_response.content
+        except sdk.APITimeoutError:
+            spent.append(self._usage(guess, 0))  # It may have been charged.
+            raise self._away(f"did not answer within {rules.timeout_s:g} s") from None
+        except sdk.APIStatusError as error:
+            raise self._refused(error.status_code, str(error.message)) from None
+        except sdk.APIConnectionError as error:
+            raise self._away(f"can't be reached: {error.__cause__ or error}") from None
+        try:
+            text, ended, tokens_in, tokens_out = self._api.said(from_json(body.decode()))
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+            spent.append(self._usage(guess, 0))
+            raise self._away("sent something that is no answer of its API") from None
+        counted = type(tokens_in) is int and type(tokens_out) is int and tokens_in >= 0 and tokens_out >= 0
+        spent.append(self._usage(*((tokens_in, tokens_out) if counted else (guess, estimated_tokens(str(text))))))
+        reason = _ENDS.get(str(ended), "")
+        if reason or not isinstance(text, str) or not text.strip():
+            raise AnalystFailed(f"{self.name} gave no answer: {reason or 'it is empty'}.", hint=_UNUSABLE_HINT)
+        return text
+
+    def _client(self, sdk: Any, retries_max: int) -> Any:
+        """A client that follows no redirect, sends no header from the environment, and reads no endless answer."""
+        hooks = {"request": [self._strip], "response": [self._bound]}
+        http = sdk.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks)
+        return getattr(sdk, self._api.client)(
+            api_key=self._key or "none",
+            base_url=self._address,
+            timeout=self.rules.timeout_s,
+            max_retries=retries_max,
+            http_client=http,
+        )
+
+    def _strip(self, request: Any) -> None:
+        for name in list(request.headers):
+            if name.lower() not in _HEADERS:
+                del request.headers[name]
+        request.headers["user-agent"] = "mnemarch"
+        if self._key:
+            request.headers[self._api.key_header] = self._api.key_prefix + self._key
+
+    def _bound(self, response: Any) -> None:
+        """Each byte starts the socket's time limit again, so the whole answer gets one; and nobody waits for hours."""
+        from httpx2 import ReadTimeout, SyncByteStream  # both SDKs bring it
+
+        wait = response.headers.get("retry-after", "0")
+        if not wait.isdecimal() or int(wait) > _WAIT_S_MAX:
+            response.headers["x-should-retry"] = "false"  # An SDK would sleep for as long as it is told.
+        stream, give_up_at = response.stream, time.monotonic() + self.rules.timeout_s
+
+        class Bounded(SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                size = 0
+                for chunk in stream:
+                    size += len(chunk)
+                    if size > _BODY_BYTES_MAX or time.monotonic() > give_up_at:
+                        raise ReadTimeout("the answer took too long, or is too large")
+                    yield chunk
+
+            def close(self) -> None:
+                stream.close()
+
+        response.stream = Bounded()
+
+    def _usage(self, tokens_in: int, tokens_out: int) -> Usage:
+        prices = self.rules.price_input, self.rules.price_output
+        money = (tokens_in * prices[0] + tokens_out * prices[1]) / _MILLION
+        return Usage(input_tokens=tokens_in, output_tokens=tokens_out, money=money)
+
+    def _away(self, trouble: str) -> AnalystFailed:
+        said = _short(trouble.replace(self._key, "***") if self._key else trouble)
+        return AnalystFailed(f"{self._address} {said}.", hint=_LATER_HINT, is_away=True)
+
+    def _refused(self, status: int, detail: str) -> AnalystFailed:
+        failure = self._away(f"refused with status {status}: {detail}")
+        if status in _PASSING or status >= 500:
+            return failure
+        hint = _HINTS.get(status, "Check analyst.model, and that it can answer with a JSON schema.")
+        return AnalystFailed(failure.message, hint=hint, is_away=True)
+
+
+_BUDGET_HINT = (
+    "The rules analyse meanwhile. Wait for tomorrow, or raise analyst.tokens_per_day_max or money_per_day_max."
+)
+_LATER_HINT = "The task is kept as the rules analysed it; ask again later with: mnemarch cognify"
+_UNUSABLE_HINT = "The task is kept as the rules analysed it. Check that the model can answer with a JSON schema."
+
+
+def _sdk(api: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(api)
+    except ImportError:
+        raise AnalystFailed(
+            f'analyst.api = "{api}" needs the package {api}, which is not installed.',
+            hint=f"Install it with: pip install 'mnemarch[{api}]'",
+            is_away=True,
+        ) from None
+
+
+def _estimate(instruction: str, turns: Turns, schema: Mapping[str, Any]) -> int:
+    return estimated_tokens("\n".join([instruction, to_json(schema), *(turn["content"] for turn in turns)]))
+
+
+def _read(text: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The object in an answer, and what is wrong with it, if something is."""
+    plain = text.strip().removeprefix("```json").strip("`").strip()
+    try:
+        content = from_json(plain)
+    except (ValueError, RecursionError) as error:
+        return {}, f"it is no JSON ({_short(str(error))})"
+    problem = misfit(content, schema, "the answer")
+    return ({}, problem) if problem else (content, "")
+
+
+def misfit(content: Any, schema: Mapping[str, Any], what: str) -> str:
+    """Where content breaks a JSON schema of the few forms that are used here, or nothing."""
+    kind = schema["type"]
+    if not isinstance(content, _TYPES[kind]) or (isinstance(content, bool) and kind != "boolean"):
+        return f"{what} must be of type {kind}"
+    if isinstance(content, float) and not isfinite(content):
+        return f"{what} must be a number"
+    if "enum" in schema and content not in schema["enum"]:
+        return f"{what} must be one of {', '.join(map(str, schema['enum']))}"
+    if kind == "array":
+        problems = (misfit(item, schema["items"], f"{what}[{at}]") for at, item in enumerate(content))
+        return next(filter(None, problems), "")
+    if kind != "object":
+        return ""
+    known = schema["properties"]
+    if missing := [name for name in schema["required"] if name not in content]:
+        return f"{what} has no {missing[0]}"
+    if unknown := [name for name in content if name not in known]:
+        return f"{what} has an unknown field {_short(str(unknown[0]))}"
+    return next(filter(None, (misfit(content[name], known[name], f"{what}.{name}") for name in content)), "")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _DETAIL_CHARS_MAX else f"{line[:_DETAIL_CHARS_MAX]}…"

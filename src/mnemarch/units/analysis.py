@@ -1,0 +1,261 @@
+"""The analyst: what a log says about its task, by rules; and the check of an analysis that somebody gives (R14)."""
+
+from __future__ import annotations
+
+from mnemarch.errors import AnalystFailed, Hint
+from mnemarch.model.event import EventType
+from mnemarch.model.outcome import CALLER, Analysis
+from mnemarch.model.value import replace, value
+from mnemarch.text.cache import cached, pattern
+from mnemarch.text.choices import choice_of, choices_in
+from mnemarch.text.prompt import without_fenced
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.model.event import Event
+    from mnemarch.text.choices import Choice
+
+_TROUBLE = frozenset({"error", "failure", "fail", "exception"})
+CHOICE = frozenset({"decision", "decide", "choice"})
+_RESULT = frozenset({"result", "output", "done", "answer"})
+# Kinds of log entries that say what the task is. Any other kind says what somebody did, saw or thought in it.
+_TASK_KINDS = frozenset({"task", "goal", "plan", "prompt", "user", "request", "instruction", "issue", "todo"})
+# Kinds of log entries in which an agent says in sentences what it does and why.
+PROSE = frozenset({"thought", "note", "plan", "assistant", "reasoning", "step", "summary", "comment", "design", "fix"})
+# Commands that only look: they are no step of what worked, and their exit code says nothing of the task.
+_LOOKS = (
+    r"(?:sudo )?(?:ls|cat|head|tail|less|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date|whoami)\b"
+)
+_GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
+_EXITS = ("exit", "exit_code", "exitCode", "returncode")
+_FENCED = r"(?s)```[^\n`]*\n(.*?)```"
+_COST_OF_FAILURE = 0.1
+_SUCCESS_SCORE_MIN = 0.5
+_SHOWN_CHARS = 200
+_SHOWN_MAX = 3
+_SKILL_STEPS_MAX = 20
+_NAME_WORDS_MAX = 6
+
+
+@value
+class LoggedStep:
+    """One log entry or failure of a task, as the analyst sees it."""
+
+    kind: str
+    text: str
+    data: Mapping[str, Any]
+
+
+def steps_of(staged: Iterable[Event]) -> list[LoggedStep]:
+    """What a task logged and where it failed, in order. A failure is an error that knows what was tried."""
+    steps: dict[str, LoggedStep] = {}
+    for event in staged:
+        payload = event.payload
+        if payload is None:
+            continue
+        if event.type is EventType.LOGGED:
+            # What recall handed to a task is not what it did: an episode must not keep it again (R6).
+            text = without_fenced(payload.get("text", ""))
+            steps[event.id] = LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
+        elif event.type is EventType.ATTEMPT_FAILED:
+            # One that tells an earlier one in full takes its place.
+            data = {name: payload[name] for name in ("approach", "line") if payload.get(name)}
+            steps[payload.get("tells") or event.id] = LoggedStep(kind="failure", text=payload["error"], data=data)
+    return list(steps.values())
+
+
+def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) -> Analysis:
+    """What the log alone says: what went wrong, what turned it, what was decided, and the steps that worked."""
+    failures = _failures(steps)
+    results = [step for step in steps if step.kind.lower() in _RESULT]
+    code = "\n".join(_worked(steps)) or None
+    return Analysis(
+        success=passed,
+        critique=_critique(steps, passed, failures),
+        score=max(_SUCCESS_SCORE_MIN, 1.0 - _COST_OF_FAILURE * len(failures)) if passed else 0.0,
+        key_decisions=tuple(dict.fromkeys(choice.text for choice in key_choices(steps))),
+        result=(results[-1].data or results[-1].text) if results else (steps[-1].text if steps else None),
+        is_repeatable=passed and similar_successes > 0 and code is not None,
+        suggested_skill_name=_slug(task_described(steps) or steps[0].text) if steps else None,
+        extracted_code=code,
+    )
+
+
+def analysis_from(given: Analysis | Mapping[str, Any], passed: bool) -> Analysis:
+    """The calling agent's own analysis (R14), checked: it may add insight, not claim a success that Verify denied."""
+    shape: Any = given
+    if isinstance(given, Analysis):
+        analysis = given
+    elif not isinstance(shape, dict):
+        raise AnalystFailed(f"An analysis is no {type(shape).__name__}.", hint=Hint("analysis"))
+    else:
+        try:
+            fields: dict[str, Any] = {"success": passed, "critique": "", "score": float(passed)} | dict(given)
+            analysis = Analysis(**fields)
+        except TypeError as error:
+            raise AnalystFailed(f"The analysis does not fit: {error}.", hint=Hint("analysis")) from None
+    if analysis.success and not passed:
+        raise AnalystFailed("The analysis claims success, but verification failed.", hint="Set success to False.")
+    score: Any = analysis.score
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        raise AnalystFailed(f"The score must be from 0 to 1, not {score!r}.", hint="1.0 is a full success.")
+    decisions: Any = analysis.key_decisions
+    texts = [analysis.critique, *(decisions if isinstance(decisions, list | tuple) else [None])]
+    named = (analysis.suggested_skill_name, analysis.extracted_code)
+    if any(not isinstance(text, str) for text in (*texts, *(item for item in named if item is not None))):
+        raise AnalystFailed("critique, key_decisions, skill name and code must be text.", hint="Give strings.")
+    return replace(analysis, analyst=CALLER)
+
+
+def task_described(steps: Sequence[LoggedStep]) -> str | None:
+    """What the task is (G9): a description given with an entry, else the first entry of a kind that describes it."""
+    for step in steps:
+        described = step.data.get("task_description") or step.data.get("taskDescription")
+        if described:
+            return str(described)
+    return next((step.text for step in steps if step.kind.lower() in _TASK_KINDS and step.text.strip()), None)
+
+
+def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
+    """What was decided: the entries that somebody logged as a decision, and sentences that say one."""
+    choices: list[Choice] = []
+    for step in steps:
+        kind = step.kind.lower()
+        if kind in CHOICE and step.text.strip():
+            choices.append(choice_of(step.text, _text_in(step, "rationale", "reason", "why")))
+        elif kind in PROSE:
+            choices += choices_in(step.text)
+    return choices
+
+
+# What went wrong, and what turned it
+
+
+def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]) -> str:
+    outcome = "Passed" if passed else "Failed"
+    if not failures:
+        return f"{outcome} in {_counted(len(steps), 'step')} without a logged error."
+    errors: dict[str, int] = {}
+    for at in failures:
+        line = _told(steps[at])
+        errors[line] = errors.pop(line, 0) + 1
+    quoted = [f"“{line}”{f' ({count} times)' if count > 1 else ''}" for line, count in errors.items()]
+    left_out = f"{_counted(len(quoted) - _SHOWN_MAX, 'other')}, " if len(quoted) > _SHOWN_MAX else ""
+    told = f"{_counted(len(failures), 'error')}: {left_out}{', then '.join(quoted[-_SHOWN_MAX:])}."
+    if not passed:
+        return f"Failed with {told}"
+    turn = _listed(_worked(steps[failures[-1] + 1 :]))
+    return f"Passed after {told}{f' After the last one: {turn}.' if turn else ''}"
+
+
+def _failures(steps: Sequence[LoggedStep]) -> list[int]:
+    """Where the task failed. A command that failed and the error that is logged next are one failure."""
+    failures: list[int] = []
+    for at, step in enumerate(steps):
+        if not _is_failure(step):
+            continue
+        before = steps[at - 1] if failures and failures[-1] == at - 1 else None
+        if before is not None and (_command(before) or before.text in step.text or step.text in before.text):
+            failures.pop()
+        failures.append(at)
+    return failures
+
+
+def _is_failure(step: LoggedStep) -> bool:
+    command = _command(step)
+    return step.kind.lower() in _TROUBLE or (bool(command) and _has_failed(step) and not _is_look(command))
+
+
+def _has_failed(step: LoggedStep) -> bool:
+    codes = [step.data[name] for name in _EXITS if name in step.data]
+    return any(code not in (0, None, "0", False) for code in codes)
+
+
+def _told(step: LoggedStep) -> str:
+    """The line that tells of a failure, or the command that failed."""
+    line = _text_in(step, "line") or ("" if step.text.strip() == _command(step) else _telling_line(step.text))
+    line = line or f"{_command(step)} failed"
+    return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}…"
+
+
+@cached(1_024)
+def _telling_line(error: str) -> str:
+    from mnemarch.text.fingerprint import telling_line
+
+    return telling_line(error)
+
+
+# What worked
+
+
+def _worked(steps: Sequence[LoggedStep]) -> list[str]:
+    """The commands, code and edits that led to success, in order: those after the last failure, if it has any.
+
+    What was run several times stands where it was run last.
+    """
+    failures = _failures(steps)
+    after = _runnable(steps[failures[-1] + 1 :]) if failures else []
+    chosen = after if any(not line.startswith("# ") for line in after) else _runnable(steps)
+    return chosen if any(not line.startswith("# ") for line in chosen) else []
+
+
+def _runnable(steps: Sequence[LoggedStep]) -> list[str]:
+    lines: dict[str, None] = {}
+    for step in steps:
+        for line in runnable_lines(step):
+            lines.pop(line, None)
+            lines[line] = None
+    return list(lines)[-_SKILL_STEPS_MAX:]
+
+
+def runnable_lines(step: LoggedStep) -> list[str]:
+    """What of a step could be done again: its command, code or edit; nothing if it failed or only looked."""
+    command, path = _command(step), _text_in(step, "path")
+    if step.kind.lower() in _TROUBLE or _has_failed(step):
+        return []
+    if command:
+        return [] if _is_look(command) else [command]
+    if code := _text_in(step, "code"):
+        return [code]
+    if path and (step.kind.lower() in {"edit", "write", "patch"} or "after" in step.data):
+        return [f"# edit {path}"]
+    if patch := _text_in(step, "patch"):
+        return [patch]
+    return [block.strip() for block in pattern(_FENCED).findall(step.text)]
+
+
+def _command(step: LoggedStep) -> str:
+    return _text_in(step, "command") or (step.text.strip() if step.kind.lower() == "command" else "")
+
+
+def _is_look(command: str) -> bool:
+    """Whether every part of a command only looks at something."""
+    parts = [part.strip() for part in pattern(r"&&|\|\||[;|\n]").split(command)]
+    return ">" not in command and all(pattern(f"{_LOOKS}|{_GIT_LOOKS}").match(part) for part in parts if part)
+
+
+def _text_in(step: LoggedStep, *names: str) -> str:
+    texts = (step.data.get(name) for name in names)
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _slug(text: str) -> str:
+    """A name from the words that tell what a task is: without grammar, particles and endings."""
+    from mnemarch.text.korean import bare, parted
+    from mnemarch.text.words import STOP_WORDS
+
+    words = [word for word in pattern(r"\w+").findall(text[:_SHOWN_CHARS].lower()) if word not in STOP_WORDS]
+    plain = [word if word.isascii() else bare(parted(word)[0]) or word for word in words if word != "please"]
+    return "-".join(plain[:_NAME_WORDS_MAX]) or "skill"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _listed(lines: Sequence[str]) -> str:
+    shown = [f"`{line}`" if not line.startswith("# ") else line[2:] for line in lines if "\n" not in line]
+    return ", ".join(each if len(each) <= _SHOWN_CHARS else f"{each[:_SHOWN_CHARS]}…" for each in shown[-_SHOWN_MAX:])
