@@ -171,6 +171,23 @@ class DecisionRules:
 
 
 @value
+class ReflectionRules:
+    """When lessons are made of episodes by themselves, after a verification (M6), and of how many.
+
+    Of the new episodes: their number, their importance together, or the hours since the last reflection. 0: not by it.
+    """
+
+    episodes_min: int = 10
+    importance_min: float = 5.0
+    hours_min: float = 24.0
+    episodes_max: int = 500
+    seconds_max: float = 2.0
+
+    def __check__(self) -> None:
+        _check("reflection", self)
+
+
+@value
 class StoreRules:
     """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
 
@@ -197,6 +214,7 @@ class Config:
     loops: LoopRules = LoopRules()
     witness: WitnessRules = WitnessRules()
     decisions: DecisionRules = DecisionRules()
+    reflection: ReflectionRules = ReflectionRules()
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
@@ -238,6 +256,7 @@ _PARTS: dict[str, type] = {
     "loops": LoopRules,
     "witness": WitnessRules,
     "decisions": DecisionRules,
+    "reflection": ReflectionRules,
     "store": StoreRules,
 }
 # The parts that hold nothing but plain settings.

@@ -47,13 +47,14 @@ _SPECIAL = {
     *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo"),
     "memory.doctor",
     *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
-    "seat.import_claims",
+    *("seat.import_claims", "memory.maintain"),
     *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
 }
 # Verbs that show the log, the work or anything: `look` has their words.
 _LOOKS = {"seat.events", "seat.history", "seat.status", "seat.show"}
-# What verbs give that take something away.
+# What verbs give that take something away, and what the program does by itself: each has a module of its words.
 _REMOVALS = {"Erased", "Undone"}
+_UPKEEP = {"Reflected", "Maintained"}
 # What long work counts.
 _COUNTED = {
     "seat.remember_many": ("remembering", "claims"),
@@ -61,6 +62,8 @@ _COUNTED = {
     "memory.rebuild": ("rebuilding", "events"),
     "memory.reindex": ("indexing", "units"),
     "memory.janitor": ("comparing with the code", "units"),
+    "seat.reflect": ("reflecting", "lessons"),
+    "memory.maintain": ("maintaining", "steps"),
     "memory.export": ("exporting", "events"),
     "memory.import_": ("importing", "events"),
 }
@@ -73,6 +76,7 @@ _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "ReceiptCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
     "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
     "Finding": lambda finding: DONE if finding.ok else STORE_TROUBLE,
+    "Maintained": lambda night: DONE if night.ok else STORE_TROUBLE,
 }
 
 
@@ -336,6 +340,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
         from mnemarch.interfaces.decide import TEXTS
     elif gives in _REMOVALS:
         from mnemarch.interfaces.removal import TEXTS
+    elif gives in _UPKEEP:
+        from mnemarch.interfaces.upkeep import TEXTS
     elif name in _LOOKS:
         from mnemarch.interfaces.look import TEXTS
     else:

@@ -38,6 +38,11 @@ _EDITS = frozenset({"edit", "patch", "write"})
 # So much an episode keeps of each list, the newest, and so many characters of each item.
 _KEPT_MAX = 30
 _KEPT_CHARS_MAX = 300
+_THEN_MAX = 3
+# Of a command line: what only goes somewhere or sets something, and what may stand in a name.
+_GOING = frozenset({"cd", "source", "export", "set", "sudo", "."})
+_IN_NAMES = str.maketrans("", "", "-_./")
+_HEAD_WORDS_MAX = 3
 
 
 @value
@@ -48,7 +53,7 @@ class Account:
     passed: bool
     success: bool
     steps: Sequence[LoggedStep]
-    faults: Sequence[Mapping[str, str]]
+    faults: Sequence[Mapping[str, Any]]
     failed_approaches: Sequence[str]
     approach: str | None
     tests: Sequence[str]
@@ -114,6 +119,8 @@ def keep_episode(
     tests: Sequence[str],
     commit: str | None,
     given: Analysis | None,
+    *,
+    witnessed: bool = False,
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
@@ -146,7 +153,7 @@ def keep_episode(
         level=Level.PROJECT,
         citations=tuple(cited),
         importance=0.6 if draft.success else 0.5,
-        attributes=_attributes(act, account, draft, task) | _traces(act, account, staged),
+        attributes=_attributes(act, account, draft, task) | _traces(act, account, staged) | {"witnessed": witnessed},
     )
     episode = _updated(act, claim, staged)
     # Tasks that nothing describes resemble each other only in that.
@@ -284,22 +291,57 @@ def _step(event: Event) -> LoggedStep:
     return LoggedStep(kind=payload.get("kind", ""), text=text, data=payload.get("data") or {})
 
 
-def faults_of(staged: Iterable[Event]) -> list[dict[str, str]]:
-    """The newest errors of a task in order: by what each fault is known again, how it was told, what was tried."""
-    faults: dict[str, dict[str, str]] = {}
+def faults_of(staged: Iterable[Event]) -> list[dict[str, Any]]:
+    """The newest errors of a task in order: by what each is known again, how it was told, and what was tried.
+
+    `command` is what failed, `then` the commands up to the one of the same program that worked again.
+    """
+    faults: dict[str, dict[str, Any]] = {}
+    failing = ""
+    waiting: list[tuple[dict[str, Any], list[str]]] = []
     for event in staged:
         payload = event.payload or {}
         if event.type is EventType.ATTEMPT_FAILED and payload:
-            fault = _fault(payload["error"], payload["fingerprint"], payload.get("line"))
+            fault: dict[str, Any] = dict(_fault(payload["error"], payload["fingerprint"], payload.get("line")))
             if payload["approach"]:
-                fault = fault | {"approach": payload["approach"][:_KEPT_CHARS_MAX]}
+                fault["approach"] = payload["approach"][:_KEPT_CHARS_MAX]
+            if failing:
+                fault["command"] = failing
+                waiting.append((fault, []))
             # One that tells an earlier one in full takes its place.
             faults[payload.get("tells") or event.id] = fault
         elif event.type is EventType.LOGGED and str(payload.get("kind")).lower() in _ERROR_KINDS:
-            fault = _fault(payload["text"])
+            fault = dict(_fault(payload["text"]))
             if all(known["key"] != fault["key"] for known in faults.values()):
                 faults[event.id] = fault
+        elif event.type is EventType.LOGGED and (command := _named(_step(event), "command", "command")):
+            failing = _noted(str(command)[:_KEPT_CHARS_MAX], bool(_step(event).data.get("exit")), waiting)
     return list(faults.values())[-_KEPT_MAX:]
+
+
+def _noted(command: str, failed: bool, waiting: list[tuple[dict[str, Any], list[str]]]) -> str:
+    """Count a command for the faults before it, which it ends if it works where theirs failed; gives one that fails."""
+    for fault, since in list(waiting):
+        if not failed:
+            since.append(command)
+            if command_head(command) == command_head(fault["command"]):
+                fault["then"] = since[-_THEN_MAX:]
+                waiting.remove((fault, since))
+    return command if failed else ""
+
+
+def command_head(command: str) -> str:
+    """The program that a command line runs, with its subcommands; not where it goes first, nor what it is given."""
+    parts = [part.split() for part in command.replace(";", "&&").split("&&")]
+    words = next((part for part in parts if part and part[0] not in _GOING), [])
+    words = words[next((at for at, word in enumerate(words) if "=" not in word), 0) :]
+    plain: list[str] = []
+    for word in words[:_HEAD_WORDS_MAX]:
+        is_plain = word == "-m" or word.translate(_IN_NAMES).isalnum()
+        if not is_plain or (word.startswith("-") and word != "-m"):
+            break
+        plain.append(word)
+    return " ".join(plain)
 
 
 def _fault(error: str, fingerprint: Mapping[str, Any] | None = None, line: str | None = None) -> dict[str, str]:

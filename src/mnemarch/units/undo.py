@@ -9,7 +9,7 @@ from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.removal import Fate
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import Kind, Status
+from mnemarch.model.unit import KEPT_AS, LESSON, Kind, Status
 from mnemarch.model.value import value
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
@@ -76,6 +76,11 @@ class Undoing:
             why = stays[unit.id] = self._why_it_stays(act, unit, stays)
             if why is None or any(map(self.covers, unit.provenance)):
                 yield unit, why
+        going = [unit.provenance[0].event_id for unit in units if stays[unit.id] is None and unit.kind is Kind.EPISODE]
+        # What was learned from episodes goes with them; the next reflection makes it anew of those that are left.
+        for lesson in act.transaction.units_citing(act.caller.visible_keys, CitationKind.LOG, going):
+            if lesson.live and lesson.attributes.get(KEPT_AS) == LESSON:
+                yield lesson, None if lesson.status is Status.HYPOTHESIS else "somebody verified it"
 
     def _why_it_stays(self, act: Act, unit: Unit, stays: dict[str, str | None]) -> str | None:
         if unit.kind in _DECIDED:

@@ -106,9 +106,8 @@ class Verification:
             self._follow_renames()
             for unit in self._citing((*self._passed, *self._failed)):
                 self._noting(unit, Signal.TESTS_FAILED, self._followed(unit))
-        episode, skill_id = keep_episode(
-            act, staged, succeeded, self._passed if succeeded else self._failed, run.commit, given
-        )
+        tests = self._passed if succeeded else self._failed
+        episode, skill_id = keep_episode(act, staged, succeeded, tests, run.commit, given, witnessed=run.witnessed)
         return Promotion(
             episode_id=episode.id,
             skill_id=skill_id,
