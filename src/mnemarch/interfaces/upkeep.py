@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 
+from mnemarch.errors import StoreUnavailable
 from mnemarch.interfaces.command import Answer, answered
 from mnemarch.interfaces.show import clean, said, to_json, wrapped
 from mnemarch.model.stamps import short_id
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 def _reflected(done: Reflected, _: Call) -> str:
     would = "would be " if done.dry_run else ""
-    changed = f"{done.changed} lessons {would}new or changed, {done.unchanged} unchanged"
-    lines = [f"reflected  {done.episodes} episodes: {changed}, {len(done.retired)} {would}retired"]
+    counts = f"{done.changed} {would}new or changed, {done.unchanged} unchanged, {len(done.retired)} {would}retired"
+    lines = [f"reflected  {done.episodes} episodes; lessons: {counts}"]
     for unit in done.lessons:
         lines += ["", f"{label_of(unit)} {short_id(unit.id)}  {unit.attributes['form']}"]
         lines.append(wrapped(clean(unit.content), "  "))
@@ -43,11 +45,14 @@ def _maintained(night: Maintained, _: Call) -> str:
 
 
 def again_and_again(verb: Verb, call: Call, every: timedelta) -> Answer:
-    """The verb now and then every so often, each answer printed when it is there; Ctrl-C ends it."""
+    """The verb now and then every so often, each answer printed when it is there; Ctrl-C ends it, a busy store not."""
     while True:
-        answer = answered(verb, call)
-        is_json = call.places.json
-        print(json.dumps(to_json(answer.data), ensure_ascii=False) if is_json else f"{answer.text()}\n", flush=True)
+        try:
+            answer = answered(verb, call)
+            line = json.dumps(to_json(answer.data), ensure_ascii=False) if call.places.json else f"{answer.text()}\n"
+            print(line, flush=True)
+        except StoreUnavailable as error:
+            print(f"mnemarch: {error}", file=sys.stderr, flush=True)
         time.sleep(every.total_seconds())
 
 

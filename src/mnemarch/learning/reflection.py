@@ -127,7 +127,7 @@ class Reflecting:
         key, limit = [self._caller.scope_key], self._rules.episodes_max
         episodes = reader.units_in(key, kind=Kind.EPISODE, live=True, limit=limit)
         old = reader.units_in(key, kind=Kind.EPISODE, status=Status.ARCHIVED, limit=limit)
-        episodes += [unit for unit in old if (unit.archive_reason or "").startswith(RETENTION)]
+        episodes += filter(_is_pruned, old)
         live = reader.units_in(key, kind=Kind.SEMANTIC, live=True, limit=_LESSONS_READ_MAX)
         past = reader.units_in(key, kind=Kind.SEMANTIC, status=Status.ARCHIVED, limit=_LESSONS_READ_MAX)
         rejected = [unit for unit in past if _is_lesson(unit) and rejection_of(reader, unit) is not None]
@@ -169,7 +169,8 @@ class Reflecting:
         for lesson in lessons:
             named = [str(each) for each in lesson.attributes.get("episodes", ())]
             left = self._log.store.read(lambda reader, named=named: _standing(reader, named))  # type: ignore[misc]
-            why = GONE if left < 2 else _NO_LONGER if ids.issuperset(named) else None
+            is_read = all(unit.id in ids for unit in left if unit.live)
+            why = GONE if len(left) < 2 else _NO_LONGER if is_read else None
             if why is None or lesson.status in TRUSTED:
                 continue
             if not dry_run:
@@ -267,10 +268,11 @@ def _by_subject(lessons: Iterable[Unit]) -> dict[str, list[Unit]]:
     return by_subject
 
 
-def _standing(reader: Reader, episode_ids: Sequence[str]) -> int:
-    """How many of these episodes still count: not erased, and archived at most by retention."""
-    return sum(
-        unit.erased_at is None
-        and (unit.status is not Status.ARCHIVED or (unit.archive_reason or "").startswith(RETENTION))
-        for unit in reader.units(episode_ids).values()
-    )
+def _standing(reader: Reader, episode_ids: Sequence[str]) -> list[Unit]:
+    """Those of these episodes that still count: not erased, and archived at most by retention."""
+    units = [unit for unit in reader.units(episode_ids).values() if unit.erased_at is None]
+    return [unit for unit in units if unit.status is not Status.ARCHIVED or _is_pruned(unit)]
+
+
+def _is_pruned(unit: Unit) -> bool:
+    return (unit.archive_reason or "").startswith(RETENTION)
