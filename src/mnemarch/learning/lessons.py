@@ -11,24 +11,34 @@ from collections import Counter
 from math import comb
 
 from mnemarch.learning.errors import EpisodeClusterer
+from mnemarch.learning.telling import (
+    failed_approaches,
+    failing,
+    faults_in,
+    grouped,
+    is_same,
+    is_step,
+    lines_in,
+    listed,
+    quoted,
+    shared,
+    steps,
+    succeeded,
+    texts,
+    what_it_said,
+)
 from mnemarch.model.closed import Names
 from mnemarch.model.value import value
-from mnemarch.text.approach import approach as read_approach
-from mnemarch.text.approach import same_approach
-from mnemarch.text.cache import cached
 from mnemarch.units.episode import command_head
-from mnemarch.witness.commands import runner_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from mnemarch.learning.errors import EpisodeCluster
     from mnemarch.model.unit import Unit
-    from mnemarch.text.approach import Approach
 
-_QUOTED_CHARS_MAX = 160
 _LISTED_MAX = 2
 # So many of the newest episodes of one fault are compared.
 _COMPARED_MAX = 60
@@ -38,11 +48,6 @@ _SHARE_MIN = 0.6
 _TOUCHED_MIN = 3
 _AGAIN_MIN = 1.3
 _DIFFERING_MAX = 2
-# Commands that only look: no task succeeds or fails by them.
-_LOOKING = frozenset(
-    {"cat", "cd", "diff", "echo", "find", "file", "grep", "head", "less", "ls", "more", "open", "pwd", "read", "rg"}
-    | {"search", "tail", "tree", "view", "wc", "which"}
-)
 _ARGUMENT = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_]\w*=")
 
 
@@ -86,7 +91,7 @@ def is_same_advice(lesson: Lesson, form: object, advice: object) -> bool:
     """Whether a known lesson says to do the same, however many episodes it came from."""
     if form != lesson.form or not isinstance(advice, str):
         return False
-    return lesson.advice == advice or _is_same(lesson.advice, advice)
+    return lesson.advice == advice or is_same(lesson.advice, advice)
 
 
 class ReflectionGenerator:
@@ -106,12 +111,15 @@ class ReflectionGenerator:
         if len(episodes) < 2:
             return None
         met = {
-            episode.id: [fault for fault in _faults(episode) if fault.get("key") == cluster.key] for episode in episodes
+            episode.id: [fault for fault in faults_in(episode) if fault.get("key") == cluster.key]
+            for episode in episodes
         }
-        won = [episode for episode in episodes if _succeeded(episode)]
-        lost = [episode for episode in episodes if not _succeeded(episode)]
-        failed = _failed_approaches(met)
-        dead = [tries[0] for tries in failed if len(tries) > 1 and not any(_is_same(tries[0], _said(e)) for e in won)]
+        won = [episode for episode in episodes if succeeded(episode)]
+        lost = [episode for episode in episodes if not succeeded(episode)]
+        failed = failed_approaches(met)
+        dead = [
+            tries[0] for tries in failed if len(tries) > 1 and not any(is_same(tries[0], what_it_said(e)) for e in won)
+        ]
         saying = _what_worked(won, lost, failed)
         turn = _turn(met)
         step = _missing_step(won, lost)
@@ -135,7 +143,7 @@ class ReflectionGenerator:
         if dead:
             listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
-        files = _shared(won or lost, "files")[:_LISTED_MAX]
+        files = shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
             subject=f"fault:{cluster.key}",
             form=form,
@@ -149,10 +157,10 @@ class ReflectionGenerator:
 
     def hot_spots(self, episodes: Sequence[Unit]) -> Iterator[Lesson]:
         """The files whose tasks fail more often than others, beyond what chance would make."""
-        lost = {episode.id for episode in episodes if not _succeeded(episode)}
+        lost = {episode.id for episode in episodes if not succeeded(episode)}
         touching: dict[str, list[Unit]] = {}
         for episode in episodes:
-            for path in _listed(episode, "files"):
+            for path in listed(episode, "files"):
                 touching.setdefault(path, []).append(episode)
         for path, touched in sorted(touching.items(), key=lambda item: (-len(item[1]), item[0])):
             failed = [episode for episode in touched if episode.id in lost]
@@ -161,7 +169,7 @@ class ReflectionGenerator:
                 continue
             if _tail(len(episodes), len(lost), len(touched), len(failed)) > _BY_CHANCE_MAX / 2:
                 continue
-            met = Counter(line for episode in failed for line in {quoted(each) for each in _lines(episode)})
+            met = Counter(line for episode in failed for line in {quoted(each) for each in lines_in(episode)})
             lines = [
                 f"{len(failed)} of the {len(touched)} tasks that touched {path} failed;"
                 f" of the {_tasks(others)} that did not, {others_failed}."
@@ -198,16 +206,14 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
     failing = {
         part for faults in met.values() for fault in faults for part in _arguments(str(fault.get("command", "")))
     }
-    turns = [[_texts(fault.get("then")) for fault in faults if fault.get("then")] for faults in met.values()]
+    turns = [[texts(fault.get("then")) for fault in faults if fault.get("then")] for faults in met.values()]
     turns = [ends for ends in turns if ends]
     if len(turns) < 2:
         return None
     gained = Counter(
         part for ends in turns for part in {each for then in ends for each in _arguments(then[-1])} - failing
     )
-    between = Counter(
-        step for ends in turns for step in {each for then in ends for each in then[:-1] if _is_step(each)}
-    )
+    between = Counter(step for ends in turns for step in {each for then in ends for each in then[:-1] if is_step(each)})
     example = turns[0][-1][-1]
     part, count = max(gained.items(), key=lambda item: item[1], default=("", 0))
     if count > 1:
@@ -221,7 +227,7 @@ def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
         return None
     for faults in met.values():
         for fault in faults:
-            then, command = _texts(fault.get("then")), str(fault.get("command", ""))
+            then, command = texts(fault.get("then")), str(fault.get("command", ""))
             failed, worked = _differing(command, then[-1]) if then else ("", "")
             if 0 < len(failed.split()) <= _DIFFERING_MAX and 0 < len(worked.split()) <= _DIFFERING_MAX:
                 says = f"`{quoted(command_head(command))}` worked later in {_tasks(len(turns))}"
@@ -264,11 +270,11 @@ def _arguments(command: str) -> set[str]:
 
 def _what_worked(won: Sequence[Unit], lost: Sequence[Unit], failed: Sequence[list[str]]) -> tuple[str, str] | None:
     """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence."""
-    groups = _grouped((episode.id, said) for episode in won if (said := _said(episode)))
+    groups = grouped((episode.id, said) for episode in won if (said := what_it_said(episode)))
     if not groups or not (lost or failed):
         return None
     best = max(groups, key=len)
-    fails = max((len(tries) for tries in failed if _is_same(tries[0], best[0])), default=0)
+    fails = max((len(tries) for tries in failed if is_same(tries[0], best[0])), default=0)
     if len(best) < 2 or len(best) <= 2 * fails:
         return None
     also = f" It failed in {_tasks(fails)}." if fails else ""
@@ -280,8 +286,8 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
     if len(won) < 2 or not lost:
         return None
     for name, did in (("rules", "applied rule"), ("commands", "ran"), ("files", "touched")):
-        counts = Counter(step for episode in won for step in _steps(episode, name))
-        absent = {step for episode in lost for step in (*_steps(episode, name), *_failing(episode))}
+        counts = Counter(step for episode in won for step in steps(episode, name))
+        absent = {step for episode in lost for step in (*steps(episode, name), *failing(episode))}
         best = max(counts, key=lambda step: (step not in absent, counts[step], len(step)), default="")
         count = counts[best]
         if not best or best in absent or count < max(2, _SHARE_MIN * len(won)):
@@ -306,92 +312,8 @@ def _text(lines: Sequence[str], files: Sequence[str], episodes: Sequence[Unit]) 
     return " ".join([*lines, *rests, last, unverified])
 
 
-# What an episode tells. Anybody can import one: what does not fit is left out.
-
-
-def _succeeded(episode: Unit) -> bool:
-    return episode.attributes.get("success") is True
-
-
-def _said(episode: Unit) -> str:
-    """What the task that succeeded tried last, in its own words."""
-    said = episode.attributes.get("approach")
-    return said if isinstance(said, str) else ""
-
-
-def _listed(episode: Unit, name: str) -> list[str]:
-    return _texts(episode.attributes.get(name))
-
-
-def _texts(items: Any) -> list[str]:
-    return [item for item in items if isinstance(item, str) and item] if isinstance(items, list | tuple) else []
-
-
-def _faults(episode: Unit) -> list[dict[str, Any]]:
-    faults: Any = episode.attributes.get("faults")
-    return [fault for fault in faults if isinstance(fault, dict)] if isinstance(faults, list | tuple) else []
-
-
-def _lines(episode: Unit) -> list[str]:
-    return [str(fault.get("line", "")) for fault in _faults(episode)]
-
-
-def _failing(episode: Unit) -> set[str]:
-    """The commands that failed in a task, whole and by their programs."""
-    commands = [str(fault["command"]) for fault in _faults(episode) if fault.get("command")]
-    return {*commands, *map(command_head, commands)}
-
-
-def _failed_approaches(met: Mapping[str, list[dict[str, Any]]]) -> list[list[str]]:
-    """What was tried against a fault and failed: for each approach its wordings, one a task; the most tried first.
-
-    Only what says in a sentence what is tried: a long thought is no approach.
-    """
-    tried = (
-        (episode_id, said)
-        for episode_id, faults in met.items()
-        for fault in faults
-        if isinstance(said := fault.get("approach"), str) and _read(said).is_plan
-    )
-    return sorted(_grouped(tried), key=len, reverse=True)
-
-
-def _grouped(said: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Approaches that are the same, in whatever words; each task counts once."""
-    groups: list[dict[str, str]] = []
-    for episode_id, text in said:
-        group = next((each for each in groups if _is_same(next(iter(each.values())), text)), None)
-        if group is None:
-            groups.append({episode_id: text})
-        else:
-            group.setdefault(episode_id, text)
-    return [list(group.values()) for group in groups]
-
-
 def _most(failed: Sequence[list[str]], text: str) -> int:
     return max(len(tries) for tries in failed if tries[0] == text)
-
-
-def _steps(episode: Unit, name: str) -> set[str]:
-    """What the task did: commands whole, and by what they begin with, since the rest often names one case."""
-    items = set(_listed(episode, name))
-    if name != "commands":
-        return items
-    telling = set(filter(_is_step, items))
-    return telling | set(filter(None, map(command_head, telling)))
-
-
-@cached(4_096)
-def _is_step(command: str) -> bool:
-    """Whether a command does something: one that looks or tests is no step of a task."""
-    head = command_head(command)
-    return head.partition(" ")[0] not in _LOOKING and runner_of(command) is None
-
-
-def _shared(episodes: Sequence[Unit], name: str) -> list[str]:
-    """What all of these episodes name, if there are two."""
-    named = [_listed(episode, name) for episode in episodes]
-    return [item for item in named[0] if all(item in each for each in named)] if len(named) > 1 else []
 
 
 def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:
@@ -402,18 +324,3 @@ def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:
 
 def _tasks(number: int) -> str:
     return f"{number} task{'' if number == 1 else 's'}"
-
-
-def quoted(text: str) -> str:
-    """The beginning of what somebody wrote, on one line, with no quotes that could end the quote."""
-    line = " ".join(text.replace("“", '"').replace("”", '"').replace("`", "'").split())
-    return line if len(line) <= _QUOTED_CHARS_MAX else f"{line[: _QUOTED_CHARS_MAX - 1]}…"
-
-
-@cached(4_096)
-def _read(text: str) -> Approach:
-    return read_approach(text)
-
-
-def _is_same(left: str, right: str) -> bool:
-    return left == right or (bool(left and right) and same_approach(_read(left), _read(right)))
