@@ -13,9 +13,9 @@ from mnemarch.errors import AnalystFailed, InvalidInput
 from mnemarch.log.act import Act
 from mnemarch.model.caller import Actor, Caller, Level
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Cognified
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind
+from mnemarch.model.upkeep import Cognified
 from mnemarch.model.value import replace
 from mnemarch.text.canonical import canonical
 from mnemarch.text.choices import choice_of

@@ -233,6 +233,23 @@ def _is_plain_address(address: Any) -> bool:
 
 
 @value
+class ReflectionRules:
+    """When lessons are made of episodes by themselves, after a verification (M6), and of how many.
+
+    Of the new episodes: their number, their importance together, or the hours since the last reflection. 0: not by it.
+    """
+
+    episodes_min: int = 10
+    importance_min: float = 5.0
+    hours_min: float = 24.0
+    episodes_max: int = 500
+    seconds_max: float = 2.0
+
+    def __check__(self) -> None:
+        _check("reflection", self)
+
+
+@value
 class StoreRules:
     """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
 
@@ -262,6 +279,7 @@ class Config:
     decisions: DecisionRules = DecisionRules()
     core: CoreRules = CoreRules()
     analyst: AnalystRules = AnalystRules()
+    reflection: ReflectionRules = ReflectionRules()
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
@@ -306,6 +324,7 @@ _PARTS: dict[str, type] = {
     "decisions": DecisionRules,
     "core": CoreRules,
     "analyst": AnalystRules,
+    "reflection": ReflectionRules,
     "store": StoreRules,
 }
 # The parts that hold nothing but plain settings.

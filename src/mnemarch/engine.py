@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import Log
 
@@ -105,6 +107,11 @@ class Engine:
                 scope=caller.scope,
             )
         return graph
+
+    @property
+    def place(self) -> str | None:
+        """The folder that holds the memory's files; None in memory."""
+        return None if self._vectors is None else os.path.dirname(self._vectors)
 
     @property
     def checkpoint_folder(self) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import (
-        Cognified,
         Finding,
         Imported,
         LogCheck,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         Stats,
         Swept,
     )
+    from mnemarch.model.upkeep import Cognified, Maintained
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
 
     Progress = Callable[[int], None]
@@ -165,6 +165,16 @@ class Memory:
 
         count = checked_count(limit, "limit", _WAITING_MAX)
         return analyse_waiting(self._engine, seat.caller, limit=count, progress=progress)
+
+    def maintain(self, seat: Seat, *, dry_run: bool = False, progress: Progress | None = None) -> Maintained:
+        """Do what a night should do (G24): retention, the janitor, lessons, index, files, log, audit; say what it did.
+
+        A step that fails is told, and the others are done all the same. Of two processes the second is refused.
+        """
+        from mnemarch.maintenance import maintained
+
+        self._engine.has_new_units = True
+        return maintained(self._engine, seat.caller, dry_run=dry_run, progress=progress)
 
     def doctor(self) -> list[Finding]:
         """Check the memory with a real write and a real recall, and say in words what is wrong."""

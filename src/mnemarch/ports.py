@@ -38,10 +38,10 @@ class Store(Protocol):
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view."""
 
-    def scrub(self) -> int:
+    def scrub(self, *, rewrite: bool = True) -> int:
         """Make sure that the files of the store hold nothing but what is stored; gives their number.
 
-        Raises StoreUnavailable whenever that can't be said.
+        Without `rewrite` only its write-ahead log is emptied. Raises StoreUnavailable whenever that can't be said.
         """
 
     def backup(self, path: str) -> None:

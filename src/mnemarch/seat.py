@@ -169,6 +169,7 @@ class Seat(Systems):
         report. `approach` says what was tried. After a failure the answer's `loop` tells whether to go on.
         """
         from mnemarch.analysing import followed_up
+        from mnemarch.learning.reflection import reflect_if_due
         from mnemarch.model.testrun import Outcome
         from mnemarch.units.scene import scene_of
         from mnemarch.units.verify import Verification, read_ahead
@@ -184,9 +185,7 @@ class Seat(Systems):
         loops = self.loops
         if error is None and not seen.passed and seen.witnessed:
             error = seen.error
-        root = self.caller.root
-        codebase = None if root is None else self._engine.codebase(root)
-        scene = scene_of(self._engine.log, self.caller, codebase, seen)
+        scene = scene_of(self._engine.log, self.caller, self._codebase(), seen)
         failed = seen.named(Outcome.FAIL)
         tree = scene.tree or None
         count_failure = None if error is None else loops.counting(error, approach, tree=tree, tests=failed)
@@ -206,6 +205,7 @@ class Seat(Systems):
             return replace(verification.judge(analysis, receipt), loop=loop)
 
         judged = followed_up(self._engine, self.caller, self._act(judge, durable=True))
+        reflect_if_due(self._engine.log, self.caller, self._codebase())
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)
 

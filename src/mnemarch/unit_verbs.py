@@ -12,8 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
+    from mnemarch.code.codebase import Codebase
     from mnemarch.engine import Engine
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Actor, Caller, Scope
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Dispute, Explanation, Refused, Related, Stored
     from mnemarch.model.removal import Erased, Undone
     from mnemarch.model.unit import Kind, Status, Unit
+    from mnemarch.model.upkeep import Reflected
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 
@@ -301,12 +303,38 @@ class UnitVerbs:
     def _read(self, work: Callable[[Reader], T]) -> T:
         return self._engine.store.read(work)
 
+    def reflect(
+        self,
+        *,
+        limit: int | None = None,
+        seconds: float | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Reflected:
+        """Make lessons of the project's episodes: what worked, what never did, what nobody has solved (M6).
+
+        At most `limit` lessons, for at most so many `seconds`; what is left is for the next time.
+        """
+        from mnemarch.learning.reflection import Reflecting
+
+        if limit is not None:
+            checked_count(limit, "limit", _PAGE_MAX)
+        unchecked: Any = seconds
+        if unchecked is not None and (not isinstance(unchecked, int | float) or unchecked <= 0):
+            raise InvalidInput(f"seconds must be a number above 0, not {seconds!r}.", hint="Try seconds=10.")
+        self._engine.has_new_units = True
+        return Reflecting(self._engine.log, self.caller, self._codebase()).reflect(
+            lessons_max=limit, seconds_max=seconds, dry_run=dry_run, progress=progress
+        )
+
+    def _codebase(self) -> Codebase | None:
+        root = self.caller.root
+        return None if root is None else self._engine.codebase(root)
+
     def _intake(self) -> Intake:
         from mnemarch.units.remember import Intake
 
-        root = self.caller.root
-        codebase = None if root is None else self._engine.codebase(root)
-        return Intake(self._engine.log, self.caller, codebase)
+        return Intake(self._engine.log, self.caller, self._codebase())
 
     def _stored(self, unit_id: str) -> Unit:
         """The unit as it is stored, if this seat may see it."""

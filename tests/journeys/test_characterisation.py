@@ -45,8 +45,8 @@ COMMANDS = [
     line for line in (FIXTURES / "commands.txt").read_text(encoding="utf-8").splitlines() if line and line[0] != "#"
 ]
 ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-# Sizes on disk and files looked through depend on how the store lays itself out.
-SIZES = {"bytes", "bytes_on_disk", "files"}
+# Sizes on disk and files looked through depend on how the store lays itself out, and times on the machine.
+SIZES = {"bytes", "bytes_on_disk", "files", "seconds"}
 # Words of the product for people, by the fields that tell which value it is; all its other fields are pinned.
 PROSE = {
     ("type", "message", "hint"): ("message", "hint"),

@@ -24,13 +24,14 @@ NAMES = PUBLIC.split()
 # Every name of a class that has no underscore: what users call, and (second) what only our own rooms do.
 SURFACES = {
     mnemarch.Memory: (
-        "audit backup close cognify doctor export import_ janitor now prune rebuild reindex seat stats verify_receipt",
+        "audit backup close cognify doctor export import_ janitor maintain now prune rebuild reindex seat stats "
+        "verify_receipt",
         "",
     ),
     mnemarch.Seat: (
         "log log_many ingest ingest_many ingest_file ingested validate_approach fail failed_approaches mark_stuck "
         "clear_stuck remember remember_many "
-        "verify promote inbox accept decline import_claims get units cite validate use approve reject withdraw "
+        "verify promote reflect inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
         "show recall context actor scope loops decisions graph rules working core",
         "caller",

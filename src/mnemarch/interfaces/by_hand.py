@@ -11,7 +11,7 @@ from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, noted, performed, text_of
 from mnemarch.interfaces.show import to_json
-from mnemarch.verbs.types import FLAG, Parameter, help_of
+from mnemarch.verbs.types import DURATION, FLAG, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ MORE_OPTIONS = {
         ("seat.erase", "seat.undo"),
         (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
     ),
+    "memory.maintain": (Parameter("every", DURATION, "do it again so often (6h, 30m, 1d), until Ctrl-C", None),),
     "decisions.impact": (Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),),
 }
 
@@ -154,6 +155,13 @@ def _asked(verb: Verb, call: Call) -> Answer:
     return asked(verb, call)
 
 
+def _maintain(verb: Verb, call: Call) -> Answer:
+    from mnemarch.interfaces.upkeep import again_and_again
+
+    every = call.given.pop("every", None)
+    return answered(verb, call) if every is None else again_and_again(verb, call, every)
+
+
 RUNS = {
     "seat.events": _events,
     "seat.failed_approaches": _attempts,
@@ -169,6 +177,7 @@ RUNS = {
     "memory.import_": _import,
     "seat.import_claims": _import,
     "memory.backup": _backup,
+    "memory.maintain": _maintain,
     "decisions.relate": _relate,
     "decisions.unrelate": _relate,
     "decisions.impact": answered,

@@ -48,7 +48,7 @@ _SPECIAL = {
     *("seat.failed_approaches", "seat.units", "seat.validate", "seat.erase", "seat.undo", "seat.explain"),
     "memory.doctor",
     *("memory.rebuild", "memory.reindex", "memory.export", "memory.import_", "memory.backup"),
-    "seat.import_claims",
+    *("seat.import_claims", "memory.maintain"),
     *("decisions.relate", "decisions.unrelate", "decisions.impact", "seat.events"),
 }
 # Verbs that show the log, the work or anything: `look` has their words.
@@ -58,8 +58,9 @@ _LOOKS = {
 }
 # What only people and orchestrators may read; and what reads, whatever its profile says.
 _FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
-# What verbs give that take something away.
+# What verbs give that take something away, and what the program does by itself: each has a module of its words.
 _REMOVALS = {"Erased", "Undone"}
+_UPKEEP = {"Reflected", "Maintained"}
 # What long work counts.
 _COUNTED = {
     "seat.remember_many": ("remembering", "claims"),
@@ -67,6 +68,8 @@ _COUNTED = {
     "memory.rebuild": ("rebuilding", "events"),
     "memory.reindex": ("indexing", "units"),
     "memory.janitor": ("comparing with the code", "units"),
+    "seat.reflect": ("reflecting", "lessons"),
+    "memory.maintain": ("maintaining", "steps"),
     "memory.export": ("exporting", "events"),
     "memory.import_": ("importing", "events"),
 }
@@ -79,6 +82,7 @@ _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "ReceiptCheck": lambda check: DONE if check.ok else STORE_TROUBLE,
     "Rebuild": lambda rebuild: DONE if rebuild.same else STORE_TROUBLE,
     "Finding": lambda finding: DONE if finding.ok else STORE_TROUBLE,
+    "Maintained": lambda night: DONE if night.ok else STORE_TROUBLE,
 }
 
 
@@ -380,6 +384,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
         from mnemarch.interfaces.removal import TEXTS
     elif name.startswith("rules."):
         from mnemarch.interfaces.rules import TEXTS
+    elif gives in _UPKEEP:
+        from mnemarch.interfaces.upkeep import TEXTS
     elif name in _LOOKS:
         from mnemarch.interfaces.look import TEXTS
     else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model import event, outcome, search, testrun, unit
+    from mnemarch.model import event, outcome, search, testrun, unit, upkeep
 
     Outcome = outcome.Stored | outcome.Refused
     Text = Callable[[Any, Call], str]
@@ -280,7 +280,7 @@ def _stats(stats: outcome.Stats, _: Call) -> str:
     )
 
 
-def _cognified(done: outcome.Cognified, _: Call) -> str:
+def _cognified(done: upkeep.Cognified, _: Call) -> str:
     cost = f", {done.money:.4f} by the configured prices" if done.money else ""
     lines = [f"{len(done.episodes)} analysed, {done.waiting} still waiting, {done.tokens:,} tokens{cost}"]
     lines += [f"episode  {short_id(each)}" for each in done.episodes]

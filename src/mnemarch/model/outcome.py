@@ -147,22 +147,6 @@ class Promotion:
 
 
 @value
-class Cognified:
-    """What a model analysed: the episodes it added to, the skills and proposals that came of it, and what it cost.
-
-    `waiting` tasks are as the rules analysed them. `stopped` says why, if not all that were chosen went through.
-    """
-
-    episodes: tuple[str, ...] = ()
-    skills: tuple[str, ...] = ()
-    proposed: tuple[str, ...] = ()
-    waiting: int = 0
-    tokens: int = 0
-    money: float = 0.0
-    stopped: str = ""
-
-
-@value
 class InboxItem:
     """One thing that waits for a person or a lead (R20): what it is, what it says, what speaks for it, why it waits.
 

@@ -348,7 +348,7 @@ class Use:
 
 # What the program itself keeps for the whole project although nobody verified it (R2, R20), and under which word.
 KEPT_AS = "kept_as"
-OBSERVED, ACCEPTED, IMPORTED = "observed", "accepted", "imported"
+OBSERVED, ACCEPTED, IMPORTED, LESSON = "observed", "accepted", "imported", "lesson"
 DISTRUSTED = "distrusted"
 
 unit_to_json = Unit.to_json

@@ -11,7 +11,17 @@ from math import exp
 from mnemarch.model.caller import Level
 from mnemarch.model.search import Recalled, place
 from mnemarch.model.stamps import instant
-from mnemarch.model.unit import DRAFT_STATE, REPLACED_STATE, TRUSTED, TRUSTED_STATE, Kind, Status, search_kind
+from mnemarch.model.unit import (
+    DRAFT_STATE,
+    KEPT_AS,
+    LESSON,
+    REPLACED_STATE,
+    TRUSTED,
+    TRUSTED_STATE,
+    Kind,
+    Status,
+    search_kind,
+)
 from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
 from mnemarch.policy.trust import confidence_at
 from mnemarch.recall.question import TurnBonuses
@@ -334,14 +344,27 @@ def firmest_first(items: Sequence[Recalled]) -> list[Recalled]:
 
 
 def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-    """At most two hypotheses beside anything better (R2); where there is nothing better, all of them.
+    """At most one lesson, and two hypotheses beside anything better (R2): where there is nothing better, all of them.
 
     Those that are left out are added to `withheld`.
     """
+    lessons = [item.unit.id for item in items if item.unit.attributes.get(KEPT_AS) == LESSON][1:]
+    withheld |= dict.fromkeys(lessons, "a lesson: an answer takes the one that fits best")
+    items = _lesson_first([item for item in items if item.unit.id not in lessons])
     drafts = [item.unit.id for item in items if item.tier == TIER_HYPOTHESIS]
     spare = drafts[_HYPOTHESES_MAX:] if len(drafts) < len(items) else []
     withheld |= dict.fromkeys(spare, f"a hypothesis: beside what is surer an answer takes {_HYPOTHESES_MAX}")
     return [item for item in items if item.unit.id not in spare]
+
+
+def _lesson_first(items: list[Recalled]) -> list[Recalled]:
+    """The items with a lesson before the episodes that it was made of: it says what they have in common."""
+    for at, item in enumerate(items):
+        made_of = item.unit.attributes.get("episodes", ()) if item.unit.attributes.get(KEPT_AS) == LESSON else ()
+        first = next((place for place, other in enumerate(items[:at]) if other.unit.id in made_of), at)
+        if first < at:
+            return [*items[:first], item, *items[first:at], *items[at + 1 :]]
+    return items
 
 
 def is_in_sight(unit: Unit, visible_keys: Sequence[str]) -> bool:

@@ -20,6 +20,7 @@ FINGERPRINT_VERSION = 2
 CORE_CHARS_MAX = 300
 _EMPTY = "no output"
 _BARE_CHARS_MAX = 64
+_NEARLY_BEST = 0.6
 
 # The signs without which a reader finds nothing; most texts have few of them.
 _SIGNS: dict[Reader, tuple[str, ...]] = {
@@ -63,14 +64,16 @@ def fingerprint(error: str) -> Fingerprint:
 
 
 def telling_line(error: str) -> str:
-    """The line of an error output that tells the most, as it was written: the fingerprint masks names and values."""
-    lines = [line.strip() for line in _clean_lines(error) if line.strip()]
-    for telling in (TYPES["type and message"].match, _LINES["type somewhere"].search, _LINES["bad news"].search):
-        for line in reversed(lines):
-            said = _LINES["pytest margin"].sub("", line)
-            if telling(said):
-                return said
-    return lines[-1] if lines else _EMPTY
+    """The line of an error output that says most of what its fingerprint does, as it was written.
+
+    The fingerprint masks names and values, so a text for people quotes this line.
+    """
+    lines = [_LINES["pytest margin"].sub("", line.strip()) for line in _clean_lines(error) if line.strip()]
+    core = set(_LINES["word"].findall(fingerprint(error).core))
+    alike = [len(core & words) / len(core | words) for words in map(set, map(_LINES["word"].findall, lines))]
+    near = [line for line, share in zip(lines, alike, strict=True) if share >= _NEARLY_BEST * max(alike)]
+    typed_lines = [line for line in near if TYPES["type and message"].match(line)]
+    return (typed_lines or near or [_EMPTY])[-1]
 
 
 def _digest(core: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.text.choices import Choice
 
-_TROUBLE = frozenset({"error", "failure", "fail", "exception"})
+TROUBLE = frozenset({"error", "failure", "fail", "exception"})
 CHOICE = frozenset({"decision", "decide", "choice"})
 _RESULT = frozenset({"result", "output", "done", "answer"})
 # Kinds of log entries that say what the task is. Any other kind says what somebody did, saw or thought in it.
@@ -166,7 +166,7 @@ def _failures(steps: Sequence[LoggedStep]) -> list[int]:
 
 def _is_failure(step: LoggedStep) -> bool:
     command = _command(step)
-    return step.kind.lower() in _TROUBLE or (bool(command) and _has_failed(step) and not _is_look(command))
+    return step.kind.lower() in TROUBLE or (bool(command) and _has_failed(step) and not _is_look(command))
 
 
 def _has_failed(step: LoggedStep) -> bool:
@@ -214,7 +214,7 @@ def _runnable(steps: Sequence[LoggedStep]) -> list[str]:
 def runnable_lines(step: LoggedStep) -> list[str]:
     """What of a step could be done again: its command, code or edit; nothing if it failed or only looked."""
     command, path = _command(step), _text_in(step, "path")
-    if step.kind.lower() in _TROUBLE or _has_failed(step):
+    if step.kind.lower() in TROUBLE or _has_failed(step):
         return []
     if command:
         return [] if _is_look(command) else [command]

@@ -9,10 +9,10 @@ from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import CALLER, RULES
 from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
-from mnemarch.text.cache import cached
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.analysis import analysed, steps_of, task_described
 from mnemarch.units.conflicts import compared, link_units
+from mnemarch.units.faults import KEPT_CHARS_MAX, KEPT_MAX, faults_of, named
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
 from mnemarch.units.status import change, practise, retire
@@ -35,11 +35,7 @@ _APPROACHES_MAX = 3
 _APPROACH_SHOWN_CHARS = 300
 # Kinds of log entries that say what is tried. The last one before a success is what worked.
 _APPROACH_KINDS = frozenset({"approach", "plan", "hypothesis", "decision", "fix"})
-_ERROR_KINDS = frozenset({"error", "failure", "fail", "exception"})
 _EDITS = frozenset({"edit", "patch", "write"})
-# So much an episode keeps of each list, the newest, and so many characters of each item.
-_KEPT_MAX = 30
-_KEPT_CHARS_MAX = 300
 
 
 @value
@@ -50,7 +46,7 @@ class Account:
     passed: bool
     success: bool
     steps: Sequence[LoggedStep]
-    faults: Sequence[Mapping[str, str]]
+    faults: Sequence[Mapping[str, Any]]
     failed_approaches: Sequence[str]
     approach: str | None
     tests: Sequence[str]
@@ -121,6 +117,8 @@ def keep_episode(
     tests: Sequence[str],
     commit: str | None,
     given: Analysis | None,
+    *,
+    witnessed: bool = False,
 ) -> tuple[Unit, str | None]:
     """Keep what happened (G9), linked to similar episodes (G11), and a skill if it works repeatedly (G10)."""
     logged = [event for event in staged if event.type is EventType.LOGGED and not event.erased]
@@ -154,7 +152,10 @@ def keep_episode(
         level=Level.PROJECT,
         citations=tuple(cited),
         importance=0.6 if draft.success else 0.5,
-        attributes=_attributes(act, account, draft, task) | _traces(act, account, staged) | _waiting(act, draft, story),
+        attributes=_attributes(act, account, draft, task)
+        | _traces(act, account, staged)
+        | _waiting(act, draft, story)
+        | {"witnessed": witnessed},
     )
     episode = _updated(act, claim, staged)
     # Tasks that nothing describes resemble each other only in that.
@@ -221,8 +222,8 @@ def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, An
         "faults": list(account.faults),
         "failed_approaches": _last(reversed(account.failed_approaches)),
         "approach": account.approach,
-        "commands": _last(_named(step, "command", "command") for step in steps if not step.data.get("exit")),
-        "files": _last(_named(step, "path", "file") for step in steps),
+        "commands": _last(named(step, "command", "command") for step in steps if not step.data.get("exit")),
+        "files": _last(named(step, "path", "file") for step in steps),
         "symbols": _last(symbols),
         "steps": len(steps),
         "seconds": round((act.now - staged[0].recorded_at).total_seconds(), 1) if staged else 0.0,
@@ -232,15 +233,10 @@ def _traces(act: Act, account: Account, staged: Sequence[Event]) -> dict[str, An
     }
 
 
-def _named(step: LoggedStep, field: str, kind: str) -> object:
-    """What an entry names in a field of its data; one of this kind, without data, names it by its text."""
-    return step.data.get(field) or (step.text if step.kind.lower() == kind and not step.data else None)
-
-
 def _last(items: Iterable[object]) -> list[str]:
     """The newest different texts among the items, in their order."""
-    texts = [item[:_KEPT_CHARS_MAX] for item in items if isinstance(item, str) and item.strip()]
-    return list(dict.fromkeys(reversed(texts)))[:_KEPT_MAX][::-1]
+    texts = [item[:KEPT_CHARS_MAX] for item in items if isinstance(item, str) and item.strip()]
+    return list(dict.fromkeys(reversed(texts)))[:KEPT_MAX][::-1]
 
 
 def _relate(act: Act, episode: Unit) -> int:
@@ -332,40 +328,6 @@ def _last_episode(act: Act, staged: Sequence[Event]) -> Unit | None:
             unit = act.transaction.unit(event.subject or "")
             return unit if unit is not None and unit.live else None
     return None
-
-
-def faults_of(staged: Iterable[Event]) -> list[dict[str, str]]:
-    """The newest errors of a task in order: by what each fault is known again, how it was told, what was tried."""
-    faults: dict[str, dict[str, str]] = {}
-    for event in staged:
-        payload = event.payload or {}
-        if event.type is EventType.ATTEMPT_FAILED and payload:
-            fault = _fault(payload["error"], payload["fingerprint"], payload.get("line"))
-            if payload["approach"]:
-                fault = fault | {"approach": payload["approach"][:_KEPT_CHARS_MAX]}
-            # One that tells an earlier one in full takes its place.
-            faults[payload.get("tells") or event.id] = fault
-        elif event.type is EventType.LOGGED and str(payload.get("kind")).lower() in _ERROR_KINDS:
-            fault = _fault(payload["text"])
-            if all(known["key"] != fault["key"] for known in faults.values()):
-                faults[event.id] = fault
-    return list(faults.values())[-_KEPT_MAX:]
-
-
-def _fault(error: str, fingerprint: Mapping[str, Any] | None = None, line: str | None = None) -> dict[str, str]:
-    """The fault that an error tells, and how; what is known of it already is not read again."""
-    from mnemarch.text.fingerprint import FINGERPRINT_VERSION
-
-    if fingerprint is None or line is None or fingerprint["version"] != FINGERPRINT_VERSION:
-        return _read_error(error)
-    return {"key": fingerprint["hash"], "line": line}
-
-
-@cached(1_024)
-def _read_error(error: str) -> dict[str, str]:
-    from mnemarch.text.fingerprint import fingerprint, telling_line
-
-    return {"key": fingerprint(error).hash, "line": telling_line(error)[:_KEPT_CHARS_MAX]}
 
 
 def _approach_of(staged: Sequence[Event]) -> str | None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Link, Unit
     from mnemarch.stores.sql.reader import Reader
 
+# What the reason of whatever retention archived begins with.
+RETENTION = "retention"
 _CHAIN_MAX = 32
 
 
@@ -200,7 +202,7 @@ def pruned(log: Log, *, dry_run: bool) -> Pruned:
     """Archive old units of little worth (G24), each in an act of its own; a dry run only says which."""
     found = log.store.read(lambda reader: list(reader.units_of_kinds([Kind(name) for name in sorted(PRUNED_KINDS)])))
     old, kept = prunable(found, log.clock(), log.config.retention)
-    reason = "retention: old and of little worth (G24)"
+    reason = f"{RETENTION}: old and of little worth (G24)"
     for unit in () if dry_run else old:
         caller = Caller(Actor.system("retention"), unit.scope)
         log.act(caller, lambda act, unit=unit: archive(act, unit.id, reason, None, Deed.PRUNE))  # type: ignore[misc]

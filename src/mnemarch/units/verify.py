@@ -16,8 +16,9 @@ from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
 from mnemarch.text.secrets import redacted
 from mnemarch.units.analysis import analysed, analysis_from, steps_of
-from mnemarch.units.episode import faults_of, keep_episode
+from mnemarch.units.episode import keep_episode
 from mnemarch.units.evidence import retake
+from mnemarch.units.faults import faults_of
 from mnemarch.units.promote import promote
 from mnemarch.units.remember import remember
 from mnemarch.units.same_text import refusal_to_repeat
@@ -107,9 +108,8 @@ class Verification:
             self._follow_renames()
             for unit in self._citing((*self._passed, *self._failed)):
                 self._noting(unit, Signal.TESTS_FAILED, self._followed(unit))
-        episode, skill_id = keep_episode(
-            act, staged, succeeded, self._passed if succeeded else self._failed, run.commit, given
-        )
+        tests = self._passed if succeeded else self._failed
+        episode, skill_id = keep_episode(act, staged, succeeded, tests, run.commit, given, witnessed=run.witnessed)
         return Promotion(
             episode_id=episode.id,
             skill_id=skill_id,

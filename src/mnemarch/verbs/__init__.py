@@ -330,6 +330,14 @@ _AUDIT = (
 )
 _RECEIPT = Parameter("receipt", of.RECEIPT, "a receipt as --json printed it: the text, a file, or - for standard input")
 _SEAT = Parameter("seat", of.SEAT, "whose project")
+_NOTHING_DONE = Parameter("dry_run", of.FLAG, "change nothing: say what would be done", False)
+_REFLECTION = (
+    Parameter("limit", of.NUMBER, "make or change so many lessons at most", None),
+    Parameter("seconds", of.NUMBER, "go on for so many seconds at most; the next time goes on from there", None),
+    _NOTHING_DONE,
+    _PROGRESS,
+)
+_NIGHT = (Parameter("seat", of.SEAT, "whose working tree is compared with"), _NOTHING_DONE, _PROGRESS)
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
@@ -340,6 +348,8 @@ _OPERATE = (
     Verb("memory.janitor", "admin", "Swept", (_SEAT, _PROGRESS)),
     Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
     Verb("memory.cognify", "admin", "Cognified", (_SEAT, _at_most(20), _PROGRESS)),
+    Verb("seat.reflect", "work", "Reflected", _REFLECTION),
+    Verb("memory.maintain", "admin", "Maintained", _NIGHT),
     Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
     Verb("seat.import_claims", "admin", "ImportedClaims", (_FILE,), "import"),
     Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import --restore"),

@@ -11,7 +11,7 @@ from mnemarch.model.value import value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from typing import Any
 
     Reader = Callable[[Any, str], Any]
@@ -173,17 +173,27 @@ def _instant(item: Any, what: str) -> datetime | None:
     return moment
 
 
+def _duration(item: Any, what: str) -> timedelta:
+    """So long: 30m, 6h, 1d or 2w."""
+    from datetime import timedelta
+
+    text = item.strip().lower() if isinstance(item, str) else ""
+    units = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+    count = text.rstrip("minhdw")
+    if not count.isdecimal() or text[len(count) :] not in units or not int(count):
+        raise InvalidInput(f"{what} {item!r} is no length of time.", hint="Write 30m, 6h, 1d or 2w.")
+    return timedelta(**{units[text[len(count) :]]: int(count)})
+
+
 def _since(item: Any, what: str) -> datetime | None:
     """A moment in the past: so long ago (2h), `today`, a day here, or an instant."""
     from datetime import datetime, timedelta
 
     now = datetime.now().astimezone()
     text = item.strip().lower() if isinstance(item, str) else ""
-    units = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-    count = text.rstrip("minhdw")
-    if count.isdecimal() and text[len(count) :] in units:
+    if text.rstrip("minhdw").isdecimal() and not text.isdecimal():
         try:
-            return now - timedelta(**{units[text[len(count) :]]: int(count)})
+            return now - _duration(text, what)
         except OverflowError:
             raise InvalidInput(f"{what} {item!r} is too long ago.", hint="Write 2h, 3d or 2026-01-31.") from None
     days = {"today": now, "yesterday": now - timedelta(days=1)}
@@ -288,6 +298,7 @@ ANCHOR_KIND = _one_of("anchor kind", "mnemarch.model.decision", "AnchorKind", "K
 NUMBER = Type("number", _number, lambda: {"type": "integer"}, "N")
 SHARE = Type("share", _share, lambda: {"type": "number", "minimum": 0, "maximum": 1}, "N")
 INSTANT = Type("instant", _instant, lambda: {"type": "string", "format": "date-time"}, "ISO")
+DURATION = Type("duration", _duration, lambda: {"type": "string"}, "TIME")
 SINCE = Type("since", _since, lambda: {"type": "string"}, "WHEN")
 FLAG = Type("flag", _flag, lambda: {"type": "boolean"})
 OBJECT = Type("object", json_object, lambda: {"type": "object"}, "JSON|@FILE")

@@ -251,8 +251,8 @@ class SqliteStore(SqlStore):
 
     # Maintenance
 
-    def scrub(self) -> int:
-        """Rewrite the file, so that only what is stored is in it; gives the number of files.
+    def scrub(self, *, rewrite: bool = True) -> int:
+        """Empty the log and rewrite the file, so that only what is stored is in it; gives the number of files.
 
         Erased content is overwritten when it goes, but moved cells can leave copies in the slack of a page. It is
         always rewritten: whether an erased text is somewhere else must not be seen from how long it takes.
@@ -261,8 +261,9 @@ class SqliteStore(SqlStore):
             try:
                 self._require_open()
                 self._truncate_log()
-                self._execute_patiently("VACUUM")
-                self._truncate_log()
+                if rewrite:
+                    self._execute_patiently("VACUUM")
+                    self._truncate_log()
             except (sqlite3.Error, OSError) as error:
                 raise self._translation(error) from error
         return sum(os.path.exists(self._path + suffix) for suffix in ("", "-wal", "-shm"))
@@ -374,7 +375,7 @@ class InMemoryStore(SqliteStore):
             self._require_open()
             return work(Reader(self._writer.execute, self.queries))
 
-    def scrub(self) -> int:
+    def scrub(self, *, rewrite: bool = True) -> int:  # noqa: ARG002
         return 0  # No file ever held anything.
 
     def backup(self, path: str) -> None:

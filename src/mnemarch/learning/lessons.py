@@ -1,0 +1,326 @@
+"""What several episodes say together that none says alone (M6): rules that compare what worked with what failed.
+
+A lesson needs two episodes and a contrast. It begins with numbers, marks what agents said as their words, and names the
+code on which it rests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from math import comb
+
+from mnemarch.learning.errors import EpisodeClusterer
+from mnemarch.learning.telling import (
+    failed_approaches,
+    failing,
+    faults_in,
+    grouped,
+    is_same,
+    is_step,
+    lines_in,
+    listed,
+    quoted,
+    shared,
+    steps,
+    succeeded,
+    texts,
+    what_it_said,
+)
+from mnemarch.model.closed import Names
+from mnemarch.model.value import value
+from mnemarch.units.faults import command_head
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.learning.errors import EpisodeCluster
+    from mnemarch.model.unit import Unit
+
+_LISTED_MAX = 2
+# So many of the newest episodes of one fault are compared.
+_COMPARED_MAX = 60
+# A difference that chance alone would make so often says nothing.
+_BY_CHANCE_MAX = 0.2
+_SHARE_MIN = 0.6
+_TOUCHED_MIN = 3
+_AGAIN_MIN = 1.3
+_DIFFERING_MAX = 2
+_ARGUMENT = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_]\w*=")
+
+
+class Form(Names):
+    """What a lesson says, the most useful first."""
+
+    WORKED = "what worked"
+    MISSING_STEP = "missing step"
+    DEAD_END = "dead end"
+    OPEN_PROBLEM = "open problem"
+    HOT_SPOT = "hot spot"
+
+
+IMPORTANCE = {
+    Form.WORKED: 0.8,
+    Form.MISSING_STEP: 0.7,
+    Form.DEAD_END: 0.6,
+    Form.HOT_SPOT: 0.5,
+    Form.OPEN_PROBLEM: 0.5,
+}
+
+
+@value
+class Lesson:
+    """`subject` is by what it is known again, `advice` what it says to do or not to do; `episodes` newest first.
+
+    `files` are those on which it rests.
+    """
+
+    subject: str
+    form: Form
+    advice: str
+    content: str
+    episodes: tuple[Unit, ...]
+    succeeded: int
+    failed: int
+    files: tuple[str, ...] = ()
+
+
+def is_same_advice(lesson: Lesson, form: object, advice: object) -> bool:
+    """Whether a known lesson says to do the same, however many episodes it came from."""
+    if form != lesson.form or not isinstance(advice, str):
+        return False
+    return lesson.advice == advice or is_same(lesson.advice, advice)
+
+
+class ReflectionGenerator:
+    """Lessons from episodes by rules; at most one for a fault and one for a file."""
+
+    def lessons(self, episodes: Sequence[Unit]) -> Iterator[Lesson]:
+        """What these episodes teach, the faults that most of them met first."""
+        for cluster in EpisodeClusterer().clusters(episodes):
+            lesson = self.of_fault(cluster)
+            if lesson is not None:
+                yield lesson
+        yield from self.hot_spots(episodes)
+
+    def of_fault(self, cluster: EpisodeCluster) -> Lesson | None:
+        """What the episodes that met one fault teach; nothing if there are less than two, or no contrast."""
+        episodes = cluster.episodes[:_COMPARED_MAX]
+        if len(episodes) < 2:
+            return None
+        met = {
+            episode.id: [fault for fault in faults_in(episode) if fault.get("key") == cluster.key]
+            for episode in episodes
+        }
+        won = [episode for episode in episodes if succeeded(episode)]
+        lost = [episode for episode in episodes if not succeeded(episode)]
+        failed = failed_approaches(met)
+        dead = [
+            tries[0] for tries in failed if len(tries) > 1 and not any(is_same(tries[0], what_it_said(e)) for e in won)
+        ]
+        saying = _what_worked(won, lost, failed)
+        turn = _turn(met)
+        step = _missing_step(won, lost)
+        vain = _again_in_vain(met)
+        if saying is not None or turn is not None:
+            form, (advice, sentence) = Form.WORKED, saying or turn or ("", "")
+        elif step is not None:
+            form, (advice, sentence) = Form.MISSING_STEP, step
+        elif vain is not None:
+            form, (advice, sentence) = Form.DEAD_END, vain
+        elif dead:
+            form, advice, sentence = Form.DEAD_END, dead[0], ""
+        elif not won:
+            form, advice, sentence = Form.OPEN_PROBLEM, "", _open_problem(failed)
+        else:
+            return None
+        lines = [
+            f"{_tasks(len(episodes))} met “{quoted(cluster.line)}”: {_outcomes(won, lost)}.",
+            *([sentence] if sentence else []),
+        ]
+        if dead:
+            listed = ", ".join(f"“{quoted(each)}”" for each in dead[:_LISTED_MAX])
+            lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
+        files = shared(won or lost, "files")[:_LISTED_MAX]
+        return Lesson(
+            subject=f"fault:{cluster.key}",
+            form=form,
+            advice=advice,
+            content=_text(lines, files, episodes),
+            episodes=tuple(episodes),
+            succeeded=len(won),
+            failed=len(lost),
+            files=tuple(files),
+        )
+
+    def hot_spots(self, episodes: Sequence[Unit]) -> Iterator[Lesson]:
+        """The files whose tasks fail more often than others, beyond what chance would make."""
+        lost = {episode.id for episode in episodes if not succeeded(episode)}
+        touching: dict[str, list[Unit]] = {}
+        for episode in episodes:
+            for path in listed(episode, "files"):
+                touching.setdefault(path, []).append(episode)
+        for path, touched in sorted(touching.items(), key=lambda item: (-len(item[1]), item[0])):
+            failed = [episode for episode in touched if episode.id in lost]
+            others, others_failed = len(episodes) - len(touched), len(lost) - len(failed)
+            if len(touched) < _TOUCHED_MIN or len(failed) < 2 or not others:
+                continue
+            if _tail(len(episodes), len(lost), len(touched), len(failed)) > _BY_CHANCE_MAX / 2:
+                continue
+            met = Counter(line for episode in failed for line in {quoted(each) for each in lines_in(episode)})
+            lines = [
+                f"{len(failed)} of the {len(touched)} tasks that touched {path} failed;"
+                f" of the {_tasks(others)} that did not, {others_failed}."
+            ]
+            common = [f"“{line}” ({_tasks(count)})" for line, count in met.most_common(_LISTED_MAX) if count > 1]
+            if common:
+                lines.append(f"What they met there: {', '.join(common)}.")
+            yield Lesson(
+                subject=f"file:{path}",
+                form=Form.HOT_SPOT,
+                advice=path,
+                content=_text(lines, [path], touched),
+                episodes=tuple(touched),
+                succeeded=len(touched) - len(failed),
+                failed=len(failed),
+                files=(path,),
+            )
+
+
+def _outcomes(won: Sequence[Unit], lost: Sequence[Unit]) -> str:
+    """How many succeeded and failed; of successes that nobody saw it says so."""
+    if not won:
+        return "all failed"
+    unseen = sum(not episode.attributes.get("witnessed") for episode in won)
+    seen = " by their own word" if unseen == len(won) else f" ({unseen} by their own word)" if unseen else ""
+    return f"{len(won) if lost else 'all'} succeeded{seen}{f', {len(lost)} failed' if lost else ''}"
+
+
+def _turn(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
+    """What stands between the command that failed and the same one working, in two tasks or more; and the sentence.
+
+    An argument that the failing commands lacked, else a command in between, else one pair of calls that differ.
+    """
+    failing = {
+        part for faults in met.values() for fault in faults for part in _arguments(str(fault.get("command", "")))
+    }
+    turns = [[texts(fault.get("then")) for fault in faults if fault.get("then")] for faults in met.values()]
+    turns = [ends for ends in turns if ends]
+    if len(turns) < 2:
+        return None
+    gained = Counter(
+        part for ends in turns for part in {each for then in ends for each in _arguments(then[-1])} - failing
+    )
+    between = Counter(step for ends in turns for step in {each for then in ends for each in then[:-1] if is_step(each)})
+    example = turns[0][-1][-1]
+    part, count = max(gained.items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        example = next(then[-1] for ends in turns for then in ends if part in _arguments(then[-1]))
+        says = f"`{quoted(command_head(example))}` worked with `{part}` in {_tasks(count)}"
+        return part, f"{says}; every call that failed lacked it. For example: `{quoted(example)}`."
+    step, count = max(between.items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        return step, f"In {_tasks(count)} it was gone after `{quoted(step)}`."
+    if len(turns) == len(met):
+        return None
+    for faults in met.values():
+        for fault in faults:
+            then, command = texts(fault.get("then")), str(fault.get("command", ""))
+            failed, worked = _differing(command, then[-1]) if then else ("", "")
+            if 0 < len(failed.split()) <= _DIFFERING_MAX and 0 < len(worked.split()) <= _DIFFERING_MAX:
+                says = f"`{quoted(command_head(command))}` worked later in {_tasks(len(turns))}"
+                return worked, f"{says}: once it failed with `{quoted(failed)}` and worked with `{quoted(worked)}`."
+    return None
+
+
+def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] | None:
+    """The command that was tried again and again and hardly ever worked; and the sentence."""
+    heads = Counter(
+        command_head(str(fault["command"])) for each in met.values() for fault in each if fault.get("command")
+    )
+    head, calls = max(heads.items(), key=lambda item: item[1], default=("", 0))
+    tasks = [
+        faults
+        for faults in met.values()
+        if any(command_head(str(fault.get("command", ""))) == head for fault in faults)
+    ]
+    worked = sum(any(fault.get("then") for fault in faults) for faults in tasks)
+    if not head or len(tasks) < 2 or calls < _AGAIN_MIN * len(tasks) or worked > len(tasks) / 4:
+        return None
+    after = (
+        f"worked later in {worked} of {_tasks(len(tasks))}"
+        if worked
+        else f"worked later in none of {_tasks(len(tasks))}"
+    )
+    return head, f"`{quoted(head)}` failed so {calls} times and {after}: another call of it is unlikely to help."
+
+
+def _differing(failed: str, worked: str) -> tuple[str, str]:
+    """What each of two calls has that the other has not."""
+    ours, theirs = failed.split(), worked.split()
+    return " ".join(word for word in ours if word not in theirs), " ".join(word for word in theirs if word not in ours)
+
+
+def _arguments(command: str) -> set[str]:
+    """The options and the names of the arguments in a command line."""
+    return {word.partition("=")[0] + "=" * ("=" in word) for word in command.split() if _ARGUMENT.match(word)}
+
+
+def _what_worked(won: Sequence[Unit], lost: Sequence[Unit], failed: Sequence[list[str]]) -> tuple[str, str] | None:
+    """The approach that most successes came by, in two tasks or more, and that seldom failed; and the sentence."""
+    groups = grouped((episode.id, said) for episode in won if (said := what_it_said(episode)))
+    if not groups or not (lost or failed):
+        return None
+    best = max(groups, key=len)
+    fails = max((len(tries) for tries in failed if is_same(tries[0], best[0])), default=0)
+    if len(best) < 2 or len(best) <= 2 * fails:
+        return None
+    also = f" It failed in {_tasks(fails)}." if fails else ""
+    return best[0], f"What worked in {len(best)} of the {len(won)} that succeeded: “{quoted(best[0])}”.{also}"
+
+
+def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] | None:
+    """What most successes did and no failure did, unless chance would often make the difference; and the sentence."""
+    if len(won) < 2 or not lost:
+        return None
+    for name, did in (("rules", "applied rule"), ("commands", "ran"), ("files", "touched")):
+        counts = Counter(step for episode in won for step in steps(episode, name))
+        absent = {step for episode in lost for step in (*steps(episode, name), *failing(episode))}
+        best = max(counts, key=lambda step: (step not in absent, counts[step], len(step)), default="")
+        count = counts[best]
+        if not best or best in absent or count < max(2, _SHARE_MIN * len(won)):
+            continue
+        if comb(len(won), count) / comb(len(won) + len(lost), count) <= _BY_CHANCE_MAX:
+            who = f"All {count}" if count == len(won) else f"{count} of the {len(won)}"
+            who = "Both" if who == "All 2" else who
+            none = "none of those that failed did" if len(lost) > 1 else "the one that failed did not"
+            return best, f"{who} that succeeded {did} `{quoted(best)}`; {none}."
+    return None
+
+
+def _open_problem(failed: Sequence[list[str]]) -> str:
+    once = ", ".join([f"“{quoted(tries[0])}”" for tries in failed if len(tries) == 1][:_LISTED_MAX])
+    return f"Nobody has solved it yet.{f' Tried once, and failed: {once}.' if once else ''}"
+
+
+def _text(lines: Sequence[str], files: Sequence[str], episodes: Sequence[Unit]) -> str:
+    rests = [f"It rests on {' and '.join(files)}."] if files else []
+    last = f"Last met on {max(episode.occurred_at for episode in episodes):%Y-%m-%d}."
+    unverified = "Quotes are agents' words, not verified."
+    return " ".join([*lines, *rests, last, unverified])
+
+
+def _most(failed: Sequence[list[str]], text: str) -> int:
+    return max(len(tries) for tries in failed if tries[0] == text)
+
+
+def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:
+    """How often so many of `drawn` tasks would fail, or more, if it were by chance."""
+    most = min(failed, drawn)
+    return sum(comb(failed, k) * comb(all_ - failed, drawn - k) for k in range(hits, most + 1)) / comb(all_, drawn)
+
+
+def _tasks(number: int) -> str:
+    return f"{number} task{'' if number == 1 else 's'}"

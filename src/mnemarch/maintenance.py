@@ -1,0 +1,165 @@
+"""Maintenance. Takes: an open memory, and whose working tree to compare with. Gives: what a night did, step by step.
+Never: ends because one step failed, or runs twice at once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+
+from mnemarch.errors import MnemarchError, StoreCorrupt, StoreUnavailable
+from mnemarch.files import PARTIAL_END, locked_if_free
+from mnemarch.learning.reflection import Reflecting
+from mnemarch.log.audit import audited
+from mnemarch.model.caller import Caller, Scope
+from mnemarch.model.unit import Kind
+from mnemarch.model.upkeep import Maintained, Step
+from mnemarch.policy.trust import confidence_at
+from mnemarch.units.succession import pruned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from mnemarch.engine import Engine
+
+_LOCK = "maintenance.lock"
+# What is written now is younger.
+_LEFT_BEHIND_S = 86_400.0
+
+
+def maintained(
+    engine: Engine, caller: Caller, *, dry_run: bool, progress: Callable[[int], None] | None = None
+) -> Maintained:
+    """Every step in order, each with what came of it."""
+    steps: list[Step] = []
+    with _alone(engine.place):
+        for number, (name, work) in enumerate(_STEPS.items(), start=1):
+            began = time.monotonic()
+            try:
+                ok, says = True, work(engine, caller, dry_run)
+            except (MnemarchError, OSError) as error:
+                ok, says = False, str(error)
+            steps.append(Step(name=name, ok=ok, says=says, seconds=round(time.monotonic() - began, 3)))
+            if progress is not None:
+                progress(number)
+    return Maintained(steps=tuple(steps), dry_run=dry_run)
+
+
+@contextmanager
+def _alone(place: str | None) -> Iterator[None]:
+    """Alone among all processes on this memory; one that is killed lets go. A memory in memory has one process."""
+    if place is None:
+        yield
+        return
+    with locked_if_free(os.path.join(place, _LOCK)) as is_held:
+        if not is_held:
+            raise StoreUnavailable("This memory is being maintained by another process.", hint="Let it finish.")
+        yield
+
+
+def _prune(engine: Engine, _: Caller, dry_run: bool) -> str:
+    done = pruned(engine.log, dry_run=dry_run)
+    return f"{len(done.units)} old units of little worth {_would(dry_run)}archived, {done.kept} kept"
+
+
+def _sweep(engine: Engine, caller: Caller, dry_run: bool) -> str:
+    if caller.root is None or dry_run:
+        return "left out: no working tree" if caller.root is None else "left out in a dry run"
+    from mnemarch.janitor import Views
+
+    swept = engine.janitor.sweep(Views(engine.codebase(caller.root), caller.scope), None)
+    return (
+        f"{swept.checked} units compared with the code: {swept.archived} archived, {swept.revived} revived,"
+        f" {swept.moved} moved"
+    )
+
+
+def _reflect(engine: Engine, caller: Caller, dry_run: bool) -> str:
+    """In every project of the memory; only of the caller's is there a working tree."""
+    scopes = engine.store.read(lambda reader: reader.scopes())
+    projects = dict.fromkeys((scope.org, scope.project) for scope in scopes if scope.project is not None)
+    changed, retired, episodes = 0, 0, 0
+    for org, project in projects:
+        is_own = (org, project) == (caller.scope.org, caller.scope.project)
+        codebase = engine.codebase(caller.root) if is_own and caller.root is not None else None
+        there = Caller(caller.actor, Scope(org=org, project=project))
+        done = Reflecting(engine.log, there, codebase).reflect(dry_run=dry_run)
+        changed, retired, episodes = changed + done.changed, retired + len(done.retired), episodes + done.episodes
+    return f"{episodes} episodes: {changed} lessons {_would(dry_run)}made or changed, {retired} retired"
+
+
+def _decay(engine: Engine, _: Caller, __: bool) -> str:
+    """How many units have faded. Reading never writes: the report is all there is to do (R7)."""
+    rules, now = engine.config.trust, engine.log.clock()
+
+    def counted(reader: Any) -> tuple[int, int, int]:
+        total, faded, least = 0, 0, 0
+        for unit in reader.units_of_kinds(list(Kind)):
+            confidence = confidence_at(unit.trust, now, rules)
+            total += 1
+            faded += confidence < unit.trust.confidence
+            least += confidence <= rules.minimum
+        return total, faded, least
+
+    total, faded, least = engine.store.read(counted)
+    return f"of {total} live units {faded} are less sure than when last validated, {least} at the least"
+
+
+def _index(engine: Engine, _: Caller, dry_run: bool) -> str:
+    finder = engine.finder
+    if not dry_run:
+        finder.index_patiently(engine.config.store.lock_wait_s_max, rebuild=False)
+        finder.embed_all()
+        finder.link_duplicates()
+    return f"{finder.documents()} units in the search index, {finder.pending()} to be indexed"
+
+
+def _left_behind(engine: Engine, _: Caller, dry_run: bool) -> str:
+    """What a process that was killed while it wrote has left, a day later."""
+    if engine.place is None:
+        return "left out: there are no files"
+    old, oldest = [], time.time() - _LEFT_BEHIND_S
+    for folder in {engine.place, engine.checkpoint_folder}:
+        for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+            is_partial = entry.name.endswith((PARTIAL_END, f"{PARTIAL_END}-journal"))
+            if is_partial and entry.is_file(follow_symlinks=False) and entry.stat().st_mtime < oldest:
+                old.append(entry.path)
+    for path in () if dry_run else old:
+        os.remove(path)
+    return f"{len(old)} unfinished files {_would(dry_run)}removed"
+
+
+def _empty_log(engine: Engine, _: Caller, dry_run: bool) -> str:
+    if dry_run or engine.place is None:
+        return "left out in a dry run" if dry_run else "left out: there are no files"
+    engine.store.scrub(rewrite=False)
+    return "folded into the database, and emptied"
+
+
+def _audit(engine: Engine, _: Caller, dry_run: bool) -> str:
+    if dry_run:
+        return "left out in a dry run"
+    check = audited(engine.store, engine.remembered)
+    if not check.ok:
+        raise StoreCorrupt(f"The log is broken at {check.first_broken}: {check.problem}.", hint=check.hint)
+    return f"{check.events} events, every hash chain unbroken"
+
+
+def _would(dry_run: bool) -> str:
+    return "would be " if dry_run else ""
+
+
+# What others rely on comes first: what was archived is not learned from, and what was learned is indexed.
+_STEPS: dict[str, Callable[[Engine, Caller, bool], str]] = {
+    "prune": _prune,
+    "janitor": _sweep,
+    "reflect": _reflect,
+    "decay": _decay,
+    "index": _index,
+    "files": _left_behind,
+    "write-ahead log": _empty_log,
+    "audit": _audit,
+}
