@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.decisions import Decisions
     from mnemarch.graph import MemoryOrchestrator
+    from mnemarch.learning import EpisodicMemoryManager
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor, Scope
@@ -111,6 +112,24 @@ class AsyncGraph(_Wrapper):
         restore_session = _awaited(MemoryOrchestrator.restore_session)
 
 
+class AsyncEpisodes(_Wrapper):
+    """`seat.episodes`, awaited."""
+
+    if TYPE_CHECKING:
+        store = _awaited(EpisodicMemoryManager.store)
+        search = _awaited(EpisodicMemoryManager.search)
+        find_similar = _awaited(EpisodicMemoryManager.find_similar)
+        find_similar_batch = _awaited(EpisodicMemoryManager.find_similar_batch)
+        find_by_error_pattern = _awaited(EpisodicMemoryManager.find_by_error_pattern)
+        match_error_patterns_batch = _awaited(EpisodicMemoryManager.match_error_patterns_batch)
+        find_by_project = _awaited(EpisodicMemoryManager.find_by_project)
+        find_by_semantic_similarity = _awaited(EpisodicMemoryManager.find_by_semantic_similarity)
+        hybrid_search = _awaited(EpisodicMemoryManager.hybrid_search)
+        last_time = _awaited(EpisodicMemoryManager.last_time)
+        invalidate_cache = _awaited(EpisodicMemoryManager.invalidate_cache)
+        get_cache_stats = _awaited(EpisodicMemoryManager.get_cache_stats)
+
+
 class AsyncSeat(_Wrapper):
     """A seat whose verbs are coroutines."""
 
@@ -128,6 +147,10 @@ class AsyncSeat(_Wrapper):
     @property
     def graph(self) -> AsyncGraph:
         return AsyncGraph(self._wrapped.graph)
+
+    @property
+    def episodes(self) -> AsyncEpisodes:
+        return AsyncEpisodes(self._wrapped.episodes)
 
     if TYPE_CHECKING:
         log = _awaited(Seat.log)

@@ -9,7 +9,7 @@ from mnemarch.log.append import Entry, append, read_entry
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list, checked_text, refuse_made_otherwise
-from mnemarch.unit_verbs import UnitVerbs
+from mnemarch.rooms import Rooms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _PAGE_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 
 
-class Seat(UnitVerbs):
+class Seat(Rooms):
     """The only way in: stage, verify, recall here; the life of a unit in `UnitVerbs`."""
 
     # 1. Staging: append freely
@@ -102,7 +102,7 @@ class Seat(UnitVerbs):
 
     def fail(self, error: str, *, approach: str | None = None, key: str | None = None) -> LoopVerdict:
         """Record that something failed, and after which approach; the verdict says whether to go on."""
-        return self.loops.check(error, approach=approach, key=key)
+        return self._with_earlier(self.loops.check(error, approach=approach, key=key))
 
     def failed_approaches(self) -> list[FailedApproach]:
         """What was tried in this task and failed, since it last succeeded or was cleared."""
@@ -207,6 +207,8 @@ class Seat(UnitVerbs):
             return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)
 
         judged = self._act(judge, durable=True)
+        if judged.loop is not None:
+            judged = replace(judged, loop=self._with_earlier(judged.loop))
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)
 

@@ -8,12 +8,14 @@ from mnemarch.lazy import names_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.learning.episodic import EpisodicMemoryManager as EpisodicMemoryManager
     from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
     from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
 
 _HOME_OF = {
     "EpisodeCluster": "mnemarch.learning.errors",
     "EpisodeClusterer": "mnemarch.learning.errors",
+    "EpisodicMemoryManager": "mnemarch.learning.episodic",
 }
 
 __all__ = sorted(_HOME_OF)

@@ -20,7 +20,6 @@ from mnemarch.model.unit import (
 from mnemarch.model.value import replace
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.trust import confidence_at
-from mnemarch.recall.gate import Gate, withheld_reason
 from mnemarch.recall.question import Question
 from mnemarch.recall.scores import (
     HOPS,
@@ -36,6 +35,7 @@ from mnemarch.recall.scores import (
     without_spare_hypotheses,
 )
 from mnemarch.text.coherence import project_key
+from mnemarch.units.gate import Gate, withheld_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
