@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Coverage has begun here; the processes that tests start must be as bare as a user's.
     for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
         del os.environ[name]
+
+# A runner started in the background may ignore Ctrl-C, and so would every process that a test interrupts.
+for ignored in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, signal.default_int_handler if ignored is signal.SIGINT else signal.SIG_DFL)
 
 # The developer's own configuration, and the coding agent that runs the tests, must not show in any test: not in its
 # process, nor in those that it starts. Here ada is who uses the computer, and these are her orchestrators.

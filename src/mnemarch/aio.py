@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.decisions import Decisions
     from mnemarch.graph import MemoryOrchestrator
-    from mnemarch.learning import EpisodicMemoryManager
+    from mnemarch.learning import CodeRules, EpisodicMemoryManager
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor, Scope
@@ -112,6 +112,22 @@ class AsyncGraph(_Wrapper):
         restore_session = _awaited(MemoryOrchestrator.restore_session)
 
 
+class AsyncRules(_Wrapper):
+    """`seat.rules`, awaited."""
+
+    if TYPE_CHECKING:
+        learn = _awaited(CodeRules.learn)
+        find_code_rules = _awaited(CodeRules.find_code_rules)
+        get_code_rule = _awaited(CodeRules.get_code_rule)
+        explain = _awaited(CodeRules.explain)
+        update_code_rule_confidence = _awaited(CodeRules.update_code_rule_confidence)
+        save_code_rule = _awaited(CodeRules.save_code_rule)
+        find_similar_rules = _awaited(CodeRules.find_similar_rules)
+        cleanup_weak_rules = _awaited(CodeRules.cleanup_weak_rules)
+        check = _awaited(CodeRules.check)
+        rewritten = _awaited(CodeRules.rewritten)
+
+
 class AsyncEpisodes(_Wrapper):
     """`seat.episodes`, awaited."""
 
@@ -147,6 +163,10 @@ class AsyncSeat(_Wrapper):
     @property
     def graph(self) -> AsyncGraph:
         return AsyncGraph(self._wrapped.graph)
+
+    @property
+    def rules(self) -> AsyncRules:
+        return AsyncRules(self._wrapped.rules)
 
     @property
     def episodes(self) -> AsyncEpisodes:

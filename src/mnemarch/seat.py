@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.inbox import Inbox
+    from mnemarch.learning.code_rules import CodeRules
     from mnemarch.log.act import Act
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.caller import Actor
@@ -95,6 +96,13 @@ class Seat(Rooms):
     def graph(self) -> MemoryOrchestrator:
         """What this actor asks and learns, session by session, kept in the log (A1)."""
         return self._engine.graph(self.caller)
+
+    @property
+    def rules(self) -> CodeRules:
+        """What patches taught this project about its code."""
+        from mnemarch.learning.code_rules import CodeRules
+
+        return CodeRules(self._engine.log, self.caller)
 
     def validate_approach(self, approach: str) -> ApproachValidation:
         """Whether an approach has not failed yet in this task; to be asked before acting. Nothing is recorded."""

@@ -39,7 +39,7 @@ NAMES = json.loads((FIXTURES / "names.json").read_text(encoding="utf-8"))
 NAME_OF = {id: f"<{name}>" for name, id in NAMES.items()}
 NOW = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 PLACE = {"ACTOR": "human:alice", "PROJECT": "shop", "WORKTREE": "main", "TASK": "T-1"}
-DIGEST = "55e441fdfe1e0aa58e56ea2ae299278cbd1597d0a46e18a99529677ecc9bbb2b"
+DIGEST = "feba2d29cc38ac8dbff0706d55d79cb16edfa2097297c21ad405ce812ecff8a8"
 
 COMMANDS = [
     line for line in (FIXTURES / "commands.txt").read_text(encoding="utf-8").splitlines() if line and line[0] != "#"

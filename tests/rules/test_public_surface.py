@@ -31,7 +31,7 @@ SURFACES = {
         "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
         "verify promote inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
-        "show recall context actor scope loops decisions graph episodes",
+        "show recall context actor scope loops decisions graph rules episodes",
         "caller",
     ),
     Decisions: (

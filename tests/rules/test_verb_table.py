@@ -9,12 +9,12 @@ import pytest
 from mnemarch import InvalidInput, Memory, Seat
 from mnemarch.decisions import Decisions
 from mnemarch.interfaces import cli, grammar
-from mnemarch.learning import EpisodicMemoryManager
+from mnemarch.learning import CodeRules, EpisodicMemoryManager
 from mnemarch.verbs import SECTIONS, VERBS, types
 from mnemarch.verbs.types import REQUIRED, Parameter, Type, Verb, help_of, read, schema_of
 
-# Every verb of the first three has a row; of the rooms of learning, those that are commands or tools.
-WHOLE = {"memory": Memory, "seat": Seat, "decisions": Decisions}
+# Every verb of the first four has a row; of the rooms of learning, those that are commands or tools.
+WHOLE = {"memory": Memory, "seat": Seat, "decisions": Decisions, "rules": CodeRules}
 OWNERS = WHOLE | {"episodes": EpisodicMemoryManager}
 # It does nothing but give the place to act from.
 NO_VERBS = {"memory.seat"}

@@ -338,6 +338,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
         from mnemarch.interfaces.learned import TEXTS
     elif gives in _REMOVALS:
         from mnemarch.interfaces.removal import TEXTS
+    elif name.startswith("rules."):
+        from mnemarch.interfaces.rules import TEXTS
     elif name in _LOOKS:
         from mnemarch.interfaces.look import TEXTS
     else:

@@ -26,6 +26,7 @@ BY_HAND = {
         "decisions import": "decide",
         "decisions export": "decide",
     },
+    "rules: what patches taught": {f"rules {act}": "rules" for act in ("learn", "check", "apply")},
     "recall": {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
@@ -34,6 +35,7 @@ BY_HAND = {
 # Words that stand for several commands, and what those do together.
 _GROUPS = {
     "decisions": "List what is in force; also show, history, load, relate, ...",
+    "rules": "List the code rules that patches taught; also learn, check, apply.",
     "graph": "Show what was asked, what helped and what is hot; also drawn.",
 }
 

@@ -8,11 +8,29 @@ from mnemarch.lazy import names_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.learning.categories import pattern_category as pattern_category
+    from mnemarch.learning.code_rules import CodeRules as CodeRules
+    from mnemarch.learning.code_rules import cleanup_weak_rules as cleanup_weak_rules
+    from mnemarch.learning.code_rules import merge_duplicate_rules as merge_duplicate_rules
+    from mnemarch.learning.code_rules import reinforce_rule as reinforce_rule
+    from mnemarch.learning.detect import detect_code_rules_from_patch as detect_code_rules_from_patch
+    from mnemarch.learning.detect import learn_code_rules as learn_code_rules
     from mnemarch.learning.episodic import EpisodicMemoryManager as EpisodicMemoryManager
     from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
     from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
+    from mnemarch.learning.rule import CodeRule as CodeRule
+    from mnemarch.learning.rule import apply_rules as apply_rules
 
 _HOME_OF = {
+    "CodeRule": "mnemarch.learning.rule",
+    "CodeRules": "mnemarch.learning.code_rules",
+    "apply_rules": "mnemarch.learning.rule",
+    "cleanup_weak_rules": "mnemarch.learning.code_rules",
+    "detect_code_rules_from_patch": "mnemarch.learning.detect",
+    "learn_code_rules": "mnemarch.learning.detect",
+    "merge_duplicate_rules": "mnemarch.learning.code_rules",
+    "pattern_category": "mnemarch.learning.categories",
+    "reinforce_rule": "mnemarch.learning.code_rules",
     "EpisodeCluster": "mnemarch.learning.errors",
     "EpisodeClusterer": "mnemarch.learning.errors",
     "EpisodicMemoryManager": "mnemarch.learning.episodic",

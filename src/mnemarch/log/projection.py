@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from mnemarch.model.caller import Scope
+from mnemarch.model.caller import Level, Scope
 from mnemarch.model.citation import OF_CODE, Citation
 from mnemarch.model.closed import assert_never
 from mnemarch.model.event import EventType
+from mnemarch.model.json_text import canonical_json
 from mnemarch.model.outcome import Rebuild
-from mnemarch.model.stamps import instant
+from mnemarch.model.stamps import instant, micros
 from mnemarch.model.unit import Kind, Link, Provenance, Status, Trust, Unit, Use, fields_from_json
 from mnemarch.model.value import replace
 from mnemarch.policy.kinds import kinds_where
@@ -66,12 +67,9 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
         case EventType.RELATION_DROPPED:
             transaction.drop_relation(payload["source"], payload["type"], payload["target"])
         case EventType.UNIT_ERASED:
-            for link_id in payload["links"]:
-                transaction.drop_link(link_id)
-            for record in payload["units"]:
-                transaction.drop_uses(record["id"])
-                _put(transaction, _tombstone(record, event), searchable_at=event.position, keyed=keyed)
-            transaction.drop_tests(payload["events"])
+            _erase(transaction, event, payload, keyed=keyed)
+        case EventType.RULE_LEARNED | EventType.RULE_JUDGED | EventType.RULE_DROPPED:
+            _change_rule(transaction, event, payload)
         case (
             EventType.UNIT_MERGED | EventType.UNIT_MENTIONED | EventType.UNIT_CITED | EventType.UNIT_MOVED
             | EventType.UNIT_VERIFIED | EventType.UNIT_UNVERIFIED | EventType.UNIT_PUBLISHED | EventType.UNIT_VALIDATED
@@ -90,6 +88,17 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
             pass  # Only read, never projected: the same set as WITHOUT_EFFECT.
         case _ as unknown:
             assert_never(unknown)
+
+
+def _erase(transaction: Transaction | Replay, event: Event, payload: dict[str, Any], *, keyed: bool) -> None:
+    for link_id in payload["links"]:
+        transaction.drop_link(link_id)
+    for record in payload["units"]:
+        transaction.drop_uses(record["id"])
+        _put(transaction, _tombstone(record, event), searchable_at=event.position, keyed=keyed)
+    transaction.drop_tests(payload["events"])
+    # A rule has the id of the event that learned it.
+    transaction.drop_code_rules(payload["events"])
 
 
 def _change(transaction: Transaction | Replay, event: Event, payload: dict[str, Any], *, keyed: bool) -> None:
@@ -168,6 +177,19 @@ def _test_records(transaction: Transaction | Replay, event: Event, payload: dict
                 )
             )
     return records
+
+
+def _change_rule(transaction: Transaction | Replay, event: Event, payload: dict[str, Any]) -> None:
+    """A code rule is learned, with the id of its event; judged; or dropped."""
+    at = micros(event.recorded_at)
+    if event.type is EventType.RULE_LEARNED:
+        rule = payload["rule"] | {"id": event.id, "project_id": event.scope.at(Level.PROJECT).key}
+        rule["languages"] = canonical_json(rule["languages"])
+        transaction.put_code_rule(rule | {"created_at": at, "updated_at": at})
+    elif event.type is EventType.RULE_JUDGED:
+        transaction.judge_code_rule(event.subject or "", payload["set"] | {"updated_at": at})
+    else:
+        transaction.drop_code_rules([event.subject or ""])
 
 
 def _relation(payload: dict[str, Any], event_id: str) -> Relation:

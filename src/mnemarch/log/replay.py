@@ -7,11 +7,11 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import short_name
 from mnemarch.model.unit import Use, unit_to_json
 from mnemarch.stores.sql.reader import ROWS
-from mnemarch.stores.sql.rows import unit_columns
+from mnemarch.stores.sql.rows import CODE_RULE, unit_columns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model.caller import Stream
@@ -32,6 +32,7 @@ class Replay:
         self._relations: dict[tuple[str, str, str], Relation] = {}
         self._tests: dict[tuple[str, str, str], dict[tuple[str, bool], TestRecord]] = {}
         self._uses: dict[tuple[str, str], Use] = {}
+        self._code_rules: dict[str, dict[str, Any]] = {}
 
     def unit(self, unit_id: str) -> Unit | None:
         return self._units[unit_id][0] if unit_id in self._units else None
@@ -100,6 +101,17 @@ class Replay:
     def drop_uses(self, unit_id: str) -> None:
         self._uses = {key: use for key, use in self._uses.items() if key[0] != unit_id}
 
+    def put_code_rule(self, row: Mapping[str, Any]) -> None:
+        self._code_rules.setdefault(row["id"], dict(row))
+
+    def judge_code_rule(self, rule_id: str, row: Mapping[str, Any]) -> None:
+        if rule_id in self._code_rules:
+            self._code_rules[rule_id] |= row
+
+    def drop_code_rules(self, rule_ids: Sequence[str]) -> None:
+        for rule_id in rule_ids:
+            self._code_rules.pop(rule_id, None)
+
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The same as a reader's, in the same order."""
         for table, key_columns in ROWS.items():
@@ -138,3 +150,6 @@ class Replay:
 
     def _row_uses(self) -> Iterator[list[Any]]:
         yield from ([*key, *(getattr(use, flag) for flag in FLAGS)] for key, use in self._uses.items())
+
+    def _row_code_rules(self) -> Iterator[list[Any]]:
+        yield from ([rule[name] for name in CODE_RULE] for rule in self._code_rules.values())

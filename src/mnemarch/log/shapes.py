@@ -63,10 +63,20 @@ PAYLOADS: dict[str, dict[str, str]] = {
     EventType.ACTOR_UNDONE: {"actor": "str", "session": "str?", "reason": "str", "why": "str", "voices": "map"}
     | {"units": "list[id]", "claims": "list[id]", "requests": "list[id]", "ledgers": "list[any]"},
     EventType.UNDO_REVERTED: {"actor": "str", "reason": "str"},
+    EventType.RULE_LEARNED: {"rule": "Rule", "patch?": "Patch"},
+    EventType.RULE_JUDGED: {"set": "Judged"},
+    EventType.RULE_DROPPED: {"reason": "str"},
     EventType.GRAPH_CHANGED: _GRAPH,
     EventType.GRAPH_RESTATED: _GRAPH,
 }
+_COUNTS = {"confidence": "float", "observation_count": "int", "success_count": "int", "failure_count": "int"}
+_RULE_WORDS = ("name", "description", "category", "before_pattern", "after_pattern", "pattern_type")
 _PARTS: dict[str, dict[str, str]] = {
+    "Judged": _COUNTS,
+    "Patch": {"before": "str", "after": "str"},
+    "Rule": dict.fromkeys(_RULE_WORDS, "str")
+    | _COUNTS
+    | {"languages": "list[str]", "min_confidence_threshold": "float", "promotion_threshold": "float"},
     "Use": {"task_key": "str", "handed?": "bool", "used?": "bool", "credited?": "bool", "blamed?": "bool"},
     "Tests": {"pass?": "list[str]", "fail?": "list[str]"},
     "Tombstone": {"id": "id", "kind": "Kind", "scope": "Scope", "recorded_at": "datetime", "version": "int"},

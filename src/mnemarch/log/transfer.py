@@ -223,10 +223,14 @@ class ExportFile:
         elif event.type in _ABOUT_UNITS:
             self._require_units(event, [event.subject or ""])
         elif event.type is not EventType.UNIT_ERASED and not event.type.startswith("link."):
+            is_of_rule = event.type in (EventType.RULE_JUDGED, EventType.RULE_DROPPED)
+            _require(not is_of_rule or event.subject in self._subjects, f"no rule {event.subject} came before")
             owner = self._subjects.setdefault(event.subject or "", stream)
             _require(event.subject is None or owner == stream, f"{event.subject} belongs to {owner}")
         if event.type is EventType.LINK_ADDED:
             self._links.add(event.id)
+        elif event.type is EventType.RULE_LEARNED:
+            self._subjects[event.id] = stream
         if payload is not None:
             self._check_named(event, payload)
 

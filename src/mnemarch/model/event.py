@@ -57,6 +57,9 @@ class EventType(Names):
     INBOX_SETTLED = "inbox.settled"
     ACTOR_UNDONE = "actor.undone"
     UNDO_REVERTED = "undo.reverted"
+    RULE_LEARNED = "rule.learned"
+    RULE_JUDGED = "rule.judged"
+    RULE_DROPPED = "rule.dropped"
     GRAPH_CHANGED = "graph.changed"
     GRAPH_RESTATED = "graph.restated"
 

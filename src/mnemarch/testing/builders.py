@@ -16,6 +16,7 @@ from mnemarch.model.testrun import TestRecord
 from mnemarch.model.unit import DecayPolicy, Link, LinkType, Provenance, Signal, Trust, Use
 from mnemarch.ports import Store
 from mnemarch.stores.sql.reader import Reader
+from mnemarch.stores.sql.rows import CODE_RULE
 from mnemarch.stores.sql.transaction import Transaction
 
 # Names that only look special: every character of an id is only a character (R3).
@@ -120,6 +121,13 @@ def made_test(
     return TestRecord(stream=stream, name=name, place=place, passed=passed, at=START, event_id=event_id, **more)
 
 
+def made_rule(id: str, project: str = "shop") -> dict[str, Any]:
+    """A row of `memory_code_rules`."""
+    numbers = dict.fromkeys(("observation_count", "success_count", "failure_count", "created_at", "updated_at"), 1)
+    shares = {"confidence": 0.5, "min_confidence_threshold": 0.3, "promotion_threshold": 0.8}
+    return dict.fromkeys(CODE_RULE, id) | {"project_id": project} | numbers | shares
+
+
 def filled(transaction: Transaction) -> None:
     """Store one of everything."""
     put(transaction, made_unit("u-1"), key="text-key", skeleton="skeleton-key")
@@ -129,6 +137,7 @@ def filled(transaction: Transaction) -> None:
     transaction.put_test(made_test("test_b"))
     transaction.put_use(Use(unit_id="u-1", task_key="task", handed=True))
     transaction.put_relation(refines("r-1", "r-2"))
+    transaction.put_code_rule(made_rule("c-1"))
 
 
 def everything(reader: Reader) -> dict[str, Any]:
@@ -153,6 +162,7 @@ def everything(reader: Reader) -> dict[str, Any]:
         "relations": [reader.relations_from(["r-1"]), reader.relations_to(["r-2"])],
         "uses": [reader.uses_of_unit("u-1"), reader.uses_of_task("task")],
         "tests": reader.tests(SHOP, ["test_b"]),
+        "rules": reader.code_rules("shop"),
     }
 
 

@@ -184,6 +184,10 @@ class Model(Replay):
     def uses_of_unit(self, unit_id: str) -> list[Use]:
         return [use for (unit, _), use in sorted(self._uses.items(), key=lambda one: one[0]) if unit == unit_id]
 
+    def code_rules(self, project_id: str) -> list[dict[str, Any]]:
+        rules = [rule for _, rule in sorted(self._code_rules.items()) if rule["project_id"] == project_id]
+        return sorted(rules, key=lambda rule: -rule["confidence"])
+
     # Decisions
 
     def _versions(self, *, live: bool | None = None) -> list[tuple[Unit, VersionKey]]:

@@ -19,6 +19,7 @@ from mnemarch.testing.builders import (
     everything,
     filled,
     made_link,
+    made_rule,
     made_test,
     made_unit,
 )
@@ -65,8 +66,10 @@ class _Story:
             "task_key": pick(HOSTILE_NAMES[:3]),
             pick(("handed", "used", "credited", "blamed")): is_so,
         }
+        judged = {"confidence": pick((0.0, 0.5, 1.0)), "observation_count": 2, "success_count": 1, "failure_count": 0}
+        judged["updated_at"] = self._position
         changes: list[tuple[str, tuple[Any, ...]]] = [
-            ("put_link", (made_link(f"l-{one}", f"fact-{one}", f"skill-{other}", type, open=is_so),)),
+            *[("put_link", (made_link(f"l-{one}", f"fact-{one}", f"skill-{other}", type, open=is_so),))] * 3,
             ("put_test", (self._outcome(one, other, is_so),)),
             ("put_use", (Use(unit_id=one, **use),)),
             ("put_relation", (relation,)),
@@ -76,6 +79,9 @@ class _Story:
             ("drop_tests", ([one, "nothing"],)),
             ("drop_uses", (one,)),
             ("drop_relation", (one, relation.type, other)),
+            ("put_code_rule", (made_rule(f"r-{one}", project=other),)),
+            ("judge_code_rule", (f"r-{one}", judged)),
+            ("drop_code_rules", ([f"r-{one}", *_VERY_MANY],)),
             *[("put_unit", ())] * 8,
         ]
         name, arguments = pick(changes)
@@ -135,6 +141,7 @@ def _answers(view: Any) -> dict[str, Any]:
         "nothing": [view.units_in([]), view.relations_from([]), view.units([]), view.contested([], _KEYS)],
         "domains": [view.domains_decided(scope.key) for scope in _SCOPES],
         "firm": [view.firm(keys, domains) for keys in (_KEYS, []) for domains in (["ui"], ["ui", "coding"])],
+        "rules": [view.code_rules(name) for name in HOSTILE_NAMES],
         "normal": [view.normal_count(_KEYS, ["ui", "coding"], limit) for limit in (0, 1, 100)],
         "open": [view.open_links(keys, type) for type in LinkType for keys in (_KEYS, _KEYS[:1], [])],
         "pages": [_pages(view, limit) for limit in (1, 4, 1_000)],

@@ -41,6 +41,7 @@ def _changed(transaction: Transaction) -> None:
     transaction.drop_uses("u-1")
     transaction.drop_link("l-1")
     transaction.drop_relation("r-1", RelationType.REFINES, "r-2")
+    transaction.drop_code_rules(["c-1"])
     transaction.clear_projections()
     put(transaction, made_unit("u-3"), key="text-key", skeleton="skeleton-key")
 
@@ -100,7 +101,7 @@ class TransactionContract:
         inside = store.write(work)
         assert inside == store.read(everything)
         assert len(inside["events"]) == 3
-        assert len(inside["rows"]) == 10
+        assert len(inside["rows"]) == 11
 
     def test_an_error_inside_a_write_undoes_all_of_it_and_comes_out_unchanged(self, store: Probe) -> None:
         def require_undone(change: Callable[[Transaction], None]) -> None:

@@ -36,10 +36,13 @@ _ENTRIES = frozenset(
         EventType.ATTEMPT_FAILED,
         EventType.TASK_STUCK,
         EventType.DECISION_REQUESTED,
+        EventType.RULE_LEARNED,
     }
 )
 # Those that others can cite, and that episodes are made of.
-_STAGED = frozenset({EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED})
+_STAGED = frozenset({EventType.LOGGED, EventType.CLAIM_REFUSED, EventType.ATTEMPT_FAILED, EventType.RULE_LEARNED})
+# Those that go with what they name: questions, and the code rules that an entry taught.
+_BY_NAME = frozenset({EventType.RECALLED, EventType.RULE_LEARNED})
 # The events that hold the text of a unit.
 _CONTENT = frozenset({EventType.UNIT_REMEMBERED, EventType.UNIT_MERGED, EventType.UNIT_MENTIONED})
 _OF_RELATIONS = frozenset({EventType.RELATION_ADDED, EventType.RELATION_DROPPED})
@@ -56,9 +59,7 @@ _LABELS = frozenset(
     {"kind", "status", "type", "level", "domain", "rule", "scope", "trust", "proof", "places", "tree", "runner"}
     | {"task_key", "agent", "session", "act", "fingerprint", "verdict", "strength", "what", "use", "first", "tells"}
 )
-_FIXED_AT_BIRTH = frozenset(
-    {"id", "kind", "content", "domain", "importance", "occurred_at", "recorded_at", "attributes"}
-)
+_FIXED = frozenset({"id", "kind", "content", "domain", "importance", "occurred_at", "recorded_at", "attributes"})
 
 
 class Plan:
@@ -129,7 +130,7 @@ class Plan:
                 cites = not {*attributes, *(citation.ref for citation in unit.citations)}.isdisjoint(ids)
                 if cites and any(_has_copy(texts, said) for said in (unit.content, *attributes)):
                     self._take_unit(unit)
-            elif event.type is EventType.RECALLED or (unit is None and _repeats_any(texts, _said(event))):
+            elif event.type in _BY_NAME or (unit is None and _repeats_any(texts, _said(event))):
                 self._take_event(event)
 
     def _made_of(self, entry: Event) -> Iterator[Unit]:
@@ -391,7 +392,7 @@ def _tombstone(unit: Unit) -> dict[str, object]:
 
 def _restated(unit: Unit, texts: Sequence[str]) -> dict[str, Any]:
     """Every changeable field of a unit as it stands, without the erased text: the events that set them are empty."""
-    fields = {name: item for name, item in unit_to_json(unit).items() if name not in _FIXED_AT_BIRTH}
+    fields = {name: item for name, item in unit_to_json(unit).items() if name not in _FIXED}
     for name in ("contradiction_note", "archive_reason"):
         if fields[name] is not None and _has_copy(texts, fields[name]):
             fields[name] = _ERASED

@@ -291,6 +291,41 @@ _DECISIONS = (
     Verb("decisions.domains", "read", "list[str]", (), None),
     Verb("decisions.in_force", "read", "Decision", (_DECISION,), None),
 )
+_RULE = Parameter("rule_id", of.ID, "the id of the rule, or 6 characters of it", metavar="RULE")
+_LISTED_RULES = (
+    Parameter("category", of.WORDS, "null_safety, error_handling, readability, performance or security", None),
+    Parameter("language", of.WORDS, "python, typescript, go, java or rust", None),
+    Parameter("confidence", of.SHARE, "at least so sure: 0.8 is trusted", 0.0),
+)
+_PATCH = (
+    Parameter("before", of.TEXT, "the code before the change"),
+    Parameter("after", of.TEXT, "the code after it"),
+    Parameter("path", of.PATH, "the file, whose ending tells the language", ""),
+    Parameter("language", of.WORDS, "python (default), typescript, go, java or rust", None),
+    Parameter("commit", of.WORDS, "the commit that made the change", None),
+    Parameter("evidence", of.ID, "the entry of the log that shows it", None),
+)
+_HELPED = Parameter("success", of.FLAG, "whether the rule was right", flag="--worked|--failed")
+_SOURCE = (
+    Parameter("source", of.TEXT, "the code"),
+    _PATCH[2],
+    Parameter("candidates", of.FLAG, "also by rules that are not trusted yet", False),
+)
+_LIKE = (Parameter("name", of.WORDS, "the name of a rule"), Parameter("category", of.WORDS, "its category"))
+_OBSERVED = Parameter("min_observations", of.NUMBER, "judged so often (default: 3)", 3)
+_ALPHA = Parameter("ema_alpha", of.SHARE, "how much this counts (default: 0.2)", 0.2, offered=False)
+_RULES = (
+    Verb("rules.find_code_rules", "read", "list[CodeRule]", _LISTED_RULES, "rules list"),
+    Verb("rules.get_code_rule", "read", "CodeRule", (_RULE,), "rules show"),
+    Verb("rules.explain", "read", "RuleStory", (_RULE,), "rules explain"),
+    Verb("rules.learn", "work", "Learned", _PATCH, None),
+    Verb("rules.update_code_rule_confidence", "work", "CodeRule", (_RULE, _HELPED, _ALPHA), "rules judge"),
+    Verb("rules.cleanup_weak_rules", "admin", "list[CodeRule]", (_OBSERVED,), "rules clean"),
+    Verb("rules.save_code_rule", "admin", "CodeRule", (Parameter("rule", of.PYTHON, "a rule"),), None),
+    Verb("rules.find_similar_rules", "read", "list[CodeRule]", _LIKE, None),
+    Verb("rules.check", "read", "list[RuleHit]", _SOURCE, None),
+    Verb("rules.rewritten", "read", "str", _SOURCE, None),
+)
 _EPISODES = (
     Parameter("error", of.OUTPUT, "those that met this error; - reads standard input", None),
     Parameter("query", of.TEXT, "those about this, in English or Korean", None, "--like"),
@@ -341,6 +376,7 @@ SECTIONS = {
     "look: the log and the work that goes on": _LOOK,
     "knowledge: the life of a unit": _KNOWLEDGE,
     "decisions: versioned, ranked, with their blast radius": _DECISIONS,
+    "rules: what patches taught": _RULES,
     "recall": _RECALL,
     "operate": _OPERATE,
 }

@@ -387,6 +387,30 @@ SELECT link_id, unit_id FROM link_units ORDER BY link_id, unit_id;
 -- row_relations: Every relation.
 SELECT source, type, target, id FROM relations ORDER BY source, type, target;
 
+-- put_code_rule: Insert a code rule.
+INSERT INTO memory_code_rules (id, project_id, name, description, category, before_pattern, after_pattern, pattern_type, languages,
+  confidence, observation_count, success_count, failure_count, min_confidence_threshold, promotion_threshold,
+  created_at, updated_at)
+VALUES (:id, :project_id, :name, :description, :category, :before_pattern, :after_pattern, :pattern_type, :languages,
+  :confidence, :observation_count, :success_count, :failure_count, :min_confidence_threshold,
+  :promotion_threshold, :created_at, :updated_at)
+ON CONFLICT (id) DO NOTHING;
+
+-- judge_code_rule: How well a rule did so far.
+UPDATE memory_code_rules SET confidence = :confidence, observation_count = :observation_count,
+  success_count = :success_count, failure_count = :failure_count, updated_at = :updated_at
+WHERE id = :id;
+
+-- drop_code_rules: Forget these rules.
+DELETE FROM memory_code_rules WHERE id IN (:ids);
+
+-- code_rules: The rules of a project, the surest first.
+SELECT id, project_id, name, description, category, before_pattern, after_pattern, pattern_type, languages,
+  confidence, observation_count, success_count, failure_count, min_confidence_threshold, promotion_threshold,
+  created_at, updated_at FROM memory_code_rules
+WHERE project_id = :project_id
+ORDER BY confidence DESC, id;
+
 -- row_tests: Every test outcome.
 SELECT org, project, name, place, witnessed, called, passed, flaky, tree, greened_by, at, event_id FROM tests
 ORDER BY org, project, name, place, witnessed;
@@ -396,6 +420,11 @@ SELECT unit_id, task_key, handed, used, credited, blamed FROM uses ORDER BY unit
 
 -- row_keys: The keys by which each unit's text is known again.
 SELECT id, canonical_key, topic_key FROM units ORDER BY id;
+
+-- row_code_rules: Every code rule.
+SELECT id, project_id, name, description, category, before_pattern, after_pattern, pattern_type, languages,
+  confidence, observation_count, success_count, failure_count, min_confidence_threshold, promotion_threshold,
+  created_at, updated_at FROM memory_code_rules ORDER BY id;
 
 -- clear_units: Drop a projection before it is made again from the log.
 DELETE FROM units;
@@ -417,3 +446,6 @@ DELETE FROM tests;
 
 -- clear_uses: The same for uses.
 DELETE FROM uses;
+
+-- clear_code_rules: The same for code rules.
+DELETE FROM memory_code_rules;

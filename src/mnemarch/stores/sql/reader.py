@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
-from mnemarch.stores.sql.rows import event_of, link_of, relation_of, searchable_of, test_of, unit_of, use_of
+from mnemarch.stores.sql.rows import (
+    code_rule_of,
+    event_of,
+    link_of,
+    relation_of,
+    searchable_of,
+    test_of,
+    unit_of,
+    use_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +36,7 @@ _AFTER_ALL_IDS = "\U0010ffff"
 _GUIDES = ("policy", "anchor")
 _AGEING = ("episode", "skill")
 # The projections, and how many columns of `row_…` are the key of each.
-ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2}
+ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2, "code_rules": 1}
 
 
 class Reader:
@@ -281,6 +290,10 @@ class Reader:
         where = {"org": stream.org, "project": stream.project or ""}
         rows = self._in_parts("tests_called" if called else "tests", "names", names, **where)
         return [test_of(stream, row) for row in rows]
+
+    def code_rules(self, project_id: str) -> list[dict[str, Any]]:
+        """The code rules of a project, the surest first, each by the names of its columns."""
+        return [code_rule_of(row) for row in self.query("code_rules", project_id=project_id)]
 
     def use(self, unit_id: str, task_key: str) -> Use | None:
         row = self._one("use", unit_id=unit_id, task_key=task_key)

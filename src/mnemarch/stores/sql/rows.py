@@ -137,6 +137,33 @@ def test_of(stream: Stream, row: Any) -> TestRecord:
     )
 
 
+# The columns of a code rule (M21).
+CODE_RULE = (
+    "id",
+    "project_id",
+    "name",
+    "description",
+    "category",
+    "before_pattern",
+    "after_pattern",
+    "pattern_type",
+    "languages",
+    "confidence",
+    "observation_count",
+    "success_count",
+    "failure_count",
+    "min_confidence_threshold",
+    "promotion_threshold",
+    "created_at",
+    "updated_at",
+)
+
+
+def code_rule_of(row: Any) -> dict[str, Any]:
+    """A code rule by the names of its columns."""
+    return dict(zip(CODE_RULE, row, strict=True))
+
+
 def searchable_of(row: Any) -> Searchable:
     id, scope_key, status, kind, domain, session, turn, body, changed_at = row
 

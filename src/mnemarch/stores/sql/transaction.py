@@ -11,7 +11,7 @@ from mnemarch.stores.sql.rows import unit_columns, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from mnemarch.model import testrun as testruns
@@ -27,7 +27,7 @@ else:
     testruns = Lazy("mnemarch.model.testrun")
     units = Lazy("mnemarch.model.unit")
 
-_PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests", "uses")
+_PROJECTIONS = ("units", "citations", "links", "link_units", "relations", "tests", "uses", "code_rules")
 
 
 class Transaction(Reader):
@@ -212,6 +212,16 @@ class Transaction(Reader):
 
     def drop_uses(self, unit_id: str) -> None:
         self.query("drop_uses", unit_id=unit_id)
+
+    def put_code_rule(self, row: Mapping[str, Any]) -> None:
+        self.query("put_code_rule", **row)
+
+    def judge_code_rule(self, rule_id: str, row: Mapping[str, Any]) -> None:
+        self.query("judge_code_rule", id=rule_id, **row)
+
+    def drop_code_rules(self, rule_ids: Sequence[str]) -> None:
+        for _ in self._in_parts("drop_code_rules", "ids", rule_ids):
+            pass
 
     def clear_projections(self) -> None:
         self.forget()

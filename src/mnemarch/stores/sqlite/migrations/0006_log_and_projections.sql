@@ -156,3 +156,28 @@ CREATE TABLE uses (
 ) WITHOUT ROWID;
 CREATE INDEX uses_task ON uses (task_key);
 CREATE INDEX uses_used ON uses (task_key, unit_id) WHERE used;
+
+-- Code rules that patches taught (M21). The id is that of the event that learned the rule; `project_id` is the key of
+-- the project's scope; `before_pattern` and `after_pattern` are all that a rule is.
+CREATE TABLE memory_code_rules (
+  id                       TEXT PRIMARY KEY,
+  project_id               TEXT NOT NULL DEFAULT 'global',
+  name                     TEXT NOT NULL,
+  description              TEXT NOT NULL DEFAULT '',
+  category                 TEXT NOT NULL,
+  before_pattern           TEXT NOT NULL,
+  after_pattern            TEXT NOT NULL,
+  pattern_type             TEXT NOT NULL DEFAULT 'literal',
+  languages                TEXT NOT NULL DEFAULT '["python"]',
+  confidence               REAL NOT NULL DEFAULT 0.5,
+  observation_count        INTEGER NOT NULL DEFAULT 1,
+  success_count            INTEGER NOT NULL DEFAULT 0,
+  failure_count            INTEGER NOT NULL DEFAULT 0,
+  min_confidence_threshold REAL NOT NULL DEFAULT 0.3,
+  promotion_threshold      REAL NOT NULL DEFAULT 0.8,
+  created_at               INTEGER NOT NULL,
+  updated_at               INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX code_rules_project ON memory_code_rules (project_id);
+CREATE INDEX code_rules_category ON memory_code_rules (category);
+CREATE INDEX code_rules_confidence ON memory_code_rules (confidence DESC);

@@ -1,0 +1,233 @@
+"""`rules`: learn code rules from commits and diffs, see where they apply, apply them; and how rules look in words."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mnemarch.errors import InvalidInput
+from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, at_terminal
+from mnemarch.interfaces.show import Counter, age, clean, table
+from mnemarch.model.stamps import short_id
+from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter, help_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.learning.code_rules import CodeRules, RuleHit, RuleStory
+    from mnemarch.learning.patches import FilePatch
+    from mnemarch.learning.rule import CodeRule
+    from mnemarch.model.event import Event
+
+_SHOWN_MAX = 12
+
+
+def _learn(call: Call) -> Answer:
+    rules = call.seat.rules
+    outcomes: dict[str, dict[str, CodeRule]] = {"new": {}, "confirmed": {}, "contradicted": {}}
+    patches = 0
+    with Counter("learning", "changed files") as progress:
+        for patch in _patches(call):
+            learned = rules.learn(patch.before, patch.after, path=patch.path, commit=patch.commit)
+            patches += 1
+            for name, known in outcomes.items():
+                known |= {rule.id: rule for rule in getattr(learned, name)}
+            if progress is not None:
+                progress(patches)
+    data = {"patches": patches} | {name: list(known.values()) for name, known in outcomes.items()}
+    return Answer(data, lambda: _learned_text(patches, outcomes))
+
+
+def _patches(call: Call) -> Iterator[FilePatch]:
+    """The patches meant: of a diff file, of what is staged, of a range, or of a commit."""
+    from mnemarch.learning import patches
+
+    named, root = call.options.what, call.seat.caller.root or os.getcwd()
+    if call.options.staged:
+        if named is not None:
+            raise InvalidInput("--staged is what is staged, not a commit as well.", hint="Leave one of them out.")
+        yield from patches.staged_patches(root)
+    elif named is not None and os.path.isfile(named):
+        with open(named, encoding="utf-8", errors="replace") as file:
+            yield from patches.diff_patches(file.read())
+    else:
+        for commit in patches.commits_of(root, named or "HEAD"):
+            yield from patches.commit_patches(root, commit)
+
+
+def _learned_text(patches: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
+    lines = [f"{patches} changed file{'s' * (patches != 1)} read"]
+    for name, known in outcomes.items():
+        lines += [f"{name:<13}{short_id(rule.id)}  {clean(rule.name)}" for rule in list(known.values())[:_SHOWN_MAX]]
+        if len(known) > _SHOWN_MAX:
+            lines.append(f"{name:<13}… {len(known) - _SHOWN_MAX} more")
+    if not any(outcomes.values()):
+        lines.append("No rule: a rule needs code that was replaced by other code in a way that can be repeated.")
+    return "\n".join(lines)
+
+
+def _check(call: Call) -> Answer:
+    hits = {path: _hits(call, path) for path in _files(call)}
+    data = [
+        {"path": path, "line": hit.line, "rule": hit.rule.id, "before": hit.before, "after": hit.after}
+        for path, found in hits.items()
+        for hit in found
+    ]
+    return Answer(data, lambda: _check_text(hits, call), REFUSED if data else DONE)
+
+
+def _hits(call: Call, path: str) -> list[RuleHit]:
+    rules: CodeRules = call.seat.rules
+    return rules.check(_read(path), path, candidates=call.options.candidates)
+
+
+def _check_text(hits: dict[str, list[RuleHit]], call: Call) -> str:
+    lines: list[str] = []
+    for path, found in hits.items():
+        for hit in found:
+            lines += [f"{clean(path)}:{hit.line}  {short_id(hit.rule.id)}  {clean(hit.rule.name)} ({hit.rule.status})"]
+            lines += [f"  - {clean(line)}" for line in hit.before.splitlines()]
+            lines += [f"  + {clean(line)}" for line in hit.after.splitlines()]
+    if lines:
+        return "\n".join(lines)
+    kind = "trusted or candidate" if call.options.candidates else "trusted"
+    return f"No {kind} rule applies in {len(hits):,} files."
+
+
+def _apply(call: Call) -> Answer:
+    changes: dict[str, tuple[str, str]] = {}
+    for path in _files(call):
+        before = _read(path)
+        after = call.seat.rules.rewritten(before, path, candidates=call.options.candidates)
+        if after != before:
+            changes[path] = before, after
+    if not changes:
+        return Answer({"changed": []}, lambda: "No trusted rule applies.")
+    diff = "".join(_diff(path, *texts) for path, texts in changes.items())
+    if not (call.options.yes or _confirmed(diff, len(changes))):
+        return Answer({"changed": [], "diff": diff}, lambda: "Nothing was changed.", REFUSED)
+    for path, (_, after) in changes.items():
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(after)
+    data = {"changed": list(changes), "diff": diff}
+    return Answer(data, lambda: f"{_safe(diff) * call.options.yes}Changed {len(changes)} files.")
+
+
+def _confirmed(diff: str, files: int) -> bool:
+    sys.stderr.write(_safe(diff))
+    if not at_terminal(sys.stdin):
+        raise InvalidInput(f"{files} files would change, and nobody is at a terminal to confirm it.", hint="Add --yes.")
+    sys.stderr.write(f"Change {files} files? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _safe(diff: str) -> str:
+    """What a terminal may be shown: a file can hold anything."""
+    return "".join(f"{clean(line)}\n" for line in diff.splitlines())
+
+
+def _diff(path: str, before: str, after: str) -> str:
+    from difflib import unified_diff
+
+    lines = unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), path, path)
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+
+def _files(call: Call) -> Iterable[str]:
+    from mnemarch.learning.patches import files_under
+
+    for path in call.options.paths:
+        if not os.path.exists(path):
+            raise InvalidInput(f"There is no {path!r}.", hint="Name a file or a folder.")
+    return [file for path in call.options.paths for file in files_under(path)]
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        return file.read()
+
+
+_PATHS = Parameter("paths", PATH, "files or folders", many=True, metavar="PATH")
+_CANDIDATES = Parameter("candidates", FLAG, "also by rules that are not trusted yet", False)
+COMMANDS = {
+    "rules learn": Command(
+        *help_of("rules learn"),
+        _learn,
+        (
+            Parameter("what", WORDS, "a commit, a range or a diff file", None, "", metavar="COMMIT|RANGE|FILE"),
+            Parameter("staged", FLAG, "what is staged", False),
+        ),
+        begins_memory=True,
+    ),
+    "rules check": Command(*help_of("rules check"), _check, (_PATHS, _CANDIDATES)),
+    "rules apply": Command(
+        *help_of("rules apply"),
+        _apply,
+        (_PATHS, _CANDIDATES, Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False)),
+    ),
+}
+
+
+# In words
+
+
+def _list_text(rules: Sequence[CodeRule], _: Call) -> str:
+    rows = [
+        (
+            short_id(rule.id),
+            rule.status,
+            f"{rule.confidence:.2f}",
+            rule.category,
+            rule.observation_count,
+            clean(rule.name),
+        )
+        for rule in rules
+    ]
+    empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~20..HEAD"
+    return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
+
+
+def _rule_text(rule: CodeRule, _: Call) -> str:
+    counted = f"{rule.success_count} right, {rule.failure_count} wrong"
+    return "\n".join(
+        [
+            clean(rule.name),
+            "",
+            f"{rule.id}  {rule.status}, confidence {rule.confidence:.2f}",
+            f"{rule.category}{f' · {rule.tag}' if rule.tag else ''} · {', '.join(rule.languages)} · {counted}",
+            "",
+            *(f"- {clean(line)}" for line in rule.before_pattern.splitlines()),
+            *(f"+ {clean(line)}" for line in rule.after_pattern.splitlines()),
+        ]
+    )
+
+
+def _story_text(story: RuleStory, call: Call) -> str:
+    return "\n".join([_rule_text(story.rule, call), *(line for event in story.events for line in _event_lines(event))])
+
+
+def _event_lines(event: Event) -> list[str]:
+    payload = event.payload or {}
+    where = " ".join(filter(None, [payload.get("path"), (payload.get("commit") or "")[:10]]))
+    outcome = {True: "right", False: "wrong", None: "learned"}[payload.get("success")]
+    lines = [
+        "",
+        clean(f"{outcome:<8} {age(event.recorded_at)} by {event.actor} {f'from {where}' if where else ''}").rstrip(),
+    ]
+    patch = payload.get("patch") or {}
+    for mark, side in (("-", "before"), ("+", "after")):
+        lines += [f"  {mark} {clean(line)}" for line in patch.get(side, "").splitlines()]
+    return lines
+
+
+TEXTS: dict[str, Callable[[Any, Call], str]] = {
+    "rules.find_code_rules": _list_text,
+    "rules.cleanup_weak_rules": _list_text,
+    "rules.get_code_rule": _rule_text,
+    "rules.update_code_rule_confidence": _rule_text,
+    "rules.explain": _story_text,
+}

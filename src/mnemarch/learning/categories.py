@@ -1,0 +1,236 @@
+"""What sort of change a patch is: the five categories of rules (M21), a second tag, and the six of patterns (M17)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+
+from mnemarch.learning.trees import fragments
+from mnemarch.model.closed import Names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mnemarch.learning.edits import Patch, Site
+    from mnemarch.learning.trees import Kinds, Node
+
+_NAME_CHARS_MAX = 72
+_MARKS = frozenset({".", ":", "=", ",", ";", "::", "->", "=>"})
+_COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
+_NOTHING = frozenset({"None", "null", "undefined", "nil"})
+_LOOPS = frozenset({"for_statement", "while_statement", "for_in_statement", "list_comprehension"})
+_EXCEPTION = re.compile(r"[A-Z]\w*(Error|Exception|Warning)|IOError|OSError|BaseException")
+
+
+class Category(Names):
+    """The five of M21."""
+
+    NULL_SAFETY = "null_safety"
+    ERROR_HANDLING = "error_handling"
+    READABILITY = "readability"
+    PERFORMANCE = "performance"
+    SECURITY = "security"
+
+
+@cache
+def _words() -> dict[str, frozenset[str]]:
+    tables = json.loads((files(__package__) / "categories.json").read_text("utf-8"))
+    return {name: frozenset(words.split()) for name, words in tables.items()}
+
+
+def _tokens(nodes: Iterable[Node], kinds: Kinds) -> Counter[str]:
+    """The words and operators of code, without strings."""
+    leaves = (leaf for node in nodes for leaf in node.walk() if not leaf.children and leaf.kind not in kinds.strings)
+    return Counter(leaf.text for leaf in leaves if leaf.text)
+
+
+def category_of(patch: Patch, site: Site) -> str:
+    """One of the five, by the tokens that a change takes and brings and by the line on which it stands."""
+    kinds, words = patch.before.kinds, _words()
+    old, new = _tokens(site.before, kinds), _tokens(site.after, kinds)
+    lost, gained = old - new, new - old
+    both = set(lost) | set(gained)
+    up = [site.before[0], *(before for before, _ in reversed(site.parents))]
+    changed = next((node for node in up if node.children and node.kind not in kinds.parts), up[0])
+    around = {leaf.text for leaf in changed.walk() if leaf.kind in kinds.names}
+    values_only = not any(token.isidentifier() and token not in kinds.no_words for token in both)
+    is_guarded = _callee(site, kinds) in words["security"] or (values_only and around & words["security"])
+    if is_guarded or both & words["security"]:
+        return "security"
+    first = _line(patch, site).split(None, 1)[:1]
+    if both & words["error_handling"] or any(map(_EXCEPTION.fullmatch, both)):
+        return "error_handling"
+    if first and first[0].rstrip(":(") in {"raise", "except", "throw", "catch"}:
+        return "error_handling"
+    is_compared = bool(both & _COMPARED) and bool((old.keys() | new.keys()) & _NOTHING)
+    is_typed = bool((old.keys() | new.keys()) & words["types"]) or _is_annotation(site, kinds)
+    if (is_compared or both & words["null_safety"] or _callee(site, kinds) == "get") and not is_typed:
+        return "null_safety"
+    if lost.keys() & words["performance"] or gained.keys() & words["performance_gained"] or _is_loop_gone(site):
+        return "performance"
+    return "readability"
+
+
+def _callee(site: Site, kinds: Kinds) -> str:
+    """The last word of what a changed call calls."""
+    node = site.before[0]
+    return [leaf.text for leaf in node.children[0].walk()][-1] if node.kind in kinds.calls and node.children else ""
+
+
+def _line(patch: Patch, site: Site) -> str:
+    source = patch.before.source
+    start = source.rfind("\n", 0, site.before[0].start) + 1
+    return source[start : site.before[0].end].strip()
+
+
+def _is_annotation(site: Site, kinds: Kinds) -> bool:
+    """Whether the change stands in a type annotation, or is one."""
+    path = [*site.parents, *zip(site.before, site.after, strict=False)]
+    stripped = [[_without_types(node, kinds) for node in side] for side in (site.before, site.after)]
+    if stripped[0] == stripped[1]:
+        return True
+    for (outer, _), (inner, _) in pairwise(path):
+        if any(a.text in {":", "->"} and b is inner for a, b in pairwise(outer.children)):
+            return outer.kind not in {"pair", "slice", "lambda"} and inner.kind not in kinds.blocks
+    return False
+
+
+def _is_loop_gone(site: Site) -> bool:
+    loops = [sum(node.kind in _LOOPS for root in side for node in root.walk())
+             for side in (site.before, site.after)]  # fmt: skip
+    return loops[0] > loops[1]
+
+
+def tag_of(patch: Patch, site: Site) -> str:
+    """What the five have no place for: `api` (it is called otherwise now), `types`, `correctness`, or nothing."""
+    kinds = patch.before.kinds
+    if _is_annotation(site, kinds):
+        return "types"
+    old, new = (Counter(node.kind for root in side for node in root.walk()) for side in (site.before, site.after))
+    if old == new and patch.before.root.hash != patch.after.root.hash:
+        names = _tokens(site.before, kinds) - _tokens(site.after, kinds)
+        return "api" if any(name.isidentifier() for name in names) else "correctness"
+    return "api" if patch.gained or patch.lost else ""
+
+
+def name_of(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
+    """A rule's name: the words that go and the words that come."""
+    old, new = _tokens(before, kinds), _tokens(after, kinds)
+    sides = [[word for word in one if word not in other and word not in _MARKS and not _is_variable(word)]
+             for one, other in ((old, new), (new, old))]  # fmt: skip
+    lost, gained = (" ".join(words[:4]) for words in sides)
+    named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"
+    if not lost and not gained:
+        kept = " ".join(word for word in old if word.isidentifier() and not _is_variable(word))
+        named = f"rewrite {kept}" if kept else f"{before[0].kind} becomes {after[0].kind}".replace("_", " ")
+    return named[:_NAME_CHARS_MAX]
+
+
+def _is_variable(word: str) -> bool:
+    return re.fullmatch(r"[A-Z]|[A-Z]+_\d+", word) is not None
+
+
+# The six of code patterns, by structure
+
+
+def pattern_category(before: str, after: str, language: str = "python") -> str | None:
+    """type_hints, rename, restructure, extract_constant, extract_method or simplify (M17); None if none of them."""
+    trees = fragments([before, after], language)
+    if not trees or trees[0].root.hash == trees[1].root.hash:
+        return None
+    kinds, (old, new) = trees[0].kinds, (tree.root for tree in trees)
+    if _without_types(old, kinds) == _without_types(new, kinds):
+        return "type_hints"
+    if _is_rename(old, new, kinds):
+        return "rename"
+    statements = [Counter(node.hash for node in root.children) for root in (old, new)]
+    if statements[0] == statements[1] or _all_statements(old, kinds) == _all_statements(new, kinds):
+        return "restructure"
+    if _new_constant(old, new, kinds):
+        return "extract_constant"
+    if _new_function(old, new, kinds):
+        return "extract_method"
+    return "simplify" if new.size < old.size else None
+
+
+def _without_types(node: Node, kinds: Kinds) -> object:
+    """The shape of a tree without annotations and the imports that they need."""
+    children: list[object] = []
+    skip = False
+    for child in node.children:
+        if child.text in {":", "->"} and child.text == child.kind:
+            skip = node.kind not in {"pair", "slice", "lambda"}
+            continue
+        is_type = skip and child.kind not in kinds.blocks
+        skip = False
+        if not is_type and child.kind not in kinds.imports:
+            children.append(_without_types(child, kinds))
+    kind = node.kind.replace("typed_default_parameter", "default_parameter")
+    if kind == "typed_parameter" and len(children) == 1:
+        return children[0]
+    return kind, node.text if not node.children else "", tuple(children)
+
+
+def _is_rename(old: Node, new: Node, kinds: Kinds) -> bool:
+    """Whether both have the same shape, and in each statement that differs one name for each name."""
+    if len(old.children) != len(new.children):
+        return False
+    pairs = zip(old.children, new.children, strict=True)
+    return all(_is_renamed(a, b, kinds) for a, b in pairs if a.hash != b.hash)
+
+
+def _is_renamed(old: Node, new: Node, kinds: Kinds) -> bool:
+    names: dict[str, str] = {}
+
+    def same(a: Node, b: Node) -> bool:
+        if a.kind != b.kind or len(a.children) != len(b.children):
+            return False
+        if a.kind in kinds.names or a.kind.endswith("identifier"):
+            return names.setdefault(a.text, b.text) == b.text
+        return a.text == b.text and all(same(x, y) for x, y in zip(a.children, b.children, strict=True))
+
+    return same(old, new) and len(set(names.values())) == len(names)
+
+
+def _all_statements(root: Node, kinds: Kinds) -> Counter[int]:
+    """The innermost statements of a tree, wherever they stand."""
+    return Counter(
+        child.hash
+        for node in root.walk()
+        if node.kind in kinds.blocks
+        for child in node.children
+        if not any(inner.kind in kinds.blocks for inner in child.walk())
+    )
+
+
+def _new_constant(old: Node, new: Node, kinds: Kinds) -> bool:
+    used = [Counter(leaf.text for leaf in root.walk() if leaf.kind in kinds.names or "identifier" in leaf.kind)
+            for root in (old, new)]  # fmt: skip
+    gained = used[1] - used[0]
+    return any(re.fullmatch(r"_?[A-Z][A-Z0-9_]+", name) and name not in used[0] and gained[name] > 1 for name in gained)
+
+
+def _new_function(old: Node, new: Node, kinds: Kinds) -> bool:
+    """Whether a new function is called whose statements, or expressions, were there before."""
+    known = {node.hash for node in old.walk()}
+    defined = [{names[0] for node in root.walk() if (names := _defined(node, kinds))} for root in (old, new)]
+    called = {leaf.text for node in new.walk() if node.kind in kinds.calls for leaf in node.children[0].walk()}
+    for node in new.walk():
+        names = _defined(node, kinds)
+        if names and names[0] not in defined[0] and names[0] in called:
+            bodies = [child for child in node.children if child.kind in kinds.blocks]
+            parts = [part for body in bodies for statement in body.children for part in statement.walk()]
+            if any(part.hash in known and part.size > 3 for part in parts):
+                return True
+    return False
+
+
+def _defined(node: Node, kinds: Kinds) -> list[str]:
+    """The name of the function that a node defines."""
+    has_list = any(child.kind in kinds.parameters for child in node.children)
+    return [child.text for child in node.children if "identifier" in child.kind] if has_list else []

@@ -1,0 +1,312 @@
+"""The code rules of a project: learned from patches, judged by later ones, kept in the log (M16, M18, M21, M22)."""
+
+from __future__ import annotations
+
+import json
+
+from mnemarch.errors import InvalidInput, NotFound
+from mnemarch.learning.categories import Category
+from mnemarch.learning.detect import detect_code_rules_from_patch, joint_rules, verdict
+from mnemarch.learning.patches import language_for, pieces
+from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
+from mnemarch.learning.trees import parsed
+from mnemarch.model.caller import ActorKind, Level
+from mnemarch.model.closed import member_of
+from mnemarch.model.event import EventType
+from mnemarch.model.stamps import blake2b, instant
+from mnemarch.model.value import replace, value
+from mnemarch.policy.admission import checked_text
+from mnemarch.policy.permissions import Deed
+from mnemarch.text.secrets import redacted_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mnemarch.log.act import Act, Log
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.event import Event
+
+EMA_ALPHA = 0.2
+_UNTRUSTED_BY = 0.01
+_EXAMPLES_MAX = 30
+_STORED = (
+    "name description category before_pattern after_pattern pattern_type languages confidence observation_count"
+    " success_count failure_count min_confidence_threshold promotion_threshold"
+)
+_COUNTED = ("confidence", "observation_count", "success_count", "failure_count")
+_OF_RULES = (EventType.RULE_LEARNED, EventType.RULE_JUDGED)
+
+
+@value
+class Learned:
+    """What a patch taught: rules that are new, rules that it bears out, and rules that it contradicts."""
+
+    new: tuple[CodeRule, ...] = ()
+    confirmed: tuple[CodeRule, ...] = ()
+    contradicted: tuple[CodeRule, ...] = ()
+
+
+@value
+class RuleHit:
+    """Where a rule applies in a file: the line, what stands there, and what would."""
+
+    rule: CodeRule
+    line: int
+    before: str
+    after: str
+
+
+@value
+class RuleStory:
+    """A rule and what it was learned from and judged by, the oldest first."""
+
+    rule: CodeRule
+    events: tuple[Event, ...]
+
+
+def reinforce_rule(rule: CodeRule, success: bool, ema_alpha: float = EMA_ALPHA) -> CodeRule:
+    """The rule after one more success or failure: `a * outcome + (1 - a) * confidence` (M18)."""
+    return replace(
+        rule,
+        confidence=ema_alpha * success + (1 - ema_alpha) * rule.confidence,
+        observation_count=rule.observation_count + 1,
+        success_count=rule.success_count + success,
+        failure_count=rule.failure_count + (not success),
+    )
+
+
+def _earned(act: Act, rule: CodeRule, source: Any) -> CodeRule:
+    """A rule is not trusted on one agent's word: two commits, two actors, or a person or a lead vouch for it."""
+    if rule.confidence < rule.promotion_threshold or act.caller.actor.kind is not ActorKind.AGENT:
+        return rule
+    told = [event for event in (act.transaction.event(rule.id), *act.transaction.events_of_subject(rule.id)) if event]
+    sources = {(event.payload or {}).get("commit") or str(event.actor) for event in told}
+    if len(sources | {source or str(act.caller.actor)}) > 1:
+        return rule
+    return replace(rule, confidence=rule.promotion_threshold - _UNTRUSTED_BY)
+
+
+def cleanup_weak_rules(rules: Sequence[CodeRule], min_observations: int = 3) -> list[CodeRule]:
+    """Those that are not below their threshold after so many observations."""
+    return [rule for rule in rules if rule.status != "weak" or rule.observation_count < min_observations]
+
+
+def merge_duplicate_rules(rules: Sequence[CodeRule]) -> list[CodeRule]:
+    """Rules of the same patterns as one: the counts are summed, the surest keeps its name and confidence."""
+    merged: dict[tuple[str, str], CodeRule] = {}
+    for rule in sorted(rules, key=lambda rule: -rule.confidence):
+        key = rule.before_pattern, rule.after_pattern
+        known = merged.get(key)
+        counts = {name: getattr(rule, name) for name in _COUNTED[1:]}
+        merged[key] = rule if known is None else replace(known, **{n: getattr(known, n) + c for n, c in counts.items()})
+    return list(merged.values())
+
+
+class CodeRules:
+    """The rules that a seat's project has learned."""
+
+    def __init__(self, log: Log, caller: Caller) -> None:
+        self._log = log
+        self._caller = caller
+        self._project_id = caller.scope.at(Level.PROJECT).key
+
+    # Learning
+
+    def learn(
+        self,
+        before: str,
+        after: str,
+        *,
+        path: str = "",
+        language: str | None = None,
+        commit: str | None = None,
+        evidence: str | None = None,
+    ) -> Learned:
+        """Learn from a change of a file, or a part of one; what is known is judged by it. The same change counts once.
+
+        `commit` and `evidence`, the id of an entry of the log, say where it comes from: a rule goes with its evidence.
+        """
+        limit = self._log.config.limits.data_bytes_max
+        old, new = (checked_text(text, "A side of a patch", limit) if text else "" for text in (before, after))
+        named = language_for(path, language)
+        if named is None:
+            return Learned()
+        source = {"path": path, "commit": commit, "evidence": evidence}
+        outcomes = [self._learn(*piece, named, source) for piece in pieces(old, new, named)]
+        parts = {
+            name: {rule.id: rule for one in outcomes for rule in getattr(one, name)} for name in Learned.__match_args__
+        }
+        return Learned(**{name: tuple(rules.values()) for name, rules in parts.items()})
+
+    def _learn(self, before: str, after: str, language: str, source: dict[str, Any]) -> Learned:
+        patch = {"before": before, "after": after, "digest": _digest(before, after)}
+        secrets: set[str] = set()
+        redacted_tree(patch, secrets)
+        known = self.find_code_rules(language=language)
+        events = self._events()
+        if secrets or any((event.payload or {}).get("digest") == patch["digest"] for event in events):
+            return Learned()
+        verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
+        if "right" in verdicts.values():  # Nothing new: a known rule says it all.
+            return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, [], []))
+        # A history is full of edits that are made once: a rule without a variable would only repeat one of them.
+        new = [rule for rule in detect_code_rules_from_patch(before, after, language) if "$" in rule.before_pattern]
+        examples = {event.id: event.payload["patch"] for event in events if event.payload and "patch" in event.payload}
+        others = [(rule.id, examples[rule.id]) for rule in known if rule.id in examples][:_EXAMPLES_MAX]
+        texts = {rule_id: (each["before"], each["after"]) for rule_id, each in others}
+        joint = joint_rules((before, after), texts, language)
+        return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, new, joint))
+
+    def _record(
+        self, act: Act, patch: dict[str, Any], source: dict[str, Any], verdicts: dict[str, str], new: list[CodeRule],
+        joint: list[tuple[CodeRule, str]],
+    ) -> Learned:  # fmt: skip
+        rules = {row["id"]: _rule_of(row) for row in act.transaction.code_rules(self._project_id)}
+        judged: dict[bool, list[CodeRule]] = {True: [], False: []}
+        for rule_id, outcome in verdicts.items():
+            if rule_id in rules and outcome != "silent":
+                success = outcome != "wrong"
+                rules[rule_id] = _earned(act, reinforce_rule(rules[rule_id], success), source["commit"])
+                self._judge(act, rules[rule_id], source | {"success": success, "digest": patch["digest"]})
+                judged[success].append(rules[rule_id])
+        known = {(rule.before_pattern, rule.after_pattern) for rule in rules.values()}
+        learned = []
+        for rule, other in [*((rule, None) for rule in new), *joint]:
+            if (rule.before_pattern, rule.after_pattern) not in known:
+                known.add((rule.before_pattern, rule.after_pattern))
+                payload = source | {"rule": _row(rule), "digest": patch["digest"], "patch": patch, "with": other}
+                event, _ = act.record(EventType.RULE_LEARNED, payload)
+                learned.append(replace(rule, id=event.id, created_at=act.now, updated_at=act.now))
+        return Learned(new=tuple(learned), confirmed=tuple(judged[True]), contradicted=tuple(judged[False]))
+
+    def _judge(self, act: Act, rule: CodeRule, payload: dict[str, Any]) -> None:
+        counts = {name: getattr(rule, name) for name in _COUNTED}
+        act.record(EventType.RULE_JUDGED, payload | {"set": counts}, subject=rule.id)
+
+    def _events(self) -> list[Event]:
+        scope = self._caller.scope.at(Level.PROJECT)
+        return self._log.store.read(lambda reader: list(reader.events_back(scope, types=_OF_RULES, limit=10_000)))
+
+    # Looking up
+
+    def find_code_rules(
+        self, category: str | None = None, language: str | None = None, confidence: float = 0.0
+    ) -> list[CodeRule]:
+        """The rules of the project, the surest first; of a category or a language, and at least so sure."""
+        wanted = None if category is None else str(member_of(Category, category, "category"))
+        rows = self._log.store.read(lambda reader: reader.code_rules(self._project_id))
+        rules = [_rule_of(row) for row in rows if wanted in {None, row["category"]}]
+        return [rule for rule in rules if language in {None, *rule.languages} and rule.confidence >= confidence]
+
+    def get_code_rule(self, rule_id: str) -> CodeRule:
+        """One rule, by its id or at least six characters of it."""
+        rules = self.find_code_rules()
+        named = [rule for rule in rules if rule.id == rule_id]
+        if not named and len(rule_id) >= 6:
+            named = [rule for rule in rules if rule.id.startswith(rule_id) or rule.id[24:].startswith(rule_id)]
+        if len(named) != 1:
+            what = f"{rule_id!r} may be {len(named)} rules" if named else f"No code rule {rule_id!r} here"
+            raise NotFound(f"{what}.", hint="`mnemarch rules` lists them with their ids.")
+        return named[0]
+
+    def find_similar_rules(self, name: str, category: str) -> list[CodeRule]:
+        """Rules that may be the same as one of this name: of its category, with most of its words."""
+        words = set(name.lower().split())
+        rules = self.find_code_rules(category)
+        return [rule for rule in rules if len(words & set(rule.name.lower().split())) * 2 > len(words)]
+
+    def explain(self, rule_id: str) -> RuleStory:
+        """A rule with the patches that taught it and those that judged it."""
+        rule = self.get_code_rule(rule_id)
+        events = [event for event in self._events() if rule.id in {event.id, event.subject}]
+        return RuleStory(rule=rule, events=tuple(reversed(events)))
+
+    # Judging
+
+    def update_code_rule_confidence(self, rule_id: str, success: bool, ema_alpha: float = EMA_ALPHA) -> CodeRule:
+        """Say that a rule helped, or that it didn't."""
+        rule = self.get_code_rule(rule_id)
+
+        def work(act: Act) -> CodeRule:
+            act.require_at(Deed.VALIDATE, Level.PROJECT, f"judge code rule {rule.id}")
+            now = next(_rule_of(row) for row in act.transaction.code_rules(self._project_id) if row["id"] == rule.id)
+            judged = reinforce_rule(now, bool(success), ema_alpha)
+            self._judge(act, judged, {"success": bool(success)})
+            return judged
+
+        return self._log.act(self._caller, work)
+
+    def save_code_rule(self, rule: CodeRule) -> CodeRule:
+        """Keep a rule that somebody wrote; one of the same patterns is given back as it is."""
+        if form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
+            raise InvalidInput(
+                "The patterns of this rule don't parse.", hint="Write code with $A, $NAME_1 or $$$ARGS_1."
+            )
+        for known in self.find_code_rules():
+            if (known.before_pattern, known.after_pattern) == (rule.before_pattern, rule.after_pattern):
+                return known
+
+        def work(act: Act) -> CodeRule:
+            act.require_at(Deed.WRITE, Level.PROJECT, "keep a code rule")
+            event, _ = act.record(EventType.RULE_LEARNED, {"rule": _row(rule)})
+            return replace(rule, id=event.id, project_id=self._project_id, created_at=act.now, updated_at=act.now)
+
+        return self._log.act(self._caller, work)
+
+    def cleanup_weak_rules(self, min_observations: int = 3) -> list[CodeRule]:
+        """Drop the rules that failed too often; gives those that went."""
+        rules = self.find_code_rules()
+        stay = {rule.id for rule in cleanup_weak_rules(rules, min_observations)}
+        weak = [rule for rule in rules if rule.id not in stay]
+
+        def work(act: Act) -> list[CodeRule]:
+            act.require_at(Deed.PRUNE, Level.PROJECT, "drop weak code rules")
+            for rule in weak:
+                act.record(EventType.RULE_DROPPED, {"reason": "weak"}, subject=rule.id)
+            return weak
+
+        return self._log.act(self._caller, work) if weak else []
+
+    # Applying
+
+    def check(self, source: str, path: str = "", *, candidates: bool = False) -> list[RuleHit]:
+        """Where trusted rules apply in a text; with `candidates` also those that are not trusted yet."""
+        language = language_for(path)
+        tree = None if language is None else parsed(source, language)
+        if tree is None or language is None:
+            return []
+        hits = hits_in(self._applicable(language, candidates), tree)
+        at = [(hit, source.count("\n", 0, hit.start) + 1) for hit in hits]
+        return [RuleHit(rule=hit.rule, line=n, before=source[hit.start : hit.end], after=hit.text) for hit, n in at]
+
+    def rewritten(self, source: str, path: str = "", *, candidates: bool = False) -> str:
+        """A text with trusted rules applied; unchanged where none applies."""
+        language = language_for(path)
+        return source if language is None else apply_rules(self._applicable(language, candidates), source, language)
+
+    def _applicable(self, language: str, candidates: bool) -> list[CodeRule]:
+        allowed = {"trusted", "candidate"} if candidates else {"trusted"}
+        return [rule for rule in self.find_code_rules(language=language) if rule.status in allowed]
+
+
+def _judged(rule: CodeRule, before: str, after: str, language: str) -> str:
+    """What a known rule does to a new patch; one that would change what was just written is wrong."""
+    form = form_of(rule.before_pattern, rule.after_pattern, language)
+    if form is None or not any(all(word in text for word in form.words) for text in (before, after)):
+        return "silent"
+    return "wrong" if rule.apply(after) != after else verdict([rule], before, after, language)
+
+
+def _digest(before: str, after: str) -> str:
+    return blake2b(f"{before}\0{after}".encode(), digest_size=16).hexdigest()
+
+
+def _row(rule: CodeRule) -> dict[str, Any]:
+    return {name: getattr(rule, name) for name in _STORED.split()} | {"languages": list(rule.languages)}
+
+
+def _rule_of(row: dict[str, Any]) -> CodeRule:
+    instants = {name: instant(row[name]) for name in ("created_at", "updated_at")}
+    return CodeRule(**row | instants | {"languages": tuple(json.loads(row["languages"]))})

@@ -1,0 +1,191 @@
+"""Rules from patches: each site of a patch goes down the ladder until a generalisation passes every gate."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from itertools import combinations
+
+from mnemarch.learning.background import is_too_common
+from mnemarch.learning.categories import category_of, name_of, tag_of
+from mnemarch.learning.edits import Patch, lifted, patch_of
+from mnemarch.learning.gates import refusal
+from mnemarch.learning.generalise import LADDER, Generaliser, differing
+from mnemarch.learning.imports import imported_name, origins_of
+from mnemarch.learning.patterns import pattern_of
+from mnemarch.learning.rule import CodeRule, apply_rules, changed, form_of, hits_in
+from mnemarch.learning.trees import fragments, parsed
+from mnemarch.model.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mnemarch.learning.edits import Site
+    from mnemarch.learning.generalise import Rung
+    from mnemarch.learning.trees import Tree
+
+    Texts = tuple[str, str]
+
+_SITES_MAX = 12
+_SOURCE_CHARS_MAX = 400_000
+
+
+def detect_code_rules_from_patch(before: str, after: str, language: str = "python") -> list[CodeRule]:
+    """The rules that one patch teaches; together they turn `before` into `after`. None if there is no such rule.
+
+    Each was tried on its own patch and, in Python, on a part of the standard library, which it must leave alone.
+    """
+    patch = _patch(before, after, language)
+    sites = [] if patch is None else list({site.key: site for site in patch.sites}.values())
+    if patch is None or len(sites) > _SITES_MAX:
+        return []
+    rules: list[CodeRule] = []
+    for site in sites:
+        rule = _rule_for(patch, site)
+        if rule is None:
+            return []
+        rules.append(rule)
+    made = fragments([apply_rules(rules, before, language), after], language) if rules else []
+    return rules if made and patch_of(*made).changes_nothing else []
+
+
+def learn_code_rules(patches: Sequence[Texts], language: str = "python") -> list[CodeRule]:
+    """The rules that several patches of one habit teach, those that explain most of them first.
+
+    What two patches have in common gives a more general rule. A rule that is wrong on any of them is dropped.
+    """
+    rules = [rule for before, after in patches for rule in detect_code_rules_from_patch(before, after, language)]
+    read = [patch for before, after in patches if (patch := _patch(before, after, language)) is not None]
+    single = [patch for patch in read if len(patch.sites) == 1]
+    rules += [rule for one, other in combinations(single, 2) if (rule := joint_rule(one, other)) is not None]
+    known = {(rule.before_pattern, rule.after_pattern): rule for rule in rules}
+    explained: list[tuple[int, CodeRule]] = []
+    for rule in known.values():
+        verdicts = [verdict([rule], before, after, language) for before, after in patches]
+        if "wrong" not in verdicts and not any(rule.apply(after) != after for _, after in patches):
+            explained.append((len(patches) - verdicts.count("silent"), rule))
+    explained.sort(key=lambda each: -each[0])
+    return [replace(rule, observation_count=count) for count, rule in explained if count]
+
+
+def verdict(rules: Sequence[CodeRule], before: str, after: str, language: str) -> str:
+    """What rules do to a known change: nothing (`silent`), `right`, `partly` (nearer to what it became) or `wrong`.
+
+    Imports are no part of it: whether one is left over depends on the rest of a file.
+    """
+    made = apply_rules(rules, before, language)
+    if made == before:
+        return "silent"
+    trees = fragments([made, after], language)
+    start = fragments([before, after], language)
+    if not trees or not start:
+        return "wrong"
+    if not patch_of(*trees).sites:
+        return "right"
+    return "partly" if _distance(*trees) < _distance(*start) else "wrong"
+
+
+def _distance(one: Tree, other: Tree) -> int:
+    ours, theirs = ([(node.kind, node.text) for node in tree.root.walk() if not node.children] for tree in (one, other))
+    blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+    return len(ours) + len(theirs) - 2 * sum(block.size for block in blocks)
+
+
+def _patch(before: str, after: str, language: str) -> Patch | None:
+    if max(len(before), len(after)) > _SOURCE_CHARS_MAX:
+        return None
+    trees = fragments([before, after], language)
+    return patch_of(*trees) if trees else None
+
+
+def _rule_for(patch: Patch, site: Site) -> CodeRule | None:
+    """The first rung of the ladder that gives a rule."""
+    if not site.before or not site.after:
+        return None
+    rungs = ((rung, _wider(site, rung.wider, patch)) for rung in LADDER)
+    tried = (_tried(patch, wide, rung) for rung, wide in rungs if wide is not None)
+    return next((rule for rule in tried if rule is not None), None)
+
+
+def joint_rule(one: Patch, other: Patch) -> CodeRule | None:
+    """The rule that two patches of one site each have in common beyond what either shows alone."""
+    kinds = one.before.kinds
+    if not all(site.before and site.after for site in (*one.sites, *other.sites)):
+        return None
+    for rung in LADDER:
+        ours, theirs = _wider(one.sites[0], rung.wider, one), _wider(other.sites[0], rung.wider, other)
+        if ours is None or theirs is None:
+            continue
+        holes = differing(ours, theirs, kinds)
+        rule = _tried(one, ours, rung, holes) if holes else None
+        if rule is not None and _is_step(rule, other) and not any(hits_in([rule], other.after)):
+            return rule
+    return None
+
+
+def joint_rules(patch: Texts, others: Mapping[str, Texts], language: str) -> list[tuple[CodeRule, str]]:
+    """The rules that a patch has in common with others, each with the other's id. None is wrong on any of them."""
+    new = _patch(*patch, language)
+    if new is None or len(new.sites) != 1:
+        return []
+    rules: dict[tuple[str, str], tuple[CodeRule, str]] = {}
+    for id, texts in others.items():
+        other = _patch(*texts, language)
+        rule = joint_rule(new, other) if other is not None and len(other.sites) == 1 else None
+        known = (patch, *others.values())
+        if rule is not None and all(verdict([rule], *each, language) != "wrong" for each in known):
+            rules.setdefault((rule.before_pattern, rule.after_pattern), (rule, id))
+    return list(rules.values())
+
+
+def _wider(site: Site, steps: int, patch: Patch) -> Site | None:
+    for _ in range(steps):
+        wider = site.wider()
+        if wider is None or not wider.parents:
+            return None
+        site = lifted(wider, patch.before.kinds)
+    return site if site.parents else None
+
+
+def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None = None) -> CodeRule | None:
+    """The rule of one rung, if it passes every gate, leaves the new side alone and does what the patch did."""
+    if site.before[0].start < len(patch.before.prefix) or site.after[0].start < len(patch.after.prefix):
+        return None  # What completed a fragment is not the author's.
+    texts = Generaliser(patch, site, rung, holes).patterns()
+    language = patch.before.kinds.language
+    if texts is None or (old := pattern_of(texts[0], language)) is None:
+        return None
+    is_import = site.before[0].kind in patch.before.kinds.imports
+    words = set() if is_import else old.words | {imported_name(line) for line in patch.lost}
+    origins = origins_of(patch.before, words)
+    stay = [line for line in origins if line not in patch.lost]
+    before, after = _below(origins, texts[0]), _below([*stay, *patch.gained], texts[1])
+    form = form_of(before, after, language)
+    if form is None or refusal(patch, site, form.nodes, form.new, rung):
+        return None
+    name, tag = name_of(form.nodes, form.new, patch.before.kinds), tag_of(patch, site)
+    rule = CodeRule(
+        name=name,
+        description=f"{tag}: {name}" if tag else name,
+        category=category_of(patch, site),
+        before_pattern=before,
+        after_pattern=after,
+        languages=(language,),
+    )
+    if any(hits_in([rule], patch.after)) or not _is_step(rule, patch) or is_too_common(before, after, language):
+        return None
+    return rule
+
+
+def _below(imports: Sequence[str], pattern: str) -> str:
+    return "\n".join(imports) + "\n\n" + pattern if imports else pattern
+
+
+def _is_step(rule: CodeRule, patch: Patch) -> bool:
+    """Whether the rule does some of what the patch did and nothing else."""
+    hits = list(hits_in([rule], patch.before))
+    made = parsed(changed(patch.before, hits), patch.before.kinds.language) if hits else None
+    if made is None:
+        return False
+    left = {site.key for site in patch_of(made, patch.after).sites}
+    return left < {site.key for site in patch.sites}

@@ -1,0 +1,91 @@
+"""The gates: which generalisations are no rules, because they would change what nobody meant."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections import Counter
+
+from mnemarch.learning.generalise import bound_in, imported_names, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemarch.learning.edits import Patch, Site
+    from mnemarch.learning.generalise import Rung
+    from mnemarch.learning.trees import Kinds, Node
+
+_LITERAL_NODES_MAX = 60
+_LONG_STRING_CHARS = 8
+_WEAK_TOKENS = frozenset({".", ":", "=", "->", "::"})
+
+
+def refusal(patch: Patch, site: Site, before: Sequence[Node], after: Sequence[Node], rung: Rung) -> str:
+    """Why a generalisation is no rule; empty if it is one."""
+    kinds = patch.before.kinds
+    old = [node for root in before for node in root.walk()]
+    new = [node for root in after for node in root.walk()]
+    if len(before) == 1 and not before[0].children and not _is_long_string(before[0], kinds):
+        return "a lone name or literal"
+    if not any(node.kind in {"$", "$$$"} for node in old) and sum(node.size for node in before) > _LITERAL_NODES_MAX:
+        return "a long text"
+    if all(node.children or node.kind in kinds.literals or node.kind == "$" for node in old) and not rung.is_last:
+        return "literals only"
+    if not _has_anchor(old, kinds, bound_in(before, kinds)):
+        return "nothing to hold on to"
+    if len(after) == 1 and after[0].kind == "$" and len(after[0].text) == 1:
+        return "unwraps anything"
+    if _only_adds(old, new) and _is_method_of_anything(before[0], kinds):
+        return "only adds to a method of anything"
+    if any(name not in text(patch.before, site.before) for name in _free_names(patch, old, new, kinds)):
+        return "a name from elsewhere"
+    return ""
+
+
+def _is_long_string(node: Node, kinds: Kinds) -> bool:
+    return node.kind in kinds.strings and len(node.text) >= _LONG_STRING_CHARS
+
+
+def _has_anchor(nodes: Sequence[Node], kinds: Kinds, bound: set[str]) -> bool:
+    """Whether a pattern has a word of its own, or two operators, keywords or literals of a kind."""
+    weight = 0
+    for node in nodes:
+        if node.kind == "$":
+            weight += len(node.text) > 1 and not node.text.startswith("NAME")
+        elif node.children or node.kind == "$$$":
+            continue
+        elif node.kind in kinds.names or node.kind in kinds.literals:
+            weight += 2 * (node.text not in kinds.no_words and node.text not in bound)
+        elif node.text and node.text not in _WEAK_TOKENS:
+            weight += 1
+    return weight >= 2
+
+
+def _leaves(nodes: Sequence[Node]) -> Counter[tuple[str, str]]:
+    return Counter((node.kind, node.text) for node in nodes if not node.children)
+
+
+def _only_adds(old: Sequence[Node], new: Sequence[Node]) -> bool:
+    return not _leaves(old) - _leaves(new)
+
+
+def _is_method_of_anything(node: Node, kinds: Kinds) -> bool:
+    callee = node.children[0] if node.kind in kinds.calls and node.children else node
+    return callee.kind in kinds.member and bool(callee.children) and callee.children[0].kind == "$"
+
+
+def _free_names(patch: Patch, old: Sequence[Node], new: Sequence[Node], kinds: Kinds) -> set[str]:
+    """Lower-case names that only the new side uses and that nothing there binds, imports or calls."""
+    known = {node.text for node in old} | set(dir(builtins)) | sys.stdlib_module_names | imported_names(patch)
+    free: set[str] = set()
+    for node in new:
+        skipped = {0} if node.kind in kinds.calls | kinds.keyword else set()
+        if node.kind in kinds.member:
+            skipped = set(range(node.kind not in kinds.qualified, len(node.children)))
+        free |= {
+            child.text
+            for index, child in enumerate(node.children)
+            if child.kind in kinds.names and index not in skipped and child.text.islower()
+        }
+    return free - known - bound_in(new[:1], kinds)

@@ -1,0 +1,192 @@
+"""A code rule: two patterns, and what they do to a source text."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from mnemarch.learning.imports import with_imports
+from mnemarch.learning.patterns import filled, matches, pattern_of
+from mnemarch.learning.trees import fragments, kinds_of, parsed, unwrapped
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from mnemarch.learning.patterns import Bound
+    from mnemarch.learning.trees import Node, Tree
+
+PASSES_MAX = 3
+TAGS = ("api", "types", "correctness")
+
+
+class Hit(NamedTuple):
+    """Where a rule applies: the offsets in the text, and what would stand there."""
+
+    start: int
+    end: int
+    text: str
+    rule: CodeRule
+
+
+class _Form(NamedTuple):
+    """A rule made ready: where its names come from, the nodes to find, the text to put there, the imports it needs."""
+
+    origins: tuple[frozenset[str], ...]
+    nodes: tuple[Node, ...]
+    words: frozenset[str]
+    template: str
+    holders: tuple[str, ...]
+    new: tuple[Node, ...]
+    needed: tuple[str, ...]
+    unneeded: tuple[str, ...]
+
+
+@value
+class CodeRule:
+    """What a patch taught (M21): code of the form `before_pattern` became `after_pattern`."""
+
+    name: str
+    category: str
+    before_pattern: str
+    after_pattern: str
+    description: str = ""
+    pattern_type: str = "ast"
+    languages: tuple[str, ...] = ("python",)
+    id: str = ""
+    project_id: str = "global"
+    confidence: float = 0.5
+    observation_count: int = 1
+    success_count: int = 0
+    failure_count: int = 0
+    min_confidence_threshold: float = 0.3
+    promotion_threshold: float = 0.8
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def tag(self) -> str:
+        """What the five categories have no place for: `api`, `types`, `correctness`, or nothing."""
+        return self.description.partition(":")[0] if self.description.partition(":")[0] in TAGS else ""
+
+    @property
+    def status(self) -> str:
+        """`trusted` rules are applied, `candidate` ones are only checked, `weak` ones are neither (M18)."""
+        if self.confidence >= self.promotion_threshold:
+            return "trusted"
+        return "weak" if self.confidence < self.min_confidence_threshold else "candidate"
+
+    def apply(self, source: str) -> str:
+        """The text with the rule applied wherever it fits; unchanged where it fits nowhere."""
+        return apply_rules([self], source, self.languages[0])
+
+
+@lru_cache(maxsize=4_096)
+def form_of(before: str, after: str, language: str) -> _Form | None:
+    """The rule of two patterns, made ready; None if they don't parse."""
+    kinds = kinds_of(language)
+    (origins, before), (imports, after) = imports_apart(before, language), imports_apart(after, language)
+    old, new = pattern_of(before, language), pattern_of(after, language)
+    if old is None or new is None or not old.nodes or not new.nodes:
+        return None
+    nodes, made = old.nodes, new.nodes
+    if len(nodes) == len(made) == 1 and nodes[0].kind in kinds.statement and made[0].kind in kinds.statement:
+        nodes, made = tuple(nodes[0].children[:1]), tuple(made[0].children[:1])
+        after = after.rstrip().removesuffix(";")
+    named = tuple(frozenset(re.findall(r"\w+", line)) - kinds.no_words for line in origins)
+    needed = tuple(line for line in imports if line not in origins)
+    unneeded = tuple(line for line in origins if line not in imports)
+    return _Form(named, nodes, old.words, after, new.holders, made, needed, unneeded)
+
+
+def imports_apart(pattern: str, language: str) -> tuple[tuple[str, ...], str]:
+    """The imports that stand above a pattern, and the pattern."""
+    head, blank, rest = pattern.partition("\n\n")
+    tree = parsed(head, language) if blank else None
+    if tree is None or not all(node.kind in tree.kinds.imports for node in tree.root.children):
+        return (), pattern
+    return tuple(head.splitlines()), rest
+
+
+def apply_rules(rules: Sequence[CodeRule], source: str, language: str) -> str:
+    """All rules of a set: outermost first, without overlaps, at most three passes; the result must parse."""
+    for _ in range(PASSES_MAX):
+        trees = fragments([source], language)
+        if not trees:
+            return source
+        [tree] = trees
+        hits = list(hits_in(rules, tree))
+        text = unwrapped(changed(tree, hits), tree) if hits else source
+        if text == source or not fragments([text], language):
+            return source
+        source = text
+    return source
+
+
+def changed(tree: Tree, hits: Sequence[Hit]) -> str:
+    """The text of a tree with these places rewritten."""
+    text = tree.source
+    for hit in sorted(hits, key=lambda hit: -hit.start):
+        text = text[: hit.start] + hit.text + text[hit.end :]
+    forms = [_form(hit.rule, tree) for hit in hits]
+    if not any(form.needed or form.unneeded for form in forms):
+        return text
+    after = parsed(text, tree.kinds.language)
+    if after is None:
+        return text
+    after.prefix = tree.prefix
+    needed = [line for form in forms for line in form.needed]
+    return with_imports(after, needed, [line for form in forms for line in form.unneeded])
+
+
+def _form(rule: CodeRule, tree: Tree) -> _Form:
+    form = form_of(rule.before_pattern, rule.after_pattern, tree.kinds.language)
+    assert form is not None
+    return form
+
+
+def hits_in(rules: Sequence[CodeRule], tree: Tree) -> Iterator[Hit]:
+    """Where rules apply in one tree, outermost first, no two in the same place; earlier rules first."""
+    ready: dict[str, list[tuple[CodeRule, _Form]]] = {}
+    for rule in rules:
+        form = form_of(rule.before_pattern, rule.after_pattern, tree.kinds.language)
+        if form is not None and all(word in tree.source for word in form.words) and _may_mean(form, tree):
+            ready.setdefault(form.nodes[0].kind, []).append((rule, form))
+    return _hits(tree.root, tree, ready) if ready else iter(())
+
+
+def _may_mean(form: _Form, tree: Tree) -> bool:
+    """Whether the names of a rule can be the same ones here: what is imported must come from where the rule's came."""
+    imported = tree.imported()
+    return not imported or all(any(origin <= names for names in imported) for origin in form.origins)
+
+
+def _hits(node: Node, tree: Tree, ready: dict[str, list[tuple[CodeRule, _Form]]]) -> Iterator[Hit]:
+    children, index = node.children, 0
+    while index < len(children):
+        child = children[index]
+        for rule, form in ready.get(child.kind, ()):
+            there = children[index : index + len(form.nodes)]
+            if len(form.nodes) > 1 and node.kind not in tree.kinds.blocks:
+                continue
+            bound = matches(form.nodes, there, tree.kinds)
+            if bound is not None:
+                yield Hit(child.start, there[-1].end, _written(form, bound, tree, node, child), rule)
+                index += len(there)
+                break
+        else:
+            yield from _hits(child, tree, ready)
+            index += 1
+
+
+def _written(form: _Form, bound: Bound, tree: Tree, parent: Node, node: Node) -> str:
+    kinds = tree.kinds
+    text = filled(form.template, form.holders, bound, tree, node.start)
+    if parent.kind in kinds.holds_code:
+        return " " + text if text.startswith("{") else text
+    is_loose = node.kind in kinds.atomic and form.new[0].kind not in kinds.atomic
+    is_roomy = parent.kind in kinds.roomy or parent.kind in kinds.blocks or parent.kind in kinds.arguments
+    return f"({text})" if is_loose and not is_roomy and form.new[0].kind not in kinds.statement else text

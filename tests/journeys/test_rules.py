@@ -1,0 +1,210 @@
+"""Code rules as a team uses them: learned from commits and edits, judged, checked, applied, erased."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_session import Cli
+
+import mnemarch
+from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
+from mnemarch.learning import CodeRule
+
+NONE = ("if cart == None:\n    go()\n", "if cart is None:\n    go()\n")
+OLD = "import subprocess\n\n\ndef run(cmd):\n    return subprocess.run(cmd, universal_newlines=True)\n"
+USES = "import subprocess\n\nsubprocess.run(['마켓'], check=True, universal_newlines=True)\n"
+M21 = [
+    "id",
+    "project_id",
+    "name",
+    "description",
+    "category",
+    "before_pattern",
+    "after_pattern",
+    "pattern_type",
+    "languages",
+    "confidence",
+    "observation_count",
+    "success_count",
+    "failure_count",
+    "min_confidence_threshold",
+    "promotion_threshold",
+    "created_at",
+    "updated_at",
+]
+
+
+@pytest.fixture
+def memory():
+    with mnemarch.open(":memory:") as opened:
+        yield opened
+
+
+def seat(memory, actor: str = "agent:coder-1", project: str = "shop"):
+    return memory.seat(Actor.parse(actor), Scope(project=project, worktree="main", task="T-1"))
+
+
+def test_a_patch_teaches_a_candidate_and_later_patches_bear_it_out_or_contradict_it(memory):
+    rules = seat(memory).rules
+    [rule] = rules.learn(*NONE, path="shop/cart.py").new
+    assert (rule.status, rule.category, rule.before_pattern) == ("candidate", "null_safety", "$A == None")
+    again = rules.learn("x = a.b == None\n", "x = a.b is None\n")
+    assert [(one.id, round(one.confidence, 9), one.success_count) for one in again.confirmed] == [(rule.id, 0.6, 1)]
+    against = rules.learn("y = c == None\n", "y = not c\n")
+    assert [(one.id, one.failure_count) for one in against.contradicted] == [(rule.id, 1)]
+    assert rules.get_code_rule(rule.id[24:32]).confidence == pytest.approx(0.48)
+
+
+def test_the_same_change_counts_once_whoever_hands_it_in(memory):
+    seat(memory).rules.learn(*NONE)
+    assert seat(memory, "agent:other").rules.learn(*NONE) == seat(memory).rules.learn("x = 1\n", "x = 1\n")
+    [rule] = seat(memory).rules.find_code_rules()
+    assert rule.observation_count == 1
+
+
+def test_one_agent_alone_makes_no_rule_trusted(memory):
+    patches = [(f"x{n} = a{n} == None\n", f"x{n} = a{n} is None\n") for n in range(9)]
+    for patch in patches[:8]:
+        seat(memory).rules.learn(*patch)
+    [rule] = seat(memory).rules.find_code_rules()
+    assert (rule.status, rule.success_count) == ("candidate", 7)
+    seat(memory, "agent:other").rules.learn(*patches[8])
+    assert seat(memory).rules.get_code_rule(rule.id).status == "trusted"
+
+
+def test_rules_belong_to_their_project(memory):
+    [rule] = seat(memory).rules.learn(*NONE).new
+    other = seat(memory, project="mill").rules
+    assert other.find_code_rules() == []
+    with pytest.raises(NotFound, match="No code rule"):
+        other.get_code_rule(rule.id)
+
+
+def test_the_table_has_exactly_the_columns_of_m21_and_comes_out_of_the_log_again(memory):
+    rules = seat(memory).rules
+    rules.learn(*NONE)
+    rules.learn("x = a.b == None\n", "x = a.b is None\n")
+    store = memory._engine.log.store
+    before = store.read(lambda reader: reader.code_rules(rules._project_id))
+    assert [list(row) for row in before] == [M21]
+    assert memory.rebuild().same
+    assert store.read(lambda reader: reader.code_rules(rules._project_id)) == before
+
+
+@pytest.mark.parametrize("what", ["the rule", "the evidence", "a text that the patch quotes"])
+def test_erasing_what_taught_a_rule_erases_the_rule(memory, what):
+    human = seat(memory, "human:kim")
+    text = "if customer_kim_minji == None:\n    go()\n"
+    entry = seat(memory).log("tool_output", "edited" if what == "the evidence" else text.strip())
+    [rule] = seat(memory).rules.learn(text, text.replace("== None", "is None"), evidence=entry.event_id).new
+    seat(memory).rules.learn("x = a == None\n", "x = a is None\n")
+    human.erase(rule.id if what == "the rule" else entry.event_id, "personal data")
+    assert human.rules.find_code_rules() == []
+    assert memory.rebuild().same
+    assert memory.audit().ok
+    if what != "the evidence":
+        assert not any("customer_kim" in (event.body or "") for event in human.events(types=["rule"]))
+
+
+def test_no_byte_of_an_erased_rule_is_left_in_the_files(tmp_path):
+    with mnemarch.open(tmp_path) as memory:
+        human = seat(memory, "human:kim")
+        for name in ("kim_minji", "lee_sora"):
+            human.rules.learn(f"x = fetch(a, old_{name}=1)\n", f"x = fetch(a, new_{name}=1)\n")
+        [rule] = [one for one in human.rules.find_code_rules() if "kim_minji" in one.before_pattern]
+        human.erase(rule.id, "personal data")
+        files = [path.read_bytes() for path in (tmp_path / ".mnemarch").glob("memory.db*")]
+    assert (any(b"kim_minji" in file for file in files), any(b"lee_sora" in file for file in files)) == (False, True)
+
+
+def test_a_patch_with_a_secret_teaches_nothing(memory):
+    key = "AKIA" + "IOSFODNN7EXAMPLZ"
+    assert seat(memory).rules.learn(f"login('{key}') == None\n", f"login('{key}') is None\n").new == ()
+
+
+def test_an_agent_proposes_and_people_judge_write_and_clean(memory):
+    agent, human = seat(memory).rules, seat(memory, "human:kim").rules
+    [rule] = agent.learn(*NONE).new
+    own = CodeRule(name="use load", category="readability", before_pattern="old($A)", after_pattern="new($A)")
+    with pytest.raises(NotAllowed):
+        agent.save_code_rule(own)
+    with pytest.raises(NotAllowed):
+        agent.update_code_rule_confidence(rule.id, True)
+    kept = human.save_code_rule(own)
+    assert human.save_code_rule(own) == human.get_code_rule(kept.id)
+    with pytest.raises(InvalidInput, match="parse"):
+        human.save_code_rule(CodeRule(name="x", category="readability", before_pattern="def (", after_pattern="$A"))
+    for _ in range(3):
+        human.update_code_rule_confidence(kept.id, False)
+    with pytest.raises(NotAllowed):
+        agent.cleanup_weak_rules()
+    assert [one.id for one in human.cleanup_weak_rules()] == [kept.id]
+    assert [one.id for one in human.find_code_rules()] == [rule.id]
+    assert human.find_similar_rules(rule.name, rule.category) == human.find_code_rules()
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=kim", "-c", "user.email=kim@example.org"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys) -> Cli:
+    cli = Cli(tmp_path, monkeypatch, capsys)
+    git(cli.home, "init", "-q")
+    (cli.home / "old.py").write_text(OLD, encoding="utf-8")
+    (cli.home / "uses.py").write_text(USES, encoding="utf-8")
+    git(cli.home, "add", "-A")
+    git(cli.home, "commit", "-qm", "one")
+    (cli.home / "old.py").write_text(OLD.replace("universal_newlines", "text"), encoding="utf-8")
+    git(cli.home, "commit", "-qam", "two")
+    return cli
+
+
+def test_a_persons_own_history_teaches_rules_in_one_command(cli):
+    learned = cli.ok("rules", "learn")
+    [rule] = learned["new"]
+    assert (learned["patches"], rule["category"]) == (1, "readability")
+    assert cli.ok("rules", "learn", "HEAD~1..HEAD")["new"] == []
+    assert [one["id"] for one in cli.ok("rules")] == [rule["id"]]
+    assert "universal_newlines" in cli("rules", "explain", rule["id"]).out
+    assert cli.ok("rules", "explain", rule["id"])["events"][0]["type"] == "rule.learned"
+
+
+def test_only_a_trusted_rule_is_checked_and_applied_and_nothing_is_written_before_a_yes(cli):
+    [rule] = cli.ok("rules", "learn")["new"]
+    assert cli("rules", "check", ".").exit_code == 0
+    shown = cli("rules", "check", ".", "--candidates")
+    assert (shown.exit_code, "uses.py:3" in shown.out) == (1, True)
+    assert "+ subprocess.run(['마켓'], check=True, text=True)" in shown.out
+    for _ in range(5):
+        cli.ok("rules", "judge", rule["id"], "--worked", "--actor", "human:ada")
+    refused = cli("rules", "apply", ".")
+    assert (refused.exit_code, "--yes" in refused.err) == (2, True)
+    assert (cli.home / "uses.py").read_text(encoding="utf-8") == USES
+    assert cli.ok("rules", "apply", ".", "--yes")["changed"] == ["./uses.py"]
+    assert (cli.home / "uses.py").read_text(encoding="utf-8") == USES.replace("universal_newlines", "text")
+
+
+@pytest.mark.parametrize("form", ["staged", "diff"])
+def test_what_is_staged_and_a_diff_file_teach_as_well(cli, form):
+    (cli.home / "uses.py").write_text(USES.replace("universal_newlines", "text"), encoding="utf-8")
+    git(cli.home, "add", "-A")
+    if form == "diff":
+        diff = subprocess.run(["git", "diff", "--cached"], cwd=cli.home, capture_output=True, check=True).stdout
+        (cli.home / "fix.diff").write_bytes(diff)
+    learned = cli.ok("rules", "learn", "--staged" if form == "staged" else "fix.diff")
+    assert len(learned["new"]) == 1
+
+
+def test_a_commit_that_is_not_there_is_wrong_use(cli):
+    assert [cli("rules", "learn", name).exit_code for name in ("nope", "HEAD..nope", "--staged HEAD")] == [2, 2, 2]
+
+
+def test_a_recall_loads_nothing_of_learning(cli):
+    code = "import sys; from mnemarch.interfaces.cli import main; main(['recall', 'x', '--project', 'p']);"
+    code += "sys.exit(any('mnemarch.learning' in name for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=cli.home, capture_output=True).returncode == 0

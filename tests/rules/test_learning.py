@@ -1,0 +1,245 @@
+"""Code rules from patches: what is learned, what is refused, what is changed; categories; line changes."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemarch.errors import InvalidInput
+from mnemarch.learning import (
+    CodeRule,
+    apply_rules,
+    cleanup_weak_rules,
+    detect_code_rules_from_patch,
+    learn_code_rules,
+    merge_duplicate_rules,
+    pattern_category,
+    reinforce_rule,
+)
+from mnemarch.learning.lines import counted_lines, line_changes
+from mnemarch.learning.patches import diff_patches, pieces
+from mnemarch.learning.trees import LANGUAGES, parsed
+
+RUN = (
+    "import subprocess\nx = subprocess.run(a, stdout=subprocess.PIPE, stderr=subprocess.PIPE)\n",
+    "import subprocess\nx = subprocess.run(a, capture_output=True)\n",
+)
+
+
+def only_rule(before: str, after: str, language: str = "python") -> CodeRule:
+    [rule] = detect_code_rules_from_patch(before, after, language)
+    assert rule.apply(before) == after
+    assert rule.apply(after) == after
+    return rule
+
+
+@pytest.mark.parametrize(
+    ("patch", "elsewhere", "becomes"),
+    [
+        (("if x == None:\n    go()\n", "if x is None:\n    go()\n"), "y = a.b == None\n", "y = a.b is None\n"),
+        (RUN, "subprocess.run(c, stderr=subprocess.PIPE, check=True, stdout=subprocess.PIPE)\n",
+         "subprocess.run(c, check=True, capture_output=True)\n"),
+        (("for x in y:\n    yield x\n", "yield from y\n"), "for 값 in f(1):\n    yield 값\n", "yield from f(1)\n"),
+        (("class A(Old):\n    pass\n", "class A(New):\n    pass\n"), 'class B(Old):\n    """다\n  x"""\n',
+         'class B(New):\n    """다\n  x"""\n'),
+        (("a = not x == y\n", "a = x != y\n"), "b = not f() == (yield)\n", "b = f() != (yield)\n"),
+        (("v = Optional[X]\n", "v = X | None\n"), "w = Optional[int].mro\n", "w = (int | None).mro\n"),
+        (("import way\np = way.join(a, b)\n", "from pathlib import Path\nimport way\np = Path(a) / b\n"),
+         "import way\nq = way.join(c, d)\n", "from pathlib import Path\nimport way\nq = Path(c) / d\n"),
+        (("y = dict([(a, b) for a, b in c])\n", "y = {a: b for a, b in c}\n"),
+         "x = f'{dict([(k, v) for k, v in w])}'\n", "x = f'{ {k: v for k, v in w}}'\n"),
+    ],
+)  # fmt: skip
+def test_a_rule_does_elsewhere_what_its_patch_did(patch, elsewhere, becomes):
+    assert only_rule(*patch).apply(elsewhere) == becomes
+
+
+@pytest.mark.parametrize(
+    ("language", "patch", "elsewhere", "becomes"),
+    [
+        ("typescript", ("const a = b.indexOf(x) !== -1;\n", "const a = b.includes(x);\n"),
+         "if (c.d.indexOf(y + 1) !== -1) { z(); }\n", "if (c.d.includes(y + 1)) { z(); }\n"),
+        ("go", ("b, err := ioutil.ReadFile(p)\n", "b, err := os.ReadFile(p)\n"),
+         "package m\nfunc g() { c, e := ioutil.ReadFile(q) }\n", "package m\nfunc g() { c, e := os.ReadFile(q) }\n"),
+        ("java", ("assertTrue(a.equals(b));\n", "assertEquals(b, a);\n"),
+         "class T { void t() { assertTrue(x.y().equals(z)); } }\n",
+         "class T { void t() { assertEquals(z, x.y()); } }\n"),
+        ("rust", ("fn f() { let x = a.get(0).unwrap(); }\n", "fn f() { let x = a.first().unwrap(); }\n"),
+         "fn g() { h(b.c.get(0)); }\n", "fn g() { h(b.c.first()); }\n"),
+    ],
+)  # fmt: skip
+def test_other_languages_are_learned_by_the_same_code(language, patch, elsewhere, becomes):
+    assert only_rule(*patch, language).apply(elsewhere) == becomes
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1\n", "x = 1  # one\n"),
+        ("import os\n", ""),
+        ("a()\n", "a()\nb()\n"),
+        ("total = a\n", "total = b\n"),
+        ("def (:\n", "def f():\n"),
+        ("x = (1)\n", "x = 1\n"),
+    ],
+)
+def test_what_can_not_be_repeated_gives_no_rule(before, after):
+    assert detect_code_rules_from_patch(before, after) == []
+
+
+def test_a_rule_is_silent_where_its_name_comes_from_elsewhere():
+    before = "from subprocess import run\nrun(a, universal_newlines=True)\n"
+    rule = only_rule(before, before.replace("universal_newlines", "text"))
+    assert rule.apply("from foo import run\nrun(b, universal_newlines=True)\n").count("universal_newlines") == 1
+    assert rule.apply("run(b, universal_newlines=True)\n") == "run(b, text=True)\n"
+
+
+def test_an_import_that_nothing_uses_any_more_goes_with_the_call():
+    before = "from old import load\nx = load(a)\n"
+    rule = only_rule(before, "from new import fetch\nx = fetch(a)\n")
+    assert rule.apply("from old import load, save\nload(b)\nsave(c)\n") == (
+        "from new import fetch\nfrom old import save\nfetch(b)\nsave(c)\n"
+    )
+
+
+def test_a_fragment_of_a_file_is_completed_and_given_back_as_it_was():
+    rule = only_rule("    except IOError as e:\n", "    except OSError as e:\n")
+    assert (
+        rule.apply("try:\n    a()\nexcept IOError as x:\n    b()\n") == "try:\n    a()\nexcept OSError as x:\n    b()\n"
+    )
+
+
+def test_a_common_form_is_not_taken_from_one_patch():
+    [rule] = detect_code_rules_from_patch("x = a.get(b, None)\n", "x = a.get(b)\n")
+    library = "def f(self):\n    return self.name, self.value\n"
+    assert rule.apply(library) == library
+
+
+def test_two_patches_have_more_in_common_than_either_shows_and_a_wrong_rule_is_dropped():
+    patches = [
+        ("os.open(a, mode=1)\n", "io.open(a)\n"),
+        ("os.open(b, mode='w')\n", "io.open(b)\n"),
+    ]
+    rules = learn_code_rules(patches)
+    assert apply_rules(rules, "os.open(c, mode=None)\n", "python") == "os.open(c, mode=None)\n"
+    assert {apply_rules(rules, before, "python") for before, _ in patches} == {"io.open(a)\n", "io.open(b)\n"}
+    contradicted = [*patches, ("os.open(c, mode=1)\n", "os.open(c, mode=2)\n")]
+    assert all(rule.apply("os.open(c, mode=1)\n") != "io.open(c)\n" for rule in learn_code_rules(contradicted))
+
+
+def test_code_that_is_nested_too_deep_is_left_alone():
+    deep = "x = " + "f(" * 400 + "a == None" + ")" * 400 + "\n"
+    assert detect_code_rules_from_patch(deep, deep.replace("== None", "is None")) == []
+    assert only_rule("y = a == None\n", "y = a is None\n").apply(deep) == deep
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(alphabet="abx=().,:\n [1'\"+$", max_size=60), st.text(alphabet="abx=().,:\n [1'\"+$", max_size=60))
+def test_whatever_is_learned_turns_before_into_after_and_any_text_is_survived(before, after):
+    rules = detect_code_rules_from_patch(before, after)
+    made = apply_rules(rules, before, "python")
+    if rules:
+        assert parsed(made, "python").root.hash == parsed(after, "python").root.hash
+
+
+@given(st.lists(st.booleans(), max_size=30))
+def test_confidence_is_a_moving_average_that_stays_between_0_and_1(outcomes):
+    rule = CodeRule(name="r", category="readability", before_pattern="a($A)", after_pattern="b($A)")
+    for outcome in outcomes:
+        before, rule = rule.confidence, reinforce_rule(rule, outcome)
+        assert rule.confidence == pytest.approx(0.2 * outcome + 0.8 * before)
+    assert 0 <= rule.confidence <= 1
+    assert (rule.success_count, rule.failure_count) == (outcomes.count(True), outcomes.count(False))
+
+
+def test_five_successes_make_a_rule_trusted_and_three_failures_weak():
+    rule = CodeRule(name="r", category="readability", before_pattern="a($A)", after_pattern="b($A)")
+    after = {True: rule, False: rule}
+    for outcome, times in ((True, 5), (False, 3)):
+        for _ in range(times):
+            after[outcome] = reinforce_rule(after[outcome], outcome)
+    assert (rule.status, after[True].status, after[False].status) == ("candidate", "trusted", "weak")
+    assert cleanup_weak_rules([rule, *after.values()]) == [rule, after[True]]
+    [merged] = merge_duplicate_rules([rule, after[True]])
+    assert (merged.confidence, merged.success_count) == (after[True].confidence, 5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "category", "tag"),
+    [
+        ("get(u, verify=False)\n", "get(u, verify=True)\n", "security", ""),
+        ("raise IOError(x)\n", "raise OSError(x)\n", "error_handling", "api"),
+        ("go(x == None)\n", "go(x is None)\n", "null_safety", ""),
+        ("y = sorted(x)[0]\n", "y = min(x)\n", "performance", ""),
+        ("log.warn(x)\n", "log.warning(x)\n", "readability", "api"),
+    ],
+)
+def test_a_rule_has_one_of_five_categories_and_perhaps_a_tag(before, after, category, tag):
+    rule = only_rule(before, after)
+    assert (rule.category, rule.tag) == (category, tag)
+
+
+BODY = "def f(a, b):\n    c = a * 3 + b\n    if c > b:\n        c = c - a\n    return c\n"
+
+
+@pytest.mark.parametrize(
+    ("category", "after"),
+    [
+        ("type_hints", BODY.replace("(a, b)", "(a: int, b: int | None) -> int")),
+        ("rename", BODY.replace("c", "total")),
+        ("restructure", "x = 1\n" + BODY),
+        ("extract_constant", "RATE = 3\n" + BODY.replace("3", "RATE")),
+        ("extract_method", BODY.replace("a * 3 + b", "g(a, b)") + "def g(a, b):\n    return a * 3 + b\n"),
+        ("simplify", BODY.replace("    if c > b:\n        c = c - a\n", "")),
+    ],
+)
+def test_a_code_pattern_is_told_by_its_structure(category, after):
+    before = BODY + "x = 1\n" if category == "restructure" else BODY
+    assert pattern_category(before, after) == category
+    assert pattern_category(before, before + "# no change\n") is None
+
+
+def test_a_language_without_a_table_is_named_with_those_that_have_one():
+    with pytest.raises(InvalidInput, match="cobol") as raised:
+        detect_code_rules_from_patch("a", "b", "cobol")
+    assert all(language in raised.value.hint for language in LANGUAGES)
+
+
+def test_a_file_is_cut_into_the_statements_that_changed():
+    before = "import os\n\n\ndef f(p):\n    os.x(p)\n    return p\n\n\ndef g(q):\n    return q == None\n"
+    after = before.replace("os.x(p)", "os.y(p)").replace("== None", "is None")
+    assert pieces(before, after, "python") == [
+        ("import os\nos.x(p)\n", "import os\nos.y(p)\n"),
+        ("return q == None\n", "return q is None\n"),
+    ]
+
+
+def test_a_diff_is_read_hunk_by_hunk():
+    diff = (
+        "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a == None\n+a is None\n--- a/x.txt\n+++ b/x.txt\n@@ -1 +1 @@\n-a\n+b\n"
+    )
+    assert [(patch.path, patch.before, patch.after) for patch in diff_patches(diff)] == [
+        ("m.py", "a == None\n", "a is None\n")
+    ]
+
+
+@settings(deadline=None, max_examples=40)
+@given(*(st.lists(st.sampled_from(["a", "b", "c", "다", ""]), max_size=12) for _ in range(2)))
+def test_line_changes_are_those_of_git(tmp_path_factory, before, after):
+    folder = tmp_path_factory.mktemp("lines")
+    texts = ["".join(f"{line}\n" for line in lines) for lines in (before, after)]
+    for name, text in zip("xy", texts, strict=True):
+        (folder / name).write_text(text, encoding="utf-8")
+    command = ["git", "diff", "--no-index", "--numstat", "--minimal", "x", "y"]
+    shown = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.split()
+    assert line_changes(*texts) == (int(shown[0]) if shown else 0, int(shown[1]) if shown else 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counted"), [("a", "a\nb", (1, 0)), ("a\nb\nc", "x", (0, 2)), ("a\nb", "c\nd", (0, 0))]
+)
+def test_the_formula_counts_newlines_only(old, new, counted):
+    assert counted_lines(old, new) == counted
