@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.decisions import Decisions
     from mnemarch.graph import MemoryOrchestrator
+    from mnemarch.knowing import Knowledge
     from mnemarch.learning import CodeRules, EpisodicMemoryManager
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
@@ -146,6 +147,18 @@ class AsyncEpisodes(_Wrapper):
         get_cache_stats = _awaited(EpisodicMemoryManager.get_cache_stats)
 
 
+class AsyncKnowledge(_Wrapper):
+    """`seat.knowledge`, awaited."""
+
+    if TYPE_CHECKING:
+        add_bug_pattern = _awaited(Knowledge.add_bug_pattern)
+        match_bug_pattern = _awaited(Knowledge.match_bug_pattern)
+        add_code_pattern = _awaited(Knowledge.add_code_pattern)
+        preferences = _awaited(Knowledge.preferences)
+        learn_from_episode = _awaited(Knowledge.learn_from_episode)
+        get_relevant_knowledge = _awaited(Knowledge.get_relevant_knowledge)
+
+
 class AsyncSeat(_Wrapper):
     """A seat whose verbs are coroutines."""
 
@@ -171,6 +184,10 @@ class AsyncSeat(_Wrapper):
     @property
     def episodes(self) -> AsyncEpisodes:
         return AsyncEpisodes(self._wrapped.episodes)
+
+    @property
+    def knowledge(self) -> AsyncKnowledge:
+        return AsyncKnowledge(self._wrapped.knowledge)
 
     if TYPE_CHECKING:
         log = _awaited(Seat.log)

@@ -7,8 +7,9 @@ from mnemarch.unit_verbs import UnitVerbs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.knowing import Knowledge
     from mnemarch.learning.episodic import EpisodicMemoryManager
-    from mnemarch.model.outcome import LoopVerdict
+    from mnemarch.model.outcome import LoopVerdict, Promotion
 
 
 class Rooms(UnitVerbs):
@@ -24,6 +25,21 @@ class Rooms(UnitVerbs):
         engine, root = self._engine, self.caller.root
         code = None if root is None else lambda: engine.codebase(root).view(self.scope.project, by_commit=True)
         return EpisodicMemoryManager(engine.log, self.caller, self._intake(), code=code, caches=engine.episodes)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What tasks taught about the project: bug patterns, code patterns, habits."""
+        from mnemarch.knowing import Knowledge
+
+        return Knowledge(self._engine, self.caller, self._intake())
+
+    def _learned_from(self, judged: Promotion) -> Promotion:
+        """The answer of a verification, after a success was learned from, in an act of its own."""
+        if judged.loop is not None:
+            return replace(judged, loop=self._with_earlier(judged.loop))
+        if judged.passed:
+            self.knowledge.learn_from_episode(judged.episode_id)
+        return judged
 
     def _with_earlier(self, verdict: LoopVerdict) -> LoopVerdict:
         """The verdict with what came of the same error in other tasks."""

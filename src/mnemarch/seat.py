@@ -214,9 +214,7 @@ class Seat(Rooms):
             is_counted = count_failure is not None and not judged.passed
             return replace(judged, loop=count_failure(act) if is_counted and count_failure is not None else None)
 
-        judged = self._act(judge, durable=True)
-        if judged.loop is not None:
-            judged = replace(judged, loop=self._with_earlier(judged.loop))
+        judged = self._learned_from(self._act(judge, durable=True))
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)
 

@@ -11,6 +11,7 @@ import pytest
 import mnemarch
 from mnemarch.decisions import Decisions
 from mnemarch.graph import GraphStore, MemoryOrchestrator
+from mnemarch.knowing import Knowledge
 from mnemarch.learning import EpisodicMemoryManager
 from mnemarch.loops import CircularFixDetector
 
@@ -31,7 +32,7 @@ SURFACES = {
         "log log_many validate_approach fail failed_approaches mark_stuck clear_stuck remember remember_many "
         "verify promote inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
-        "show recall context actor scope loops decisions graph rules episodes",
+        "show recall context actor scope loops decisions graph rules episodes knowledge",
         "caller",
     ),
     Decisions: (
@@ -43,6 +44,10 @@ SURFACES = {
         "store search find_similar find_similar_batch find_by_error_pattern match_error_patterns_batch find_by_project "
         "find_by_semantic_similarity hybrid_search invalidate_cache get_cache_stats",
         "last_time",
+    ),
+    Knowledge: (
+        "add_bug_pattern match_bug_pattern add_code_pattern preferences learn_from_episode get_relevant_knowledge",
+        "",
     ),
     CircularFixDetector: (
         "check clear detect_repeated_approach get_failed_approaches hash_error mark_subtask_stuck stuck_reason "

@@ -334,7 +334,7 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
     if name.startswith("decisions."):
         from mnemarch.interfaces.decide import TEXTS
-    elif name.startswith(("episodes.", "knowledge.")):
+    elif name.startswith("episodes."):
         from mnemarch.interfaces.learned import TEXTS
     elif gives in _REMOVALS:
         from mnemarch.interfaces.removal import TEXTS

@@ -1,4 +1,4 @@
-"""What earlier tasks taught, in words: episodes, and what is known from them."""
+"""Episodes in words."""
 
 from __future__ import annotations
 

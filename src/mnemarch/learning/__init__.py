@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.episodic import EpisodicMemoryManager as EpisodicMemoryManager
     from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
     from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
+    from mnemarch.learning.knowledge import SemanticMemoryManager as SemanticMemoryManager
     from mnemarch.learning.rule import CodeRule as CodeRule
     from mnemarch.learning.rule import apply_rules as apply_rules
 
@@ -34,6 +35,7 @@ _HOME_OF = {
     "EpisodeCluster": "mnemarch.learning.errors",
     "EpisodeClusterer": "mnemarch.learning.errors",
     "EpisodicMemoryManager": "mnemarch.learning.episodic",
+    "SemanticMemoryManager": "mnemarch.learning.knowledge",
 }
 
 __all__ = sorted(_HOME_OF)

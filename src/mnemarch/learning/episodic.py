@@ -194,7 +194,7 @@ class EpisodicMemoryManager:
 
         The message may be a whole output with its trace. Without `use_fuzzy` only the same fingerprint counts.
         """
-        found = self._by_error(_told(error_type, error_message), top_k, use_fuzzy=use_fuzzy)
+        found = self._by_error(told_error(error_type, error_message), top_k, use_fuzzy=use_fuzzy)
         return [item.unit for item in found]
 
     def match_error_patterns_batch(self, patterns: Sequence[tuple[str | None, str]]) -> list[list[Unit]]:
@@ -273,7 +273,7 @@ class EpisodicMemoryManager:
         if min(weights.values()) < 0 or not sum(weights.values()):
             raise InvalidInput("The weights must not be negative, nor all of them 0.", hint="0.4, 0.3 and 0.3, say.")
         query = checked_text(query_text, "The query", _TEXT_BYTES_MAX)
-        told = _told(error_type, query)
+        told = told_error(error_type, query)
         checked_count(top_k, "top_k", _FOUND_MAX)
 
         def compared(library: _Library) -> Scores:
@@ -349,7 +349,7 @@ def _labelled(item: Recalled, contested: set[str], elsewhere: set[str]) -> Recal
     return Recalled(item.unit, item.score, item.tier, item.why, label, item.notes, unit_id in elsewhere)
 
 
-def _told(error_type: str | None, message: str) -> str:
+def told_error(error_type: str | None, message: str) -> str:
     """Type and message as one text, as a program prints them; the message may have the type in it."""
     if not error_type or error_type in message:
         return message

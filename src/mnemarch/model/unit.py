@@ -212,7 +212,7 @@ class Unit(Record):
     @property
     def keys(self) -> set[tuple[str, str]]:
         """By what the store finds it, as pairs of kind and reference: what it cites, and the faults it met."""
-        faults: Any = self.attributes.get("faults") if self.kind is Kind.EPISODE else None
+        faults: Any = self.attributes.get("faults")
         met = [fault.get("key") for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
         cited = {(str(citation.kind), citation.ref) for citation in self.citations}
         return cited | {(FAULT, key) for key in met if isinstance(key, str)}
