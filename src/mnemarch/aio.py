@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.decisions import Decisions
     from mnemarch.graph import MemoryOrchestrator
-    from mnemarch.learning import CodeRules, CoreMemory, WorkingMemoryManager
+    from mnemarch.knowing import Knowledge
+    from mnemarch.learning import CodeRules, CoreMemory, EpisodicMemoryManager, WorkingMemoryManager
     from mnemarch.loops import CircularFixDetector
     from mnemarch.memory import Memory
     from mnemarch.model.caller import Actor, Scope
@@ -158,6 +159,36 @@ class AsyncRules(_Wrapper):
         rewritten = _awaited(CodeRules.rewritten)
 
 
+class AsyncEpisodes(_Wrapper):
+    """`seat.episodes`, awaited."""
+
+    if TYPE_CHECKING:
+        store = _awaited(EpisodicMemoryManager.store)
+        search = _awaited(EpisodicMemoryManager.search)
+        find_similar = _awaited(EpisodicMemoryManager.find_similar)
+        find_similar_batch = _awaited(EpisodicMemoryManager.find_similar_batch)
+        find_by_error_pattern = _awaited(EpisodicMemoryManager.find_by_error_pattern)
+        match_error_patterns_batch = _awaited(EpisodicMemoryManager.match_error_patterns_batch)
+        find_by_project = _awaited(EpisodicMemoryManager.find_by_project)
+        find_by_semantic_similarity = _awaited(EpisodicMemoryManager.find_by_semantic_similarity)
+        hybrid_search = _awaited(EpisodicMemoryManager.hybrid_search)
+        last_time = _awaited(EpisodicMemoryManager.last_time)
+        invalidate_cache = _awaited(EpisodicMemoryManager.invalidate_cache)
+        get_cache_stats = _awaited(EpisodicMemoryManager.get_cache_stats)
+
+
+class AsyncKnowledge(_Wrapper):
+    """`seat.knowledge`, awaited."""
+
+    if TYPE_CHECKING:
+        add_bug_pattern = _awaited(Knowledge.add_bug_pattern)
+        match_bug_pattern = _awaited(Knowledge.match_bug_pattern)
+        add_code_pattern = _awaited(Knowledge.add_code_pattern)
+        preferences = _awaited(Knowledge.preferences)
+        learn_from_episode = _awaited(Knowledge.learn_from_episode)
+        get_relevant_knowledge = _awaited(Knowledge.get_relevant_knowledge)
+
+
 class AsyncSeat(_Wrapper):
     """A seat whose verbs are coroutines."""
 
@@ -187,6 +218,14 @@ class AsyncSeat(_Wrapper):
     @property
     def rules(self) -> AsyncRules:
         return AsyncRules(self._wrapped.rules)
+
+    @property
+    def episodes(self) -> AsyncEpisodes:
+        return AsyncEpisodes(self._wrapped.episodes)
+
+    @property
+    def knowledge(self) -> AsyncKnowledge:
+        return AsyncKnowledge(self._wrapped.knowledge)
 
     if TYPE_CHECKING:
         log = _awaited(Seat.log)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.config import Config
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.janitor import Janitor
+    from mnemarch.learning.episodic import EpisodeCaches
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Caller
@@ -57,6 +58,7 @@ class Engine:
         self._vectors = vectors
         self._finder: Finder | None = None
         self._janitor: Janitor | None = None
+        self._episodes: EpisodeCaches | None = None
         self._codebases: dict[str, Codebase] = {}
         self._graphs: dict[tuple[str, str, str | None], MemoryOrchestrator] = {}
         self._closed = False
@@ -76,6 +78,14 @@ class Engine:
 
             self._janitor = Janitor(self.log)
         return self._janitor
+
+    @property
+    def episodes(self) -> EpisodeCaches:
+        if self._episodes is None:
+            from mnemarch.learning.episodic import EpisodeCaches
+
+            self._episodes = EpisodeCaches()
+        return self._episodes
 
     def codebase(self, root: str) -> Codebase:
         """The code at that root; cached, so that nothing is parsed twice."""
@@ -133,6 +143,7 @@ class Engine:
         from mnemarch.text.cache import forget_texts
 
         self._graphs.clear()  # They are read anew from the log.
+        self._episodes = None
         forget_texts()
         self.finder.forget_all(unit_ids)
         if self._vectors is not None:

@@ -96,7 +96,7 @@ class Seat(Systems):
 
     def fail(self, error: str, *, approach: str | None = None, key: str | None = None) -> LoopVerdict:
         """Record that something failed, and after which approach; the verdict says whether to go on."""
-        return self.loops.check(error, approach=approach, key=key)
+        return self._with_earlier(self.loops.check(error, approach=approach, key=key))
 
     def failed_approaches(self) -> list[FailedApproach]:
         """What was tried in this task and failed, since it last succeeded or was cleared."""
@@ -204,7 +204,7 @@ class Seat(Systems):
             receipt = append(act, *tried) if tried and succeeded else None if loop is None else loop.receipt
             return replace(verification.judge(analysis, receipt), loop=loop)
 
-        judged = followed_up(self._engine, self.caller, self._act(judge, durable=True))
+        judged = self._learned_from(followed_up(self._engine, self.caller, self._act(judge, durable=True)))
         reflect_if_due(self._engine.log, self.caller, self._codebase())
         units = tuple(self._aged(unit) for unit in judged.units)
         return replace(judged, units=units, run=None if passed is not None else seen)

@@ -268,7 +268,7 @@ class UnitVerbs:
         )
         if caller.root is None or not unit.is_bound_to_code:
             return explanation
-        from mnemarch.recall.gate import REPLACED_ELSEWHERE
+        from mnemarch.units.gate import REPLACED_ELSEWHERE
         from mnemarch.units.succession import successors
 
         view = self._engine.codebase(caller.root).view(self.scope.project, by_commit=True)

@@ -11,7 +11,8 @@ import pytest
 import mnemarch
 from mnemarch.decisions import Decisions
 from mnemarch.graph import GraphStore, MemoryOrchestrator
-from mnemarch.learning import CoreMemory, WorkingMemoryManager
+from mnemarch.knowing import Knowledge
+from mnemarch.learning import CoreMemory, EpisodicMemoryManager, WorkingMemoryManager
 from mnemarch.loops import CircularFixDetector
 
 PUBLIC = """
@@ -33,12 +34,21 @@ SURFACES = {
         "clear_stuck remember remember_many "
         "verify promote reflect inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
-        "show recall context actor scope loops decisions graph rules working core",
+        "show recall context actor scope loops decisions graph rules working core episodes knowledge",
         "caller",
     ),
     Decisions: (
         "accept_request active add_anchor add_evidence add_policy broken_anchors check commit decline_request domains "
         "get history impact in_force load propose relate relations requests unrelate",
+        "",
+    ),
+    EpisodicMemoryManager: (
+        "store search find_similar find_similar_batch find_by_error_pattern match_error_patterns_batch find_by_project "
+        "find_by_semantic_similarity hybrid_search invalidate_cache get_cache_stats",
+        "last_time",
+    ),
+    Knowledge: (
+        "add_bug_pattern match_bug_pattern add_code_pattern preferences learn_from_episode get_relevant_knowledge",
         "",
     ),
     CircularFixDetector: (

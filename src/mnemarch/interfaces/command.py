@@ -380,6 +380,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
         from mnemarch.interfaces.decide import TEXTS
     elif name.startswith("core."):
         from mnemarch.interfaces.core import TEXTS
+    elif name.startswith("episodes."):
+        from mnemarch.interfaces.learned import TEXTS
     elif gives in _REMOVALS:
         from mnemarch.interfaces.removal import TEXTS
     elif name.startswith("rules."):

@@ -140,6 +140,8 @@ def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
     lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
+    if judged.seen_before:
+        lines += ["", clean(judged.seen_before)]
     return "\n".join([*lines, *redactions(judged.receipt)])
 
 

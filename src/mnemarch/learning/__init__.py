@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from mnemarch.learning.core import CoreMemory as CoreMemory
     from mnemarch.learning.detect import detect_code_rules_from_patch as detect_code_rules_from_patch
     from mnemarch.learning.detect import learn_code_rules as learn_code_rules
+    from mnemarch.learning.episodic import EpisodicMemoryManager as EpisodicMemoryManager
     from mnemarch.learning.errors import EpisodeCluster as EpisodeCluster
     from mnemarch.learning.errors import EpisodeClusterer as EpisodeClusterer
+    from mnemarch.learning.knowledge import SemanticMemoryManager as SemanticMemoryManager
     from mnemarch.learning.rule import CodeRule as CodeRule
     from mnemarch.learning.rule import apply_rules as apply_rules
     from mnemarch.learning.working import WorkingMemoryManager as WorkingMemoryManager
@@ -50,6 +52,8 @@ _HOME_OF = {
     "merge_duplicate_rules": "mnemarch.learning.code_rules",
     "pattern_category": "mnemarch.learning.categories",
     "reinforce_rule": "mnemarch.learning.code_rules",
+    "EpisodicMemoryManager": "mnemarch.learning.episodic",
+    "SemanticMemoryManager": "mnemarch.learning.knowledge",
 }
 
 __all__ = sorted(_HOME_OF)

@@ -151,8 +151,7 @@ class Replay:
 
     def _row_citations(self) -> Iterator[list[Any]]:
         for unit, *_ in self.stored.values():
-            for kind, ref in {(str(citation.kind), citation.ref) for citation in unit.citations}:
-                yield [unit.id, kind, ref]
+            yield from ([unit.id, kind, ref] for kind, ref in unit.keys)
 
     def _row_links(self) -> Iterator[list[Any]]:
         for link in self._links.values():

@@ -25,13 +25,17 @@ class Verdict(Names):
 
 @value
 class LoopVerdict:
-    """Whether a task may go on after a failure. `instruction` is ready to be shown to the agent (S6)."""
+    """Whether a task may go on after a failure. `instruction` is ready to be shown to the agent (S6).
+
+    `seen_before` says what came of the same error in other tasks; empty if none met it.
+    """
 
     type: Verdict
     reason: str
     details: Mapping[str, Any]
     instruction: str
     receipt: Receipt
+    seen_before: str = ""
 
 
 @value

@@ -211,6 +211,14 @@ class Unit(Record):
         return self.status in LIVE
 
     @property
+    def keys(self) -> set[tuple[str, str]]:
+        """By what the store finds it, as pairs of kind and reference: what it cites, and the faults it met."""
+        faults: Any = self.attributes.get("faults")
+        met = [fault.get("key") for fault in faults if isinstance(fault, dict)] if isinstance(faults, list) else []
+        cited = {(str(citation.kind), citation.ref) for citation in self.citations}
+        return cited | {(FAULT, key) for key in met if isinstance(key, str)}
+
+    @property
     def is_bound_to_code(self) -> bool:
         """Whether it may hold in one tree and not in another: it rests on a file, a symbol, a commit or a test."""
         if self.valid_from_commit or self.valid_to_commit:
@@ -350,6 +358,8 @@ class Use:
 KEPT_AS = "kept_as"
 OBSERVED, ACCEPTED, IMPORTED, LESSON = "observed", "accepted", "imported", "lesson"
 DISTRUSTED = "distrusted"
+# Beside the kinds of citations: the fingerprint of an error that an episode met.
+FAULT = "fault"
 
 unit_to_json = Unit.to_json
 unit_from_json = Unit.from_json

@@ -21,7 +21,6 @@ from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.trust import confidence_at
-from mnemarch.recall.gate import Gate, withheld_reason
 from mnemarch.recall.question import Question
 from mnemarch.recall.scores import (
     HOPS,
@@ -37,6 +36,7 @@ from mnemarch.recall.scores import (
     without_spare_hypotheses,
 )
 from mnemarch.text.coherence import project_key
+from mnemarch.units.gate import Gate, withheld_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

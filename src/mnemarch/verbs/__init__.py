@@ -310,6 +310,11 @@ _DECISIONS = (
     Verb("decisions.domains", "read", "list[str]", (), None),
     Verb("decisions.in_force", "read", "Decision", (_DECISION,), None),
 )
+_EPISODES = (
+    Parameter("error", of.OUTPUT, "those that met this error; - reads standard input", None),
+    Parameter("query", of.TEXT, "those about this, in English or Korean", None, "--like"),
+    _at_most(20),
+)
 _COUNT = Parameter("count", of.PYTHON, "counts the tokens of a text", None)
 _TOKENS = Parameter("tokens", of.NUMBER, "the budget (default: 2000)", 2_000)
 _RECALL = (
@@ -320,6 +325,7 @@ _RECALL = (
         (_QUERY, Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k"), *_ABOUT),
     ),
     Verb("seat.context", "read", "Pack", (_QUERY, _TOKENS, _COUNT, *_ABOUT)),
+    Verb("episodes.search", "read", "list[Recalled]", _EPISODES, "episodes"),
 )
 _DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")
 _TARGET = Parameter("path", of.PATH, "the file; - writes to standard output", metavar="FILE|-")

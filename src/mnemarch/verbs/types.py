@@ -66,7 +66,7 @@ class Parameter:
 
 @value
 class Verb:
-    """One verb. `name` begins with what it is on: memory, seat, decisions, rules or core.
+    """One verb. `name` begins with what it is on: memory, seat, decisions, rules, core or episodes.
 
     `profile` says in whose tool list it is: read, work or admin; an empty one keeps it in Python. `gives` is its return
     annotation. `command` is its name on the command line if that is another: "stuck --clear" is chosen by that option,

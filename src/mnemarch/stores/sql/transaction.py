@@ -152,8 +152,8 @@ class Transaction(Reader):
         self._texts.clear()
         if unit.version > 1 or unit.erased_at:
             self.query("drop_citations", unit_id=unit.id)
-        for citation in unit.citations:
-            self.query("put_citation", kind=citation.kind, ref=citation.ref, unit_id=unit.id)
+        for kind, ref in sorted(unit.keys):
+            self.query("put_citation", kind=kind, ref=ref, unit_id=unit.id)
 
     def put_link(self, link: Link) -> None:
         body = canonical_json(link.to_json())

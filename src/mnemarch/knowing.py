@@ -1,0 +1,28 @@
+"""What tasks taught about a project, with recall at hand to find it (M13)."""
+
+from __future__ import annotations
+
+from mnemarch.asking import Asking
+from mnemarch.learning.knowledge import SemanticMemoryManager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.engine import Engine
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.search import Recalled
+    from mnemarch.units.remember import Intake
+
+_KINDS = ("fact", "semantic", "preference", "skill")
+
+
+class Knowledge(SemanticMemoryManager):
+    """`seat.knowledge`."""
+
+    def __init__(self, engine: Engine, caller: Caller, intake: Intake) -> None:
+        super().__init__(engine.log, caller, intake)
+        self._engine = engine
+
+    def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
+        """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
+        asking = Asking(self._engine, self._caller)
+        return list(asking.recall(query, k, kinds=_KINDS, domain=None, at_commit=None, as_of=None).items)

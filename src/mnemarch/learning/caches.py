@@ -1,0 +1,58 @@
+"""A cache of the newest answers (M11)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class TimedCache:
+    """The answers that were asked for last, each for a while."""
+
+    def __init__(self, size_max: int, ttl_s: float, clock: Callable[[], float] = monotonic) -> None:
+        self._size_max, self._ttl_s, self._clock = size_max, ttl_s, clock
+        self._answers: OrderedDict[tuple[Any, ...], tuple[float, Any]] = OrderedDict()
+        self._lock = Lock()
+        self._hits = self._misses = 0
+
+    def answer(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What is known under the key, else what `make` gives."""
+        with self._lock:
+            known = self._answers.get(key)
+            if known is not None and self._clock() - known[0] < self._ttl_s:
+                self._answers.move_to_end(key)
+                self._hits += 1
+                return known[1]
+            self._misses += 1
+        made = make()
+        with self._lock:
+            self._answers[key] = self._clock(), made
+            self._answers.move_to_end(key)
+            while len(self._answers) > self._size_max:
+                self._answers.popitem(last=False)
+        return made
+
+    def drop(self, pattern: str | None = None) -> int:
+        """Forget what was asked with these words, or all; gives how many went."""
+        with self._lock:
+            gone = [key for key in self._answers if pattern is None or any(pattern in str(part) for part in key)]
+            for key in gone:
+                del self._answers[key]
+            return len(gone)
+
+    def stats(self) -> dict[str, float]:
+        asked = self._hits + self._misses
+        return {
+            "size": len(self._answers),
+            "size_max": self._size_max,
+            "ttl_seconds": self._ttl_s,
+            "hits": self._hits,
+            "misses": self._misses,
+            "hit_rate": self._hits / asked if asked else 0.0,
+        }

@@ -1,0 +1,373 @@
+"""Episodes found again: by the error that was met, by what was done, by words (M10-M12)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from time import monotonic
+
+from mnemarch.errors import InvalidInput
+from mnemarch.lazy import Lazy
+from mnemarch.learning.caches import TimedCache
+from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, dice, errors_of, seen_error
+from mnemarch.model.search import Recalled
+from mnemarch.model.stamps import short_id
+from mnemarch.model.unit import FAULT, Claim, Kind
+from mnemarch.policy.admission import checked_count, checked_list, checked_text
+from mnemarch.policy.kinds import TIER_KEPT
+from mnemarch.policy.labels import label_of
+from mnemarch.policy.loops import quoted
+from mnemarch.policy.trust import aged
+from mnemarch.units.gate import Gate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from mnemarch.code.codebase import CodeView
+    from mnemarch.embedding import sparse
+    from mnemarch.embedding import words as embedding
+    from mnemarch.log.act import Log
+    from mnemarch.model.caller import Caller
+    from mnemarch.model.citation import Citation
+    from mnemarch.model.outcome import Refused, Stored
+    from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import tokens
+    from mnemarch.units.remember import Intake
+
+    # Who matches, how well, and by what.
+    Scores = list[tuple[str, float, dict[str, float]]]
+else:
+    # What only a search needs: the look at every failure is short.
+    sparse = Lazy("mnemarch.embedding.sparse")
+    embedding = Lazy("mnemarch.embedding.words")
+    tokens = Lazy("mnemarch.text.tokens")
+
+_TEXT_BYTES_MAX = 1_048_576
+_FOUND_MAX = 1_000
+# So many are compared with, the newest.
+_EPISODES_MAX = 5_000
+_SAME_FAULT_MAX = 20
+_READERS_MAX = 8
+# Below it two texts have only a few words in common.
+_SIMILAR_MIN = 0.15
+_SHOWN_MAX = 2
+
+
+class _Library:
+    """The live episodes that some scopes hold, as of a position of the log, made ready to be compared with."""
+
+    def __init__(self, position: int, episodes: Sequence[Unit]) -> None:
+        self.position = position
+        self.episodes = {episode.id: episode for episode in episodes}
+
+    @cached_property
+    def errors(self) -> KnownErrors:
+        episodes = self.episodes.items()
+        return KnownErrors((unit_id, error) for unit_id, episode in episodes for error in errors_of(episode))
+
+    @cached_property
+    def embedder(self) -> embedding.BagOfWordsEmbedder:
+        embedder = embedding.BagOfWordsEmbedder()
+        embedder.learn(episode.content for episode in self.episodes.values())
+        return embedder
+
+    @cached_property
+    def vectors(self) -> dict[str, sparse.SparseVector[str]]:
+        return {unit_id: self.embedder.embed(episode.content) for unit_id, episode in self.episodes.items()}
+
+    @cached_property
+    def words(self) -> dict[str, frozenset[str]]:
+        return {
+            unit_id: frozenset(tokens.telling_tokens(episode.content)) for unit_id, episode in self.episodes.items()
+        }
+
+
+class EpisodeCaches:
+    """What the seats of one memory share, as of one position of the log: what is written after it empties them."""
+
+    def __init__(
+        self, cache_size: int = 100, cache_ttl_seconds: float = 300, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self.similarity = TimedCache(cache_size, cache_ttl_seconds, clock)
+        self.embedding = TimedCache(cache_size, cache_ttl_seconds, clock)
+        self._libraries: dict[tuple[str, ...], _Library] = {}
+        self._position = -1
+
+    def library(self, reader: Reader, scope_keys: Sequence[str]) -> _Library:
+        position = reader.position()
+        if position != self._position or len(self._libraries) >= _READERS_MAX:
+            self.drop()
+            self._position = position
+        key = tuple(scope_keys)
+        library = self._libraries.get(key)
+        if library is None:
+            live = reader.units_in(scope_keys, kind=Kind.EPISODE, live=True, limit=_EPISODES_MAX)
+            library = self._libraries[key] = _Library(position, live)
+        return library
+
+    def drop(self, pattern: str | None = None) -> int:
+        """Forget answers with these words, or everything; gives how many answers went."""
+        if pattern is None:
+            self._libraries = {}
+        return self.similarity.drop(pattern) + self.embedding.drop(pattern)
+
+
+class EpisodicMemoryManager:
+    """What happened before in the tasks that a caller may know of. Searching records nothing."""
+
+    def __init__(
+        self,
+        log: Log,
+        caller: Caller,
+        intake: Intake,
+        *,
+        code: Callable[[], CodeView] | None = None,
+        caches: EpisodeCaches | None = None,
+        cache_size: int = 100,
+        cache_ttl_seconds: float = 300,
+    ) -> None:
+        self._log = log
+        self._caller = caller
+        self._intake = intake
+        self._code = code
+        self._caches = caches or EpisodeCaches(cache_size, cache_ttl_seconds)
+
+    def store(
+        self,
+        task: str,
+        *,
+        success: bool,
+        errors: Sequence[str] = (),
+        approach: str | None = None,
+        failed_approaches: Sequence[str] = (),
+        citations: Sequence[Citation] = (),
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Stored | Refused:
+        """Keep an account of work that no verification here has seen; it goes through the gate like any claim.
+
+        `approach` is what worked in the end. A task that was verified here has its episode already.
+        """
+        named = checked_text(task, "The task", self._log.config.limits.text_bytes_max)
+        met = [seen_error(checked_text(error, "An error", _TEXT_BYTES_MAX)) for error in checked_list(errors, "errors")]
+        failed = [str(item) for item in checked_list(failed_approaches, "failed_approaches")]
+        sentences = {
+            f"{named.rstrip('.')}: {'succeeded' if success else 'failed'}.": True,
+            f"The last of its errors: “{met[-1].line if met else ''}”.": met,
+            f"Tried, and failed: {', '.join(f'“{item}”' for item in failed)}.": failed,
+            f"What worked, as it was said: “{approach}”.": approach,
+        }
+        own = {
+            "task": named,
+            "task_key": self._caller.scope_key,
+            "success": bool(success),
+            "reward": float(bool(success)),
+            "faults": [{"key": error.key, "line": error.line} for error in met],
+            "approach": approach,
+            "failed_approaches": failed,
+            "agent": str(self._caller.actor),
+        }
+        content = "\n".join(sentence for sentence, is_told in sentences.items() if is_told)
+        cited = tuple(checked_list(citations, "citations"))
+        claim = Claim(content=content, kind=Kind.EPISODE, citations=cited, attributes={**(attributes or {}), **own})
+        return self._intake.remember([claim])[0]
+
+    # By an error
+
+    def search(self, error: str | None = None, query: str | None = None, limit: int = 20) -> list[Recalled]:
+        """The episodes that met an error, or are about something, best first; else the newest."""
+        checked_count(limit, "limit", _FOUND_MAX)
+        if error is not None and query is not None:
+            raise InvalidInput("An error and a question are two searches.", hint="Ask for one of them.")
+        if error is not None:
+            return self._by_error(error, limit, use_fuzzy=True)
+        if query is not None:
+            return self.hybrid_search(query, top_k=limit)
+        newest = self._library().episodes
+        return self._admitted([(unit_id, 1.0, {}) for unit_id in newest], limit)
+
+    def find_by_error_pattern(
+        self, error_type: str | None, error_message: str, use_fuzzy: bool = True, top_k: int = 10
+    ) -> list[Unit]:
+        """The episodes that met this error, the most alike first; none if nobody met one like it.
+
+        The message may be a whole output with its trace. Without `use_fuzzy` only the same fingerprint counts.
+        """
+        found = self._by_error(told_error(error_type, error_message), top_k, use_fuzzy=use_fuzzy)
+        return [item.unit for item in found]
+
+    def match_error_patterns_batch(self, patterns: Sequence[tuple[str | None, str]]) -> list[list[Unit]]:
+        """The same for several pairs of type and message, in order."""
+        return [self.find_by_error_pattern(*pattern) for pattern in checked_list(patterns, "patterns")]
+
+    def _by_error(self, text: str, limit: int, *, use_fuzzy: bool) -> list[Recalled]:
+        checked_count(limit, "top_k", _FOUND_MAX)
+        error = seen_error(checked_text(text, "The error", _TEXT_BYTES_MAX))
+
+        def compared(library: _Library) -> Scores:
+            alike = library.errors.alike(error, ALIKE_MIN)
+            return [
+                (who, score, {"fingerprint": float(met.key == error.key)})
+                for who, (score, met) in alike.items()
+                if use_fuzzy or met.key == error.key
+            ]
+
+        return self._found(("error", error.key, error.line, use_fuzzy), compared, limit)
+
+    def last_time(self, fault: str) -> str:
+        """What came of a fault when other tasks met it, in a line; empty if none did. `fault` is a fingerprint's hash.
+
+        One look into an index: it is asked at every failure.
+        """
+        keys = self._caller.visible_keys
+        units = self._log.store.read(lambda reader: reader.newest_citing(keys, FAULT, fault, _SAME_FAULT_MAX))
+        others = {
+            unit.id: unit
+            for unit in units
+            if unit.live and unit.attributes.get("task_key") != self._caller.scope_key and unit.kind is Kind.EPISODE
+        }
+        if not others:
+            return ""
+        items = self._admitted([(unit_id, 1.0, {}) for unit_id in others], _SAME_FAULT_MAX, others)
+        return told_before([item.unit for item in items])
+
+    # By what was done
+
+    def find_similar(self, query: str, top_k: int = 10) -> list[Unit]:
+        """The episodes that are most like a task or a question."""
+        return [item.unit for item in self.hybrid_search(query, top_k=top_k)]
+
+    def find_similar_batch(self, queries: Sequence[str], max_concurrency: int = 5) -> list[list[Unit]]:
+        """The same for several questions, some at a time, in order."""
+        asked = checked_list(queries, "queries")
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max(1, checked_count(max_concurrency, "max_concurrency", 64))) as pool:
+            return list(pool.map(self.find_similar, asked))
+
+    def find_by_semantic_similarity(self, query_text: str, top_k: int = 10) -> list[Unit]:
+        """The episodes nearest in their words, by inverse document frequency."""
+        return [item.unit for item in self.hybrid_search(query_text, None, 1.0, 0.0, 0.0, top_k)]
+
+    def find_by_project(self, project: str | None = None, top_k: int = 50) -> list[Unit]:
+        """The newest episodes of the caller's project; another project's are not the caller's to see (R3)."""
+        if project not in {None, self._caller.scope.project}:
+            return []
+        return [item.unit for item in self.search(limit=top_k)]
+
+    def hybrid_search(
+        self,
+        query_text: str,
+        error_type: str | None = None,
+        semantic_weight: float = 0.4,
+        fuzzy_weight: float = 0.3,
+        keyword_weight: float = 0.3,
+        top_k: int = 10,
+    ) -> list[Recalled]:
+        """The episodes that are most like a text: by rare words, by letters (also of their errors), by shared words.
+
+        The weights are relative to each other; each score is from 0 to 1. `error_type` is the type of an error in it.
+        """
+        weights = {"semantic": semantic_weight, "fuzzy": fuzzy_weight, "keyword": keyword_weight}
+        if min(weights.values()) < 0 or not sum(weights.values()):
+            raise InvalidInput("The weights must not be negative, nor all of them 0.", hint="0.4, 0.3 and 0.3, say.")
+        query = checked_text(query_text, "The query", _TEXT_BYTES_MAX)
+        told = told_error(error_type, query)
+        checked_count(top_k, "top_k", _FOUND_MAX)
+
+        def compared(library: _Library) -> Scores:
+            vector = self._caches.embedding.answer((library.embedder.id, query), lambda: library.embedder.embed(query))
+            words = frozenset(tokens.telling_tokens(query))
+            scores: Scores = []
+            for episode in library.episodes.values():
+                lines = [error.line for error in errors_of(episode)]
+                why = {
+                    "semantic": sparse.cosine(vector, library.vectors[episode.id]),
+                    "fuzzy": max(
+                        dice(query, str(episode.attributes.get("task", ""))), *(dice(told, line) for line in lines), 0.0
+                    ),
+                    "keyword": len(words & library.words[episode.id]) / len(words) if words else 0.0,
+                }
+                score = sum(weight * why[name] for name, weight in weights.items()) / sum(weights.values())
+                if score >= _SIMILAR_MIN:
+                    scores.append((episode.id, score, why))
+            return sorted(scores, key=lambda one: (-one[1], one[0]))
+
+        return self._found(("hybrid", query, error_type, *weights.values()), compared, top_k)
+
+    # Caches
+
+    def invalidate_cache(self, pattern: str | None = None) -> int:
+        """Forget the answers to questions with these words, or all of them; gives how many."""
+        return self._caches.drop(pattern)
+
+    def get_cache_stats(self) -> dict[str, dict[str, float]]:
+        """How full both caches are, and how often they had the answer."""
+        return {
+            "similarity_cache": self._caches.similarity.stats(),
+            "embedding_cache": self._caches.embedding.stats(),
+        }
+
+    # What may be handed out
+
+    def _library(self) -> _Library:
+        keys = self._caller.visible_keys
+        return self._log.store.read(lambda reader: self._caches.library(reader, keys))
+
+    def _found(self, asked: tuple[Any, ...], compared: Callable[[_Library], Scores], limit: int) -> list[Recalled]:
+        library = self._library()
+        key = (library.position, *asked, *self._caller.visible_keys)
+        scores: Scores = self._caches.similarity.answer(key, lambda: compared(library))
+        return self._admitted(scores, limit, library.episodes)
+
+    def _admitted(self, scores: Scores, limit: int, units: Mapping[str, Unit] | None = None) -> list[Recalled]:
+        """The first that the cognitive gate lets through: the code may have changed since they were scored."""
+        known = self._library().episodes if units is None else units
+        now, rules = self._log.clock(), self._log.config.trust
+        gate = Gate(now, None, self._code)
+
+        def read(reader: Reader) -> list[Recalled]:
+            gate.reader = reader
+            items: list[Recalled] = []
+            for start in range(0, len(scores), max(1, limit)):
+                batch = {unit_id: (score, TIER_KEPT, why) for unit_id, score, why in scores[start : start + limit]}
+                for unit, notes in gate.admitted([known[unit_id] for unit_id in batch if unit_id in known], {}):
+                    items.append(Recalled(aged(unit, now, rules), *batch[unit.id], label="", notes=notes))
+                if len(items) >= limit:
+                    break
+            items = items[:limit]
+            contested = reader.contested([item.unit.id for item in items], self._caller.visible_keys)
+            return [_labelled(item, contested, gate.elsewhere) for item in items]
+
+        return self._log.store.read(read)
+
+
+def _labelled(item: Recalled, contested: set[str], elsewhere: set[str]) -> Recalled:
+    unit_id = item.unit.id
+    label = label_of(item.unit, is_contested=unit_id in contested, is_elsewhere=unit_id in elsewhere)
+    return Recalled(item.unit, item.score, item.tier, item.why, label, item.notes, unit_id in elsewhere)
+
+
+def told_error(error_type: str | None, message: str) -> str:
+    """Type and message as one text, as a program prints them; the message may have the type in it."""
+    if not error_type or error_type in message:
+        return message
+    return f"{error_type}: {message}"
+
+
+def told_before(episodes: Sequence[Unit]) -> str:
+    """What came of a fault in other tasks: numbers first, then what worked or failed, quoted as somebody's words."""
+    if not episodes:
+        return ""
+    worked = [episode for episode in episodes if episode.attributes.get("success") is True]
+    count = f"{len(episodes)} other task{'' if len(episodes) == 1 else 's'}"
+    line = f"Seen before in {count}, of which {len(worked)} succeeded."
+    told = next((episode for episode in worked if episode.attributes.get("approach")), None)
+    if told is not None:
+        line += f" What worked, as it was said: {quoted(str(told.attributes['approach']))}."
+    lists: list[Any] = [episode.attributes.get("failed_approaches") for episode in episodes]
+    failed = [str(item) for items in lists if isinstance(items, list) for item in items]
+    if failed:
+        line += f" What failed: {', '.join(map(quoted, list(dict.fromkeys(failed))[:_SHOWN_MAX]))}."
+    return f"{line} See episode {short_id((told or (worked or episodes)[0]).id)}."
