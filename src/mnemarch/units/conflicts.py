@@ -17,8 +17,9 @@ from mnemarch.model.value import replace, value
 from mnemarch.policy.kinds import kinds_where
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
+from mnemarch.text.changes import ended
 from mnemarch.text.difference import differences
-from mnemarch.text.opposition import ended, opposes, statement, topic_key
+from mnemarch.text.opposition import opposes, statement, topic_key
 from mnemarch.text.tokens import tokens
 from mnemarch.units.same_text import past_with_same_text
 
