@@ -201,7 +201,9 @@ def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedT
     place = unit.scope.worktree or DEFAULT_BRANCH
     records = act.transaction.tests(act.caller.stream, {short_name(name) for name in names}, called=True)
     there = [record for record in records if record.place == place and record.witnessed]
-    return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in names if there]
+    # A bare name stands for the whole one that is cited beside it, and not for a namesake that came later.
+    whole = {short_name(name) for name in names if short_name(name) != name}
+    return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in names if there and name not in whole]
 
 
 def retire(act: Act, old: Unit, new_id: str, reason: str, **more: str | None) -> Unit:
