@@ -10,7 +10,7 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Promotion, Refused, Stored, TrustChange
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, meant, short_name
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
@@ -268,7 +268,7 @@ class Verification:
         """
         gained = []
         cited = {item.ref for item in unit.citations if item.kind is CitationKind.TEST}
-        for ref in sorted(cited - {short_name(name) for name in cited if short_name(name) != name}):
+        for ref in sorted(meant(cited)):
             ran = {base_name(name) for name in (*self._passed, *self._failed) if short_name(name) == ref}
             if ran:
                 records = self._act.transaction.tests(self._act.caller.stream, [ref], called=True)
