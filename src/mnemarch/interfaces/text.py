@@ -89,7 +89,7 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
         lines.append(f"kept     {short_id(refusal.unit_id or '')}  by {refusal.rule}: {said(refusal.reason)}")
     lines += [_trust(change) for change in judged.trust_changes]
     if not judged.units and not judged.refused:
-        lines.append("nothing was staged for the gate to judge")
+        lines.append("no claim waits for these tests" if judged.passed else "no claim is raised by a run that failed")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 
