@@ -13,7 +13,7 @@ from mnemarch.model.caller import ActorKind, Caller, Level, Scope
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled
-from mnemarch.model.stamps import micros
+from mnemarch.model.stamps import micros, short_id
 from mnemarch.model.unit import ACCEPTED, KEPT_AS, LIVE_STATES, TRUSTED, Claim, LinkType, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.labels import label_of
@@ -173,7 +173,7 @@ class Inbox:
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):
             for dispute in open_disputes(reader, keys, type):
                 units = list(reader.units(dispute.units).values())
-                texts = " / ".join(f"“{_cut(unit.content)}”" for unit in units)
+                texts = " / ".join(f"“{_cut(unit.content)}” ({short_id(unit.id)})" for unit in units)
                 author = str(max(units, key=lambda unit: unit.id).author)
                 yield InboxItem(dispute.id, what, texts, dispute.reason, _DECIDE[what], author, dispute.opened_at)
 

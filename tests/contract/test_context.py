@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,10 @@ from hypothesis import strategies as st
 import mnemarch
 from mnemarch import Actor, EventType, InvalidInput, Scope
 from mnemarch.model.stamps import short_id
-from mnemarch.text.prompt import estimated_tokens, fenced
+from mnemarch.model.unit import TRUSTED, Kind, Proof, Status
+from mnemarch.model.value import replace
+from mnemarch.policy.labels import head_of, label_of
+from mnemarch.text.prompt import entry, estimated_tokens, fenced
 
 FACTS = [f"Checkout step {number} retries order {number * 7} {'again ' * number}".strip() for number in range(12)]
 
@@ -49,6 +54,43 @@ def test_an_item_costs_at_most_fifteen_tokens_beyond_its_content(seats, is_sure)
     assert len(pack.items) == len(FACTS)
     content = sum(estimated_tokens(item.unit.content) for item in pack.items)
     assert (pack.tokens - estimated_tokens(fenced([])) - content) / len(FACTS) <= 15
+
+
+NOW = datetime(2026, 11, 17, tzinfo=UTC)
+SEEN = Proof(by=("test:tests/shop/test_checkout.py::test_sessions_end_after_logout",), witnessed=True, at=NOW)
+VERIFIED = [
+    SEEN,
+    replace(SEEN, by=("human:ada",)),
+    replace(SEEN, witnessed=False),
+    replace(SEEN, worktree="feat/login"),
+    replace(SEEN, flaky=True),
+    replace(SEEN, until=NOW),
+]
+KEPT = [
+    {},
+    {"kept_as": "observed", "kept_by": "terraform validate, 2026-11-17"},
+    {"kept_as": "accepted", "kept_by": "lead"},
+    {"kept_as": "imported"},
+    {"kept_as": "lesson", "kept_by": "3 episodes"},
+]
+
+
+def test_the_heads_of_all_labels_cost_at_most_fifteen_tokens_on_average(seats):
+    unit = seats.agent().remember("Checkout retries three times").unit
+    units = [replace(unit, status=status, proof=proof) for status in sorted(TRUSTED) for proof in VERIFIED]
+    units += [replace(unit, attributes=kept) for kept in KEPT]
+    units += [replace(unit, kind=Kind.EPISODE), replace(unit, kind=Kind.SKILL, attributes={"successes": 3})]
+    units += [replace(unit, proof=SEEN, fell_from=Status.VERIFIED)]
+    labels = [(each, label_of(each, is_elsewhere=True, is_contested=lost)) for each in units for lost in (False, True)]
+    entries = {label: entry(f"{head_of(each, label)} 9f3a1c", unit.content) for each, label in labels}
+    assert len(entries) > 30
+    content = estimated_tokens(unit.content)
+    assert estimated_tokens("\n".join(entries.values())) / len(entries) - content <= 15
+    assert max(map(estimated_tokens, entries.values())) - content <= 17
+    assert {head_of(each, label) for each, label in labels} >= {
+        "[VERIFIED]", "[VERIFIED by ada]", "[REPORTED]", "[VERIFIED elsewhere]", "[VERIFIED, flaky]", "[VERIFIED once]",
+        "[HYPOTHESIS, fails]", "[OBSERVED]", "[CONTESTED] verified",
+    }  # fmt: skip
 
 
 def test_the_callers_own_tokenizer_decides(seats):

@@ -139,6 +139,29 @@ def test_a_bare_name_that_fits_two_tests_is_refused_and_a_whole_one_is_not(seats
         agent.cite(agent.units()[0].id, Citation.test("test_retry"))
 
 
+def test_a_bare_name_that_became_ambiguous_is_shown_by_neither_test(seats):
+    agent = seats.agent()
+    unit = agent.remember(FACT, citations=[Citation.test("test_retry")]).unit
+    first, second = "shop/test_pay.py::test_retry", "mail/test_send.py::test_retry"
+    answer = seats.saw(first, second)
+    assert (answer.units, agent.get(unit.id).status) == ((), Status.HYPOTHESIS)
+    assert "names 2 tests" in answer.refused[0].reason
+
+
+def test_a_unit_follows_the_test_it_meant_after_a_namesake_appears(seats):
+    agent = seats.agent()
+    unit = agent.remember(FACT, citations=[Citation.test("test_retry")]).unit
+    seats.saw(TEST, turned=False)
+    assert agent.get(unit.id).status is Status.VERIFIED
+    assert seats.saw("mail/test_send.py::test_retry", task="T-2").units == ()
+    seats.saw("mail/test_send.py::test_retry", passed=False, task="T-3")
+    assert agent.get(unit.id).status is Status.VERIFIED, "the namesake moves nothing"
+    seats.saw(TEST, passed=False, task="T-4")
+    assert agent.get(unit.id).status is Status.HYPOTHESIS
+    seats.saw("mail/test_send.py::test_retry", task="T-5")
+    assert agent.get(unit.id).status is Status.HYPOTHESIS
+
+
 def test_a_bare_name_of_one_test_stands_for_its_whole_name(seats):
     unit = seats.agent().remember(FACT, citations=[Citation.test("test_retry")]).unit
     seats.saw(TEST)

@@ -623,3 +623,17 @@ def test_what_another_process_did_is_seen_by_the_very_next_recall(tmp_path, cloc
         assert unit.id in [item.unit_id for item in found.withheld]
         human.erase(unit.id, "asked for")
         assert unit.id not in [item.unit_id for item in reader.recall(f"{fruit} orchard").withheld]
+
+
+def test_r20_a_preference_reaches_the_agents_of_the_person_whose_it_is(seats, monkeypatch):
+    seats.human("ada").remember("I prefer tabs in Makefiles", kind="preference")
+    seats.human("ada").remember("The Makefiles are checked in CI")
+    reached = {}
+    for person in ("ada", "bob", None):
+        monkeypatch.setattr("mnemarch.user.person", lambda person=person: person)
+        found = seats.agent().recall("what about tabs in Makefiles?")
+        reached[person] = [item.unit.content for item in found.items if item.unit.kind == "preference"]
+        assert any("checked in CI" in item.unit.content for item in found.items)
+        assert [held.reason for held in found.withheld] == (["a preference of ada"] if person == "bob" else [])
+    assert reached == {"ada": ["I prefer tabs in Makefiles"], "bob": [], None: ["I prefer tabs in Makefiles"]}
+    assert not [item for item in seats.human("bob").recall("tabs in Makefiles").items if "tabs" in item.unit.content]

@@ -64,8 +64,9 @@ def test_five_agents_verify_and_a_sixth_recalls_all_that_holds_in_its_tree(trees
 
     for number in LESSONS:
         worked(trees[number], number)
+    tests = {n: f"test_mod{n}.py::test_retry_{n}" if n % 2 else f"test_retry_{n}" for n in LESSONS}
     started = [
-        mnemarch(trees[n], "remember", lesson, "--cite", f"test:test_mod{n}.py::test_retry_{n}", "--json", **who(n))
+        mnemarch(trees[n], "remember", lesson, "--cite", f"test:{tests[n]}", "--json", **who(n))
         for n, lesson in LESSONS.items()
     ]
     assert [json.loads(finished(process))["unit"]["status"] for process in started] == ["hypothesis"] * 5

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.text.canonical import canonical_key
-from mnemarch.text.opposition import breaks, change_of, ended, opposes, statement
+from mnemarch.text.changes import change_of, ended
+from mnemarch.text.opposition import breaks, opposes, statement
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
 WORDS = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mnemarch.text import english
 from mnemarch.text.difference import Difference, differences
 from mnemarch.text.guarded import _Scan
-from mnemarch.text.opposition import statement
+from mnemarch.text.opposition import opposes, statement
 
 WORDS = (
     "retry must not never three 3 5 twenty hundred 30s allow deny enable off 'a b' \"x\" foo_bar getUser src/a.ts --dry"
@@ -259,7 +259,8 @@ def test_statements_that_contradict_each_other_share_a_topic(left: str, right: s
     ],
 )
 def test_statements_about_other_things_have_other_topics(left: str, right: str) -> None:
-    assert statement(left).key != statement(right).key
+    assert statement(left).topic != statement(right).topic
+    assert opposes(left, right) is None
 
 
 @given(st.sampled_from(["", "must not run", "서버를 켠다", "use foo_bar"]), st.integers(0, 999), st.integers(0, 999))

@@ -15,7 +15,7 @@ import pytest
 
 import mnemarch.text
 from mnemarch import InvalidInput, checkout
-from mnemarch.text import approach, coherence, fingerprint_skeleton, guarded, korean, mentions, opposition
+from mnemarch.text import approach, coherence, fingerprint_skeleton, guarded, korean, mentions
 from mnemarch.text.cache import forget_texts
 from mnemarch.text.tokens import query_tokens
 from mnemarch.witness.run import GoText, runner_of
@@ -69,13 +69,14 @@ CALLS = {
     "korean.is_other_grammar": lambda text: korean.is_other_grammar(text, f"가{text[::-1]}"),
     "korean.numeral": lambda text: korean.numeral("이" * len(text), "영일이삼사오육칠팔구", {"십": 10, "만": 10_000}),
     "mentions.Mentions": _mentioned,
-    "opposition.ended": lambda text: opposition.ended(text, f"no longer {text}"),
+    "changes.ended": lambda text: PUBLIC["changes.ended"](text, f"no longer {text}"),
     "prompt.fenced": lambda text: PUBLIC["prompt.fenced"]([text, text]),
     "secrets.redacted_tree": lambda text: PUBLIC["secrets.redacted_tree"](
         {"a": text, "password": text, text: [text]}, set()
     ),
     "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
     "slots.korean_slots": lambda text: PUBLIC["slots.korean_slots"](guarded.pieces(f"가 {text}")),
+    "slots.parsed": lambda text: PUBLIC["slots.parsed"](guarded.pieces(text)),
     "slots.has_hangul": lambda text: PUBLIC["slots.has_hangul"](guarded.pieces(text)),
 }
 EXEMPT = {

@@ -17,6 +17,7 @@ from mnemarch.code.worktree import OtherBranches, WorkTree, checked
 from mnemarch.errors import InvalidInput
 from mnemarch.lazy import Lazy
 from mnemarch.model.citation import OF_CODE, CitationKind
+from mnemarch.model.testrun import meant
 from mnemarch.model.unit import Kind, Status
 from mnemarch.model.value import replace, value
 
@@ -299,7 +300,8 @@ class CodeView:
             return False
         kinds = {citation.kind for citation in unit.citations}
         tests = [citation.ref for citation in unit.citations if citation.kind is CitationKind.TEST]
-        return bool(tests) and CitationKind.HUMAN not in kinds and all(is_missing(self._tree, test) for test in tests)
+        is_alone = bool(tests) and CitationKind.HUMAN not in kinds
+        return is_alone and all(is_missing(self._tree, test) for test in meant(tests))
 
     def _check_code(self, citations: Sequence[Citation]) -> CodeCheck:
         moves: dict[str, str] = {}

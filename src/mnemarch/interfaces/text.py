@@ -93,7 +93,7 @@ def _promotion(judged: outcome.Promotion, call: Call) -> str:
     if judged.analyst:
         lines.append(f"analyst  {said(judged.analyst)}")
     if not judged.units and not judged.refused:
-        lines.append("nothing was staged for the gate to judge")
+        lines.append("no claim waits for these tests" if judged.passed else "no claim is raised by a run that failed")
     return "\n".join([*lines, *(["", _verdict(judged.loop, call)] if judged.loop is not None else [])])
 
 

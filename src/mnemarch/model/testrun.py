@@ -8,6 +8,10 @@ from mnemarch.model.caller import Stream
 from mnemarch.model.closed import Names
 from mnemarch.model.value import Record, value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # How the name of a go test begins, after its package; a subtest is package.TestName/case.
 _GO_TESTS = (".Test", ".Example", ".Fuzz")
 _GO_SUBTEST = r"(.*\.(?:Test|Example|Fuzz)\w*)/"
@@ -128,6 +132,13 @@ def short_name(name: str) -> str:
 def forms_of(name: str) -> tuple[str, str, str]:
     """The names that a test can be cited by: the whole, without parameters, and its function's bare name."""
     return name, base_name(name), short_name(name)
+
+
+def meant(names: Iterable[str]) -> list[str]:
+    """The cited names without a bare one that stands beside its whole name."""
+    cited = list(names)
+    whole = {short_name(name) for name in cited if short_name(name) != name}
+    return [name for name in cited if name not in whole]
 
 
 def is_covered(name: str, cited: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.model.citation import CitationKind
-from mnemarch.model.testrun import DEFAULT_BRANCH, is_covered
+from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, is_covered
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -14,10 +14,15 @@ if TYPE_CHECKING:
     from mnemarch.model.citation import Citation
     from mnemarch.model.testrun import TestRecord
 
+_NOBODY: frozenset[str] = frozenset()
+
 
 @value
 class CitedTest:
-    """How a cited test stands where a unit lives: `place` is where it passed, `greened_by` the tasks that fixed it."""
+    """How a cited test stands where a unit lives: `place` is where it passed, `greened_by` the tasks that fixed it.
+
+    `namesakes` are the tests that a bare name fits, if there are several: then it says nothing of any (R2).
+    """
 
     ref: str
     passed: bool
@@ -26,6 +31,7 @@ class CitedTest:
     flaky: bool
     place: str
     greened_by: frozenset[str]
+    namesakes: tuple[str, ...] = ()
 
 
 def cited_names(citations: Iterable[Citation]) -> list[str]:
@@ -39,7 +45,11 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
     program saw outweighs what was reported. A flaky test shows nothing: it has neither passed nor failed.
     """
     places = None if scope.worktree is None else (scope.worktree, DEFAULT_BRANCH)
-    here = [item for item in records if is_covered(item.name, ref) and (places is None or item.place in places)]
+    covered = [item for item in records if is_covered(item.name, ref)]
+    names = {base_name(item.name) for item in covered}
+    if len(names) > 1 and ref not in names:
+        return CitedTest(ref, False, False, False, False, "", _NOBODY, tuple(sorted(names)))
+    here = [item for item in covered if places is None or item.place in places]
     witnessed = [item for item in here if item.witnessed]
     best: CitedTest | None = None
     for place in sorted({item.place for item in witnessed or here}, reverse=True):
@@ -55,5 +65,4 @@ def standing(ref: str, records: Sequence[TestRecord], scope: Scope) -> CitedTest
         )
         if best is None or (outcome.passed and not best.passed):
             best = outcome
-    nothing: frozenset[str] = frozenset()
-    return best or CitedTest(ref, False, False, False, False, "", nothing)
+    return best or CitedTest(ref, False, False, False, False, "", _NOBODY)

@@ -22,6 +22,28 @@ def label_of(unit: Unit, *, is_contested: bool = False, is_elsewhere: bool = Fal
     return f"[{words}]" + (" [CONTESTED]" if is_contested else "")
 
 
+def head_of(unit: Unit, label: str) -> str:
+    """A label as the head of a context has it, where every token is one less for content.
+
+    It goes without the names of tests and worktrees, dates, commands and numbers, which `explain` tells. It keeps what
+    changes how far a reader may believe the unit.
+    """
+    words, _, contested = label.removeprefix("[").partition("]")
+    word, proof = words.split()[0].rstrip(",:"), unit.proof
+    if contested:
+        return f"[CONTESTED] {word.lower()}"
+    if unit.kind in (Kind.DECISION, Kind.POLICY) or (proof is not None and proof.person is not None):
+        return f"[{words}]"
+    if unit.status in TRUSTED and proof is not None:
+        if not proof.witnessed:
+            return "[REPORTED]"
+        if proof.until is not None:
+            return f"[{word} once]"
+        elsewhere = " elsewhere" if f" in {proof.worktree}" in words else ""
+        return f"[{word}{', flaky' if proof.flaky else elsewhere}]"
+    return f"[{word}, fails]" if words.endswith(" fails") else f"[{word}]"
+
+
 def _verified(unit: Unit, *, is_elsewhere: bool) -> str:
     status, proof = unit.status.upper(), unit.proof
     if unit.kind is Kind.DECISION and "root" in unit.attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.model.caller import GATE, ActorKind, Level
 from mnemarch.model.closed import Names, member_of
+from mnemarch.model.unit import Kind
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.model.caller import Actor
+    from mnemarch.model.unit import Unit
 
 
 class Deed(Names):
@@ -160,3 +162,18 @@ def _deed(name: str) -> Deed:
         return Deed(name)
     except ValueError:
         raise InvalidInput(f"[policy.{name}] is no act.", hint=f"Use one of: {', '.join(Deed)}.") from None
+
+
+def owners_of(unit: Unit) -> frozenset[str]:
+    """Whose preference a unit is: the person's it names, else of the persons who stated it, else its authors' (R20)."""
+    owner = unit.attributes.get("owner")
+    if owner:
+        return frozenset({str(owner)})
+    actors = [item.actor for item in unit.provenance]
+    return frozenset(actor.id for actor in actors if actor.kind is ActorKind.HUMAN) or frozenset(map(str, actors))
+
+
+def is_of_another(unit: Unit, person: str | None) -> bool:
+    """Whether a unit is the preference of other persons than this one, for whom an agent works."""
+    is_owned = "owner" in unit.attributes or any(item.actor.kind is ActorKind.HUMAN for item in unit.provenance)
+    return unit.kind is Kind.PREFERENCE and person is not None and is_owned and person not in owners_of(unit)

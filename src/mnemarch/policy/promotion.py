@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mnemarch.policy.permissions import Policy
 
 _SUCCESS_RATE_MIN = 0.5
+# So many tests are named in a reason.
+_SHOWN_MAX = 3
 
 
 @value
@@ -87,6 +89,12 @@ def refusal_to_verify(citations: Collection[Citation], tests: Mapping[str, Cited
             return Refusal(
                 "S10.2", f"{flaky[0]} is flaky: it passes and fails on the same code.", "Mend the test first."
             )
+        named = [tests[ref] for ref in pending if ref in tests and tests[ref].namesakes]
+        if named:
+            reason = (
+                f"{named[0].ref!r} names {len(named[0].namesakes)} tests: {', '.join(named[0].namesakes[:_SHOWN_MAX])}."
+            )
+            return Refusal("S10.2", reason, "Cite one of them by its whole name.")
         if pending:
             return Refusal("S10.2", f"No verification recorded {pending[0]} as passed.", "Run it and verify the task.")
         return Refusal(

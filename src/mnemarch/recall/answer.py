@@ -110,7 +110,7 @@ class Recall:
             "kinds": [name for kind in self._kinds for name in search_kinds(str(kind))],
             "domains": list(dict.fromkeys([domain, _GLOBAL])) if domain else [],
         }
-        self.gate = Gate(now, as_of, code)
+        self.gate = Gate(now, as_of, code, caller.actor)
         # Those of the answer's units that the caller's task was handed before.
         self.handed_before: set[str] = set()
 

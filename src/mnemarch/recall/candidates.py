@@ -252,7 +252,7 @@ class Finder(LiveIndex):
 
     def _duplicate_candidates(self, unit: Unit, scope_keys: Sequence[str], limit: int) -> list[str]:
         """Units that share at least half of the weight of this one's telling words."""
-        from mnemarch.text.opposition import change_of
+        from mnemarch.text.changes import change_of
         from mnemarch.text.tokens import telling_tokens
 
         words = telling_tokens(unit.content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.search import Pack, Recalled, Withheld
 from mnemarch.model.stamps import short_id
+from mnemarch.policy.labels import head_of
 from mnemarch.text.prompt import entry, fenced
 
 TYPE_CHECKING = False
@@ -86,4 +87,4 @@ def _entry(item: Recalled) -> str:
     """One line of head that costs little, and then the content: how sure it is or how firm, its id, what to know."""
     unit = item.unit
     notes = "".join(f" ({' '.join(note.split())})" for note in item.notes)
-    return entry(f"{item.label} {short_id(unit.id)[:_ID_CHARS]}{notes}", unit.content)
+    return entry(f"{head_of(unit, item.label)} {short_id(unit.id)[:_ID_CHARS]}{notes}", unit.content)

@@ -3,13 +3,15 @@
 # ruff: noqa: RUF071 (what is compared is no path)
 from __future__ import annotations
 
-from itertools import pairwise
 from os.path import commonprefix
 
 from mnemarch.model.value import value
-from mnemarch.text.guarded import Piece, pieces
+from mnemarch.text import korean
+from mnemarch.text.guarded import EXTENTS, Piece, pieces
 
 _COMPARED_CHARS_MAX = 4_096
+# 지 않는다, 면 안 된다, 서는 안 된다.
+_AFTER_WHAT_IS_DENIED = frozenset(f"{korean.DENYING_WHAT_IS_BEFORE}면으서선")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +43,18 @@ def differences(a: str, b: str) -> tuple[Difference, ...]:
     return guarded
 
 
-def polarity(left: Sequence[Piece], right: Sequence[Piece]) -> list[tuple[str, str]]:
-    """Where one denies what the other says, in the words of both."""
+def polarity(left: Sequence[Piece], right: Sequence[Piece], *, by_opposites: bool = False) -> list[tuple[str, str]]:
+    """Where one denies what the other says, in the words of both; `by_opposites` asks for a pair of opposites alone.
+
+    Two denials make no opposition: lock it before the import, unlock it after the import.
+    """
     opposites = tuple(_of_opposites(left, right))
-    denied = (*_of_negations(left, right, opposes=bool(opposites)), *opposites)
+    negations = tuple(_of_negations(left, right, opposes=bool(opposites)))
+    denied = (*negations, *opposites)
+    # How far a denial goes is no denial of its own: 항상 비운다, 절대 비우지 않는다.
+    of_extent = len(tuple(_of_opposites(left, right, EXTENTS))) if negations else 0
+    if (len(denied) - of_extent) % 2 == 0 or (by_opposites and negations):
+        return []
     return [(part.left, part.right) for part in denied]
 
 
@@ -82,13 +92,23 @@ def _moved(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     """Whether the same words negate something else: tabs, not spaces; spaces, not tabs."""
     if sorted(piece[1] for piece in left) != sorted(piece[1] for piece in right):
         return False
-    negated = [[after[1] for piece, after in pairwise(side) if piece[0] == "negation"] for side in (left, right)]
-    return negated[0] != negated[1]
+    return _negated(left) != _negated(right)
 
 
-def _of_opposites(left: Sequence[Piece], right: Sequence[Piece]) -> Iterator[Difference]:
+def _negated(side: Sequence[Piece]) -> list[str]:
+    """What each negation denies: what comes after it, or before it as in 남기지 않는다."""
+    at_negations = [at for at, piece in enumerate(side) if piece[0] == "negation"]
+    neighbours = [at + (-1 if side[at][3][:1] in _AFTER_WHAT_IS_DENIED else 1) for at in at_negations]
+    return [side[at][1] for at in neighbours if 0 <= at < len(side)]
+
+
+def _of_opposites(
+    left: Sequence[Piece], right: Sequence[Piece], among: frozenset[str] | None = None
+) -> Iterator[Difference]:
     """One text has more of one pole and the other more of the other, or both have the two in another order."""
     groups = dict.fromkeys(piece[1][:-1] for piece in left if piece[0] == "opposite")
+    if among is not None:
+        groups = {group: None for group in groups if group in among}
     reported: set[tuple[str, str]] = set()
     for group in groups:
         ours = [piece for piece in left if piece[0] == "opposite" and piece[1][:-1] == group]

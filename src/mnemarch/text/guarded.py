@@ -24,7 +24,7 @@ _HANGUL_WORDS = "[\u1100-\u11ff가-힣]+"
 _EAST_ASIAN = "\u1100-\u11ff\u3040-\u9fff가-힣"
 _SIGNS = {"+": "sum+", "-": "sum-"}
 # Groups of opposites that say how far a statement goes and not what it is about: a skeleton goes without them.
-_EXTENTS = frozenset({"always", "everybody", "must", "sum"})
+EXTENTS = frozenset({"always", "all", "everybody", "must", "sum"})
 _HAN_DIGITS = "零一二三四五六七八九"
 _HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
 _HAN_NUMBER = f"(?P<digits>[{_HAN_DIGITS}十百千]+)(?P<counter>[个個回次年月日時时分秒人件本台枚]?)"
@@ -46,7 +46,7 @@ _IDENTIFIER = r"[_/\\@$]|^--?[^\W\d]|\w\.\w|::|\w\+\+$|^[a-zA-Z]#$|^#[^\W\d]|^\.
 def pieces(text: str, *, unquoted: bool = False) -> tuple[Piece, ...]:
     """The pieces in order; `unquoted` reads a quoted single identifier as if it had no quotes."""
     text = compatible(text)
-    scan = _Scan(shouted=text.isupper())
+    scan = _Scan(shouted=text.isascii() and text.isupper())
     for match in _lexemes(text.isascii()).finditer(text):
         scan.read(match, unquoted=unquoted)
     return tuple(scan.pieces)
@@ -126,7 +126,7 @@ class _Scan:
         return True
 
     def add_opposite(self, poles: tuple[str, ...], negates: bool, written: str) -> None:
-        shape = "" if poles[0][:-1] in _EXTENTS else "±" + poles[0][:-1]
+        shape = "" if poles[0][:-1] in EXTENTS else "±" + poles[0][:-1]
         denied_at = self.denial() if len(poles) == 1 else -1
         if negates:
             self.add("negation", "un", "", written)
@@ -164,8 +164,9 @@ class _Scan:
         bare = chunk.rstrip(".:-~^@$\\").lstrip(":")
         if bare.isalpha() and bare.isascii() and not _is_name(bare):
             word = bare.lower()
-            # Nearly every word: nothing below would say anything else of it.
-            if word not in english.guarded() and english.unprefixed(word) is None:
+            # Nearly every word: nothing below would say anything else of it. Unleash is a name unless it begins a text.
+            is_name = bare[0].isupper() and bool(self.pieces) and not self.shouted
+            if word not in english.guarded() and (is_name or english.unprefixed(word) is None):
                 self.add_word(word, bare)
                 return
         if self.read_number(bare, end) or not bare:
@@ -329,8 +330,9 @@ class _Scan:
     def add_plain(self, phrase: str, start: int, end: int, reduce_last: Callable[[str], str]) -> None:
         """Words that the guard reads no more of; the last of them may be a verb that goes on in what comes next."""
         words = phrase[start:end].split()
-        if words and start == self.ended_at and not phrase[start].isspace() and korean.is_ending(words[0]):
-            del words[0]
+        if words and start == self.ended_at and not phrase[start].isspace():
+            is_adverb = words[0] in ("로", "으로") and self.pieces[-1][0] == "opposite"  # 자동으로 says 자동.
+            del words[: is_adverb or korean.is_ending(words[0])]
         is_joined = bool(words) and not phrase[end - 1].isspace()
         for number, word in enumerate(words, start=1):
             reduce = reduce_last if is_joined and number == len(words) else korean.bare

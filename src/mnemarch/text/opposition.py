@@ -1,4 +1,4 @@
-"""What a statement is about and says, whether two oppose each other, and what a change ends (R6, R12).
+"""What a statement is about and says, and whether two oppose each other (R6, R12).
 
 A statement is read as a topic and values. Everything that is no value names the topic: the subject, the relation and
 their circumstances, without words that say nothing and without negations. This is the one rule for facts and decisions.
@@ -6,30 +6,43 @@ their circumstances, without words that say nothing and without negations. This 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 
 from mnemarch.model.value import value
 from mnemarch.text import korean
-from mnemarch.text.cache import cached
+from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import polarity
 from mnemarch.text.guarded import Piece, pieces
-from mnemarch.text.slots import english_slots, has_hangul, is_hangul, korean_slots, without_particle, word_set
+from mnemarch.text.slots import is_hangul, parsed, without_particle, word_set
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import REWORDING_WORDS, Patterns, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Sequence
 
 _ASIDES = Patterns("relations", "asides")
-_CHANGES = {"english": Patterns("relations", "changes"), "korean": Patterns("relations", "korean changes")}
+_PHRASES = Patterns("relations", "phrases")
 _POSSIBLE = frozenset({"can", "could", "may", "might", "수"})
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 _EXTENTS = frozenset({"만", "도", "까지", "부터", "밖에", "보다"})
+# One may do both of these: read from a queue, write to it.
+_ACTS = frozenset({"read"})
+_PERIODS = {
+    "daily": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "hourly": "hour",
+    "yearly": "year",
+    "annually": "year",
+}
+_PERIODS |= {"nightly": "night", "quarterly": "quarter"}
 # What is said of all is said of each.
-_UNIVERSAL = frozenset({"±all", "every", "each", "모든", "모두"})
-_THINGLESS = frozenset({"use", "±prefer"})
+_UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
+_THINGLESS = frozenset({"use", "±prefer", "쓰", "사용", "이용"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
 # A longer text is no statement: it has no values and its topic is itself, so that it opposes nothing. Whoever compares
@@ -40,15 +53,32 @@ _DIMENSIONS = {
     "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
     "share": ("%",),
 }
+# The next larger unit, and how many make one: 120 seconds are 2 minutes, and a gigabyte is 1000 or 1024 megabytes.
+_LARGER = {
+    "ns": ("us", 1000),
+    "us": ("ms", 1000),
+    "ms": ("s", 1000),
+    "s": ("min", 60),
+    "min": ("h", 60),
+    "h": ("d", 24),
+}
+_LARGER |= {"d": ("w", 7), "mo": ("y", 12), "KiB": ("MiB", 1024), "MiB": ("GiB", 1024)}
+_LARGER |= {"B": ("KB", 1000), "KB": ("MB", 1000), "MB": ("GB", 1000), "GB": ("TB", 1000)}
+_BINARY = {1000: 1024}
+_SMALLER = {large: (small, factor) for small, (large, factor) in _LARGER.items()}
 
 
 @value
 class Value:
-    """One value of a statement: the words it is compared by, how it was written, and whether it is an amount."""
+    """One value of a statement: the words it is compared by, how it was written, and whether it is an amount.
+
+    `is_limit` says that it leaves no place for another even where a thing only can be: only admins, everyone.
+    """
 
     words: frozenset[str]
     written: str
     is_amount: bool
+    is_limit: bool
 
 
 @value
@@ -81,25 +111,48 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
     """The pieces of a text, where its values begin and end, and its topic: all that a write without rivals needs."""
     if len(text) > STATEMENT_CHARS_MAX:
         return (), {}, (canonical_key(text),)
-    found = pieces(_ASIDES["aside"].sub(" ", text))
-    slots = korean_slots(found) if has_hangul(found) else english_slots(found)
+    told, rejected = _without_asides(text)
+    found, slots, relations = parsed(pieces(told))
     topic: list[str] = []
     at = 0
     while at < len(found):
         end = slots.get(at)
-        if end is None:
-            topic += _topic_words(found[at])
-            at += 1
-        else:
-            topic.append(_mark(found[at:end]))
+        if end is not None:
+            topic += [*relations.get(at, ()), _mark(found[at:end])]
             at = end
+        else:
+            topic += relations.get(at) or _topic_words(found[at])
+            at += 1
+    if rejected and _THINGLESS.issuperset(_things(topic)):
+        # Use pnpm, not npm: the choice between the two is all that it is about.
+        chosen = (word for start, end in slots.items() for word in _value(found[start:end]).words)
+        topic += sorted({*chosen, *(word for piece in pieces(rejected) for word in _words(piece))})
     return found, slots, tuple(topic) or (canonical(text),)
+
+
+def _without_asides(text: str) -> tuple[str, str]:
+    """A text without what is said beside the statement, and what it is said against: use pnpm (not npm)."""
+    rejected: list[str] = []
+
+    def left(match: re.Match[str]) -> str:
+        rejected.append(match["rejected"] or match["refused"] or match["over"] or match["denied"] or "")
+        return f"{match['preferred'] or ''} "
+
+    for word in _PHRASES.sources:
+        text = _PHRASES[word].sub(f" {word} ", text)
+    return _ASIDES["aside"].sub(left, text), " ".join(filter(None, rejected))
+
+
+def _things(topic: Iterable[str]) -> list[str]:
+    return [word for word in topic if not word.startswith(("▢", "#"))]
 
 
 @cached(1024)
 def statement(text: str) -> Statement:
     found, slots, topic = _read(text)
-    values = tuple(_value(found[start:end]) for start, end in sorted(slots.items()))
+    values = tuple(
+        _value(found[start:end], found[start - 1] if start else None) for start, end in sorted(slots.items())
+    )
     inside = {at for start, end in slots.items() for at in range(start, end)}
     polar = tuple(piece for at, piece in enumerate(found) if at not in inside)
     words = frozenset(word for piece in found for word in _words(piece))
@@ -124,8 +177,13 @@ def topic_key(text: str) -> str:
 
 
 def _key(topic: tuple[str, ...]) -> str:
-    """The same for every order and wording of one topic."""
-    return " ".join(sorted(set(topic)))
+    """The same for every order and wording of one topic, and for every word that may have an opposite in it.
+
+    What opposes what comes with its own particle in Korean: 빌드에 포함한다, 빌드에서 제외한다.
+    """
+    return " ".join(
+        sorted({"±" if word.startswith("±") else word.removesuffix("◁에서").removesuffix("◁에") for word in topic})
+    )
 
 
 def _topic_words(piece: Piece) -> Iterable[str]:
@@ -133,12 +191,15 @@ def _topic_words(piece: Piece) -> Iterable[str]:
     if what in ("number", "identifier", "quoted"):
         return (f"{key}{shape[1:]}",) if key else ()
     if not shape or what == "opposite":
-        return (shape,) if shape else ()
+        return (key if key[:-1] in _ACTS else shape,) if shape else ()
     if is_hangul(shape):
         noun, particle = korean.parted(shape)
         telling = particle if particle in word_set("korean slots") else ""
-        stem = korean.stem(noun if telling else shape) + telling
-        return () if stem in word_set("korean adverbs") else (stem,)
+        stem = korean.stem(noun if telling else shape)
+        stem = korean.bare_stem(stem) or stem
+        return (
+            () if stem in word_set("korean adverbs") else (f"{stem}◁{telling.removeprefix('으')}" if telling else stem,)
+        )
     return _telling_tokens(shape)
 
 
@@ -151,20 +212,57 @@ def _words(piece: Piece) -> Iterable[str]:
     """What a piece says, as a value or as a part of a text that a change may end."""
     if piece[0] == "word":
         noun = korean.parted(piece[1])[0] if is_hangul(piece[1]) else piece[1]
+        noun = "month of may" if piece[3] == "May" else _PERIODS.get(noun, noun)
         return [noun] if is_hangul(noun) else tokens(noun)
     return [piece[1].casefold()]
 
 
-def _value(slot: Sequence[Piece]) -> Value:
+def _value(slot: Sequence[Piece], before: Piece | None = None) -> Value:
+    is_amount = len(slot) == 1 and slot[0][0] == "number"
     words = frozenset(word for piece in slot if piece[2] for word in _words(piece) if word not in empty_words())
-    return Value(words, " ".join(piece[3] for piece in slot), len(slot) == 1 and slot[0][0] == "number")
+    # Everybody and nobody say nothing but how far a statement goes.
+    words = words or frozenset({"nobody" if slot[0][0] == "negation" else slot[0][1]})
+    return Value(
+        words=frozenset(map(_amount, words)) if is_amount else words,
+        written=" ".join(piece[3] for piece in slot),
+        is_amount=is_amount,
+        is_limit=_is_limit(slot, before),
+    )
+
+
+def _is_limit(slot: Sequence[Piece], before: Piece | None) -> bool:
+    """Whether a value says who alone, or that everybody: only admins, 누구나."""
+    first, last = slot[0], slot[-1]
+    is_only = before is not None and before[3].lower() == "only"
+    is_everybody = first[0] in ("opposite", "negation") or first[1] in word_set("korean limits")
+    return is_only or is_everybody or (without_particle(last)[1].endswith("만") and last[0] != "number")
+
+
+def _amount(key: str) -> str:
+    """An amount in the largest unit of which it is a whole number: 120s and 2min are one."""
+    match = pattern(r"(\d{1,15}(?:\.\d{1,6})?)([A-Za-z]{1,3})").fullmatch(key)
+    unit = match[2] if match else ""
+    unit = next((each for each in (*_LARGER, *_SMALLER) if each.lower() == unit), "")
+    if match is None or not unit:
+        return key
+    number = Fraction(match[1])
+    while number.denominator > 1 and unit in _SMALLER:
+        unit, factor = _SMALLER[unit]
+        number *= factor
+    while number and unit in _LARGER:
+        larger, factor = _LARGER[unit]
+        whole = [number / each for each in (factor, _BINARY.get(factor, factor)) if (number / each).denominator == 1]
+        if not whole:
+            break
+        number, unit = whole[0], larger
+    return f"{number}{unit.lower()}"
 
 
 def _mark(slot: Sequence[Piece]) -> str:
     """What stands for a value in its topic: amounts of time, sizes and shares are not the same thing."""
     last = slot[-1]
     particle = without_particle(last)[1]
-    telling = particle if particle in word_set("korean slots") else ""
+    telling = f"◁{particle.removeprefix('으')}" if particle in word_set("korean slots") else ""
     if len(slot) == 1 and last[0] == "number":
         unit = last[1].lstrip("-+~^$€£¥₩0123456789.,:/x")
         return next((f"#{name}" for name, units in _DIMENSIONS.items() if unit in units), "#") + telling
@@ -182,7 +280,7 @@ def empty_words() -> frozenset[str]:
 class Opposition:
     """How two statements about one subject oppose each other, with the words of both sides.
 
-    `kind` is polarity, value, or change: the second announces that what the first says has ended.
+    `kind` is polarity, value, or change: the second announces that what the first says has ended (`text/changes.py`).
     """
 
     kind: str
@@ -194,16 +292,6 @@ class Opposition:
         return f"{self.kind}: {self.left or 'none'} / {self.right or 'none'}"
 
 
-@value
-class Change:
-    """What an announced change leads from and to, and the other words of the announcement: what it is about."""
-
-    old: frozenset[str]
-    new: frozenset[str]
-    about: frozenset[str]
-    names: tuple[str, str]
-
-
 def opposes(a: str, b: str) -> Opposition | None:
     """How two statements oppose each other, or None: they say the same, or both can be.
 
@@ -211,7 +299,13 @@ def opposes(a: str, b: str) -> Opposition | None:
     Redis may be stored in Postgres.
     """
     ours, theirs = statement(a), statement(b)
-    return _opposition(ours, theirs) if ours.key == theirs.key else None
+    if ours.key != theirs.key:
+        return None
+    if frozenset(ours.topic) == frozenset(theirs.topic):
+        return _opposition(ours, theirs)
+    # They share a topic but for words that may be opposites: keeps, drops.
+    denied = polarity(ours.polar, theirs.polar, by_opposites=True)
+    return _opposed("polarity", denied) if denied and not _other_values(ours, theirs) else None
 
 
 def breaks(text: str, rule: str) -> Opposition | None:
@@ -222,8 +316,7 @@ def breaks(text: str, rule: str) -> Opposition | None:
     """
     ours, theirs = (statement(each[:STATEMENT_CHARS_MAX]) for each in (text, rule))
     about, ruled = (frozenset(each.topic) - _UNIVERSAL for each in (ours, theirs))
-    shared = [word for word in about & ruled if word[0] not in "▢#"]
-    is_within = len(shared) >= _SHARED_MIN and (about <= ruled or ruled <= about)
+    is_within = len(_things(about & ruled)) >= _SHARED_MIN and (about <= ruled or ruled <= about)
     return _opposition(ours, theirs) if is_within or ours.key == theirs.key else None
 
 
@@ -232,8 +325,12 @@ def _opposition(ours: Statement, theirs: Statement) -> Opposition | None:
     others = _other_values(ours, theirs)
     if bool(denied) == bool(others) or not (denied or _exclude(ours, theirs)):
         return None
-    left, right = (", ".join(part[side] for part in denied or others) for side in (0, 1))
-    return Opposition("polarity" if denied else "value", left, right)
+    return _opposed("polarity" if denied else "value", denied or others)
+
+
+def _opposed(kind: str, parts: Sequence[tuple[str, str]]) -> Opposition:
+    left, right = (", ".join(part[side] for part in parts) for side in (0, 1))
+    return Opposition(kind, left, right)
 
 
 def _other_values(ours: Statement, theirs: Statement) -> list[tuple[str, str]]:
@@ -247,64 +344,14 @@ def _other_values(ours: Statement, theirs: Statement) -> list[tuple[str, str]]:
 def _exclude(ours: Statement, theirs: Statement) -> bool:
     """Whether one value leaves no place for another. What is not Redis and not Postgres may be a third thing."""
     compared = zip(ours.values, theirs.values, strict=True)
-    if any(a.is_amount and _is_other(a, b) for a, b in compared):
+    if any((a.is_amount or (a.is_limit and b.is_limit)) and _is_other(a, b) for a, b in compared):
         return True
     # "Use SQLite" and "Use WAL" name no thing that can have one value only.
     shares_words = any(a.words & b.words for a, b in zip(ours.values, theirs.values, strict=True))
-    is_bare = _THINGLESS.issuperset(word for word in ours.topic if word[0] not in "▢#")
+    is_bare = _THINGLESS.issuperset(_things(ours.topic))
     names_a_thing = shares_words or not is_bare
     return names_a_thing and not (ours.is_open or theirs.is_open)
 
 
 def _is_other(left: Value, right: Value) -> bool:
     return not (left.words <= right.words or right.words <= left.words)
-
-
-@cached(256)
-def change_of(text: str) -> Change | None:
-    """The change that a text announces: no longer, switched from X to Y, replaced, is now; in both languages."""
-    if len(text) > STATEMENT_CHARS_MAX:
-        return None
-    patterns = _CHANGES["korean" if has_hangul(pieces(text)) else "english"]
-    for name in patterns.sources:
-        match = patterns[name].search(text)
-        if match is not None:
-            named = match.groupdict()
-            names = _name(named.get("old") or ""), _name(named.get("new") or "")
-            old, new = (statement(each).words - empty_words() for each in names)
-            about = statement(text[: match.start()] + " ".join(named.values()) + text[match.end() :]).words
-            return Change(old, new, about - old - new - empty_words() if named else frozenset(), names)
-    return None
-
-
-def _name(phrase: str) -> str:
-    """The name in a phrase, without words before it that have a particle of their own, and without what it is for."""
-    words = _ASIDES["circumstance"].split(phrase, maxsplit=1)[0].split()
-    particles = [at for at, word in enumerate(words[:-1]) if is_hangul(word[-1]) and korean.parted(word)[1]]
-    return " ".join(words[particles[-1] + 1 if particles else 0 :])
-
-
-def _is_other_version(new: frozenset[str], known: frozenset[str]) -> bool:
-    """Whether the same name has another number in a text: Kubernetes 1.27 and Kubernetes 1.22."""
-    others = new - known
-    return bool(new & known) and all(word[0].isdigit() for word in others) and any(word[0].isdigit() for word in known)
-
-
-def ended(older: str, newer: str) -> Opposition | None:
-    """How `newer` announces that what `older` says has changed, or None."""
-    change = change_of(newer) if older != newer else None
-    if change is None:
-        return None
-    opposed = opposes(older, newer)
-    if opposed is not None:
-        return Opposition("change", opposed.left, opposed.right)
-    known = statement(older)
-    if not change.new or change.new <= known.words:
-        return None
-    if change.old:
-        is_ended = change.old <= known.words and (not change.about or bool(change.about & known.words))
-    else:
-        is_ended = bool(known.values) and (
-            change.about <= known.words if change.about else _is_other_version(change.new, known.words)
-        )
-    return Opposition("change", *change.names) if is_ended else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.text.guarded import Piece
 
 # Groups of opposites whose words are verbs that take a value: starts at, read from.
-_VERBS_OF_GROUPS = frozenset({"start", "add", "read", "open", "keep", "has"})
+_VERBS_OF_GROUPS = frozenset({"start", "add", "read", "open", "keep", "has", "run", "show"})
 _COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 _DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
@@ -28,6 +28,9 @@ _VALUE_PIECES_MAX, _OBJECT_PIECES_MAX = 4, 4
 _SUBJECT_PIECES_MAX = 12
 _ADJECTIVE_ENDINGS = ("able", "ible", "ful", "less", "ous", "ive", "al", "ic", "ent", "ant", "ly", "er", "est")
 _EVERY = frozenset({"every", "each"})
+_TIMES = frozenset({"night", "morning", "evening", "weekday", "weekend"})
+_MEANS = ("로", "으로")
+_NAMING = ("word", "identifier", "quoted")
 _TOPIC_MARKERS = frozenset({"은", "는", "이", "가", "에는", "에서는", "에선", "에도", "로는", "으로는"})
 
 
@@ -49,6 +52,45 @@ def _nouns(section: str) -> frozenset[str]:
     return word_set(section) | frozenset(f"{noun}s" for noun in word_set(section))
 
 
+def parsed(found: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], dict[int, int], dict[int, tuple[str, ...]]]:
+    """The pieces, where each value begins and ends, and what stands in the topic for verbs of place."""
+    found = _with_its_kind(found)
+    slots = korean_slots(found) if has_hangul(found) else english_slots(found)
+    return found, slots, _relation_verbs(found, slots)
+
+
+def _with_its_kind(found: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """The pieces, in which the first telling one is no opposite if it tells which thing is meant: the public API."""
+    first = next((at for at, piece in enumerate(found) if piece[2]), len(found))
+    if first + 1 >= len(found) or found[first][0] != "opposite":
+        return found
+    _, _, _, written, particle = found[first]
+    word = written.lower()
+    if word not in _kinds() or not is_name(found[first + 1]):
+        return found
+    return (*found[:first], ("word", word, word, written, particle), *found[first + 1 :])
+
+
+@cache
+def _kinds() -> frozenset[str]:
+    return frozenset(listed("opposites", "kinds"))
+
+
+def _relation_verbs(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
+    """What stands in a topic for a verb that says where a thing is, or for the first piece of a value if none does."""
+    relations: dict[int, tuple[str, ...]] = {}
+    for begin in slots:
+        before = [found[at][3].lower() for at in range(max(0, begin - 3), begin)]
+        if word_set("places").isdisjoint(before):
+            continue
+        verb = next((at for at in range(max(0, begin - 3), begin) if found[at][3].lower() in _verbs("place")), None)
+        if verb is not None:
+            relations[verb] = ("@place",)
+        elif not _COPULAS.isdisjoint(before[:-1]):
+            relations[begin] = ("@place",)
+    return relations
+
+
 # English
 
 
@@ -58,8 +100,13 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     words = [piece[3].lower() for piece in found]
     framed = 3 if words and words[0] in _OPENING else 0
     is_predicate = takes_many = False
+    subject = _subject_slot(found, words)
     at = 0
     while at < len(found):
+        if subject is not None and at == subject[0]:
+            slots[at] = subject[1]
+            at = subject[1]
+            continue
         begin = _slot_after(found, words, at)
         if begin is not None and (end := _name_end(found, words, begin)) > begin:
             is_predicate = True
@@ -79,11 +126,30 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     return slots
 
 
+def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int] | None:
+    """Where a subject is the value: only admins can, everyone can; Minji owns, nginx serves."""
+    stops = word_set("modals") | _COPULAS
+    verb = next((at for at, word in enumerate(words[: _VALUE_PIECES_MAX + 2]) if word in stops), 0)
+    if verb > 1 and words[0] == "only":
+        return 1, verb
+    if verb and (words[0] in word_set("everybody") or (words[0] == "no" and verb == 1)):
+        return 0, verb
+    begin = _past_determiners(words, 0) or 0
+    # In this form alone: is owned by is said of the thing.
+    names = [at for at in range(begin + 1, min(len(words) - 1, begin + 4)) if words[at].endswith("s")]
+    owner = next((at for at in names if words[at] in _verbs("owner")), 0)
+    if owner and all(map(is_name, found[begin:owner])):
+        return begin, owner
+    return (0, 1) if 1 in names and words[1] in _verbs("served by") and _is_proper(found[0]) else None
+
+
 def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
     if words[at] in word_set("dates"):
         return True
     before = words[at - 1] if at else ""
-    return (found[at][3] == "May" and before in _OPENING) or (before in _EVERY and words[at] in english.UNITS)
+    return (found[at][3] == "May" and (before in _OPENING or found[at - 1][0] == "number")) or (
+        before in _EVERY and (words[at] in english.UNITS or words[at] in _TIMES)
+    )
 
 
 def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predicate: bool, takes_many: bool) -> bool:
@@ -115,15 +181,27 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     following = words[at + 1] if at + 1 < len(words) else ""
     if word in _verbs("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
         return _past_determiners(words, at + 1)
-    is_listed = word in _verbs("one value")
-    is_participle = word.endswith("ed") and at > 0 and word not in _verbs("many values") and what == "word"
+    if (
+        word in word_set("means")
+        and at > 1
+        and not any(each in _verbs("symptoms") for each in words[max(0, at - _SUBJECT_PIECES_MAX) : at])
+    ):
+        begin = _past_determiners(words, at + 1)
+        return begin if begin is not None and _is_proper(found[begin]) else None
+    is_listed = word in _verbs("one value") and (at == 0 or words[at - 1] not in _DETERMINERS)
+    is_participle = (
+        (word.endswith("ed") or word in english.irregular_forms())
+        and at > 0
+        and word not in _verbs("many values")
+        and what == "word"
+    )
     if is_listed or is_participle:
         for prep in range(at + 1, min(len(found), at + 2 + (_OBJECT_PIECES_MAX if is_listed else 0))):
             if words[prep] in word_set("slot prepositions" if is_listed else "manner prepositions"):
                 begin = _past_determiners(words, prep + 1)
                 # "for orders" is a circumstance, "for 30 days" is an amount.
                 return None if words[prep] == "for" else begin
-            if words[prep] in word_set("boundaries") or found[prep][0] == "number":
+            if words[prep] in word_set("boundaries") | _verbs("many values") or found[prep][0] == "number":
                 break
     return None
 
@@ -141,8 +219,11 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         begin += 1
     if begin >= len(found):
         return None
-    what, _, _, written, _ = found[begin]
-    if what in ("quoted", "identifier") or (what == "word" and written[:1].isupper()):
+    if words[begin] in word_set("places") and begin + 1 < len(found):
+        begin = _past_determiners(words, begin + 1) or begin
+        return begin if _is_proper(found[begin]) or (found[begin][0] == "word" and begin == len(found) - 1) else None
+    what = found[begin][0]
+    if _is_proper(found[begin]):
         return begin
     is_plain = what == "word" and not words[begin].endswith(("ed", "ing")) and words[begin] not in LIGHT_WORDS
     if not is_plain or begin + 1 < len(found) - 1:
@@ -150,8 +231,13 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     # `User.id` is an integer: what is named in code has one type.
     is_typed = words[begin - 1] in ("a", "an") and found[at - 1][0] in ("identifier", "quoted")
     subject = words[max(0, at - _SUBJECT_PIECES_MAX) : at]
-    is_named = not _nouns("attributes").isdisjoint(subject) and not _is_adjective(words[begin])
+    is_noun = words[begin - 1] in ("a", "an") or not _is_adjective(words[begin])
+    is_named = is_noun and not _nouns("attributes").isdisjoint(subject)
     return begin if is_typed or is_named else None
+
+
+def _is_proper(piece: Piece) -> bool:
+    return piece[0] in ("quoted", "identifier") or (piece[0] == "word" and piece[3][:1].isupper())
 
 
 def _is_adjective(word: str) -> bool:
@@ -169,8 +255,17 @@ def _name_end(found: Sequence[Piece], words: Sequence[str], begin: int) -> int:
     # What a function returns may be none, true or false.
     if words[begin - 1] in ("return", "returns", "returned") and not found[begin][2]:
         end = min(len(found), begin + 2)
-    while end < len(found) and end - begin < _VALUE_PIECES_MAX:
-        if not is_name(found[end]) or (words[end] in word_set("boundaries") and words[end] not in ("and", "or")):
+    hyphens = 0
+    while end < len(found) and end - begin - hyphens < _VALUE_PIECES_MAX:
+        # eu-west-1
+        if begin < end < len(found) - 1 and found[end][3] == "-" and is_name(found[end + 1]):
+            hyphens += 1
+            end += 2
+            continue
+        # As local time, but not: to staging first.
+        is_kind = words[end] in _kinds() and end + 1 < len(found) and found[end + 1][0] in _NAMING
+        is_boundary = words[end] in word_set("boundaries") and found[end][3] not in ("and", "or", "May")
+        if not (is_name(found[end]) or is_kind) or is_boundary:
             break
         end += 1
     return end
@@ -189,6 +284,15 @@ def korean_slots(found: Sequence[Piece]) -> dict[int, int]:
             "korean dates"
         ):
             slots[at] = at + 1
+        elif found[at][1] in word_set("korean limits") or (
+            is_name(found[at]) and parts[at][1].endswith("만") and what != "number"
+        ):
+            begin = at
+            while (
+                begin and not parts[begin - 1][1] and is_name(found[begin - 1]) and at - begin < _VALUE_PIECES_MAX - 1
+            ):
+                begin -= 1
+            slots[begin] = at + 1
     begin, end = _korean_name(found, parts, verb, takes_many)
     if end > begin:
         slots = {at: to for at, to in slots.items() if not begin <= at < end}
@@ -208,7 +312,9 @@ def _final_verb(found: Sequence[Piece]) -> int:
 
 def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], at: int, takes_many: bool) -> bool:
     particle = parts[at][1]
-    if particle in _TOPIC_MARKERS:
+    # 승인 두 개가 필요하다: what is counted is no subject.
+    is_counted = at > 0 and particle in ("이", "가") and not _is_plain_number(found[at])
+    if particle in _TOPIC_MARKERS and not is_counted:
         return False
     if at and _is_plain_number(found[at]):
         before = found[at - 1]
@@ -246,6 +352,7 @@ def _korean_name(
             begin += 1
         is_foreign = (found[last][0] != "word" or not is_hangul(found[last][1])) and korean.is_copula(parts[last][1])
         has_attribute = any(word in word_set("korean one value") for word, _ in parts[: topic + 1])
+        has_attribute |= parts[last][0] in word_set("korean one value") and begin < last
         has_attribute |= found[topic][0] in ("identifier", "quoted") and begin == last
         is_noun = found[last][1].endswith(("다", "예요", "에요")) or korean.is_copula(parts[last][1])
         is_noun = is_noun and found[last][1] not in word_set("korean adjectives")
@@ -256,7 +363,12 @@ def _korean_name(
             return (begin, last + 1) if last - topic <= _VALUE_PIECES_MAX else (0, 0)
     at = verb - 1
     is_verb = found[verb][0] == "word" or found[verb][1][:-1] in _VERBS_OF_GROUPS if verb >= 0 else False
-    if at < 1 or takes_many or not is_verb:
+    if at < 0 or not is_verb:
+        return 0, 0
+    # GraphQL로 API를 호출한다: what it is done with stands before what it is done to.
+    at -= at > 0 and parts[at][1] in ("을", "를") and parts[at - 1][1] in _MEANS and not is_hangul(found[at - 1][1])
+    is_means = parts[at][1] in _MEANS and found[verb][1].startswith(tuple(listed("relations", "korean means")))
+    if takes_many and not is_means:
         return 0, 0
     is_use = parts[at][1] in ("을", "를") and found[verb][1].startswith(tuple(listed("relations", "korean use")))
     # 정적 파일은 nginx가 서빙한다: whoever does it is the value.
@@ -266,7 +378,7 @@ def _korean_name(
     begin = at
     while begin > 1 and at - begin < _VALUE_PIECES_MAX - 1 and not parts[begin - 1][1] and is_name(found[begin - 1]):
         begin -= 1
-    return (begin, at + 1) if begin else (0, 0)
+    return (begin, at + 1) if begin or is_use else (0, 0)
 
 
 def without_particle(piece: Piece) -> tuple[str, str]:
@@ -277,7 +389,7 @@ def without_particle(piece: Piece) -> tuple[str, str]:
 
 
 def is_name(piece: Piece) -> bool:
-    return piece[0] in ("word", "number", "identifier", "quoted")
+    return piece[0] in _NAMING or piece[0] == "number"
 
 
 def is_hangul(text: str) -> bool:

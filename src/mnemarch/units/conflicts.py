@@ -15,10 +15,12 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind, Link, LinkType, Status
 from mnemarch.model.value import replace, value
 from mnemarch.policy.kinds import kinds_where
+from mnemarch.policy.permissions import owners_of
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
+from mnemarch.text.changes import ended
 from mnemarch.text.difference import differences
-from mnemarch.text.opposition import ended, opposes, statement, topic_key
+from mnemarch.text.opposition import opposes, statement, topic_key
 from mnemarch.text.tokens import tokens
 from mnemarch.units.same_text import past_with_same_text
 
@@ -272,14 +274,10 @@ def _is_rival(act: Act, unit: Unit, other: Unit) -> bool:
         return False
     if unit.domain != other.domain and _GLOBAL not in (unit.domain, other.domain):
         return False
-    if unit.kind is other.kind is Kind.PREFERENCE and _owner(unit) != _owner(other):
+    if unit.kind is other.kind is Kind.PREFERENCE and owners_of(unit).isdisjoint(owners_of(other)):
         return False
     ours, theirs = _packages(unit), _packages(other)
     return not (ours and theirs) or bool(ours & theirs)
-
-
-def _owner(unit: Unit) -> str:
-    return str(unit.attributes.get("owner") or unit.provenance[0].actor)
 
 
 def _packages(unit: Unit) -> frozenset[str]:

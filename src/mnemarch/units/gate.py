@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from mnemarch.model.unit import DISTRUSTED, Status
+from mnemarch.model.caller import ActorKind
+from mnemarch.model.unit import DISTRUSTED, Kind, Status
 from mnemarch.model.value import replace
+from mnemarch.policy.permissions import is_of_another, owners_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.code.codebase import CodeCheck, CodeView
+    from mnemarch.model.caller import Actor
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
 
@@ -21,7 +24,10 @@ REPLACED_ELSEWHERE = "Replaced by {}, which does not hold in this tree."
 class Gate:
     """The cognitive gate: whether a unit may be handed out now, and to a reader with this code (R2, R8)."""
 
-    def __init__(self, now: datetime, as_of: datetime | None, code: Callable[[], CodeView] | None) -> None:
+    def __init__(
+        self, now: datetime, as_of: datetime | None, code: Callable[[], CodeView] | None, actor: Actor
+    ) -> None:
+        self._actor = actor
         self._now = now
         self._as_of = as_of
         self._code = code
@@ -44,6 +50,8 @@ class Gate:
             check = checks.get(unit.id)
             is_valid_here = unit.id in still_valid
             reason = withheld_reason(unit, self._now, self._as_of, replaced_elsewhere=is_valid_here)
+            if reason is None and unit.kind is Kind.PREFERENCE and is_of_another(unit, self._person()):
+                reason = f"a preference of {', '.join(sorted(owners_of(unit)))}"
             if check is not None:
                 if reason is None and (check.is_stale or check.moves):
                     self.unsettled.append(unit)
@@ -59,6 +67,12 @@ class Gate:
                 unit = replace(unit, status=unit.superseded_from or Status.VERIFIED)
             passed.append((unit, notes))
         return passed
+
+    def _person(self) -> str | None:
+        """Who reads, or for whom an agent works: the person of this machine; None if nobody said who that is."""
+        from mnemarch import user
+
+        return self._actor.id if self._actor.kind is ActorKind.HUMAN else user.person()
 
     def _seen_from_here(self, units: Sequence[Unit]) -> tuple[dict[str, CodeCheck], set[str]]:
         """What the code says of the units, and the ids of replaced ones whose replacements do not hold here."""

@@ -7,7 +7,7 @@ from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.citation import OF_CODE, Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, short_name
+from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, meant, short_name
 from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Signal, Status, trust_to_json
 from mnemarch.model.value import replace
 from mnemarch.policy.evidence import cited_names, standing
@@ -201,7 +201,7 @@ def _standing_at_home(act: Act, unit: Unit, names: Sequence[str]) -> list[CitedT
     place = unit.scope.worktree or DEFAULT_BRANCH
     records = act.transaction.tests(act.caller.stream, {short_name(name) for name in names}, called=True)
     there = [record for record in records if record.place == place and record.witnessed]
-    return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in names if there]
+    return [standing(name, there, unit.scope.at(Level.PROJECT)) for name in meant(names) if there]
 
 
 def retire(act: Act, old: Unit, new_id: str, reason: str, **more: str | None) -> Unit:

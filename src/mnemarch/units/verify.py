@@ -10,7 +10,7 @@ from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import Promotion, Refused, Stored, TrustChange
 from mnemarch.model.stamps import micros
-from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, short_name
+from mnemarch.model.testrun import DEFAULT_BRANCH, Outcome, base_name, forms_of, meant, short_name
 from mnemarch.model.unit import Claim, Kind, Signal, Status, waiting_key
 from mnemarch.model.value import replace
 from mnemarch.policy.promotion import Refusal, refusal_to_verify
@@ -269,11 +269,18 @@ class Verification:
         return [unit for unit in units if _is_judged(unit)]
 
     def _with_whole_names(self, unit: Unit) -> Unit:
-        """The unit citing by its whole name the one test of this run that it cites by a bare name or from a folder."""
+        """The unit citing by its whole name the one test of this run that it cites by a bare name or from a folder.
+
+        A bare name that has its whole one, or that the project knows several tests by, gets none: a namesake that comes
+        later is not what was meant (R2).
+        """
         gained = []
         cited = {item.ref for item in unit.citations if item.kind is CitationKind.TEST}
-        for ref in sorted(cited):
+        for ref in sorted(meant(cited)):
             ran = {base_name(name) for name in (*self._passed, *self._failed) if short_name(name) == ref}
+            if ran:
+                records = self._act.transaction.tests(self._act.caller.stream, [ref], called=True)
+                ran |= {base_name(record.name) for record in records}
             ran |= {self._scene.fuller[ref]} if ref in self._scene.fuller else set()
             if len(ran) == 1 and ref not in ran and not ran & cited:
                 gained.append(Citation.test(ran.pop()).to_json())

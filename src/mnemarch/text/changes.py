@@ -1,0 +1,74 @@
+"""What a text announces to have changed, and what that ends (R6)."""
+
+from __future__ import annotations
+
+from mnemarch.model.value import value
+from mnemarch.text import korean
+from mnemarch.text.cache import cached
+from mnemarch.text.guarded import pieces
+from mnemarch.text.opposition import STATEMENT_CHARS_MAX, Opposition, empty_words, opposes, statement
+from mnemarch.text.slots import has_hangul, is_hangul
+from mnemarch.text.words import Patterns
+
+_CIRCUMSTANCE = Patterns("relations", "asides")
+_CHANGES = {"english": Patterns("relations", "changes"), "korean": Patterns("relations", "korean changes")}
+
+
+@value
+class Change:
+    """What an announced change leads from and to, and the other words of the announcement: what it is about."""
+
+    old: frozenset[str]
+    new: frozenset[str]
+    about: frozenset[str]
+    names: tuple[str, str]
+
+
+@cached(256)
+def change_of(text: str) -> Change | None:
+    """The change that a text announces: no longer, switched from X to Y, replaced, is now; in both languages."""
+    if len(text) > STATEMENT_CHARS_MAX:
+        return None
+    patterns = _CHANGES["korean" if has_hangul(pieces(text)) else "english"]
+    for name in patterns.sources:
+        match = patterns[name].search(text)
+        if match is not None:
+            named = match.groupdict()
+            names = _name(named.get("old") or ""), _name(named.get("new") or "")
+            old, new = (statement(each).words - empty_words() for each in names)
+            about = statement(text[: match.start()] + " ".join(named.values()) + text[match.end() :]).words
+            return Change(old, new, about - old - new - empty_words() if named else frozenset(), names)
+    return None
+
+
+def _name(phrase: str) -> str:
+    """The name in a phrase, without words before it that have a particle of their own, and without what it is for."""
+    words = _CIRCUMSTANCE["circumstance"].split(phrase, maxsplit=1)[0].split()
+    particles = [at for at, word in enumerate(words[:-1]) if is_hangul(word[-1]) and korean.parted(word)[1]]
+    return " ".join(words[particles[-1] + 1 if particles else 0 :])
+
+
+def _is_other_version(new: frozenset[str], known: frozenset[str]) -> bool:
+    """Whether the same name has another number in a text: Kubernetes 1.27 and Kubernetes 1.22."""
+    others = new - known
+    return bool(new & known) and all(word[0].isdigit() for word in others) and any(word[0].isdigit() for word in known)
+
+
+def ended(older: str, newer: str) -> Opposition | None:
+    """How `newer` announces that what `older` says has changed, or None."""
+    change = change_of(newer) if older != newer else None
+    if change is None:
+        return None
+    opposed = opposes(older, newer)
+    if opposed is not None:
+        return Opposition("change", opposed.left, opposed.right)
+    known = statement(older)
+    if not change.new or change.new <= known.words:
+        return None
+    if change.old:
+        is_ended = change.old <= known.words and (not change.about or bool(change.about & known.words))
+    else:
+        is_ended = bool(known.values) and (
+            change.about <= known.words if change.about else _is_other_version(change.new, known.words)
+        )
+    return Opposition("change", *change.names) if is_ended else None
