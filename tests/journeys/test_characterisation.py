@@ -39,7 +39,7 @@ NAMES = json.loads((FIXTURES / "names.json").read_text(encoding="utf-8"))
 NAME_OF = {id: f"<{name}>" for name, id in NAMES.items()}
 NOW = datetime(2026, 2, 9, 12, 0, tzinfo=UTC)
 PLACE = {"ACTOR": "human:alice", "PROJECT": "shop", "WORKTREE": "main", "TASK": "T-1"}
-DIGEST = "fb94bb8e12f52a50bc021155e0bf00d9a2a53e643becaed10440b4b636aeb095"
+DIGEST = "71a69a755f243ebb659ac8cb9ee05b5581ceb1c0274c7f56817ebb55f7e683f6"
 
 COMMANDS = [
     line for line in (FIXTURES / "commands.txt").read_text(encoding="utf-8").splitlines() if line and line[0] != "#"

@@ -44,6 +44,7 @@ HAPPY = {
     "supersede": ("supersede", "RIVAL", "UNIT", *BECAUSE, *PERSON),
     "archive": ("archive", "UNIT", *BECAUSE, *PERSON),
     "revive": ("revive", "UNIT", *BECAUSE, *PERSON),
+    "mcp": ("mcp", "--tools"),
     "recall": ("recall", "how does checkout retry?"),
     "context": ("context", "how does checkout retry?"),
     "graph": ("graph", "--session", "s-1"),

@@ -18,7 +18,7 @@ from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -58,9 +58,9 @@ _LOOKS = {
 }
 # What only people and orchestrators may read; and what reads, whatever its profile says.
 _FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
-# What verbs give that take something away, and what the program does by itself: each has a module of its words.
-_REMOVALS = {"Erased", "Undone"}
-_UPKEEP = {"Reflected", "Maintained"}
+# Which module has the words for a verb, by what the verb is on or by what it gives.
+_WORDS = {"decisions": "decide", "core": "core", "episodes": "learned", "rules": "rules"}
+_WORDS |= {"Erased": "removal", "Undone": "removal", "Reflected": "upkeep", "Maintained": "upkeep"}
 # What long work counts.
 _COUNTED = {
     "seat.remember_many": ("remembering", "claims"),
@@ -376,23 +376,12 @@ def _with_notes(result: Any, call: Call, nothing_here: str) -> Any:
 
 def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     """How a result looks in a terminal: by its verb, else by its type, else field by field."""
-    if name.startswith("decisions."):
-        from mnemarch.interfaces.decide import TEXTS
-    elif name.startswith("core."):
-        from mnemarch.interfaces.core import TEXTS
-    elif name.startswith("episodes."):
-        from mnemarch.interfaces.learned import TEXTS
-    elif gives in _REMOVALS:
-        from mnemarch.interfaces.removal import TEXTS
-    elif name.startswith("rules."):
-        from mnemarch.interfaces.rules import TEXTS
-    elif gives in _UPKEEP:
-        from mnemarch.interfaces.upkeep import TEXTS
-    elif name in _LOOKS:
-        from mnemarch.interfaces.look import TEXTS
-    else:
-        from mnemarch.interfaces.text import TEXTS
-    drawn = TEXTS.get(name) or TEXTS.get(gives)
+    from importlib import import_module
+
+    owner = name.partition(".")[0]
+    module = _WORDS.get(owner) or _WORDS.get(gives) or ("look" if name in _LOOKS else "text")
+    texts: Mapping[str, Callable[[Any, Call], str]] = import_module(f"mnemarch.interfaces.{module}").TEXTS
+    drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:
         return drawn(result, call)
     from mnemarch.interfaces.show import fields, to_json

@@ -20,6 +20,7 @@ from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, Answer, Command
 from mnemarch.interfaces.show import json_text
 from mnemarch.interfaces.tools import PROFILES, Reply, called, checked, refused_to, tools_for, words
+from mnemarch.lazy import Lazy
 from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from mnemarch.interfaces.command import Call
     from mnemarch.interfaces.tools import Tool
+else:
+    types = Lazy("mcp_types")
 
 _PARENT_EVERY_S = 2.0
 _LOOPBACK = "127.0.0.1"
@@ -38,7 +41,8 @@ _LOOPBACK = "127.0.0.1"
 _SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID")
 _SESSION_FIELDS = ("sessionId", "threadId")
 _UNIT, _DECISIONS = "mnemarch://unit/", "mnemarch://decisions"
-_PROMPTS = ("start_task", "finish_task")
+_BEGINNING = "start_task"
+_PROMPTS = (_BEGINNING, "finish_task")
 
 
 class _Desk:
@@ -87,81 +91,98 @@ def _branch(root: str) -> str | None:
     return None if branch in {None, "", "main", "master", default.removeprefix("origin/")} else branch
 
 
-def _server(desk: _Desk) -> Server[Any]:
-    import mcp_types as types
-    from anyio import to_thread
-    from mcp.server.lowlevel import Server
-    from mcp.shared.exceptions import MCPError
+class _Handlers:
+    """What the server answers. A verb runs in a thread: it waits for its disk, or computes, and others must go on."""
 
-    async def apart(work: Callable[[], Any]) -> Any:
-        """The store waits for its disk, and a recall computes: neither may hold up the other requests."""
-        return await to_thread.run_sync(work)
+    def __init__(self, desk: _Desk) -> None:
+        self._desk = desk
 
-    async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in desk.tools.values()])
+    async def list_tools(self, _context: Any, _params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in self._desk.tools.values()])
 
-    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         session = _session_in(context.meta)
         try:
-            reply = await apart(partial(desk.reply, params.name, params.arguments or {}, session))
+            reply = await _in_thread(partial(self._desk.reply, params.name, params.arguments or {}, session))
         except MnemarchError as error:
-            text = f"{error.message} {error.hint_for('command line')}".strip()
-            return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
-        content: list[Any] = [types.TextContent(type="text", text=reply.text)]
-        return types.CallToolResult(content=content, structured_content=reply.data)
+            return types.CallToolResult(content=[_text(_said(error))], is_error=True)
+        return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.data)
 
-    async def list_resources(_context: Any, _params: Any) -> types.ListResourcesResult:
+    async def list_resources(self, _context: Any, _params: Any) -> types.ListResourcesResult:
         described = types.Resource(uri=_DECISIONS, name="decisions", description="The decisions in force.")
         return types.ListResourcesResult(resources=[described])
 
-    async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, _context: Any, _params: Any) -> types.ListResourceTemplatesResult:
         unit = types.ResourceTemplate(uri_template=f"{_UNIT}{{id}}", name="unit", description="Where a unit is from.")
         return types.ListResourceTemplatesResult(resource_templates=[unit])
 
-    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
-            text = await apart(partial(_resource, desk, str(params.uri), _session_in(context.meta)))
+            text = await _in_thread(partial(_resource, self._desk, str(params.uri), _session_in(context.meta)))
         except MnemarchError as error:
-            raise MCPError(types.INVALID_PARAMS, f"{error.message} {error.hint_for('command line')}".strip()) from None
+            raise _wrong(_said(error)) from None
         part = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[part])
 
-    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+    async def list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
         task = types.PromptArgument(name="task", description="what is to be done", required=True)
-        told = [
-            types.Prompt(name=name, description=words(f"prompt {name}").partition(".")[0] + ".") for name in _PROMPTS
-        ]
-        return types.ListPromptsResult(prompts=[told[0].model_copy(update={"arguments": [task]}), told[1]])
+        takes = {_BEGINNING: [task]}
+        told = {name: words(f"prompt {name}").partition(". ")[0] for name in _PROMPTS}
+        prompts = [types.Prompt(name=name, description=told[name], arguments=takes.get(name)) for name in _PROMPTS]
+        return types.ListPromptsResult(prompts=prompts)
 
-    async def get_prompt(context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(self, context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name not in _PROMPTS:
-            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}. They are {', '.join(_PROMPTS)}.")
+            raise _wrong(f"There is no prompt {params.name!r}. They are {', '.join(_PROMPTS)}.")
         text = words(f"prompt {params.name}").partition(". ")[2]
-        if params.name == _PROMPTS[0]:
+        if params.name == _BEGINNING:
             task = (params.arguments or {}).get("task", "")
-            pack = await apart(partial(desk.reply, "context", {"query": task or "the task"}, _session_in(context.meta)))
+            asked = {"query": task or "the task"}
+            pack = await _in_thread(partial(self._desk.reply, "context", asked, _session_in(context.meta)))
             text = f"{task}\n\n{pack.text}\n\n{text}"
-        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
-        return types.GetPromptResult(messages=[message])
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
 
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    from anyio import to_thread
+
+    return await to_thread.run_sync(work)
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
+
+
+def _said(error: MnemarchError) -> str:
+    return f"{error.message} {error.hint_for('command line')}".strip()
+
+
+def _wrong(problem: str) -> Exception:
+    from mcp.shared.exceptions import MCPError
+
+    return MCPError(types.INVALID_PARAMS, problem)
+
+
+def _server(desk: _Desk) -> Server[Any]:
+    from mcp.server.lowlevel import Server
+
+    handlers = _Handlers(desk)
     return Server(
         "mnemarch",
         version=__version__,
         title="Mnemarch",
         instructions=words("instructions for models"),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
 def _described(tool: Tool) -> types.Tool:
-    import mcp_types as types
-
     hints = types.ToolAnnotations(
         read_only_hint=tool.is_reading, destructive_hint=False, idempotent_hint=tool.is_reading, open_world_hint=False
     )

@@ -325,7 +325,7 @@ class EpisodicMemoryManager:
         """The first that the cognitive gate lets through: the code may have changed since they were scored."""
         known = self._library().episodes if units is None else units
         now, rules = self._log.clock(), self._log.config.trust
-        gate = Gate(now, None, self._code)
+        gate = Gate(now, None, self._code, self._caller.actor)
 
         def read(reader: Reader) -> list[Recalled]:
             gate.reader = reader
