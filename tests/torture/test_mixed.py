@@ -5,6 +5,7 @@ Small by default; ten minutes with MNEMARCH_TORTURE=full, or as many seconds as 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -117,11 +118,13 @@ def test_nothing_is_lost_hung_or_wrong_when_everything_happens_at_once(worker, f
             for path in (folder / ".mnemarch" / "index").glob("*.idx"):
                 path.unlink(missing_ok=True)
         elif attack == "moved":  # Away and back: nobody may begin an empty memory in between.
-            os.rename(folder / ".mnemarch", folder / "elsewhere")
-            time.sleep(moments.random() * 0.2)
-            assert not (folder / ".mnemarch" / "memory.db").exists()
-            shutil.rmtree(folder / ".mnemarch", ignore_errors=True)
-            os.rename(folder / "elsewhere", folder / ".mnemarch")
+            with open(folder / "gate", "w") as gate:
+                fcntl.flock(gate, fcntl.LOCK_EX)
+                os.rename(folder / ".mnemarch", folder / "elsewhere")
+                time.sleep(moments.random() * 0.2)
+                assert not (folder / ".mnemarch" / "memory.db").exists()
+                shutil.rmtree(folder / ".mnemarch", ignore_errors=True)
+                os.rename(folder / "elsewhere", folder / ".mnemarch")
     crew.dismissed()
     events = checked()
     acknowledged = {told["event_id"] for told in crew.told if "event_id" in told}

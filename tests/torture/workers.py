@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import importlib
 import json
 import os
 import signal
@@ -403,18 +405,21 @@ def mixed(folder, name, seed):
 
     signal.signal(signal.SIGINT, interrupt)  # Also where a shell's background job would ignore it.
     faulthandler.enable()
-    import numpy as np  # Once its loading was interrupted, no process can load it again.
-
-    assert np
+    # Once the loading of one written in C was interrupted, the process can't load it again.
+    for loaded in ("numpy", "Stemmer", "tantivy", "xxhash", "ast_grep_py"):
+        importlib.import_module(loaded)
     say(ready=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
         number += 1
         try:
             armed = True
             if memory is None:
-                if not os.path.exists(os.path.join(folder, ".mnemarch", "memory.db")):
-                    continue
-                memory = mnemarch.open(folder)
+                # A memory that is not there would be begun: none may be moved away between the question and the act.
+                with open(os.path.join(folder, "gate"), "w") as gate:
+                    fcntl.flock(gate, fcntl.LOCK_SH)
+                    if not os.path.exists(os.path.join(folder, ".mnemarch", "memory.db")):
+                        continue
+                    memory = mnemarch.open(folder)
             mixed_act(memory, name, number, moments)
             armed = False
         except KeyboardInterrupt:

@@ -126,7 +126,8 @@ class SqlStore(Forkable):
                 return self._write_alone(work, durable)
             return self._write_together(work, durable)
         finally:
-            if is_mine(self._turn):
+            # Asked without a call of ours, in which an interrupt would leave the lock held.
+            if self._turn._is_owned():  # type: ignore[attr-defined]
                 self._turn.release()
 
     def _write_soon(self, work: Callable[[Transaction], T], durable: bool, wait_s_max: float) -> T:
