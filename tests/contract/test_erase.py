@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from unicodedata import normalize
 
 import pytest
@@ -523,6 +524,6 @@ def test_r16_an_erasure_leaves_the_checkpoints_of_other_projects_alone(tmp_path)
         seat = memory.seat(Actor.human("alice"), Scope(project="shop"))
         unit = seat.remember(SECRET).unit
         erased = seat.erase(unit.id, "private")
-    said = {project: WORD in open(path, encoding="utf-8").read() for project, path in texts.items()}  # noqa: SIM115
+    said = {project: WORD in Path(path).read_text(encoding="utf-8") for project, path in texts.items()}
     assert said == {"shop": False, "bank": True}
     assert erased.files

@@ -464,7 +464,7 @@ def test_git_never_picks_up_a_memory_whose_making_was_cut_short(tmp_path):
 
 def test_what_a_person_says_to_git_is_left_as_it_is(tmp_path):
     place = tmp_path / ".mnemarch"
-    place.mkdir()
+    mnemarch.open(tmp_path).close()
     (place / ".gitignore").write_text("index\n")
     mnemarch.open(tmp_path).close()
     assert (place / ".gitignore").read_text() == "index\n"

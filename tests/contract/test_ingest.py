@@ -87,8 +87,8 @@ def test_a_person_does_not_vouch_for_a_question_or_for_others(human, text, sourc
     assert "own statements" in told.reason
 
 
-def test_recalled_text_that_comes_back_is_not_stored_again(agent, human):
-    known = human.ingest(PNPM).unit
+def test_recalled_text_that_comes_back_is_not_stored_again(agent, seats):
+    known = seats.human("ada").ingest(PNPM).unit
     pack = agent.context("which package manager?")
     assert agent.ingest(pack.text, source="assistant").reason == "only recalled memory"
     told = agent.ingest(PNPM, source="user")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 RULES = "# Style\n- Use 2-space indentation.\n- Never commit generated files.\n\n- 커밋 메시지는 한국어로 작성한다.\n"
 
 
@@ -42,3 +44,10 @@ def test_a_conversation_comes_in_by_lines_and_its_preference_is_recalled(cli):
     assert run.out.startswith("ingested  1 preference, 1 fact, 1 left out")
     (first, *_) = cli.ok("recall", "which package manager?")["items"]
     assert first["unit"]["content"] == "always use pnpm, never npm."
+
+
+@pytest.mark.parametrize("heading", ["Don't", "Never do this", "하지 말 것"])
+def test_a_bullet_under_a_heading_that_forbids_does_not_become_its_contrary(cli, heading):
+    (cli.home / "AGENTS.md").write_text(f"## {heading}\n- Commit directly to the main branch\n", encoding="utf-8")
+    cli.ok("ingest", "--file", "AGENTS.md")
+    assert [unit["content"] for unit in cli.ok("units")] == [f"{heading}: Commit directly to the main branch"]

@@ -189,6 +189,16 @@ def test_only_a_trusted_rule_is_checked_and_applied_and_nothing_is_written_befor
     assert (cli.home / "uses.py").read_text(encoding="utf-8") == USES.replace("universal_newlines", "text")
 
 
+def test_a_file_in_another_encoding_is_left_alone_byte_for_byte(cli):
+    [rule] = cli.ok("rules", "learn")["new"]
+    cli.ok("rules", "judge", rule["id"], "--worked", "--actor", "human:ada")
+    written = USES.replace("마켓", "caf\xe9").encode("latin-1")
+    (cli.home / "uses.py").write_bytes(written)
+    run = cli("rules", "apply", ".", "--candidates", "--yes")
+    assert (run.exit_code, "not UTF-8" in run.err) == (0, True)
+    assert (cli.home / "uses.py").read_bytes() == written
+
+
 @pytest.mark.parametrize("form", ["staged", "diff"])
 def test_what_is_staged_and_a_diff_file_teach_as_well(cli, form):
     (cli.home / "uses.py").write_text(USES.replace("universal_newlines", "text"), encoding="utf-8")

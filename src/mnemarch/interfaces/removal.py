@@ -34,6 +34,8 @@ def asked(verb: Verb, call: Call) -> Answer:
     if not at_terminal(sys.stdin):
         unasked = f"{words}\nNothing was done: nobody is at a terminal to confirm it. Add --yes if it is meant."
         return Answer(preview, lambda: unasked, REFUSED)
+    if words.startswith("nothing to undo"):
+        return Answer(preview, lambda: words)
     sys.stderr.write(f"{words}\n")
     copies = getattr(preview, "copies", ())
     if not _is_confirmed(_QUESTIONS[verb.name]):
@@ -66,16 +68,17 @@ def _erased(erased: Erased, call: Call) -> str:
     else:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)
         lines = [f"erased  {named}", f"  {entries} emptied, {_count(erased.files, 'file')} cleaned"]
-    return "\n".join([*lines, *_copies(erased.copies)])
+    advice = "--copies erases them too" if erased.dry_run else "erase each by its id"
+    return "\n".join([*lines, *_copies(erased.copies, advice)])
 
 
-def _copies(copies: Sequence[Copy]) -> list[str]:
+def _copies(copies: Sequence[Copy], advice: str) -> list[str]:
     if not copies:
         return []
     rows: list[Sequence[Any]] = [
         (short_id(copy.id), copy.what, copy.scope, copy.actor or "", quoted(copy.text)) for copy in copies[:_SHOWN_MAX]
     ]
-    head = f"{_count(len(copies), 'copy', 'copies')} of the text elsewhere; --copies erases them too:"
+    head = f"{_count(len(copies), 'copy', 'copies')} of the text elsewhere; {advice}:"
     more = [f"and {len(copies) - _SHOWN_MAX:,} more"] if len(copies) > _SHOWN_MAX else []
     return [head, table(("id", "what", "where", "by", "text"), rows, ""), *more]
 

@@ -6,7 +6,8 @@ import os
 import sys
 
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command, at_terminal
+from mnemarch.files import write_whole
+from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, table
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter, help_of
@@ -109,11 +110,21 @@ def _apply(call: Call) -> Answer:
     diff = "".join(_diff(path, *texts) for path, texts in changes.items())
     if not (call.options.yes or _confirmed(diff, len(changes))):
         return Answer({"changed": [], "diff": diff}, lambda: "Nothing was changed.", REFUSED)
+    changed, refused = [], []
     for path, (_, after) in changes.items():
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            file.write(after)
-    data = {"changed": list(changes), "diff": diff}
-    return Answer(data, lambda: f"{_safe(diff) * call.options.yes}Changed {len(changes)} files.")
+        try:
+            write_whole(path, after)
+            changed.append(path)
+        except OSError as error:
+            refused.append(f"{path}: {error.strerror}")
+    data = {"changed": changed, "refused": refused, "diff": diff}
+    left = "".join(f"\nnot changed  {clean(each)}" for each in refused)
+    words = f"{_safe(diff) * call.options.yes}Changed {_files_counted(len(changed))}.{left}"
+    return Answer(data, lambda: words, STORE_TROUBLE if refused else DONE)
+
+
+def _files_counted(number: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
 def _confirmed(diff: str, files: int) -> bool:
@@ -147,8 +158,13 @@ def _files(call: Call) -> Iterable[str]:
 
 
 def _read(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        return file.read()
+    """A file's text; nothing of one in another encoding, which is left alone."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except UnicodeDecodeError:
+        print(f"note: {clean(path)} is not UTF-8 and was left alone", file=sys.stderr)
+        return ""
 
 
 _PATHS = Parameter("paths", PATH, "files or folders", many=True, metavar="PATH")

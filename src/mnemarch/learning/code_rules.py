@@ -77,13 +77,12 @@ def reinforce_rule(rule: CodeRule, success: bool, ema_alpha: float = EMA_ALPHA) 
     )
 
 
-def _earned(act: Act, rule: CodeRule, source: Any) -> CodeRule:
-    """A rule is not trusted on one agent's word: two commits, two actors, or a person or a lead vouch for it."""
+def _earned(act: Act, rule: CodeRule) -> CodeRule:
+    """A rule is not trusted on one agent's word, nor by its commits: another actor bears it out, or a person."""
     if rule.confidence < rule.promotion_threshold or act.caller.actor.kind is not ActorKind.AGENT:
         return rule
     told = [event for event in (act.transaction.event(rule.id), *act.transaction.events_of_subject(rule.id)) if event]
-    sources = {(event.payload or {}).get("commit") or str(event.actor) for event in told}
-    if len(sources | {source or str(act.caller.actor)}) > 1:
+    if {str(event.actor) for event in told} - {str(act.caller.actor)}:
         return rule
     return replace(rule, confidence=rule.promotion_threshold - _UNTRUSTED_BY)
 
@@ -175,7 +174,7 @@ class CodeRules:
         for rule_id, outcome in verdicts.items():
             if rule_id in rules and outcome != "silent":
                 success = outcome != "wrong"
-                rules[rule_id] = _earned(act, reinforce_rule(rules[rule_id], success), source["commit"])
+                rules[rule_id] = _earned(act, reinforce_rule(rules[rule_id], success))
                 self._judge(act, rules[rule_id], source | {"success": success, "digest": patch["digest"]})
                 judged[success].append(rules[rule_id])
         known = {(rule.before_pattern, rule.after_pattern) for rule in rules.values()}

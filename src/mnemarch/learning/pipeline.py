@@ -62,6 +62,9 @@ _KIND_OF = {rules.bucket: kind for kind, rules in reversed(KINDS.items()) if rul
 _BULLET = r"\s*(?:[-*+]|\d{1,3}[.)])\s+(\S.*)"
 _FENCES = ("```", "~~~")
 # So short a bullet says nothing without its heading.
+_FORBIDS = (
+    r"(?i)\b(?:do not|don['’]?t|never|avoid|not?|forbidden|prohibited|anti-?patterns?)\b|금지|하지|말 ?것|마세요|않"
+)
 _LONE_WORDS_MAX = 2
 
 
@@ -315,4 +318,6 @@ def rules_in(markdown: str) -> list[tuple[str, tuple[int, int]]]:
 
 
 def _with_heading(heading: str, rule: str) -> str:
-    return f"{heading}: {rule}" if heading and len(rule.split()) <= _LONE_WORDS_MAX else rule
+    """A bullet means nothing without its heading if it is a word or two, and the contrary under one that forbids."""
+    is_needed = len(rule.split()) <= _LONE_WORDS_MAX or pattern(_FORBIDS).search(heading)
+    return f"{heading}: {rule}" if heading and is_needed else rule

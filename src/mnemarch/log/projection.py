@@ -42,7 +42,7 @@ def project(transaction: Transaction | Replay, event: Event, *, keyed: bool = Tr
     payload = event.payload
     if payload is None:
         if event.type is EventType.UNIT_REMEMBERED:  # Others of its conversation keep their turn.
-            _put(transaction, _emptied(event), searchable_at=event.position, keyed=keyed)
+            _put(transaction, _emptied(event), searchable_at=None, keyed=keyed)
         return  # Erased: what it did is undone or restated by the erasure that follows it.
     match event.type:
         case EventType.UNIT_REMEMBERED:

@@ -45,7 +45,9 @@ def choice_of(text: str, why: str = "") -> Choice:
 
 
 def _choices(text: str) -> Iterator[Choice]:
-    sentences = [" ".join(part.split()) for part in _PATTERNS["sentence end"].split(text[:_TEXT_CHARS_MAX])]
+    lines = text[:_TEXT_CHARS_MAX].splitlines()
+    parts = [" ".join(part.split()) for line in lines for part in _PATTERNS["sentence end"].split(line)]
+    sentences = [part for part in parts if part]
     for at, sentence in enumerate(sentences):
         begin = _begin_of_choice(sentence) if len(sentence) <= _SENTENCE_CHARS_MAX else None
         if begin is None:

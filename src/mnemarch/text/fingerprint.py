@@ -70,7 +70,7 @@ def telling_line(error: str) -> str:
     """
     lines = [_LINES["pytest margin"].sub("", line.strip()) for line in _clean_lines(error) if line.strip()]
     core = set(_LINES["word"].findall(fingerprint(error).core))
-    alike = [len(core & words) / len(core | words) for words in map(set, map(_LINES["word"].findall, lines))]
+    alike = [len(core & words) / (len(core | words) or 1) for words in map(set, map(_LINES["word"].findall, lines))]
     near = [line for line, share in zip(lines, alike, strict=True) if share >= _NEARLY_BEST * max(alike)]
     typed_lines = [line for line in near if TYPES["type and message"].match(line)]
     return (typed_lines or near or [_EMPTY])[-1]

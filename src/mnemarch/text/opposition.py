@@ -6,7 +6,6 @@ their circumstances, without words that say nothing and without negations. This 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cache
 
 from mnemarch.model.value import value
@@ -106,12 +105,21 @@ class Statement:
         return _key(self.topic)
 
 
+_HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
+_HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
+
+
+def _in_minutes(match: re.Match[str]) -> str:
+    """An hour and a half, as Korean says it, in minutes."""
+    return f"{60 * _HOURS.get(match[1], 0) + 30 if match[1] in _HOURS else 60 * int(match[1]) + 30}분"
+
+
 @cached(1024)
 def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]]:
     """The pieces of a text, where its values begin and end, and its topic: all that a write without rivals needs."""
     if len(text) > STATEMENT_CHARS_MAX:
         return (), {}, (canonical_key(text),)
-    told, rejected = _without_asides(text)
+    told, rejected = _without_asides(pattern(_HALF_PAST).sub(_in_minutes, text) if "시간 반" in text else text)
     found, slots, relations = parsed(pieces(told))
     topic: list[str] = []
     at = 0
@@ -245,6 +253,8 @@ def _amount(key: str) -> str:
     unit = next((each for each in (*_LARGER, *_SMALLER) if each.lower() == unit), "")
     if match is None or not unit:
         return key
+    from fractions import Fraction  # it brings `re`
+
     number = Fraction(match[1])
     while number.denominator > 1 and unit in _SMALLER:
         unit, factor = _SMALLER[unit]
@@ -317,7 +327,7 @@ def breaks(text: str, rule: str) -> Opposition | None:
     ours, theirs = (statement(each[:STATEMENT_CHARS_MAX]) for each in (text, rule))
     about, ruled = (frozenset(each.topic) - _UNIVERSAL for each in (ours, theirs))
     is_within = len(_things(about & ruled)) >= _SHARED_MIN and (about <= ruled or ruled <= about)
-    return _opposition(ours, theirs) if is_within or ours.key == theirs.key else None
+    return _opposition(ours, theirs) if is_within else opposes(text[:STATEMENT_CHARS_MAX], rule[:STATEMENT_CHARS_MAX])
 
 
 def _opposition(ours: Statement, theirs: Statement) -> Opposition | None:
