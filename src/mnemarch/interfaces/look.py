@@ -7,7 +7,8 @@ import sys
 import time
 from shutil import get_terminal_size
 
-from mnemarch.interfaces.command import Answer, text_of
+from mnemarch import user
+from mnemarch.interfaces.command import Answer, at_terminal, text_of
 from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, to_json, unit_line, when
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
@@ -267,7 +268,8 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     is_read_only = "" if seen.writable else "   (can only be read from here)"
     yield f"project    {clean(seen.project or '(none)')}{is_read_only}"
     yield f"memory     {clean(call.home.folder)}"
-    yield f"you act as {clean(str(call.actor))}"
+    unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
+    yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
     yield from _chapter(
         "worktrees",
         [

@@ -152,7 +152,9 @@ def _with_notes(text: str, answer: Any) -> str:
     withheld = Counter(one.reason for one in answer.withheld)
     reasons = ", ".join(f"{count} {reason}" for reason, count in withheld.items())
     notes = [*answer.notes, *([f"Withheld: {reasons}."] if withheld else [])]
-    return "\n".join([text or "Nothing is known about this yet.", *notes])
+    too_long = len(getattr(answer, "left_out", ()))
+    nothing = f"{too_long} known, and none fits: ask for more." if too_long else "Nothing is known about this yet."
+    return "\n".join([text or nothing, *notes])
 
 
 def _attempt(call: Call) -> tuple[Any, str]:
