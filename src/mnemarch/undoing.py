@@ -40,6 +40,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
     asked = [request.id for request in waiting if request.id in asked_by_it]
     ledgers = _counted(act, undoing)
+    rules = [event.id for event in undoing.events(act, EventType.RULE_LEARNED) if _rests_on_it(act, event, undoing)]
     undone = Undone(
         id=None,
         actor=undoing.actor,
@@ -53,10 +54,11 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         claims=len(claims),
         requests=len(asked),
         attempts=sum(map(len, ledgers.values())),
+        rules=len(rules),
         dry_run=dry_run,
     )
     mixed = [unit for unit, why in found if why is not None and undoing.is_one_of_several(act, unit)]
-    if dry_run or not (going or mixed or restored or claims or asked or ledgers):
+    if dry_run or not (going or mixed or restored or claims or asked or ledgers or rules):
         return undone
     why = f"undone with {undoing.actor}: {reason}"
     for unit in going:
@@ -65,6 +67,8 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         act.record(EventType.INBOX_SETTLED, {"what": "refused claim", "answer": why}, subject=id)
     for id in asked:
         requests.answer(act, id, why, None)
+    for id in rules:
+        act.record(EventType.RULE_DROPPED, {"reason": why}, subject=id)
     payload = {
         "actor": str(undoing.actor),
         "session": undoing.session,
@@ -76,10 +80,19 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         "links": list(_reopened(act, undoing, why)),
         "claims": claims,
         "requests": asked,
+        "rules": rules,
         "ledgers": [attempts.forget(act, subject, ids, why) for subject, ids in ledgers.items()],
     }
     event, _ = act.record(EventType.ACTOR_UNDONE, payload)
     return replace(undone, id=event.id)
+
+
+def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
+    """Whether a code rule that the actor taught is there, and nobody else bore it out."""
+    told = [*act.transaction.events_of_subject(learned.id)]
+    others = [event for event in told if not undoing.covers(event) and (event.payload or {}).get("success")]
+    is_there = all(event.type is not EventType.RULE_DROPPED for event in told) and learned.payload is not None
+    return is_there and not others
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:
@@ -149,6 +162,10 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         requests.reopen(act, id, reason)
     for ledger in undone["ledgers"]:
         attempts.bring_back(act, ledger)
+    taught = [act.transaction.event(id) for id in undone.get("rules", ())]
+    for learned in taught:
+        if learned is not None and learned.payload is not None:
+            act.record(EventType.RULE_LEARNED, learned.payload)
     act.record(EventType.UNDO_REVERTED, {"actor": undone["actor"], "reason": reason}, subject=undo_id)
     return Undone(
         id=undo_id,
@@ -159,6 +176,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         claims=len(undone["claims"]),
         requests=len(undone["requests"]),
         attempts=sum(len(ledger["attempts"]) for ledger in undone["ledgers"]),
+        rules=len(taught),
         reverted=True,
     )
 

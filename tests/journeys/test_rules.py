@@ -75,6 +75,19 @@ def test_one_agent_alone_makes_no_rule_trusted(memory):
     assert seat(memory).rules.get_code_rule(rule.id).status == "trusted"
 
 
+def test_undoing_an_actor_takes_the_rules_that_it_alone_taught_and_revert_brings_them_back(memory):
+    human = seat(memory, "human:kim")
+    for other, patch in (("agent:coder-1", NONE), ("agent:other", ("os.open(a, m=1)\n", "io.open(a)\n"))):
+        seat(memory, other).rules.learn(*patch)
+    seat(memory, "agent:third").rules.learn("z = q == None\n", "z = q is None\n")
+    undone = human.undo("agent:other", reason="wrong")
+    assert (undone.rules, human.undo("agent:coder-1", reason="wrong").rules) == (1, 0)
+    assert [rule.before_pattern for rule in human.rules.find_code_rules()] == ["$A == None"]
+    human.revert(undone.id)
+    assert len(human.rules.find_code_rules()) == 2
+    assert memory.audit().ok
+
+
 def test_rules_belong_to_their_project(memory):
     [rule] = seat(memory).rules.learn(*NONE).new
     other = seat(memory, project="mill").rules

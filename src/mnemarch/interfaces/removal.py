@@ -84,7 +84,11 @@ def _copies(copies: Sequence[Copy], advice: str) -> list[str]:
 
 
 def _undone(undone: Undone, _: Call) -> str:
-    if not (undone.retired or undone.kept or undone.restored or undone.claims or undone.requests or undone.attempts):
+    counts = (
+        *((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt")),
+        (undone.rules, "code rule"),
+    )
+    if not (undone.retired or undone.kept or undone.restored or any(number for number, _ in counts)):
         return f"nothing to undo: {undone.actor} wrote nothing here that is in force"
     if undone.reverted:
         lines = [f"reverted  {short_id(undone.id or '')}: {undone.actor} counts again"]
@@ -98,7 +102,6 @@ def _undone(undone: Undone, _: Call) -> str:
         lines += [f"{_count(len(undone.restored), 'unit')} of others {what}:", *_fates(undone.restored)]
     if undone.kept:
         lines += [f"{_count(len(undone.kept), 'unit stays', 'units stay')}:", *_fates(undone.kept)]
-    counts = ((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt"))
     if any(number for number, _ in counts):
         listed = ", ".join(_count(number, what) for number, what in counts if number)
         verb = "waiting again or counted" if undone.reverted else "no longer waiting or counted"

@@ -64,7 +64,12 @@ PAYLOADS: dict[str, dict[str, str]] = {
     EventType.INBOX_SETTLED: {"what": "str", "answer": "str"},
     EventType.ACTOR_UNDONE: {"actor": "Actor", "session": "str?", "reason": "str", "why": "str"}
     | {"units": "list[id]", "claims": "list[id]", "requests": "list[id]", "ledgers": "list[Ledger]"}
-    | {"voices": "by_id[list[Provenance]]", "restored?": "by_id[Changed]", "links?": "list[Resolution]"},
+    | {
+        "voices": "by_id[list[Provenance]]",
+        "restored?": "by_id[Changed]",
+        "links?": "list[Resolution]",
+        "rules?": "list[id]",
+    },
     EventType.UNDO_REVERTED: {"actor": "Actor", "reason": "str"},
     EventType.RULE_LEARNED: {"rule": "Rule", "patch?": "Patch"},
     EventType.RULE_JUDGED: {"set": "Judged"},

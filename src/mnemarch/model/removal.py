@@ -50,7 +50,8 @@ class Undone:
 
     Units that rest on the actor alone go, others are kept with the reason; `restored` are units of others that it had
     retired, approved or judged alone, and that are again what they were without it. `claims` are those that waited in
-    the inbox, `requests` those for decisions, `attempts` the failures that no longer count.
+    the inbox, `requests` those for decisions, `attempts` the failures that no longer count, `rules` those of code that
+    nobody else bore out.
     """
 
     id: str | None
@@ -61,5 +62,6 @@ class Undone:
     claims: int = 0
     requests: int = 0
     attempts: int = 0
+    rules: int = 0
     dry_run: bool = False
     reverted: bool = False
