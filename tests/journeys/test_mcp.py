@@ -23,7 +23,6 @@ from mnemarch import InvalidInput
 from mnemarch.interfaces.tools import TOOLS, tools_for
 
 ERAS = ["auto", "legacy"]
-pytestmark = pytest.mark.filterwarnings("default")
 
 
 @pytest.fixture
@@ -197,8 +196,8 @@ def test_a_server_goes_when(shop, how):
     else:
         process.send_signal(signal.SIGINT if how == "it is interrupted" else signal.SIGTERM)
     assert process.wait(timeout=30) == (130 if how == "it is interrupted" else 0)
-    process.stdout.close()
-    process.stderr.close()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        stream.close()
 
 
 def test_a_server_goes_when_its_host_was_killed_and_the_pipe_stays_open(shop):

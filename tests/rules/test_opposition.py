@@ -34,7 +34,7 @@ def held_out() -> dict[str, list[tuple[str, str]]]:
     return pairs
 
 
-def test_r6_the_pairs_that_no_rule_was_tuned_on_are_told_apart():
+def test_r6_the_pairs_of_the_other_half_are_told_apart():
     pairs = held_out()
     assert len(pairs["opposing"]) + len(pairs["compatible"]) > 100
     flagged = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mnemarch.model.stamps import sha256
 from mnemarch.model.value import value
 from mnemarch.text import fingerprint_readers as readers
+from mnemarch.text.cache import cached
 from mnemarch.text.canonical import composed
 from mnemarch.text.fingerprint_skeleton import MASK, TYPES, Fault, base_name, cut, is_source, message_skeleton, typed
 from mnemarch.text.words import Patterns
@@ -63,6 +64,7 @@ def fingerprint(error: str) -> Fingerprint:
     return Fingerprint(hash=_digest(core), kind=kinds[0] if kinds else "", core=core)
 
 
+@cached(1_024)
 def telling_line(error: str) -> str:
     """The line of an error output that says most of what its fingerprint does, as it was written.
 

@@ -6,7 +6,7 @@ from mnemarch.errors import AnalystFailed, Hint
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import CALLER, Analysis
 from mnemarch.model.value import replace, value
-from mnemarch.text.cache import cached, pattern
+from mnemarch.text.cache import pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.prompt import without_fenced
 
@@ -176,16 +176,11 @@ def _has_failed(step: LoggedStep) -> bool:
 
 def _told(step: LoggedStep) -> str:
     """The line that tells of a failure, or the command that failed."""
-    line = _text_in(step, "line") or ("" if step.text.strip() == _command(step) else _telling_line(step.text))
-    line = line or f"{_command(step)} failed"
-    return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}…"
-
-
-@cached(1_024)
-def _telling_line(error: str) -> str:
     from mnemarch.text.fingerprint import telling_line
 
-    return telling_line(error)
+    line = _text_in(step, "line") or ("" if step.text.strip() == _command(step) else telling_line(step.text))
+    line = line or f"{_command(step)} failed"
+    return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}…"
 
 
 # What worked
