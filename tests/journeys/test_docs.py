@@ -97,7 +97,7 @@ def pasted(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """What ada sees who pastes it at a terminal where nothing is set, says who she is, and then yes."""
     folder.mkdir()
     (folder / "script").write_text(script, encoding="utf-8")
-    environ = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
+    environ = {name: item for name, item in os.environ.items() if name != "CI" and not name.startswith("MNEMARCH_")}
     environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}", "USER": "ada"}
     environ |= {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "own")}
     command = [sys.executable, "-c", AT_A_TERMINAL, "script"]

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import pkgutil
+from math import inf
 from pathlib import Path
 from time import process_time
 
@@ -26,7 +27,7 @@ GROWTH_MAX = 2.5
 SIZE, SIZE_MAX = 1_024, 8_192
 # Out of the noise, and not longer than needed.
 SECONDS_MIN = 0.001
-TRIES = 5
+TRIES = 12
 
 
 def _public() -> dict[str, object]:
@@ -149,11 +150,11 @@ def _growth(call, form: tuple[str, str, str]) -> float:
     size = SIZE
     while (once := _seconds(call, _text(form, size))) < SECONDS_MIN and size < SIZE_MAX:
         size *= 2
-    growth = GROWTH_MAX + 1
+    eightfold = inf
     for tries in range(1, TRIES + 1):
-        once = max(SECONDS_MIN, min(once, _seconds(call, _text(form, size), tries)))
-        growth = min(growth, (_seconds(call, _text(form, 8 * size), tries) / once) ** (1 / 3))
-        if growth <= GROWTH_MAX:
+        once = min(once, _seconds(call, _text(form, size), tries))
+        eightfold = min(eightfold, _seconds(call, _text(form, 8 * size), tries))
+        if (growth := (eightfold / max(SECONDS_MIN, once)) ** (1 / 3)) <= GROWTH_MAX:
             break
     return growth
 
