@@ -8,6 +8,7 @@ import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,14 +37,32 @@ os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = _OWN.name
 user.keep_person("ada")
 Path(user.path_of("orchestrators")).write_text("lead\nci\n")
 
+STORES = ("in_memory", "sqlite")
+
 settings.register_profile(
-    "mnemarch", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "mnemarch",
+    deadline=None,
+    database=None,
+    max_examples=200 if os.environ.get("MNEMARCH_TORTURE") == "full" else 40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("mnemarch")
 
 
 def pytest_addoption(parser):
     parser.addoption("--rewrite", action="store_true", help="pin what test_characterisation.py gets now")
+    parser.addoption("--every-store", action="store_true", help="run each test of a memory on every store, not on one")
+
+
+def pytest_generate_tests(metafunc):
+    """Whatever store a memory stands on, the same code answers: each test runs on one of them, chosen by its name.
+
+    What a store itself promises, all of them are asked (test_stores.py).
+    """
+    if "store_kind" in metafunc.fixturenames:
+        every = metafunc.config.getoption("--every-store")
+        chosen = crc32(metafunc.definition.name.encode()) % len(STORES)
+        metafunc.parametrize("store_kind", STORES if every else STORES[chosen : chosen + 1])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -131,11 +150,16 @@ def clock() -> FixedClock:
     return FixedClock()
 
 
-@pytest.fixture(params=["in_memory", "sqlite"])
-def memory(request, tmp_path, clock):
-    """A memory on each store."""
-    target = ":memory:" if request.param == "in_memory" else tmp_path / "home"
-    with mnemarch.open(target, clock=clock) as opened:
+@pytest.fixture
+def settings_of_memory() -> None:
+    """What the memory of a test is configured with, if a file says more than the defaults."""
+
+
+@pytest.fixture
+def memory(store_kind, tmp_path, clock, settings_of_memory):
+    """A memory on a store."""
+    target = ":memory:" if store_kind == "in_memory" else tmp_path / "home"
+    with mnemarch.open(target, clock=clock, config=settings_of_memory) as opened:
         yield opened
 
 

@@ -11,7 +11,7 @@ from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.loops import attempts
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
 from mnemarch.model.event import EventType
-from mnemarch.model.removal import Undone
+from mnemarch.model.upkeep import Undone
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import undo as units

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute, Explanation, Refused, Related, Stored
-    from mnemarch.model.removal import Erased, Undone
     from mnemarch.model.unit import Kind, Status, Unit
-    from mnemarch.model.upkeep import Reflected
+    from mnemarch.model.upkeep import Erased, Reflected, Undone
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,10 +54,17 @@ def commit(folder: Path, message: str = "more", /, **files: str) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-def repository(folder: Path) -> Path:
-    """A repository with one commit."""
-    commit(made(folder), "first", readme__md="hello\n")
+@cache
+def _template() -> tempfile.TemporaryDirectory[str]:
+    """A repository with one commit, made once: git takes long to start."""
+    folder = tempfile.TemporaryDirectory(prefix="mnemarch-tests-")
+    commit(made(Path(folder.name)), "first", readme__md="hello\n")
     return folder
+
+
+def repository(folder: Path) -> Path:
+    """A repository with one commit, which is the same in all of them."""
+    return shutil.copytree(_template().name, folder, symlinks=True, dirs_exist_ok=True)
 
 
 def worktree(folder: Path, path: Path, *options: str) -> Path:

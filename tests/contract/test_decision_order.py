@@ -319,13 +319,13 @@ def run(acts, target):
 
 
 @pytest.mark.long
-@settings(max_examples=120, report_multiple_bugs=False)
+@settings(max_examples=25, report_multiple_bugs=False)
 @given(acts)
 def test_d15_the_order_holds_whatever_the_memory_holds(acts):
     run(acts, ":memory:")
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(acts)
 def test_d15_the_order_holds_on_disk_too(acts):
     with tempfile.TemporaryDirectory() as folder:

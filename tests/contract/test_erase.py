@@ -290,7 +290,7 @@ def live(memory, story):
 
 
 @pytest.mark.long
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(steps)
 def test_r1_after_any_story_the_log_alone_gives_the_same_state(story):
     with mnemarch.open(":memory:") as memory:

@@ -212,7 +212,6 @@ def test_without_a_git_program_everything_is_unknown(shop, tmp_path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
     assert history.contains(newest, [first]) == {first: None}
     assert history.renamed("a", newest) is None
-    assert history.is_merged("main", "main") is False
     monkeypatch.undo()
     assert history.contains(newest, [first]) == {first: True}
 
@@ -534,75 +533,8 @@ def test_a_program_that_a_repository_names_for_signatures_is_not_run(shop, tmp_p
     assert (tmp_path / "was-run").exists(), "git alone would run it"
 
 
-# Merges
-
-
-@pytest.fixture
-def side(shop):
-    """A branch `side` with two commits, beside a `main` with one."""
-    git(shop, "checkout", "--quiet", "-b", "side")
-    commit(shop, "one", one="1\n")
-    commit(shop, "two", two="2\n", one="1\n1\n")
-    git(shop, "checkout", "--quiet", "main")
-    commit(shop, "main", other="x\n")
-    return shop
-
-
-def is_merged(folder, into: str = "main") -> bool:
-    return History(str(folder)).is_merged("side", into)
-
-
-def test_a_branch_with_work_of_its_own_is_not_merged(side):
-    assert is_merged(side) is False
-
-
-def test_a_merged_branch_is_merged(side):
-    git(side, "merge", "--quiet", "--no-edit", "side")
-    assert is_merged(side) is True
-
-
-def test_a_fast_forward_is_a_merge(side):
-    git(side, "branch", "--force", "ahead", "side")
-    assert is_merged(side, "ahead") is True
-
-
-def test_a_rebased_branch_is_merged(side):
-    git(side, "cherry-pick", "main..side")
-    assert is_merged(side) is True
-
-
-def test_a_branch_of_which_a_part_was_picked_is_not_merged(side):
-    git(side, "cherry-pick", "side~1")
-    assert is_merged(side) is False
-
-
-def test_a_squashed_branch_is_merged_and_the_repository_is_left_alone(side):
-    git(side, "merge", "--quiet", "--squash", "side")
-    commit(side, "squashed")
-    commit(side, "later", later="y\n")
-    before = git(side, "count-objects", "-v")
-    assert is_merged(side) is True
-    assert git(side, "count-objects", "-v") == before
-
-
-def test_a_squash_without_a_part_of_the_work_is_not_all_of_it(side):
-    git(side, "merge", "--quiet", "--squash", "side")
-    commit(side, "squashed", one="something else\n")
-    assert is_merged(side) is False
-
-
-@pytest.mark.parametrize("name", ["nowhere", "", "-x", "--all", "a\nb", "\ud800", "HEAD:readme.md", NOWHERE])
-def test_what_is_no_branch_is_not_merged(shop, name):
-    history = History(str(shop))
-    assert history.is_merged(name, "main") is False
-    assert history.is_merged("main", name) is False
-    assert history.is_merged("main", "main") is True
-
-
-def test_an_owner_that_git_refuses_makes_everything_unknown(side, monkeypatch):
-    first, newest = git(side, "rev-parse", "main~1", "main").split()
+def test_an_owner_that_git_refuses_makes_everything_unknown(shop, monkeypatch):
+    first, newest = head(shop), commit(shop)
     monkeypatch.setitem(asked._ENVIRONMENT, "GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setitem(asked._ENVIRONMENT, "GIT_CONFIG_GLOBAL", os.devnull)
-    history = History(str(side))
-    assert history.contains(newest, [first]) == {first: None}
-    assert history.is_merged("main", "main") is False
+    assert contains(shop, newest, first) == [None]

@@ -167,7 +167,7 @@ def test_a_lead_who_accepts_a_claim_with_a_test_about_something_else_verifies_no
 
 
 # A sequence as short as this needs no shrinking, which takes minutes.
-@settings(max_examples=100, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(st.one_of(agents_steps, lead_steps, persons_steps), min_size=5, max_size=20))
 def test_no_agents_text_is_verified_for_the_project_without_a_witness(seats_of, steps):
     with mnemarch.open(":memory:") as memory:

@@ -124,15 +124,13 @@ CLOSE = [
 
 
 @pytest.mark.parametrize(("home", "stranger"), CLOSE, ids=lambda scope: str(scope)[:30])
-@pytest.mark.parametrize("store", ["in_memory", "sqlite"])
-def test_r3_close_names_are_strangers(tmp_path, store, home, stranger):
+def test_r3_close_names_are_strangers(memory, home, stranger):
     home = Scope(org=home.org, project=home.project, worktree=home.worktree or "w", task=home.task)
     stranger = Scope(org=stranger.org, project=stranger.project, worktree=stranger.worktree or "w", task=stranger.task)
-    with mnemarch.open(":memory:" if store == "in_memory" else tmp_path) as memory:
-        units, conflict = filled(memory, home)
-        hidden = [unit for unit in units if unit.scope.key not in {seen.key for seen in stranger.visible}]
-        assert len(hidden) >= 2
-        assert crossings(memory, stranger, hidden, conflict) == []
+    units, conflict = filled(memory, home)
+    hidden = [unit for unit in units if unit.scope.key not in {seen.key for seen in stranger.visible}]
+    assert len(hidden) >= 2
+    assert crossings(memory, stranger, hidden, conflict) == []
 
 
 def test_r3_a_strangers_same_text_is_a_unit_of_its_own_and_opposes_nothing(memory, seats):

@@ -20,6 +20,9 @@ from mnemarch import (
     Status,
     can_promote,
 )
+from mnemarch.config import config_from
+
+SOON_INDEXED = config_from({"store": {"index_tail_max": 50}})
 
 
 def test_r5_promotion_opens_the_conflict_with_a_unit_of_the_wider_level(seats):
@@ -159,10 +162,9 @@ def test_g6_levels_may_be_named():
     assert not can_promote("project", "task")
 
 
-@pytest.mark.long
 class TestTheIndexIsDerived:
-    def filled(self, folder, count=700):
-        memory = mnemarch.open(folder)
+    def filled(self, folder, count=70):
+        memory = mnemarch.open(folder, config=SOON_INDEXED)
         seat = memory.seat(Actor.agent("a"), Scope(project="p", task="t"))
         seat.remember_many([mnemarch.Claim(content=f"thing{n} stands on shelf{n}") for n in range(count)])
         return memory, seat
@@ -174,7 +176,7 @@ class TestTheIndexIsDerived:
         memory.reindex()
         memory.close()
         shutil.copy(tmp_path / "backup.db", tmp_path / "m/.mnemarch/memory.db")
-        with mnemarch.open(tmp_path / "m") as restored:
+        with mnemarch.open(tmp_path / "m", config=SOON_INDEXED) as restored:
             seat = restored.seat(Actor.agent("a"), Scope(project="p", task="t"))
             for n in range(30):
                 seat.remember(f"zebra{n} lives in the kitchen")
@@ -186,22 +188,22 @@ class TestTheIndexIsDerived:
         first, seat = self.filled(tmp_path)
         first.reindex()
         shutil.rmtree(tmp_path / ".mnemarch/index")
-        with mnemarch.open(tmp_path) as second:
+        with mnemarch.open(tmp_path, config=SOON_INDEXED) as second:
             second.seat(Actor.agent("b"), Scope(project="p", task="t")).recall("thing1")
         seat.remember("zebra lives in the kitchen")
         first.reindex()
         first.close()
-        with mnemarch.open(tmp_path) as third:
+        with mnemarch.open(tmp_path, config=SOON_INDEXED) as third:
             reader = third.seat(Actor.agent("c"), Scope(project="p", task="t"))
-            for word in ("zebra", "thing1", "thing699"):
+            for word in ("zebra", "thing1", "thing69"):
                 assert len(reader.recall(word).items) == 1, word
 
     def test_an_index_deleted_under_an_open_memory_is_done_without(self, tmp_path):
         memory, seat = self.filled(tmp_path)
         memory.reindex()
         shutil.rmtree(tmp_path / ".mnemarch/index")
-        seat.remember_many([mnemarch.Claim(content=f"more{n} came late") for n in range(600)])
-        assert len(seat.recall("more599").items) == 1
+        seat.remember_many([mnemarch.Claim(content=f"more{n} came late") for n in range(60)])
+        assert len(seat.recall("more59").items) == 1
         assert len(seat.recall("thing3").items) == 1
         memory.close()
 

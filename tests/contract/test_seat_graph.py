@@ -45,11 +45,9 @@ def somewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(params=["in_memory", "sqlite"])
-def memory(request, tmp_path, clock):
-    target = ":memory:" if request.param == "in_memory" else tmp_path / "home"
-    with mnemarch.open(target, clock=clock, config=config_from(EASY)) as opened:
-        yield opened
+@pytest.fixture
+def settings_of_memory():
+    return config_from(EASY)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every verb keeps its promise, on every store."""
+"""Every verb keeps its promise."""
 
 from __future__ import annotations
 

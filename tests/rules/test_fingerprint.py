@@ -18,390 +18,15 @@ from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Finge
 from mnemarch.text.fingerprint_skeleton import LINE_CHARS_MAX
 
 Faults = dict[str, tuple[str, ...]]
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 # Each fault as two runs show it: other lines, addresses, folders, times, values. No two of a language are the same.
 
-PYTHON: Faults = {
-    "another message from the same function": (
-        """Traceback (most recent call last):
-  File "/home/ann/shop/prices.py", line 9, in total
-    raise ValueError(f"amount {amount} is below zero")
-ValueError: amount -3 is below zero
-""",
-        """Traceback (most recent call last):
-  File "prices.py", line 7, in total
-    raise ValueError(f"amount {amount} is below zero")
-ValueError: amount -12.50 is below zero
-""",
-    ),
-    "raised in a library": (
-        """Traceback (most recent call last):
-  File "/home/ann/shop/feed.py", line 8, in fetch
-    body = client.get(url)
-  File "/home/ann/shop/.venv/lib/python3.11/site-packages/httpish/client.py", line 204, in get
-    return self._send(url)
-  File "/home/ann/shop/.venv/lib/python3.11/site-packages/httpish/pool.py", line 88, in _send
-    raise ConnectTimeout(f"no answer from {host}:{port} within {seconds} s")
-httpish.errors.ConnectTimeout: no answer from 10.1.2.3:8443 within 5.0 s
-""",
-        """Traceback (most recent call last):
-  File "C:\\Users\\Bo\\shop\\feed.py", line 9, in fetch
-    body = client.get(url)
-  File "C:\\Python312\\Lib\\site-packages\\httpish\\client.py", line 211, in get
-    return self._send(url)
-httpish.errors.ConnectTimeout: no answer from 10.9.9.9:443 within 30.0 s
-""",
-    ),
-    "the last of a chain": (
-        """Traceback (most recent call last):
-  File "/home/ann/shop/store.py", line 20, in load
-    return json.loads(text)
-  File "/usr/lib/python3.11/json/__init__.py", line 346, in loads
-    return _default_decoder.decode(s)
-json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)
-
-During handling of the above exception, another exception occurred:
-
-Traceback (most recent call last):
-  File "/home/ann/shop/app.py", line 5, in start
-    store.load(path)
-  File "/home/ann/shop/store.py", line 22, in load
-    raise StoreBroken(f"{path} cannot be read")
-shop.errors.StoreBroken: /home/ann/shop/data.json cannot be read
-""",
-        """Traceback (most recent call last):
-  File "/srv/shop/store.py", line 19, in load
-    return json.loads(text)
-UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte
-
-The above exception was the direct cause of the following exception:
-
-Traceback (most recent call last):
-  File "/srv/shop/app.py", line 6, in start
-    store.load(path)
-  File "/srv/shop/store.py", line 23, in load
-    raise StoreBroken(f"{path} cannot be read")
-shop.errors.StoreBroken: /srv/shop/data.json cannot be read
-""",
-    ),
-    "a group": (
-        """  + Exception Group Traceback (most recent call last):
-  |   File "/home/ann/shop/jobs.py", line 14, in run
-  |     raise ExceptionGroup("jobs failed", errors)
-  | ExceptionGroup: jobs failed (2 sub-exceptions)
-  +-+---------------- 1 ----------------
-    | Traceback (most recent call last):
-    |   File "/home/ann/shop/jobs.py", line 9, in resize
-    |     raise OSError("no space left for 3 images")
-    | OSError: no space left for 3 images
-    +---------------- 2 ----------------
-    | Traceback (most recent call last):
-    |   File "/home/ann/shop/jobs.py", line 5, in notify
-    |     raise TimeoutError("mail server is silent")
-    | TimeoutError: mail server is silent
-    +------------------------------------
-""",
-        """  + Exception Group Traceback (most recent call last):
-  |   File "/srv/shop/jobs.py", line 15, in run
-  |     raise ExceptionGroup("jobs failed", errors)
-  | ExceptionGroup: jobs failed (2 sub-exceptions)
-  +-+---------------- 1 ----------------
-    | Traceback (most recent call last):
-    |   File "/srv/shop/jobs.py", line 6, in notify
-    |     raise TimeoutError("mail server is silent")
-    | TimeoutError: mail server is silent
-    +---------------- 2 ----------------
-    | Traceback (most recent call last):
-    |   File "/srv/shop/jobs.py", line 10, in resize
-    |     raise OSError("no space left for 41 images")
-    | OSError: no space left for 41 images
-    +------------------------------------
-""",
-    ),
-    "a syntax error, worded by two versions": (
-        """  File "/home/ann/shop/cart.py", line 7
-    if order.total > 100
-                        ^
-SyntaxError: invalid syntax
-""",
-        """  File "/home/bo/shop/cart.py", line 12
-    if order.total > 250
-                        ^
-SyntaxError: expected ':'
-""",
-    ),
-    "a syntax error on another line": (
-        """  File "/home/ann/shop/cart.py", line 9
-    return order total
-           ^^^^^^^^^^^
-SyntaxError: invalid syntax. Perhaps you forgot a comma?
-""",
-        """  File "/home/ann/shop/cart.py", line 10
-    return order total
-                 ^
-SyntaxError: invalid syntax
-""",
-    ),
-    "a bracket that stays open": (
-        """  File "/home/ann/shop/cart.py", line 3
-    rows = [
-           ^
-SyntaxError: '[' was never closed
-""",
-        """  File "/home/ann/shop/cart.py", line 88
-
-                       ^
-SyntaxError: unexpected EOF while parsing
-""",
-    ),
-    "a name that only newer versions guess": (
-        """Traceback (most recent call last):
-  File "/home/ann/shop/cart.py", line 3, in add
-    total += prise
-NameError: name 'prise' is not defined. Did you mean: 'price'?
-""",
-        """Traceback (most recent call last):
-  File "/home/ann/shop/cart.py", line 4, in add
-    total += prise
-NameError: name 'prise' is not defined
-""",
-    ),
-    "a function that newer versions name in full": (
-        """Traceback (most recent call last):
-  File "/home/ann/shop/cart.py", line 3, in add
-    self.put(1, 2)
-TypeError: Cart.put() takes 2 positional arguments but 3 were given
-""",
-        """Traceback (most recent call last):
-  File "/home/ann/shop/cart.py", line 4, in add
-    self.put(1, 2)
-TypeError: put() takes 2 positional arguments but 3 were given
-""",
-    ),
-    "a comprehension, with and without a frame": (
-        """Traceback (most recent call last):
-  File "/home/ann/shop/cart.py", line 3, in sums
-    return [row["sum"] for row in rows]
-  File "/home/ann/shop/cart.py", line 3, in <listcomp>
-    return [row["sum"] for row in rows]
-KeyError: 'sum'
-""",
-        """Traceback (most recent call last):
-  File "/home/ann/shop/cart.py", line 3, in sums
-    return [row["sum"] for row in rows]
-            ~~~^^^^^^^
-KeyError: 'sum'
-""",
-    ),
-}
-
-PYTEST: Faults = {
-    "an error in the code under test": (
-        """============================= test session starts ==============================
-collected 12 items
-
-tests/test_cart.py ....F.......                                          [100%]
-
-=================================== FAILURES ===================================
-_______________________________ test_total_of_two ______________________________
-
-    def test_total_of_two():
->       assert total([1, 2]) == 3
-
-tests/test_cart.py:14:
-_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
-
-rows = [1, 2]
-
-    def total(rows):
->       raise ValueError(f"row {rows[0]} has no currency")
-E       ValueError: row 1 has no currency
-
-shop/prices.py:8: ValueError
-=========================== short test summary info ============================
-FAILED tests/test_cart.py::test_total_of_two - ValueError: row 1 has no curre...
-========================= 1 failed, 11 passed in 0.21s =========================
-""",
-        "FAILED tests/test_cart.py::test_total_of_two - ValueError: row 77 has no currency\n1 failed in 3.10s\n",
-        "[gw3] [ 41%] FAILED tests/test_cart.py::test_total_of_two \n"
-        "FAILED tests/test_cart.py::test_total_of_two - ValueError: row 5 has no currency\n",
-        """_______________________________ test_total_of_two ______________________________
-[gw1] linux -- Python 3.12.1 /home/bo/.venv/bin/python
-tests/test_cart.py:19: in test_total_of_two
-    assert total([1, 2]) == 3
-shop/prices.py:9: in total
-    raise ValueError(f"row {rows[0]} has no currency")
-E   ValueError: row 4 has no currency
-""",
-    ),
-    "a summary cut to the terminal's width": (
-        "FAILED tests/test_cart.py::test_width - ValueError: row 1 of the table has no curr...\n",
-        "FAILED tests/test_cart.py::test_width - ValueError: row 1000 of the table has no c...\n",
-    ),
-    "a section that ends where the next chapter begins": (
-        """==================================== ERRORS ====================================
-_________________________ ERROR at setup of test_rows __________________________
-tests/test_a.py:5: in rows
-    raise ConnectionError(port)
-E   ConnectionError: no answer at port 5432
-=================================== FAILURES ===================================
-E   RuntimeError: order 17 is lost
-=========================== short test summary info ============================
-ERROR tests/test_a.py::test_rows - ConnectionError: no answer at...
-""",
-        "ERROR tests/test_a.py::test_rows - ConnectionError: no answer at port 6543\n",
-    ),
-    "a fixture that breaks": (
-        "ERROR tests/test_a.py::test_x - ConnectionError: no database at 127.0.0.1:5432\n",
-        "ERROR tests/test_a.py::test_x - ConnectionError: no database at 127.0.0.1:40123\n",
-    ),
-}
-
-JAVASCRIPT: Faults = {
-    "a dependency throws": (
-        """Error: connect ECONNREFUSED 127.0.0.1:5432
-    at TCPConnectWrap.afterConnect [as oncomplete] (node:net:1555:16)
-    at Client.open (/home/ann/web/node_modules/dbish/lib/client.js:80:11)
-    at async openPool (/home/ann/web/src/db.mjs:9:3) {
-  errno: -111,
-  code: 'ECONNREFUSED'
-}
-""",
-        """Error: connect ECONNREFUSED 10.0.0.7:6543
-    at TCPConnectWrap.afterConnect [as oncomplete] (node:net:1607:16)
-    at async openPool (file:///srv/web/src/db.mjs:12:3)
-""",
-    ),
-    "an error with a cause": (
-        """Error: order 17 is lost
-    at load (/home/ann/web/src/order.js:9:9) {
-  [cause]: RangeError: Invalid array length
-      at read (/home/ann/web/src/disk.js:4:3)
-}
-""",
-        """Error: order 3 is lost
-    at load (/home/ann/web/src/order.js:11:9) {
-  [cause]: TypeError: fetch failed
-      at send (/home/ann/web/src/net.js:4:3)
-}
-""",
-    ),
-}
-
-GO: Faults = {
-    "the same in a method": (
-        """panic: runtime error: index out of range [5] with length 3
-
-goroutine 1 [running]:
-example.com/shop/cart.(*Cart).Pick(0xc000012345, 0x5)
-	/home/ann/shop/cart/cart.go:40 +0x65
-""",
-        """panic: runtime error: index out of range [1] with length 0
-
-goroutine 1 [running]:
-example.com/shop/cart.(*Cart).Pick.func1()
-	/srv/shop/cart/cart.go:44 +0x99
-""",
-    ),
-    "another message in the first test": (
-        "--- FAIL: TestTotal (0.00s)\n    cart_test.go:30: no rows after 3 tries\nFAIL\n",
-        "--- FAIL: TestTotal (0.00s)\n    cart_test.go:31: no rows after 5 tries\nFAIL\n",
-    ),
-}
-
-RUST: Faults = {
-    "an index out of bounds": (
-        """thread 'main' panicked at src/cart.rs:10:5:
-index out of bounds: the len is 3 but the index is 5
-note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
-""",
-        """thread 'main' panicked at 'index out of bounds: the len is 2 but the index is 9', src/cart.rs:14:9
-note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
-""",
-        """thread 'main' (48213) panicked at /home/ann/shop/src/cart.rs:8:1:
-index out of bounds: the len is 1 but the index is 1
-stack backtrace:
-   0: rust_begin_unwind
-             at /rustc/90b35a6239c3d8bdabc530a6a0816f7ff89a0aaf/library/std/src/panicking.rs:645:5
-   1: core::panicking::panic_fmt
-             at /rustc/90b35a6239c3d8bdabc530a6a0816f7ff89a0aaf/library/core/src/panicking.rs:72:14
-   2: shop::cart::pick
-             at ./src/cart.rs:8:1
-""",
-    ),
-    "an unwrap": (
-        """thread 'main' panicked at src/cart.rs:22:30:
-called `Result::unwrap()` on an `Err` value: Os { code: 2, kind: NotFound, message: "No such file or directory" }
-""",
-        """thread 'main' panicked at src/cart.rs:25:30:
-called `Result::unwrap()` on an `Err` value: Os { code: 2, kind: NotFound, message: "Datei nicht gefunden" }
-""",
-    ),
-    "a test that returns an error": (
-        '---- tests::loads stdout ----\nError: ParseError("row 3")\n',
-        '---- tests::loads stdout ----\nError: ParseError("row 14")\n',
-    ),
-}
-
-JAVA: Faults = {
-    "a cause that is wrapped": (
-        """org.springframework.beans.factory.BeanCreationException: Error creating bean with name 'store'
-	at org.springframework.beans.factory.Factory.create(Factory.java:628)
-	at com.example.shop.Main.main(Main.java:12)
-Caused by: java.lang.IllegalStateException: cannot open store
-	at com.example.shop.Store.open(Store.java:22)
-	... 12 more
-Caused by: java.sql.SQLTransientException: too many connections: 101
-	at org.postgresql.Driver.connect(Driver.java:300)
-	at com.example.shop.Pool.take(Pool.java:61)
-	... 14 more
-""",
-        """java.util.concurrent.ExecutionException: java.lang.IllegalStateException: cannot open store
-	at java.base/java.util.concurrent.FutureTask.get(FutureTask.java:191)
-Caused by: java.sql.SQLTransientException: too many connections: 200
-	at com.example.shop.Pool.take(Pool.java:64)
-	... 3 more
-""",
-    ),
-    "a cause whose frames are left out": (
-        """java.lang.RuntimeException: start failed
-	at com.example.shop.Main.start(Main.java:12)
-Caused by: java.io.IOException: port 8080 is taken
-	... 2 more
-""",
-        """java.lang.IllegalStateException: cannot begin
-	at com.example.shop.Main.start(Main.java:15)
-Caused by: java.io.IOException: port 9090 is taken
-	... 5 more
-""",
-    ),
-    "maven: an assertion": (
-        """[INFO] Running com.example.shop.CartTest
-[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.052 s <<< FAILURE! - in CartTest
-[ERROR] com.example.shop.CartTest.addsRows  Time elapsed: 0.01 s  <<< FAILURE!
-org.opentest4j.AssertionFailedError: expected: <3> but was: <4>
-	at org.junit.jupiter.api.AssertionUtils.fail(AssertionUtils.java:55)
-	at com.example.shop.CartTest.addsRows(CartTest.java:25)
-
-[INFO] Results:
-[ERROR] Failures:
-[ERROR]   CartTest.addsRows:25 expected: <3> but was: <4>
-[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0
-""",
-        """com.example.shop.CartTest > addsRows() FAILED
-    org.opentest4j.AssertionFailedError: expected: <1> but was: <12>
-        at app//org.junit.jupiter.api.AssertionUtils.fail(AssertionUtils.java:55)
-        at app//com.example.shop.CartTest.addsRows(CartTest.java:31)
-""",
-    ),
-    "maven: only the list at the end": (
-        "[ERROR] Failures: \n[ERROR]   CartTest.addsRows:25 expected: <3> but was: <4>\n[INFO] \n",
-        "[ERROR] Failures: \n[ERROR]   CartTest.addsRows:29 expected: <30> but was: <41>\n[INFO] \n",
-    ),
-    "the compiler": (
-        "[ERROR] /home/ann/shop/src/main/java/com/example/Cart.java:[12,8] cannot find symbol\n",
-        "[ERROR] /srv/ci/8123/src/main/java/com/example/Cart.java:[19,20] cannot find symbol\n",
-    ),
-}
+ALL: dict[str, Faults] = {}
+for file in sorted((FIXTURES / "faults").glob("*.txt")):
+    ALL[file.stem] = {}
+    for part in file.read_text(encoding="utf-8").split("#### ")[1:]:
+        fault, _, output = part.partition("\n")
+        ALL[file.stem][fault] = (*ALL[file.stem].get(fault, ()), output)
 
 LOCALES: Faults = {
     "Korean: a file": (
@@ -521,14 +146,6 @@ LINES: Faults = {
     "a card": ("no lease for 00:11:43:e3:ba:c3", "no lease for aa:bb:cc:dd:ee:ff"),
 }
 
-ALL: dict[str, Faults] = {
-    "python": PYTHON,
-    "pytest": PYTEST,
-    "javascript": JAVASCRIPT,
-    "go": GO,
-    "rust": RUST,
-    "java": JAVA,
-}
 ALL |= {"locales": LOCALES, "lines": LINES}
 FAULTS = [pytest.param(runs, id=f"{group}: {name}") for group, faults in ALL.items() for name, runs in faults.items()]
 
@@ -598,13 +215,13 @@ def test_how_the_output_was_taken_does_not_matter(runs: tuple[str, ...]) -> None
 
 
 def test_a_prompt_and_a_command_above_do_not_matter() -> None:
-    for runs in PYTHON.values():
+    for runs in ALL["python"].values():
         assert fingerprint(f"ann@web1:~/shop$ python -m shop\n{runs[0]}") == fingerprint(runs[0])
 
 
 REAL = {
     file.stem: [part.partition("\n")[::2] for part in file.read_text(encoding="utf-8").split("#### ")[1:]]
-    for file in sorted((Path(__file__).parent.parent / "fixtures" / "errors").glob("*.txt"))
+    for file in sorted((FIXTURES / "errors").glob("*.txt"))
 }
 
 
@@ -648,7 +265,7 @@ def test_a_trace_and_its_bare_error_line_are_one_error(tool: str, start: str) ->
 
 
 def test_the_hash_is_that_of_the_core() -> None:
-    found = fingerprint(PYTHON["raised in a library"][0])
+    found = fingerprint(ALL["python"]["raised in a library"][0])
     assert found.hash == sha256(found.core.encode()).hexdigest()
     assert FINGERPRINT_VERSION == 2
 
@@ -686,8 +303,8 @@ def test_a_file_made_for_one_run_has_no_name() -> None:
 
 def test_another_frame_between_does_not_matter() -> None:
     direct, by_way = (
-        PYTHON["raised in a library"][0],
-        PYTHON["raised in a library"][0].replace(
+        ALL["python"]["raised in a library"][0],
+        ALL["python"]["raised in a library"][0].replace(
             "    body = client.get(url)\n",
             '    body = client.get(url)\n  File "/home/ann/shop/retry.py", line 3, in again\n    return f(*args)\n',
         ),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch.model.decision import Relation, RelationType
-from mnemarch.policy.impact import impact, reached
+from mnemarch.policy.guardian import impact, reached
 
 NAMES = "abcdefghijkl"
 ENOUGH = len(NAMES) + 1

@@ -1,4 +1,4 @@
-"""What git tells of commits, asked in batches: ancestry, renames and merges (R8)."""
+"""What git tells of commits, asked in batches: ancestry and renames (R8)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 import os
 import time
 
-from mnemarch.code.git import full_hash, is_hash, output
 from mnemarch.code.git import head as checked_out
+from mnemarch.code.git import is_hash, output
 from mnemarch.code.home import repository_around, text_of
 from mnemarch.code.sources import trouble_with
 
@@ -136,18 +136,6 @@ class History:
         repository = repository_around(self._root)
         rows = _rows(output(repository.top, ["merge-base", head, other])) if repository is not None else []
         return rows[0] if rows and is_hash(rows[0]) else None
-
-    def is_merged(self, branch_or_commit: str, into: str) -> bool:
-        """Whether all work of a branch is in another: merged, fast-forwarded, rebased, picked or squashed there.
-
-        Beside merges, each commit of the branch has to be told again by `contains`.
-        """
-        repository = repository_around(self._root)
-        work, base = full_hash(self._root, branch_or_commit), full_hash(self._root, into)
-        if repository is None or work is None or base is None:
-            return False
-        listed = output(repository.top, ["rev-list", "--no-merges", work, f"^{base}"])
-        return listed is not None and all(self.contains(base, _rows(listed)).values())
 
 
 def _ancestry(repository: Repository, head: str, commits: Sequence[str]) -> dict[str, bool | None]:

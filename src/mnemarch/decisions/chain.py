@@ -7,7 +7,7 @@ from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.decision import Decision, RelationType, Strength, version_key_of
 from mnemarch.model.event import EventType
-from mnemarch.policy.impact import impact
+from mnemarch.policy.guardian import impact
 from mnemarch.policy.permissions import Deed
 
 TYPE_CHECKING = False

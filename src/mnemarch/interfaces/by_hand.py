@@ -156,7 +156,7 @@ def _asked(verb: Verb, call: Call) -> Answer:
 
 
 def _maintain(verb: Verb, call: Call) -> Answer:
-    from mnemarch.interfaces.upkeep import again_and_again
+    from mnemarch.interfaces.learned import again_and_again
 
     every = call.given.pop("every", None)
     return answered(verb, call) if every is None else again_and_again(verb, call, every)

@@ -59,8 +59,8 @@ _LOOKS = {
 # What only people and orchestrators may read; and what reads, whatever its profile says.
 _FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
 # Which module has the words for a verb, by what the verb is on or by what it gives.
-_WORDS = {"decisions": "decide", "core": "core", "episodes": "learned", "rules": "rules"}
-_WORDS |= {"Erased": "removal", "Undone": "removal", "Reflected": "upkeep", "Maintained": "upkeep"}
+_WORDS = {"decisions": "decide", "core": "learned", "episodes": "learned", "rules": "rules"}
+_WORDS |= {"Erased": "removal", "Undone": "removal", "Reflected": "learned", "Maintained": "learned"}
 # What long work counts.
 _COUNTED = {
     "seat.remember_many": ("remembering", "claims"),

@@ -250,17 +250,10 @@ def _in_force(listed: Sequence[Decision], call: Call) -> str:
 
 
 def _history(versions: Sequence[Decision], _: Call) -> str:
-    rows = [
-        (
-            one.version,
-            "in force" if one.is_active else "",
-            age(one.unit.occurred_at),
-            one.unit.author,
-            short_id(one.id),
-            quoted(one.text),
-        )
-        for one in versions
-    ]
+    rows = []
+    for one in versions:
+        made = "in force" if one.is_active else "", age(one.unit.occurred_at), one.unit.author
+        rows.append((one.version, *made, short_id(one.id), quoted(one.text)))
     return table(("version", "", "when", "who", "id", "decision"), rows, "No versions.")
 
 

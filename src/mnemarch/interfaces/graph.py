@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.interfaces.command import Answer, Command
-from mnemarch.interfaces.pictures import GraphView, counted, graph_flowchart, graph_svg
-from mnemarch.interfaces.show import age, clean, quoted, table, when, wrapped
+from mnemarch.interfaces.pictures import GraphView, graph_flowchart, graph_svg
+from mnemarch.interfaces.show import age, clean, counted, quoted, table, when, wrapped
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
 from mnemarch.verbs.types import FLAG, ID, NUMBER, TEXT, WORDS, Parameter, help_of

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from mnemarch import user
 from mnemarch.interfaces.command import Answer, at_terminal, text_of
-from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, to_json, unit_line, when
+from mnemarch.interfaces.show import INDENT, age, clean, counted, fields, quoted, said, short, to_json, unit_line, when
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
 from mnemarch.learning.pipeline import INGEST
@@ -127,7 +127,7 @@ def _parts(event: Event, payload: dict[str, Any], contents: Mapping[str, str]) -
     parts["relation"] = _RELATIONS.get(parts["type"], parts["type"])
     parts["confidence"] = f"{trust['confidence']:.2f}" if "confidence" in trust else ""
     parts["level"] = str(Scope.of(changes["scope"]).level) if "scope" in changes else ""
-    parts["count"] = _count(len(payload.get("units", ())), "unit")
+    parts["count"] = counted(len(payload.get("units", ())), "unit")
     parts["tests"] = _tests(payload)
     verdict = payload.get("verdict")
     parts["verdict"] = str(verdict["type"]) if verdict else "passed" if payload.get("passed") else "failed"
@@ -273,7 +273,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     yield from _chapter(
         "worktrees",
         [
-            (clean(each.name), clean(each.branch or "-"), _count(each.agents, "agent"), _count(each.tasks, "task"))
+            (clean(each.name), clean(each.branch or "-"), counted(each.agents, "agent"), counted(each.tasks, "task"))
             for each in seen.worktrees
         ],
         "",
@@ -293,7 +293,8 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         "",
     )
     yield ""
-    yield f"waiting    {seen.waiting} for a person or a lead, {_count(seen.open_conflicts, 'open conflict')} among them"
+    conflicts = counted(seen.open_conflicts, "open conflict")
+    yield f"waiting    {seen.waiting} for a person or a lead, {conflicts} among them"
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
     yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"
@@ -301,10 +302,6 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
 
 def _task(task: TaskUnderWay) -> tuple[str, ...]:
     return (task.state, _where(task.scope), age(task.last_at), quoted(task.reason) if task.reason else "")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _chapter(head: str, rows: Sequence[Sequence[str]], empty: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from mnemarch.interfaces.show import clean, short
+from mnemarch.interfaces.show import clean, counted, short
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
@@ -77,10 +77,6 @@ class GraphView:
             return f"{name} ({others})" if others else name
         unit = str(about.get("unit"))
         return node.text or f"unit {unit}: {self.contents.get(unit, '')}".rstrip(": ")
-
-
-def counted(many: int, name: str) -> str:
-    return f"{many:,} {name if many == 1 else f'{name}s'}"
 
 
 def flowchart(direction: str, labels: Mapping[str, str], arrows: Iterable[tuple[str, str, str]]) -> str:

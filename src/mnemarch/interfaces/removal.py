@@ -6,7 +6,7 @@ import sys
 
 from mnemarch.interfaces import look
 from mnemarch.interfaces.command import REFUSED, Answer, answered, at_terminal, performed, text_of
-from mnemarch.interfaces.show import clean, quoted, table
+from mnemarch.interfaces.show import clean, counted, is_confirmed, quoted, table
 from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.interfaces.command import Call
-    from mnemarch.model.removal import Copy, Erased, Fate, Undone
+    from mnemarch.model.upkeep import Copy, Erased, Fate, Undone
     from mnemarch.verbs.types import Verb
 
 _SHOWN_MAX = 20
@@ -38,28 +38,18 @@ def asked(verb: Verb, call: Call) -> Answer:
         return Answer(preview, lambda: words)
     sys.stderr.write(f"{words}\n")
     copies = getattr(preview, "copies", ())
-    if not _is_confirmed(_QUESTIONS[verb.name]):
+    if not is_confirmed(_QUESTIONS[verb.name]):
         return Answer(preview, lambda: "Nothing was done.", REFUSED)
-    if copies and (wants_copies or _is_confirmed(f"And {_count(len(copies), 'copy', 'copies')}?")):
+    if copies and (wants_copies or is_confirmed(f"And {counted(len(copies), 'copy', 'copies')}?")):
         call.given["copies"] = [copy.id for copy in copies]  # Those that were shown, and no later ones.
     call.given["dry_run"] = False
     return answered(verb, call)
 
 
-def _is_confirmed(question: str) -> bool:
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
 def _erased(erased: Erased, call: Call) -> str:
-    entries = _count(erased.events, "entry of the log", "entries of the log")
+    entries = counted(erased.events, "entry of the log", "entries of the log")
     if not erased.dry_run and not erased.events:
-        return f"erased before  {clean(call.options.unit_id)}; {_count(erased.files, 'file')} cleaned once more"
+        return f"erased before  {clean(call.options.unit_id)}; {counted(erased.files, 'file')} cleaned once more"
     if erased.dry_run:
         units = [f"{short_id(unit.id)}  {quoted(unit.content)}" for unit in call.seat.units(ids=erased.units)]
         target = call.seat.show(call.options.unit_id)
@@ -67,7 +57,7 @@ def _erased(erased: Erased, call: Call) -> str:
         lines = [f"would erase, with {entries} in all:", *(f"  {line}" for line in (*told, *units))]
     else:
         named = ", ".join(map(short_id, erased.units)) or short_id(call.options.unit_id)
-        lines = [f"erased  {named}", f"  {entries} emptied, {_count(erased.files, 'file')} cleaned"]
+        lines = [f"erased  {named}", f"  {entries} emptied, {counted(erased.files, 'file')} cleaned"]
     advice = "--copies erases them too" if erased.dry_run else "erase each by its id"
     return "\n".join([*lines, *_copies(erased.copies, advice)])
 
@@ -78,7 +68,7 @@ def _copies(copies: Sequence[Copy], advice: str) -> list[str]:
     rows: list[Sequence[Any]] = [
         (short_id(copy.id), copy.what, copy.scope, copy.actor or "", quoted(copy.text)) for copy in copies[:_SHOWN_MAX]
     ]
-    head = f"{_count(len(copies), 'copy', 'copies')} of the text elsewhere; {advice}:"
+    head = f"{counted(len(copies), 'copy', 'copies')} of the text elsewhere; {advice}:"
     more = [f"and {len(copies) - _SHOWN_MAX:,} more"] if len(copies) > _SHOWN_MAX else []
     return [head, table(("id", "what", "where", "by", "text"), rows, ""), *more]
 
@@ -92,18 +82,18 @@ def _undone(undone: Undone, _: Call) -> str:
         return f"nothing to undo: {undone.actor} wrote nothing here that is in force"
     if undone.reverted:
         lines = [f"reverted  {short_id(undone.id or '')}: {undone.actor} counts again"]
-        head = _count(len(undone.retired), "unit is back", "units are back")
+        head = counted(len(undone.retired), "unit is back", "units are back")
     else:
         lines = [f"{'would undo' if undone.dry_run else 'undid'}  {undone.actor}"]
-        head = _count(len(undone.retired), "unit") + (" would go" if undone.dry_run else " retired")
+        head = counted(len(undone.retired), "unit") + (" would go" if undone.dry_run else " retired")
     lines += [f"{head}{':' if undone.retired else ''}", *_fates(undone.retired)]
     if undone.restored:
         what = "as it had left them" if undone.reverted else "given back"
-        lines += [f"{_count(len(undone.restored), 'unit')} of others {what}:", *_fates(undone.restored)]
+        lines += [f"{counted(len(undone.restored), 'unit')} of others {what}:", *_fates(undone.restored)]
     if undone.kept:
-        lines += [f"{_count(len(undone.kept), 'unit stays', 'units stay')}:", *_fates(undone.kept)]
+        lines += [f"{counted(len(undone.kept), 'unit stays', 'units stay')}:", *_fates(undone.kept)]
     if any(number for number, _ in counts):
-        listed = ", ".join(_count(number, what) for number, what in counts if number)
+        listed = ", ".join(counted(number, what) for number, what in counts if number)
         verb = "waiting again or counted" if undone.reverted else "no longer waiting or counted"
         lines.append(f"{verb}: {listed}")
     if undone.id and not undone.reverted:

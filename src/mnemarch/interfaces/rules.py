@@ -8,7 +8,7 @@ import sys
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command, at_terminal
-from mnemarch.interfaces.show import Counter, age, clean, table
+from mnemarch.interfaces.show import Counter, age, clean, counted, is_confirmed, table
 from mnemarch.model.stamps import short_id
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter, help_of
 
@@ -60,7 +60,7 @@ def _patches(call: Call) -> Iterator[FilePatch]:
 
 
 def _learned_text(patches: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
-    lines = [f"{patches} changed file{'s' * (patches != 1)} read"]
+    lines = [f"{counted(patches, 'changed file')} read"]
     for name, known in outcomes.items():
         lines += [f"{name:<13}{short_id(rule.id)}  {clean(rule.name)}" for rule in list(known.values())[:_SHOWN_MAX]]
         if len(known) > _SHOWN_MAX:
@@ -119,21 +119,15 @@ def _apply(call: Call) -> Answer:
             refused.append(f"{path}: {error.strerror}")
     data = {"changed": changed, "refused": refused, "diff": diff}
     left = "".join(f"\nnot changed  {clean(each)}" for each in refused)
-    words = f"{_safe(diff) * call.options.yes}Changed {_files_counted(len(changed))}.{left}"
+    words = f"{_safe(diff) * call.options.yes}Changed {counted(len(changed), 'file')}.{left}"
     return Answer(data, lambda: words, STORE_TROUBLE if refused else DONE)
-
-
-def _files_counted(number: int) -> str:
-    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
 def _confirmed(diff: str, files: int) -> bool:
     sys.stderr.write(_safe(diff))
     if not at_terminal(sys.stdin):
         raise InvalidInput(f"{files} files would change, and nobody is at a terminal to confirm it.", hint="Add --yes.")
-    sys.stderr.write(f"Change {files} files? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return is_confirmed(f"Change {files} files?")
 
 
 def _safe(diff: str) -> str:
@@ -192,17 +186,10 @@ COMMANDS = {
 
 
 def _list_text(rules: Sequence[CodeRule], _: Call) -> str:
-    rows = [
-        (
-            short_id(rule.id),
-            rule.status,
-            f"{rule.confidence:.2f}",
-            rule.category,
-            rule.observation_count,
-            clean(rule.name),
-        )
-        for rule in rules
-    ]
+    rows = []
+    for rule in rules:
+        judged = rule.status, f"{rule.confidence:.2f}", rule.category, rule.observation_count
+        rows.append((short_id(rule.id), *judged, clean(rule.name)))
     empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~20..HEAD"
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.interfaces import dispute_text
-from mnemarch.interfaces.show import age, clean, fields, quoted, said, short, table, unit_line, when
+from mnemarch.interfaces.show import age, clean, counted, fields, quoted, said, short, table, unit_line, when
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
 
@@ -257,9 +257,8 @@ def _recalled(rank: int, item: search.Recalled) -> list[str]:
 def _about_pack(pack: search.Pack, call: Call) -> str:
     """What is to be said of a context and is no part of it."""
     left = f", {len(pack.left_out)} left out" if pack.left_out else ""
-    units = "1 unit" if len(pack.items) == 1 else f"{len(pack.items)} units"
-    units += f" and {len(pack.binding)} that bind" if pack.binding else ""
-    size = f"{units}, {pack.tokens} of {pack.budget} tokens{left}"
+    bind = f" and {len(pack.binding)} that bind" if pack.binding else ""
+    size = f"{counted(len(pack.items), 'unit')}{bind}, {pack.tokens} of {pack.budget} tokens{left}"
     first = size if pack.text else f"Nothing found for {quoted(call.options.query)} that fits."
     return "\n".join([first, *_notes(pack.notes)])
 

@@ -125,11 +125,8 @@ def _trust(call: Call) -> Answer:
     if call.options.show or not waiting:
         return Answer(data, lambda: shown)
     _require_user(call.options.yes)
-    if not call.options.yes:
-        sys.stderr.write(f"{shown}\nAccept it? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-            return Answer(data, lambda: "Nothing was accepted.", REFUSED)
+    if not call.options.yes and not show.is_confirmed(f"{shown}\nAccept it?"):
+        return Answer(data, lambda: "Nothing was accepted.", REFUSED)
     for one in waiting:
         user.accept(one.path, one.content)
     return Answer(

@@ -69,7 +69,7 @@ class ReasonType(Names):
 
 
 class RelationType(Names):
-    """`A DEPENDS_ON B`, and so on (D10). Which way a change travels is in `policy.impact`."""
+    """`A DEPENDS_ON B`, and so on (D10). Which way a change travels is in `policy.guardian`."""
 
     DEPENDS_ON = "DEPENDS_ON"
     CONSTRAINS = "CONSTRAINS"

@@ -1,9 +1,13 @@
-"""What the program does by itself: what a reflection, a model's analysis and a maintenance answer."""
+"""What looking after a memory answers: reflection, a model's analysis, maintenance, erasure, undoing an actor."""
 
 from __future__ import annotations
 
-from mnemarch.model.unit import Unit
 from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.model.caller import Actor, Scope
+    from mnemarch.model.unit import Unit
 
 
 @value
@@ -59,3 +63,61 @@ class Cognified:
     tokens: int = 0
     money: float = 0.0
     stopped: str = ""
+
+
+@value
+class Copy:
+    """Another place with an erased text: a unit or an entry of the log, what kind of thing, where, and by whom."""
+
+    id: str
+    what: str
+    scope: Scope
+    actor: Actor | None
+    text: str
+
+
+@value
+class Erased:
+    """What an erasure removed, or with `dry_run` would remove: units, payloads of the log; and the files it cleaned.
+
+    `copies` are the places that still have the text: those that the caller may read and erase, and nothing of others.
+    """
+
+    units: tuple[str, ...]
+    events: int
+    files: int = 0
+    copies: tuple[Copy, ...] = ()
+    dry_run: bool = False
+
+
+@value
+class Fate:
+    """What undoing an actor does to a unit: it goes, or it stays because of `why`."""
+
+    unit_id: str
+    label: str
+    text: str
+    why: str = ""
+
+
+@value
+class Undone:
+    """What undoing an actor retired, or with `dry_run` would retire; reverted by its `id`.
+
+    Units that rest on the actor alone go, others are kept with the reason; `restored` are units of others that it had
+    retired, approved or judged alone, and that are again what they were without it. `claims` are those that waited in
+    the inbox, `requests` those for decisions, `attempts` the failures that no longer count, `rules` those of code that
+    nobody else bore out.
+    """
+
+    id: str | None
+    actor: Actor
+    retired: tuple[Fate, ...]
+    kept: tuple[Fate, ...]
+    restored: tuple[Fate, ...] = ()
+    claims: int = 0
+    requests: int = 0
+    attempts: int = 0
+    rules: int = 0
+    dry_run: bool = False
+    reverted: bool = False

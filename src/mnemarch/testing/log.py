@@ -8,8 +8,19 @@ from mnemarch import Actor, Event, EventType, Level, Scope
 from mnemarch.model.caller import Stream
 from mnemarch.model.stamps import micros, new_id
 from mnemarch.model.value import replace
-from mnemarch.testing.builders import HERE, HOSTILE_NAMES, START, WIDE, chain_holds, made_link, made_unit, put, recorded
-from mnemarch.testing.probe import Probe, on_new_stores
+from mnemarch.testing.builders import (
+    HERE,
+    HOSTILE_NAMES,
+    START,
+    WIDE,
+    Probe,
+    chain_holds,
+    made_link,
+    made_unit,
+    on_new_stores,
+    put,
+    recorded,
+)
 
 
 @on_new_stores

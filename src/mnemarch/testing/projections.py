@@ -16,15 +16,17 @@ from mnemarch.testing.builders import (
     SHOP,
     START,
     WIDE,
+    Probe,
+    error_of,
     everything,
     filled,
     made_link,
     made_rule,
     made_test,
     made_unit,
+    on_new_stores,
 )
 from mnemarch.testing.model import Model
-from mnemarch.testing.probe import Probe, error_of, on_new_stores
 
 _ELSEWHERE = Scope(org="acme", project="shop-2")
 _SCOPES = (HERE, WIDE, HERE.at(Level.ORG), _ELSEWHERE)

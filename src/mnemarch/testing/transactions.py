@@ -13,17 +13,20 @@ from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.testing.builders import (
     SHOP,
+    Probe,
+    Stop,
     chain_holds,
+    error_of,
     everything,
     filled,
     made_link,
     made_test,
     made_unit,
+    on_new_stores,
     put,
     put_at,
     recorded,
 )
-from mnemarch.testing.probe import Probe, Stop, error_of, on_new_stores
 
 _THREADS, _WRITES_EACH = 16, 50
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.removal import Copy
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import KEPT_AS, LESSON, Kind, Unit, unit_to_json, waiting_key
+from mnemarch.model.upkeep import Copy
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
 from mnemarch.text.fingerprint import telling_line

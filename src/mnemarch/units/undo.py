@@ -9,9 +9,9 @@ from mnemarch.log.replay import Replay
 from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.removal import Fate
 from mnemarch.model.stamps import micros
 from mnemarch.model.unit import KEPT_AS, LESSON, LIVE, TRUSTED, Kind, Provenance, Status, unit_to_json
+from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import replace, value
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.permissions import Deed
