@@ -25,6 +25,7 @@ demo: $(READY)  ## Five agents, five processes, one memory
 	@$(BIN)/mnemarch demo
 
 test: check  ## Every check and every test
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -q > /dev/null  # Compiled once, not by each worker.
 	$(BIN)/pytest -n $(WORKERS)
 
 coverage: $(READY)  ## Every test, and the lines that none of them runs

@@ -78,6 +78,14 @@ def pytest_runtest_call(item):
         sys.settrace(trace)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def few_plugins():
+    """The pytest that a test starts loads no plugin of ours: these take longer than its tests."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
+        yield
+
+
 class FixedClock:
     """Stands still until it is told to move, forward or back."""
 

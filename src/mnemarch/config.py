@@ -5,8 +5,7 @@ from __future__ import annotations
 from mnemarch.errors import InvalidInput
 from mnemarch.model.value import replace, value
 from mnemarch.policy.permissions import Policy, policy_from
-from mnemarch.policy.retention import RetentionRules
-from mnemarch.policy.trust import TrustRules
+from mnemarch.policy.trust import RetentionRules, TrustRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

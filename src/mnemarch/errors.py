@@ -14,13 +14,26 @@ MnemarchError
 
 from __future__ import annotations
 
+from functools import cache
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
+INTERFACES = ("python", "command line")
+
+
+@cache
+def advice() -> dict[str, list[str]]:
+    """What to do next, by name, in the words of each interface; `{part}` stands for what the error fills in."""
+    from mnemarch.lazy import paragraphs_beside
+
+    return paragraphs_beside(__file__, "hints.txt")
+
+
 class Hint:
-    """An advice by its name, with the parts it mentions; `hints` has its words for each interface."""
+    """An advice by its name, with the parts it mentions; `hints.txt` has its words for each interface."""
 
     __slots__ = ("name", "parts")
 
@@ -29,9 +42,7 @@ class Hint:
         self.parts = parts
 
     def worded(self, interface: str) -> str:
-        from mnemarch.hints import INTERFACES, WORDS
-
-        words = WORDS[self.name][INTERFACES.index(interface)]
+        words = advice()[self.name][INTERFACES.index(interface)]
         for part, content in self.parts.items():
             words = words.replace(f"{{{part}}}", str(content))
         return words

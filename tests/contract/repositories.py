@@ -39,7 +39,7 @@ def git(folder: Path | str, *argv: str, given: bytes = b"") -> str:
 def made(folder: Path, *options: str) -> Path:
     """A repository without a commit."""
     folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "--quiet", *options)
+    git(folder, "init", "--quiet", "--template=", *options)
     return folder
 
 

@@ -81,7 +81,11 @@ class Cli:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
-        for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "more"]):
+        for arguments in (
+            ["init", "-q", "--template="],
+            ["add", "-A"],
+            ["commit", "-q", "--allow-empty", "-m", "more"],
+        ):
             subprocess.run(["git", *who, *arguments], cwd=self.home, check=True)
 
     @contextmanager

@@ -43,7 +43,7 @@ def repository(tmp_path):
     """A repository with two modules, on its default branch."""
     folder = tmp_path / "shop"
     folder.mkdir()
-    git(folder, "-c", "init.defaultBranch=main", "init", "-q")
+    git(folder, "-c", "init.defaultBranch=main", "init", "-q", "--template=")
     commit(folder, "begin", src__auth_py=AUTH, src__other_py="VALUE = 1\n")
     return folder
 

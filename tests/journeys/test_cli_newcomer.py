@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from cli_session import CTRL_D, TEST, WHERE, Cli, shown_at_terminal, told
 
-from mnemarch.hints import INTERFACES, WORDS
+from mnemarch.errors import INTERFACES, advice
 from mnemarch.interfaces.grammar import sections
 from mnemarch.model.stamps import short_id
 
@@ -294,14 +294,14 @@ def test_a_hint_that_is_a_plain_text_fits_every_interface():
 
 
 def test_every_hint_has_words_for_every_interface_and_those_of_the_command_line_can_be_typed():
-    for name, words in WORDS.items():
+    for name, words in advice().items():
         assert len(words) == len(INTERFACES), name
         assert not is_python(words[INTERFACES.index("command line")]), name
 
 
 def test_every_hint_that_is_raised_is_in_the_table_and_no_other():
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/mnemarch").rglob("*.py"))
-    assert set(re.findall(r'\bHint\(\s*"([^"]+)"', source)) == set(WORDS)
+    assert set(re.findall(r'\bHint\(\s*"([^"]+)"', source)) == set(advice())
 
 
 MISTAKES = [

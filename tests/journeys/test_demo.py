@@ -14,9 +14,9 @@ import pytest
 
 import mnemarch
 from mnemarch import Actor, Scope
-from mnemarch.interfaces import demo_story
+from mnemarch.interfaces import demo
 from mnemarch.interfaces.cli import main
-from mnemarch.interfaces.demo import Proof, Witness, proofs_of
+from mnemarch.interfaces.demo_agents import Proof, Witness, proofs_of
 
 AGENTS, EVENTS = 3, 10
 
@@ -91,15 +91,6 @@ def test_a_folder_that_is_not_empty_is_left_alone(told):
     assert subprocess.run(argv, capture_output=True).returncode == 2
 
 
-def test_asked_for_json_it_prints_one_document_and_tells_the_story_aside():
-    argv = ["demo", "--fast", "--agents", "2", "--events", "4", "--json"]
-    done = subprocess.run([sys.executable, "-m", "mnemarch", *argv], capture_output=True, encoding="utf-8")
-    answer = json.loads(done.stdout)
-    assert (done.returncode, answer["ok"]) == (0, True)
-    assert {proof["ok"] for proof in answer["proofs"]} == {True}
-    assert "The proof" in done.stderr
-
-
 def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
     _, folder = told
     with mnemarch.open(folder) as memory:
@@ -124,16 +115,13 @@ def test_the_proof_fails_for_a_memory_that_lost_something(told, tmp_path):
     ]
 
 
-def test_a_proof_that_fails_ends_the_demo_with_1(monkeypatch, capsys):
-    monkeypatch.setattr(
-        demo_story, "proofs_of", lambda *_: [Proof(claim="the moon is cheese", counted="0 of 1", ok=False)]
-    )
-    assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 1
-    assert "1 proofs, 1 DO NOT HOLD" in capsys.readouterr().out
-
-
-def test_without_git_it_tells_the_same_story(monkeypatch, capsys):
-    monkeypatch.setattr(demo_story, "git", lambda *_: None)
-    assert main(["demo", "--fast", "--agents", "2", "--events", "2"]) == 0
-    told = capsys.readouterr().out
-    assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in told.partition("Recall:")[2]
+def test_a_proof_that_fails_ends_the_demo_with_1_and_json_is_one_document_also_without_git(monkeypatch, capsys):
+    failed = Proof(claim="the moon is cheese", counted="0 of 1", ok=False)
+    monkeypatch.setattr(demo, "proofs_of", lambda *given: [*proofs_of(*given), failed])
+    monkeypatch.setattr(demo, "git", lambda *_: None)
+    assert main(["demo", "--fast", "--agents", "2", "--events", "2", "--json"]) == 1
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert (answer["ok"], [proof["claim"] for proof in answer["proofs"] if not proof["ok"]]) == (False, [failed.claim])
+    assert "proofs, 1 DO NOT HOLD" in printed.err
+    assert "장바구니 합계는 원 단위로 반올림하지 않고 버린다." in printed.err.partition("Recall:")[2]

@@ -71,7 +71,7 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Project:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTHONPATH"):
+    for name in ("PYTEST_XDIST_WORKER", "PYTHONPATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return Project(tmp_path)

@@ -9,76 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.text.approach import SAME_AT, approach, same_approach, similarity
 from mnemarch.text.approach_reading import lexemes, senses, stem_of
 from mnemarch.text.words import entries, listed
 
-SAME = [
-    ("increase the stack size of the parser", "bump the parser's stack size"),
-    ("reduce the polling interval", "lower the polling interval"),
-    ("delete node_modules and reinstall", "remove the node_modules folder, then reinstall"),
-    ("disable the linter for this file", "turn off the linter for this file"),
-    ("revert the commit", "roll back the commit"),
-    ("Let me try to mock the mail server", "use a fake mail server"),
-    ("catch TimeoutError in poll_queue", "catch the TimeoutError inside pollQueue"),
-    ("call resetPasswordToken twice", "call reset_password_token twice"),
-    ("read LOG_LEVEL from the config", "read the logLevel from the configuration"),
-    ("use the lock file", "use the lockfile"),
-    ("don't display the banner", "hide the banner"),
-    ("do not run the smoke test", "skip the smoke test"),
-    ("run the importer again", "rerun the importer"),
-    ("write a.json before b.json", "before b.json, write a.json"),
-    ("start the proxy after the daemon", "after the daemon, start the proxy"),
-    ("raise the quota because the job is too large for it", "raise the quota"),
-    ("The job dies when the disk is full. I'll rotate the audit files daily.", "rotate the audit files daily"),
-    ("스택 크기를 늘린다", "스택 크기를 키워보자"),
-    ("폴링 간격을 줄인다", "폴링 간격을 낮춰 보겠습니다"),
-    ("린터를 끈다", "린터를 비활성화한다"),
-    ("임시 폴더를 지운다", "임시 디렉터리를 삭제한다"),
-    ("메일서버를 교체한다", "메일 서버를 교체한다"),
-    ("stack size를 늘린다", "increase the stack size"),
-    ("parser의 timeout을 줄이자", "reduce the parser timeout"),
-    ("rm -rf dist", "delete dist"),
-]
-DIFFERENT = [
-    ("increase the stack size of the parser", "decrease the stack size of the parser"),
-    ("upgrade gunicorn", "downgrade gunicorn"),
-    ("mount the volume", "unmount the volume"),
-    (
-        "by cron, have the shared data volume of the old build host in the second lab rack unmounted nightly",
-        "have the mounted shared data volume of the old build host in the second lab rack nightly by cron",
-    ),
-    ("cache the avatars", "don't cache the avatars"),
-    ("compile with optimizations", "compile without optimizations"),
-    ("the retry must run", "the retry must not run"),
-    ("set verify=True on the client", "set verify=False on the client"),
-    ("increase the stack size of the parser", "increase the stack size of the lexer"),
-    ("increase the parser's stack size", "increase the stack size of the lexer"),
-    ("fix the import in a.py", "fix the import in b.py"),
-    ("inline foo_a", "inline foo_b"),
-    ("call getUserName", "call setUserName"),
-    ("mock the mail server", "mock the search server"),
-    ("raise the poll timeout", "skip the poll"),
-    ("rename the orders column", "add the orders column"),
-    ("delete the fixture", "rename the fixture"),
-    ("rename left_pad to pad", "rename pad to left_pad"),
-    ("send the audit records to the archive", "send the archive to the audit records"),
-    ("scroll the pane up", "scroll the pane down"),
-    ("use tabs instead of spaces", "use spaces instead of tabs"),
-    ("start the proxy before the daemon", "start the daemon before the proxy"),
-    ("include the generated files", "exclude the generated files"),
-    ("use a generator for the rows", "use a cursor for the rows"),
-    ("parse the file with jsonlib", "parse the file with an explicit schema"),
-    ("raise the retry limit", "raise a ValueError at the limit"),
-    ("change the limit from 10 to 20", "change the limit from 20 to 10"),
-    ("스택 크기를 늘린다", "스택 크기를 줄인다"),
-    ("임계값을 올린다", "임계값을 내린다"),
-    ("로그를 켠다", "로그를 끈다"),
-    ("필드를 추가한다", "필드를 제거한다"),
-    ("캐시를 쓴다", "캐시를 쓰지 않는다"),
-    ("결제 서버를 재시작한다", "검색 서버를 재시작한다"),
-    ("stack size를 늘린다", "decrease the stack size"),
-]
+SAME = cases("approach", "same")
+DIFFERENT = cases("approach", "different")
 # The rule of numbers: an amount or a version is no difference; which one it is, and zero, are.
 SAME_IDEA_OTHER_VALUE = [
     ("raise the pool size to 50", "raise the pool size to 100"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.errors import AnalystFailed
 from mnemarch.learning import Bucket, Classified, HybridClassifier, MemoryEvent, RuleBasedClassifier
 from mnemarch.learning.classify import clauses_of, importance_of, standing_wishes
@@ -20,30 +21,7 @@ def bucket(text: str, source: str = "user") -> str:
 
 @pytest.mark.parametrize(
     ("source", "text", "expected"),
-    [
-        ("user", "My name is Rui and I maintain the parser.", "PROFILE"),
-        ("user", "저는 결제팀 백엔드 개발자입니다.", "PROFILE"),
-        ("user", "Never force-push to a shared branch.", "PREFERENCE"),
-        ("user", "앞으로 변수 이름은 영어로 써줘", "PREFERENCE"),
-        ("user", "Add a button. From now on, use semantic HTML.", "PREFERENCE"),
-        ("user", "Last week we moved the queue to Kafka.", "EPISODIC"),
-        ("user", "어제 인덱스를 다시 만들었어요.", "EPISODIC"),
-        ("user", "Which port does the proxy use?", "EPISODIC"),
-        ("user", "In our experience the cache hides real bugs.", "SEMANTIC"),
-        ("user", "보통 빌드가 느리면 캐시 문제인 경우가 많아요.", "SEMANTIC"),
-        ("user", "The proxy listens on port 8443.", "FACT"),
-        ("user", "I'd like to know more about the index.", "FACT"),
-        ("user", "프록시 포트는 8443입니다.", "FACT"),
-        ("user", "Fix the flaky login test", "LEFT_OUT"),
-        ("user", "로그인 테스트 고쳐줘", "LEFT_OUT"),
-        ("assistant", "I'll start with the router.", "LEFT_OUT"),
-        ("assistant", "Always close the file in a finally block.", "FACT"),
-        ("commit", "Never return None from load", "EPISODIC"),
-        ("tool", "always 3 failed", "EPISODIC"),
-        ("rules-file", "Two spaces", "PREFERENCE"),
-        ("rules-file", "This repository contains the web client.", "PROFILE"),
-        ("reflection", "Three tasks failed for one reason.", "SEMANTIC"),
-    ],
+    cases("buckets", "the source decides first and words second"),
 )
 def test_the_source_decides_first_and_words_second(source, text, expected):
     assert bucket(text, source) == expected

@@ -34,13 +34,13 @@ def weight(sketches, project=SHOP):
     return weight_of(noted(sketches).sums().get(project))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("turns", [80, 300, 3_000])
 def test_neighbours_in_a_conversation_may_speak_for_each_other(turns, seed):
     assert weight(conversation(talk(turns, seed))) >= 0.9
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("turns", [300, 3_000])
 def test_neighbours_in_a_shuffled_conversation_may_not(turns, seed):
     assert weight(conversation(shuffled(talk(turns, seed)))) <= 0.2
@@ -159,7 +159,7 @@ def test_what_is_kept_of_a_conversation_without_end_is_bounded(session_turns):
 
     before = kept()
     coherence = Coherence()
-    for start in range(0, 12_000, 1_000):
+    for start in range(0, 4_000, 1_000):
         noted(conversation(talk(1_000), seed=start, session_turns=session_turns), coherence)
     assert kept() - before <= 2_000
     assert coherence.sums().get(SHOP, (0, 0, 0))[2] <= 512

@@ -6,12 +6,12 @@ import math
 
 import pytest
 
+from fixtures.cases import cases
 from mnemarch import InvalidInput
 from mnemarch.checkout import load
 from mnemarch.config import Config, GateRules, RecallRules, config_from
 from mnemarch.model.value import replace
-from mnemarch.policy.retention import RetentionRules
-from mnemarch.policy.trust import TrustRules
+from mnemarch.policy.trust import RetentionRules, TrustRules
 
 BAD = [
     {"limit": {}},
@@ -52,52 +52,14 @@ BAD = [
 
 # Well formed, and still without sense: the setting, what is wrong, and what is allowed.
 SENSELESS = [
-    ({"limits": {"text_bytes_max": 0}}, "limits.text_bytes_max", 0, "a whole number from 1"),
+    *cases("config", "senseless"),
     ({"limits": {"data_bytes_max": 10**12}}, "limits.data_bytes_max", 10**12, "to 1000000000"),
-    ({"limits": {"batch_max": 0}}, "limits.batch_max", 0, "a whole number from 1"),
-    ({"gate": {"reuse_min": 0}}, "gate.reuse_min", 0, "a whole number from 1"),
-    ({"gate": {"tau_dup": 7.0}}, "gate.tau_dup", 7.0, "from 0 to 1"),
-    ({"gate": {"tau_sim": -0.1}}, "gate.tau_sim", -0.1, "from 0 to 1"),
-    ({"gate": {"tau_sim": 0.97}}, "gate.tau_sim", 0.97, "at most gate.tau_dup (0.96)"),
-    ({"gate": {"tau_dup": 0.5}}, "gate.tau_sim", 0.78, "at most gate.tau_dup (0.5)"),
-    ({"gate": {"neighbours_max": -1}}, "gate.neighbours_max", -1, "a whole number from 0"),
-    ({"trust": {"initial_draft": 5.0}}, "trust.initial_draft", 5.0, "from 0 to 1"),
-    ({"trust": {"initial_verified": 5.0}}, "trust.initial_verified", 5.0, "from 0 to 1"),
-    ({"trust": {"minimum": 0.4}}, "trust.initial_draft", 0.3, "from trust.minimum (0.4) to trust.maximum (1.0)"),
-    ({"trust": {"maximum": 0.5}}, "trust.initial_verified", 0.6, "from trust.minimum (0.1) to trust.maximum (0.5)"),
-    ({"trust": {"maximum": 1.5}}, "trust.maximum", 1.5, "from 0 to 1"),
-    ({"trust": {"minimum": 0.9, "maximum": 0.2}}, "trust.minimum", 0.9, "at most trust.maximum (0.2)"),
-    ({"trust": {"boosts": {"tests_passed": -0.2}}}, "trust.boosts.tests_passed", -0.2, "from 0 to 1"),
-    ({"trust": {"boosts": {"tests_failed": 0.2}}}, "trust.boosts.tests_failed", 0.2, "from -1 to 0"),
-    ({"trust": {"decay_per_month": {"stable": 1.5}}}, "trust.decay_per_month.stable", 1.5, "from 0 to 1"),
-    ({"retention": {"age_days_max": -1}}, "retention.age_days_max", -1, "a whole number from 0"),
-    ({"retention": {"reward_min": 2}}, "retention.reward_min", 2, "from 0 to 1"),
-    ({"retention": {"success_rate_min": 1.1}}, "retention.success_rate_min", 1.1, "from 0 to 1"),
-    ({"recall": {"weight_recency": -1}}, "recall.weight_recency", -1, "a number from 0"),
     (
         {"recall": {"weight_similarity": 0, "weight_recency": 0.0, "weight_importance": 0}},
         "recall.weight_importance",
         (0, 0.0, 0),
         "above 0 for one of them",
     ),
-    ({"recall": {"half_life_hours": 0}}, "recall.half_life_hours", 0, "above 0"),
-    ({"recall": {"k_max": 0}}, "recall.k_max", 0, "a whole number from 1"),
-    ({"recall": {"candidates_per_item": 0}}, "recall.candidates_per_item", 0, "a whole number from 1"),
-    ({"recall": {"candidates_min": -1}}, "recall.candidates_min", -1, "a whole number from 0"),
-    ({"recall": {"expanded_max": -1}}, "recall.expanded_max", -1, "a whole number from 0"),
-    ({"recall": {"spelling": 1}}, "recall.spelling", 1, "true or false"),
-    ({"recall": {"fusion": "borda"}}, "recall.fusion", "borda", '"weighted" or "rrf"'),
-    ({"recall": {"semantic": "sentense"}}, "recall.semantic", "sentense", '"sentence", "https://host'),
-    ({"recall": {"semantic": "onnx:x"}}, "recall.semantic", "onnx:x", '"sentence", "https://host'),
-    ({"recall": {"semantic": True}}, "recall.semantic", True, '"sentence", "https://host'),
-    ({"loops": {"threshold": 1}}, "loops.threshold", 1, "a whole number from 2"),
-    ({"decisions": {"impact_depth_max": 0}}, "decisions.impact_depth_max", 0, "a whole number from 1"),
-    ({"decisions": {"impact_nodes_max": 0}}, "decisions.impact_nodes_max", 0, "a whole number from 1"),
-    ({"store": {"durability": "never"}}, "store.durability", "never", '"process" or "power"'),
-    ({"store": {"lock_wait_s_max": -1}}, "store.lock_wait_s_max", -1, "a number from 0"),
-    ({"store": {"index_tail_max": -1}}, "store.index_tail_max", -1, "a whole number from 0"),
-    ({"store": {"index_at_close_min": 0.5}}, "store.index_at_close_min", 0.5, "a whole number from 0"),
-    ({"project": " "}, "project", " ", "a name"),
 ]
 
 

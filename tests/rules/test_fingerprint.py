@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.text.fingerprint import CORE_CHARS_MAX, FINGERPRINT_VERSION, Fingerprint, fingerprint
 from mnemarch.text.fingerprint_skeleton import LINE_CHARS_MAX
 
@@ -378,29 +379,7 @@ def test_a_broken_surrogate_is_no_obstacle() -> None:
     assert fingerprint("cannot read \udcff row") != fingerprint("cannot write \udcff row")
 
 
-SHORT = [
-    "a",
-    " ",
-    "'",
-    '"',
-    "`",
-    "“",
-    "「",
-    "(",
-    "((",
-    "[",
-    "{",
-    "a{",
-    "{}",
-    "1",
-    "1.",
-    "1-",
-    "1:",
-    ".",
-    "a.",
-    "a-",
-    "a@",
-]
+SHORT = cases("fingerprint", "short")
 SHORT += [
     "a=",
     "a:1 ",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.text.questions import frames, without_frame
 
 PARTS = (
@@ -21,30 +22,7 @@ def left_of(question):
 
 @pytest.mark.parametrize(
     ("question", "left"),
-    [
-        ("How many times did we deploy?", "did we deploy?"),
-        ("how long more the migration", "the migration"),
-        ("What is the name of the database?", "the database?"),
-        ("What kind of car does Mina drive", "car does Mina drive"),
-        ("Which day was the launch", "was the launch"),
-        ("two weeks ago the pool was full", "the pool was full"),
-        ("Three days before the launch", "the launch"),
-        ("the hotel of last summer", "the hotel of"),
-        ("at the end of the month we pay", "at we pay"),
-        ("what broke yesterday", "what broke"),
-        ("recently the cache broke", "the cache broke"),
-        ("the total number of fish", "the fish"),
-        ("order of the talks from earliest to latest", "the talks"),
-        ("Can you remind me where the key is", "where the key is"),
-        ("Could you please also list the keys", "the keys"),
-        ("tell me about retries", "about retries"),
-        ("any suggestions for dinner", "for dinner"),
-        ("I was wondering where the key is", "where the key is"),
-        ("looking back at our last conversation, the key", ", the key"),
-        ("what did Mina say about Busan", "what about Busan"),
-        ("has the old cook ever mentioned salt", "has the old cook ever mentioned salt"),
-        ("the different retries", "the retries"),
-    ],
+    cases("framing", "a frame is taken away and the rest stays"),
 )
 def test_a_frame_is_taken_away_and_the_rest_stays(question, left):
     assert left_of(question) == left

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.text.korean import features, fine_features, is_suffix, pairs, stem
 from mnemarch.text.tokens import tokens
 
@@ -58,38 +59,7 @@ def test_anything_has_a_stem_and_features(text):
 
 @pytest.mark.parametrize(
     ("word", "bare"),
-    [
-        ("설정", "설정"),
-        ("설정을", "설정"),
-        ("설정에서는", "설정"),
-        ("사람들이", "사람"),
-        ("값이", "값"),
-        ("알려줘", "알리"),
-        ("알려주세요", "알리"),
-        ("알려줄래", "알리"),
-        ("봤다", "보"),
-        ("본다", "보"),
-        ("봐요", "보"),
-        ("보았다", "보"),
-        ("몰라", "모르"),
-        ("모른다", "모르"),
-        ("빨랐다", "빠르"),
-        ("먹었다", "먹"),
-        ("먹는다", "먹"),
-        ("했습니다", "하"),
-        ("썼다", "쓰"),
-        ("쓴다", "쓰"),
-        ("왔다", "오"),
-        ("고쳤다", "고치"),
-        ("느려졌다", "느리"),
-        ("됐다", "되"),
-        ("있어요", "있"),
-        ("있었다", "있"),
-        ("없는데", "없"),
-        ("사용합니다", "사용"),
-        ("배포되었다", "배포"),
-        ("재시도하면", "재시"),
-    ],
+    cases("hangul", "a word has this stem"),
 )
 def test_a_word_has_this_stem(word, bare):
     assert stem(word) == bare

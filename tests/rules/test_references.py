@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.code.references import Reference, paths_in_data, references_in
 
 FOUND = {
@@ -84,29 +85,7 @@ FOUND = {
     "x.py and again x.py": [("x.py", None, None)],
 }
 
-NONE = [
-    "https://github.com/a/b/blob/main/src/x.py#L10",
-    "see https://example.com/?file=src/x.py&x=1 for more",
-    "git+ssh://host/x.py",
-    "github.com/a/b/x.py",
-    "www.example.com/x.js",
-    "v1.2.3",
-    "localhost:8080",
-    "at 10:30 or 10:30:15",
-    "me@host.py",
-    "git@github.com:a/b.rs",
-    "e.g. this, i.e. that, etc.",
-    "pi is 3.14",
-    "os.path and a.b.c",
-    "Node.js and Vue.js",
-    "all *.py files, or .py, or src/.py",
-    "src/{a,b}",
-    ".../auth.ts",
-    "and/or",
-    "x.pyc x.py.bak",
-    "",
-    "설정을 고쳤다.",
-]
+NONE = cases("references", "none")
 
 
 def shown(text: str, **options: int) -> list[tuple[str, str | None, tuple[int, int] | None]]:

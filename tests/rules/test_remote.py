@@ -6,35 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.code.home import remote_folder, remote_name
 
-SHOP = [
-    "git@github.com:acme/shop.git",
-    "git@github.com:acme/shop",
-    "github.com:acme/shop.git",
-    "git@GitHub.COM:Acme/Shop.git",
-    "https://github.com/acme/shop",
-    "https://github.com/acme/shop.git",
-    "https://github.com/acme/shop.git/",
-    "https://GITHUB.com/acme//shop/",
-    "HTTPS://github.com:443/acme/shop",
-    "https://ada:s3cr3t@github.com/acme/shop.git",
-    "https://s3cr3t@github.com/acme/shop.git",
-    "https://ada:s3cr3t@x@github.com/acme/shop.git",
-    "https://ada:s3/cr3t@github.com/acme/shop.git",
-    "https://github.com/acme/shop.git?access_token=s3cr3t",
-    "https://github.com/acme/shop.git#s3cr3t",
-    "ada:s3cr3t@github.com:acme/shop.git",
-    "http://github.com./acme/shop",
-    "https://www.github.com/acme/shop",
-    "ssh://git@github.com/acme/shop.git",
-    "ssh://git@github.com:22/acme/shop.git",
-    "ssh://git@ssh.github.com:443/acme/shop.git",
-    "git+ssh://git@github.com/acme/shop.git",
-    "git://github.com/acme/shop.git",
-    "[git@github.com:22]:acme/shop.git",
-    "  https://github.com/acme/shop.git\n",
-]
+SHOP = cases("remote", "shop")
 
 
 @pytest.mark.parametrize("url", SHOP)

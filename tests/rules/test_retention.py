@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemarch import Kind
-from mnemarch.policy.retention import RetentionRules, prunable
+from mnemarch.policy.trust import RetentionRules, prunable
 from mnemarch.testing import made_unit
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

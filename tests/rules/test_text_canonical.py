@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.text.canonical import canonical, canonical_key, merge_key, mergeable, ngrams
 
 STATEMENT_WORDS = "use the retry_count v1.2 C++ 재시도 정책은 세 번 에이전트 OS node.js 10% -5 café Straße"
@@ -213,33 +214,7 @@ ONE = [
     ("userID를 쓴다", "userID 를 쓴다"),
     ("‘on’ is don’t", "'on' is don't"),
 ]
-TWO = [
-    ("Call getUser first", "Call getuser first"),
-    ("userID is set", "userid is set"),
-    ("HTTPServer starts", "httpserver starts"),
-    ("Use `Foo` here", "Use `foo` here"),
-    ("Run `a b`", "Run `a  b`"),
-    ("It says 'Not found'", "It says 'not found'"),
-    ("```\na  b\n```", "```\na b\n```"),
-    ("Edit src/Main.py", "edit src/main.py"),
-    ("Set MAX_SIZE", "set max_size"),
-    ("Pass --Force", "pass --force"),
-    ("x == y", "x = y"),
-    ("x == Y", "x == y"),
-    ("call f(a)", "call f a"),
-    ("read x[0]", "read x 0"),
-    ("${HOME} is set", "$HOME is set"),
-    ("a :: b", "a b"),
-    ("if a && b", "if a b"),
-    ("a ? b : c", "a b c"),
-    ("The cache is on?", "The cache is on."),
-    ("It works!", "It works?"),
-    ("It works? Fine.", "It works. Fine?"),
-    ("캐시를 켠다？", "캐시를 켠다"),
-    ("userID를 쓴다", "userid를 쓴다"),
-    ("`주문 서비스`를 쓴다", "`주문  서비스`를 쓴다"),
-    ("\x01 foo_bar", "foo_bar \x01"),
-]
+TWO = cases("text_canonical", "two")
 
 
 @pytest.mark.parametrize(

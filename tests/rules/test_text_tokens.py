@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fixtures.cases import cases
 from mnemarch.text.english import irregular_forms
 from mnemarch.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, tokens
 from mnemarch.text.words import STOP_WORDS
@@ -16,36 +17,7 @@ from mnemarch.text.words import STOP_WORDS
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [
-        ("Retries and retrying", ["retri", "and"]),
-        ("getUserName", ["getusername", "get", "user", "name"]),
-        ("get_user_name", ["get_user_name", "get", "user", "name"]),
-        ("HTTPServerError", ["httpservererror", "http", "server", "error"]),
-        ("src/app/auth.ts", ["src/app/auth.ts", "auth.ts", "src", "app", "auth", "ts"]),
-        ("URLs APIs", ["url", "api"]),
-        ("3.11.7 v2 10ms 1,000", ["3.11.7", "v2", "10ms", "1000"]),
-        ("v1.2.3-rc1", ["v1.2.3-rc1", "v1.2.3", "rc1"]),
-        ("key=value; std::vector", ["key", "valu", "std", "vector"]),
-        ("C++ c#", ["c++", "c", "c#"]),
-        ("e-mail", ["e-mail", "email", "e", "mail"]),
-        ("Re-indexing", ["re-indexing", "reindex", "re", "index"]),
-        ("user's don’t", ["user", "don't"]),
-        ("에이전트OS를", ["^에", "에이", "이전", "전트", "os"]),
-        ("API를 commit하면", ["api", "commit"]),
-        ("3시 10개", ["3", "^시", "10", "^개"]),
-        ("설정에서는", ["^설", "설정"]),
-        ("사용합니다", ["^사", "사용"]),
-        ("값", ["^값"]),
-        ("결과", ["^결", "결과"]),
-        ("“설정”", ["^설", "설정"]),
-        ("설정·배포", ["^설", "설정", "^배", "배포"]),
-        ("日本語", ["日本", "本語"]),
-        ("テスト", ["テス", "スト"]),
-        ("café Привет हिन्दी", ["café", "привет", "हिन्दी"]),
-        ("ok 👍🏽 👨‍👩‍👧 ❤️ 🇰🇷", ["ok", "👍🏽", "👨‍👩‍👧", "❤", "🇰🇷"]),
-        ("", []),
-        ("... -- !!", []),
-    ],
+    cases("text_tokens", "a text gives these tokens"),
 )
 def test_a_text_gives_these_tokens(text: str, found: list[str]) -> None:
     assert list(dict.fromkeys(tokens(text))) == found

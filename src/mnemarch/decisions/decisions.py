@@ -7,7 +7,6 @@ from itertools import islice
 from mnemarch.decisions import chain, commit, guard, loading, requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
 from mnemarch.model.caller import Level, checked_id
-from mnemarch.model.closed import member_of
 from mnemarch.model.decision import (
     AnchorKind,
     Decision,
@@ -20,7 +19,7 @@ from mnemarch.model.decision import (
 )
 from mnemarch.model.stamps import new_id
 from mnemarch.model.unit import Claim, Kind
-from mnemarch.model.value import replace
+from mnemarch.model.value import member_of, replace
 from mnemarch.policy.admission import checked_count, checked_key, checked_list, checked_name, checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.units import lookup

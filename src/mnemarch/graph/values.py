@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
-from mnemarch.model.closed import Names
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`init` and `policy`, which are no verbs; and commands that do more than their verb: they ask, check or show more."""
+"""`demo`, `init` and `policy`, which are no verbs; and commands that do more than a verb: they ask, check or show."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ import sys
 from mnemarch.checkout import load
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
 from mnemarch.interfaces import show
-from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, noted, performed, text_of
+from mnemarch.interfaces.command import (
+    DONE,
+    REFUSED,
+    Answer,
+    Command,
+    answered,
+    exit_code_of,
+    noted,
+    performed,
+    text_of,
+)
 from mnemarch.interfaces.show import to_json
-from mnemarch.verbs.types import DURATION, FLAG, Parameter, help_of
+from mnemarch.verbs.types import DURATION, FLAG, NUMBER, PATH, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from mnemarch.policy.permissions import Policy
     from mnemarch.verbs.types import Verb
 
+_DEMO_EVENTS, _DEMO_EVENTS_FAST = 240, 40
 _LEVELS_CHARS = len("task, worktree, project")
 MORE_OPTIONS = {
     "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
@@ -283,7 +294,54 @@ def _levels(levels: list[str]) -> str:
     return "at every level" if len(levels) == len(Level) else ", ".join(levels)
 
 
+def _demo(call: Call) -> Answer:
+    from mnemarch.interfaces.demo import run
+
+    options = call.options
+    events = options.events if options.events is not None else _DEMO_EVENTS_FAST if options.fast else _DEMO_EVENTS
+    folder = os.path.realpath(options.keep) if options.keep else None
+    proofs, unit_id = run(keep=folder, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
+    is_proven = all(proof.ok for proof in proofs)
+    return Answer(
+        data={"ok": is_proven, "folder": folder, "proofs": proofs},
+        text=lambda: _after_demo(folder, unit_id),
+        exit_code=DONE if is_proven else REFUSED,
+    )
+
+
+def _after_demo(folder: str | None, unit_id: str) -> str:
+    from shutil import which
+
+    # `make demo` runs in an environment that the shell does not know.
+    beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
+    mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
+    if folder is None:
+        steps: tuple[str, ...] = (
+            f"{mnemarch} demo --keep shop-demo   # look around in it",
+            f"{mnemarch} init                    # a memory of your own",
+            f"{mnemarch} --help                  # everything else",
+        )
+    else:
+        there = f"--store {shlex.quote(folder)}"
+        steps = (
+            f"{mnemarch} units {there}",
+            f"{mnemarch} explain {unit_id} {there}",
+            f'{mnemarch} recall "what happens when a payment times out?" {there}',
+        )
+    return "\n".join(["try next", *(f"  {step}" for step in steps)])
+
+
 COMMANDS = {
+    "demo": Command(
+        *help_of("demo"),
+        _demo,
+        (
+            Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
+            Parameter("agents", NUMBER, "how many agents (default: 5)", 5),
+            Parameter("events", NUMBER, f"log entries of each (default: {_DEMO_EVENTS})", None),
+            Parameter("fast", FLAG, f"no pauses, and {_DEMO_EVENTS_FAST} log entries each", False),
+        ),
+    ),
     "init": Command(*help_of("init"), _init, begins_memory=True),
     "policy": Command(*help_of("policy"), _policy),
 }

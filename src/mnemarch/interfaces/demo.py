@@ -1,224 +1,325 @@
-"""`demo`: the whole path of the data, live; and its proof, counted from the memory itself after everything."""
+"""The demo: some agents in processes of their own write to one memory at once, and the memory proves what it did.
+
+Nothing that is printed is written here beforehand: every number and every id is read back from the memory.
+"""
 
 from __future__ import annotations
 
-import json
+import base64
 import os
-import shlex
+import subprocess
 import sys
-from collections import Counter
-from dataclasses import dataclass, field
+import tempfile
+import time
+import tomllib
+from importlib.resources import files
 
-from mnemarch.interfaces.command import DONE, REFUSED, Answer, Command
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from mnemarch.code.git import git, head
+from mnemarch.errors import InvalidInput
+from mnemarch.interfaces.demo_agents import Crew, Witness, files_holding, proofs_of
+from mnemarch.interfaces.show import clean, short
+from mnemarch.model.caller import Actor, Level, Scope
+from mnemarch.model.outcome import Refused
 from mnemarch.model.value import value
-from mnemarch.verbs.types import FLAG, NUMBER, PATH, Parameter, help_of
+from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from mnemarch.interfaces.command import Call
+    from mnemarch.interfaces.demo_agents import Proof
     from mnemarch.memory import Memory
     from mnemarch.seat import Seat
 
-    # What was counted, and whether the claim holds.
-    Count = tuple[str, bool]
-
-_EVENTS, _EVENTS_FAST = 240, 40
-
-
-def _demo(call: Call) -> Answer:
-    from mnemarch.interfaces.demo_story import run
-
-    options = call.options
-    events = options.events if options.events is not None else _EVENTS_FAST if options.fast else _EVENTS
-    folder = os.path.realpath(options.keep) if options.keep else None
-    proofs, unit_id = run(keep=folder, agents=options.agents, events=events, fast=options.fast, aside=call.places.json)
-    is_proven = all(proof.ok for proof in proofs)
-    return Answer(
-        data={"ok": is_proven, "folder": folder, "proofs": proofs},
-        text=lambda: _next_steps(folder, unit_id),
-        exit_code=DONE if is_proven else REFUSED,
-    )
+_SHOP = tomllib.loads(files(__package__).joinpath("demo_shop.toml").read_text(encoding="utf-8"))
+_PROJECT, (_WORKTREE, _OTHER_WORKTREE) = _SHOP["project"], _SHOP["worktrees"]
+_RETRY_TEST, _FAILING_TEST = f"test:{_SHOP['retry_test']}", f"test:{_SHOP['failing_test']}"
+_AGENTS_MIN, _AGENTS_MAX = 2, 32
+_PAUSE_S_MAX = 0.03
+_BEAT_S = 0.9
+_BAR_CELLS = 30
+# Nobody watches a log: there no line is wrapped.
+_LOG_WIDTH = 400
+_MARKS = {"pass": "✓", "fail": "✗"}
+_WAIT: dict[str, Any] = {}
 
 
-def _next_steps(folder: str | None, unit_id: str) -> str:
-    from shutil import which
+def run(*, keep: str | None, agents: int, events: int, fast: bool, aside: bool) -> tuple[list[Proof], str]:
+    """Run the whole story; gives the proofs, and the id of a unit to look at.
 
-    # `make demo` runs in an environment that the shell does not know.
-    beside = os.path.relpath(os.path.join(os.path.dirname(sys.executable), "mnemarch"))
-    mnemarch = "mnemarch" if which("mnemarch") or not os.path.exists(beside) else shlex.quote(beside)
-    if folder is None:
-        steps: tuple[str, ...] = (
-            f"{mnemarch} demo --keep shop-demo   # look around in it",
-            f"{mnemarch} init                    # a memory of your own",
-            f"{mnemarch} --help                  # everything else",
-        )
-    else:
-        there = f"--store {shlex.quote(folder)}"
-        steps = (
-            f"{mnemarch} units {there}",
-            f"{mnemarch} explain {unit_id} {there}",
-            f'{mnemarch} recall "what happens when a payment times out?" {there}',
-        )
-    return "\n".join(["try next", *(f"  {step}" for step in steps)])
-
-
-COMMANDS = {
-    "demo": Command(
-        *help_of("demo"),
-        _demo,
-        (
-            Parameter("keep", PATH, "leave the memory in this new folder, to look around in", None, metavar="DIR"),
-            Parameter("agents", NUMBER, "how many agents (default: 5)", 5),
-            Parameter("events", NUMBER, f"log entries of each (default: {_EVENTS})", None),
-            Parameter("fast", FLAG, f"no pauses, and {_EVENTS_FAST} log entries each", False),
-        ),
-    ),
-}
-
-
-# The proof
+    With `aside` the story is told on stderr, for stdout belongs to the answer.
+    """
+    if not _AGENTS_MIN <= agents <= _AGENTS_MAX:
+        raise InvalidInput(f"{agents} agents are too few or too many.", hint=f"From {_AGENTS_MIN} to {_AGENTS_MAX}.")
+    if events < 2:
+        raise InvalidInput(f"{events} events are too few.", hint="At least 2 for each agent.")
+    if keep and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
+        raise InvalidInput(f"{keep!r} is not empty.", hint="Give a new folder; nothing was overwritten.")
+    with tempfile.TemporaryDirectory(prefix="mnemarch-demo-", ignore_cleanup_errors=True) as temporary:
+        folder = os.path.realpath(keep or os.path.join(temporary, _PROJECT))
+        started = time.monotonic()
+        shop = _made_shop(folder)
+        with open_memory(folder) as memory:
+            story = _Story(memory, shop, agents, sys.stderr if aside else sys.stdout, fast=fast)
+            story.write_at_once(events, 0.0 if fast else _PAUSE_S_MAX)
+            story.promote()
+            story.revise_at_once()
+            story.settle()
+            story.recall()
+            story.erase()
+            return story.prove(started)
 
 
 @value
-class Proof:
-    """One claim, what was counted for it, and whether it holds."""
+class _Shop:
+    """Where the agents work: a folder, the worktree they share, and the one that a newcomer reads from."""
 
-    claim: str
-    counted: str
-    ok: bool
-
-
-@dataclass
-class Witness:
-    """What the story keeps to be checked at the end: what was said (`shop`), and what the memory answered."""
-
-    shop: dict[str, Any]
-    agents: int
-    secret: str
-    receipts: list[dict[str, Any]] = field(default_factory=list)
-    ids: dict[str, str] = field(default_factory=dict)
-    won: list[str] = field(default_factory=list)
-    lost: int = 0
-
-
-@value
-class _Facts:
-    """What is counted: the memory, an export of its log, the folder on disk, and what the story kept."""
-
-    memory: Memory
-    judge: Seat
-    witness: Witness
-    log: list[dict[str, Any]]
     folder: str
+    desks: list[str]
+    commit: str | None
 
 
-def proofs_of(memory: Memory, judge: Seat, witness: Witness, folder: str) -> list[Proof]:
-    """Count everything anew, from an export of the log and the bytes on disk."""
-    log_path = os.path.join(folder, "log.jsonl")
-    memory.export(log_path)
-    with open(log_path, encoding="utf-8") as file:
-        _, *log, _ = map(json.loads, file)
-    facts = _Facts(memory, judge, witness, log, os.path.join(folder, ".mnemarch"))
-    counts = {claim: count(facts) for claim, count in _PROOFS.items()}
-    return [Proof(claim, counted, ok) for claim, (counted, ok) in counts.items()]
+def _made_shop(folder: str) -> _Shop:
+    """Write the shop and commit it. Without the git program the worktrees are copies, and there is no commit."""
+    desks = [os.path.join(folder, ".worktrees", name) for name in _SHOP["worktrees"]]
+    _write_files(folder)
+    who = ["-c", "user.name=demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"]
+    steps = [["init", "--quiet"], ["add", *_SHOP["files"]], [*who, "commit", "--quiet", "--no-verify", "-m", "A shop"]]
+    steps += [["worktree", "add", "--quiet", "-b", os.path.basename(desk), desk] for desk in desks]
+    in_git = all(git(folder, step) is not None for step in steps)
+    for desk in desks if not in_git else ():
+        _write_files(desk)
+    return _Shop(folder=folder, desks=desks, commit=head(folder) if in_git else None)
 
 
-def _receipts(facts: _Facts) -> Count:
-    hash_of = {event["id"]: event["hash"] for event in facts.log}
-    handed = {receipt["event_id"]: receipt["hash"] for receipt in facts.witness.receipts}
-    there = sum(hash_of.get(event_id) == hash for event_id, hash in handed.items())
-    counted = f"{len(handed):,} receipts handed out, {there:,} of them found among {len(facts.log):,} events"
-    return counted, there == len(handed) > 0
+def _write_files(folder: str) -> None:
+    for path, text in _SHOP["files"].items():
+        target = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
-def _order(facts: _Facts) -> Count:
-    streams: dict[str, list[int]] = {}
-    for event in facts.log:
-        streams.setdefault(f"{event['org']}/{event['project']}", []).append(event["seq"])
-    distinct = sum(len(set(numbers)) for numbers in streams.values())
-    is_gapless = all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in streams.values())
-    return f"{distinct:,} distinct sequence numbers for {len(facts.log):,} events", is_gapless
+def _parts(agents: int, events: int, secret: str) -> list[list[dict[str, Any]]]:
+    """The steps of each agent. The last one's test fails; however many there are, together they play every part."""
+    known = [*(_SHOP["known"][number :: agents - 1] for number in range(agents - 1)), []]
+    said = [[_claim("shared", _SHOP["shared"], _RETRY_TEST, _SHOP["retried"])] for _ in known]
+    for own, facts in zip(said, known, strict=True):
+        own += [_claim("known", fact["content"], f"test:{fact['test']}", fact["code"]) for fact in facts]
+    for own, text in zip(said, _SHOP["opposed"], strict=False):
+        own.append(_claim("opposed", text, "symbol:shop/checkout.py::pay"))
+    said[0].append(_claim("unproven", _SHOP["unproven"]))
+    said[1].append(_claim("personal", _SHOP["personal"]))
+    said[2 % agents].append(_claim("too wide", _SHOP["too_wide"], level="project"))
+    said[3 % agents].append(_log("tool_output", f"deploying with {secret}", what="secret"))
+    said[4 % agents] += [_log("result", "pushed the branch", what=what, key="push-1") for what in ("once", "again")]
+    said[-1].append(_claim("failing", _SHOP["failing"], _FAILING_TEST))
+    code = [line.strip() for text in _SHOP["files"].values() for line in text.splitlines() if line.strip()]
+    parts = []
+    for number, facts in enumerate(known):
+        is_last = number == agents - 1
+        tests = [_SHOP["failing_test"]] if is_last else [_SHOP["retry_test"], *(fact["test"] for fact in facts)]
+        lines = [f"settle {', '.join(tests)}", *(f"read: {code[line % len(code)]}" for line in range(1, events))]
+        thoughts, half = [_log("thought", line) for line in lines], events // 2
+        work = [_WAIT, *thoughts[:half], _WAIT, *said[number], *thoughts[half:], _WAIT]
+        parts.append([*work, {"do": "verify", "tests": tests}])
+    return parts
 
 
-def _updates(facts: _Facts) -> Count:
-    bodies = [event["body"] for event in facts.log if event["type"] == "unit.remembered" and event["body"]]
-    revisions, won, lost = facts.witness.shop["revisions"], len(facts.witness.won), facts.witness.lost
-    texts, tried = sum(any(text in body for body in bodies) for text in revisions), len(revisions)
-    counted = f"{tried} revised one version: {won} won, {lost} got a Conflict, {texts} texts are in the log"
-    return counted, (won, lost, texts) == (1, tried - 1, tried)
+def _log(kind: str, text: str, **more: str) -> dict[str, Any]:
+    return {"do": "log", "kind": kind, "text": text, **more}
 
 
-def _refusals(facts: _Facts) -> Count:
-    bodies = [event["body"] or "" for event in facts.log if event["type"] == "claim.refused"]
-    refusals = [json.loads(body) for body in bodies if facts.witness.shop["too_wide"] in body]
-    rules = ", ".join({refusal["rule"] for refusal in refusals})
-    return f"{len(refusals)} refused claim in the log, with its text and its rule {rules}", len(refusals) == 1
+def _claim(what: str, text: str, *citations: str, level: str = "worktree") -> dict[str, Any]:
+    return {"do": "remember", "what": what, "text": text, "citations": citations, "level": level}
 
 
-def _retries(facts: _Facts) -> Count:
-    again = [receipt for receipt in facts.witness.receipts if receipt["duplicate"]]
-    keyed = Counter(event["key"] for event in facts.log if event["key"])
-    counted = f"{len(again)} duplicate receipt, {max(keyed.values(), default=0)} event for its key"
-    return counted, bool(again) and set(keyed.values()) == {1}
+class _Story:
+    """The acts, in order. Each does something to the memory and tells what the memory answered."""
+
+    def __init__(self, memory: Memory, shop: _Shop, agents: int, stream: Any, *, fast: bool) -> None:
+        self._memory = memory
+        self._shop = shop
+        self._data_folder = os.path.join(shop.folder, ".mnemarch")
+        self._console = Console(file=stream, highlight=False, width=None if stream.isatty() else _LOG_WIDTH)
+        self._beat_s = _BEAT_S if stream.isatty() and not fast else 0.0
+        secret = "AKIA" + base64.b32encode(os.urandom(10)).decode()
+        self._witness = Witness(shop=_SHOP, agents=agents, secret=secret)
+        self._ada = self._seat(Actor.human("ada"))
+
+    def _seat(self, actor: Actor) -> Seat:
+        return self._memory.seat(actor, Scope(project=_PROJECT, worktree=_WORKTREE), root=self._shop.desks[0])
+
+    def _act(self, number: int, title: str) -> None:
+        """A new part of the story, after a moment to read the last."""
+        time.sleep(self._beat_s)
+        self._console.print(Text(f"\n{number}  {title}", "bold cyan"))
+
+    def _tell(self, who: str, what: str, then: str = "", style: str = "green") -> None:
+        """One thing that happened: who, what, and what the memory answered."""
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=12, style="bold")
+        grid.add_column(overflow="fold")
+        grid.add_row(who, Text(clean(what)))
+        if then:
+            grid.add_row("", Text(f"→ {clean(then)}", style))
+        self._console.print(Padding(grid, (0, 0, 0, 3), expand=False))
+
+    def _crew(self, parts: dict[str, list[dict[str, Any]]], pause_s_max: float = 0.0) -> Crew:
+        """A process for each part: a coder has a task, an orchestrator has none."""
+        shop, scripts = self._shop, {}
+        for name, steps in parts.items():
+            kind, _, number = name.partition("-")
+            scope = {"project": _PROJECT, "worktree": _WORKTREE} | ({"task": f"T-{number}"} if kind == "coder" else {})
+            actor = f"{'agent' if kind == 'coder' else 'orchestrator'}:{name}"
+            where = {"store": shop.folder, "root": shop.desks[0], "scope": scope}
+            scripts[name] = where | {"actor": actor, "pause_s_max": pause_s_max, "steps": steps}
+        return Crew(scripts)
+
+    def write_at_once(self, events: int, pause_s_max: float) -> None:
+        agents = self._witness.agents
+        title = Text(f"\n{agents} agents, {agents} processes, one memory", "bold")
+        self._console.print(title, Text(self._data_folder, "dim"), sep="\n")
+        parts = {
+            f"coder-{number}": part for number, part in enumerate(_parts(agents, events, self._witness.secret), start=1)
+        }
+        with self._crew(parts, pause_s_max) as crew:
+            crew.listen()
+            self._act(1, "Staging: everybody writes at once")
+            for _ in range(2):
+                crew.go()
+                crew.listen()
+            self._console.print(_crowd(crew, events))
+            self._act(2, "The same moment: what the agents said, and what the memory made of it")
+            self._tell_claims(crew)
+            crew.go()
+            crew.listen(to_end=True)
+            self._act(3, "Gate: each task runs its tests, and the memory sees them")
+            for name, reports in crew.reports.items():
+                self._tell_verification(name, reports[-1])
+                self._witness.receipts += crew.receipts(name)
+
+    def _tell_claims(self, crew: Crew) -> None:
+        said = [(name, one) for name, reports in crew.reports.items() for one in reports if "what" in one]
+        shared = {one["answer"]["unit"]["id"] for _, one in said if one["what"] == "shared"}
+        unit = self._ada.get(min(shared))
+        self._tell("everybody", f'"{unit.content}"', f"{len(shared)} unit, {len(unit.provenance)} voices: {unit.id}")
+        for name, one in said:
+            self._witness.ids[one["what"]] = (one.get("answer", {}).get("unit") or {}).get("id", "")
+            if one["what"] in _SHOP["told"]:
+                what, then = (form.format_map(one) for form in _SHOP["told"][one["what"]])
+                self._tell(name, what, then, "yellow")
+        for dispute in self._ada.conflicts():
+            texts = " / ".join(self._ada.get(side).content for side in dispute.units)
+            self._tell("the memory", texts, f"open conflict {dispute.id} ({dispute.reason})", "yellow")
+
+    def _tell_verification(self, name: str, report: dict[str, Any]) -> None:
+        promotion = report["answer"]
+        ran = ", ".join(
+            f"{test['name'].rpartition('.')[2]} {_MARKS.get(test['outcome'], '-')}"
+            for test in promotion["run"]["results"]
+        )
+        raised = ", ".join(
+            f'"{short(unit["content"], 60)}" {unit["status"]} for the {unit["level"]}' for unit in promotion["units"]
+        )
+        then = f"raised {raised}" if raised else f"episode {promotion['episode_id']} kept, nothing raised"
+        self._tell(name, ran, then, "green" if promotion["passed"] else "yellow")
+        for refusal in promotion["refused"]:
+            content = self._ada.get(refusal["unit_id"]).content if refusal["unit_id"] else ""
+            self._tell("", f'"{short(content, 60)}"', f"not raised: {refusal['reason']} ({refusal['rule']})", "yellow")
+
+    def promote(self) -> None:
+        self._act(4, "No evidence, no way up: an orchestrator tries to lift a guess to the whole project")
+        lead = self._seat(Actor.orchestrator("lead"))
+        unit = lead.get(self._witness.ids["unproven"])
+        outcome = lead.promote(unit.id, Level.PROJECT)
+        then = f"refused by {outcome.rule}: {outcome.reason}" if isinstance(outcome, Refused) else "lifted"
+        self._tell("lead", f'"{short(unit.content, 70)}"', then, "yellow")
+
+    def revise_at_once(self) -> None:
+        self._act(5, "No last writer wins: two processes revise one unit from the same version")
+        parts, read = {}, {"do": "read", "unit": self._witness.ids["shared"]}
+        for number, text in enumerate(_SHOP["revisions"], start=1):
+            claim = _claim("revision", text, _RETRY_TEST, _SHOP["retried"], level="project")
+            parts[f"lead-{number}"] = [read, claim, _WAIT, {"do": "supersede"}]
+        with self._crew(parts) as crew:
+            crew.listen()
+            crew.go()
+            crew.listen(to_end=True)
+        for name, reports in crew.reports.items():
+            self._witness.receipts += crew.receipts(name)
+            text, seen, actual, new = reports[1]["text"], *map(reports[-1].get, ("seen", "actual", "new"))
+            if actual is None:
+                self._witness.won.append(str(new))
+                self._tell(name, f'"{text}"', f"superseded version {seen}")
+            else:
+                self._witness.lost += 1
+                then = f"Conflict: saw version {seen}, it is at {actual} now; the text is kept as {new}"
+                self._tell(name, f'"{text}"', then, "yellow")
+
+    def settle(self) -> None:
+        self._act(6, "A person decides")
+        ada = self._ada
+        for dispute in ada.conflicts():
+            sides = [ada.get(side) for side in dispute.units]
+            winner, loser = sorted(sides, key=lambda unit: unit.content not in _SHOP["reasons"])
+            ada.resolve(dispute.id, winner=winner.id, reason=_SHOP["reasons"][winner.content])
+            self._tell("ada", f'"{winner.content}"', f'stands; "{loser.content}" is {ada.get(loser.id).status}')
+            approved = ada.approve(winner.id)
+            then = f"{approved.status} {approved.confidence:.2f}: a human's word is evidence"
+            self._tell("", "and approves it", then)
+            ada.promote(winner.id, Level.PROJECT)
+
+    def recall(self) -> None:
+        """The real command, in a process of its own, in the other worktree."""
+        self._act(7, "Recall: a newcomer in another worktree asks, in two languages")
+        named = {"ACTOR": "agent:coder-new", "TASK": "T-new"}
+        if self._shop.commit is None:
+            named |= {"STORE": self._shop.folder, "PROJECT": _PROJECT, "WORKTREE": _OTHER_WORKTREE}
+        ours = {name: item for name, item in os.environ.items() if not name.startswith("MNEMARCH_")}
+        env = ours | {f"MNEMARCH_{name}": item for name, item in named.items()} | {"PYTHONIOENCODING": "utf-8"}
+        for question in _SHOP["questions"]:
+            self._tell("coder-new", f'$ mnemarch recall "{question}" -k 2')
+            command = [sys.executable, "-m", "mnemarch", "recall", question, "-k", "2"]
+            done = subprocess.run(  # noqa: S603 - our own module, no shell
+                command, cwd=self._shop.desks[1], env=env, capture_output=True, encoding="utf-8", check=False
+            )
+            answer = Text(clean(done.stdout or done.stderr).rstrip(), "dim")
+            self._console.print(Padding(answer, (0, 0, 0, 6), expand=False))
+
+    def erase(self) -> None:
+        self._act(8, "Erasure: a customer asks to be forgotten")
+        before = files_holding(self._data_folder, _SHOP["personal_name"])
+        erased = self._ada.erase(self._witness.ids["personal"], "the customer asked for it")
+        after = files_holding(self._data_folder, _SHOP["personal_name"])
+        held = f"files that hold the name: {len(before)} before, {len(after)} now"
+        self._tell("ada", f'erases "{_SHOP["personal"]}"', f"event payloads removed: {erased.events}; {held}")
+
+    def prove(self, started: float) -> tuple[list[Proof], str]:
+        self._act(9, "The proof, counted from the memory itself")
+        proofs = proofs_of(self._memory, self._ada, self._witness, self._shop.folder)
+        table = Table("", "claim", "what was counted", box=box.SIMPLE_HEAD, pad_edge=False)
+        for proof in proofs:
+            mark = Text("✓", "bold green") if proof.ok else Text("✗", "bold red")
+            table.add_row(mark, Text(proof.claim, "bold"), proof.counted)
+        self._console.print(table)
+        failed = sum(not proof.ok for proof in proofs)
+        verdict = "all hold" if not failed else f"{failed} DO NOT HOLD"
+        self._tell("", f"{len(proofs)} proofs, {verdict}; {time.monotonic() - started:.0f} s")
+        return proofs, self._witness.won[0] if self._witness.won else ""
 
 
-def _units(facts: _Facts) -> Count:
-    said = [unit for unit in facts.judge.units(limit=10_000) if unit.content == facts.witness.shop["shared"]]
-    voices, agents = {str(source.actor) for unit in said for source in unit.provenance}, facts.witness.agents
-    counted = f"{agents} agents said it, {len(said)} unit holds it, with {len(voices)} voices"
-    return counted, len(said) == 1 and len(voices) == agents
-
-
-def _unproven(facts: _Facts) -> Count:
-    unit = facts.judge.get(facts.witness.ids["unproven"])
-    counted = f"the claim without evidence is still a {unit.status}, {unit.confidence:.2f} sure, at {unit.level}"
-    return counted, unit.status == "hypothesis"
-
-
-def _nowhere(facts: _Facts, needle: str) -> Count:
-    files = sum(len(names) for _, _, names in os.walk(facts.folder))
-    holding = len(files_holding(facts.folder, needle))
-    return f"{files} files searched byte by byte, found in {holding}", not holding
-
-
-def files_holding(folder: str, needle: str) -> list[str]:
-    """The files below `folder` that hold this text, in any case: an index keeps words in lower case."""
-    holding = []
-    for place, _, names in os.walk(folder):
-        for path in (os.path.join(place, name) for name in names):
-            with open(path, "rb") as file:
-                if needle.encode().lower() in file.read().lower():
-                    holding.append(path)
-    return holding
-
-
-def _chain(facts: _Facts) -> Count:
-    check = facts.memory.audit()
-    state = "every hash holds" if check.ok else f"broken at {check.first_broken}"
-    counted = f"{check.events:,} of {len(facts.log):,} entries walked, {state}"
-    return counted, check.ok and check.events == len(facts.log)
-
-
-def _rebuilt(facts: _Facts) -> Count:
-    rebuild = facts.memory.rebuild()
-    before, after = rebuild.digest_before[:16], rebuild.digest_after[:16]
-    return f"{before}… before, {after}… after a rebuild from {rebuild.events:,} events", rebuild.same
-
-
-# What is claimed, and how it is counted.
-_PROOFS: dict[str, Callable[[_Facts], Count]] = {
-    "every receipt is in the log": _receipts,
-    "one order, no gap, no double": _order,
-    "no update is lost": _updates,
-    "what was refused is not lost": _refusals,
-    "a retry is stored once": _retries,
-    "one fact, one unit": _units,
-    "no evidence, no promotion": _unproven,
-    "no secret reached the disk": lambda facts: _nowhere(facts, facts.witness.secret),
-    "what was erased is gone": lambda facts: _nowhere(facts, facts.witness.shop["personal_name"]),
-    "the log was not tampered with": _chain,
-    "everything comes from the log": _rebuilt,
-}
+def _crowd(crew: Crew, events: int) -> Table:
+    table = Table("agent", "process", "task", "receipts", "", box=None, pad_edge=False, padding=(0, 1, 0, 2))
+    for number, process in enumerate(crew.processes, start=1):
+        count = len(crew.receipts(process.name))
+        cells = min(_BAR_CELLS, _BAR_CELLS * count // events)
+        bar = Text("█" * cells + "░" * (_BAR_CELLS - cells), "cyan")
+        table.add_row(Text(process.name, "bold"), f"{process.pid}", f"T-{number}", f"{count:>8}", bar)
+    return table

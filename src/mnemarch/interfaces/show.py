@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from mnemarch.interfaces.command import at_terminal
 from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
-from mnemarch.model.closed import Names, Ranks
 from mnemarch.model.stamps import short_id
+from mnemarch.model.value import Names, Ranks
 from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False

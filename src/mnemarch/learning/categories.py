@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 from mnemarch.learning.trees import fragments
-from mnemarch.model.closed import Names
+from mnemarch.model.value import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

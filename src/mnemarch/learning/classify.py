@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from mnemarch.errors import MnemarchError
-from mnemarch.model.closed import Names
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, value
 from mnemarch.text.cache import pattern
 from mnemarch.text.english import irregular_forms
 from mnemarch.text.words import Patterns, grouped, listed

@@ -11,10 +11,9 @@ from mnemarch.learning.patches import language_for, pieces
 from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
 from mnemarch.learning.trees import parsed
 from mnemarch.model.caller import ActorKind, Level
-from mnemarch.model.closed import member_of
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import blake2b, instant
-from mnemarch.model.value import replace, value
+from mnemarch.model.value import member_of, replace, value
 from mnemarch.policy.admission import checked_text
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.secrets import redacted_tree

@@ -27,8 +27,7 @@ from mnemarch.learning.telling import (
     texts,
     what_it_said,
 )
-from mnemarch.model.closed import Names
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, value
 from mnemarch.units.faults import command_head
 
 TYPE_CHECKING = False

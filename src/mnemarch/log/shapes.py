@@ -11,11 +11,10 @@ from math import isfinite
 
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
-from mnemarch.model.closed import Names
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import ID_CHARS, instant
 from mnemarch.model.unit import Claim, Kind, Link, Provenance, Unit
-from mnemarch.model.value import Record
+from mnemarch.model.value import Names, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

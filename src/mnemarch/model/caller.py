@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.closed import Names, Ranks, member_of
 from mnemarch.model.json_text import to_json
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, Ranks, member_of, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

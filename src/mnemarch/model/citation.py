@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import checked_id
-from mnemarch.model.closed import Names, member_of
-from mnemarch.model.value import Record, value
+from mnemarch.model.value import Names, Record, member_of, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from datetime import datetime
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Level, Scope
-from mnemarch.model.closed import Names, member_of
 from mnemarch.model.outcome import Verdict
 from mnemarch.model.unit import Kind, Unit
-from mnemarch.model.value import Record, value
+from mnemarch.model.value import Names, Record, member_of, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from datetime import datetime
 
 from mnemarch.errors import InvalidInput
 from mnemarch.model.caller import Actor, Scope, Stream
-from mnemarch.model.closed import Names
 from mnemarch.model.json_text import from_json
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.model.closed import Names
 from mnemarch.model.event import Event, Receipt
 from mnemarch.model.testrun import TestRun
 from mnemarch.model.unit import LinkType, Provenance, Status, Unit
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mnemarch.model.caller import Stream
-from mnemarch.model.closed import Names
-from mnemarch.model.value import Record, value
+from mnemarch.model.value import Names, Record, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

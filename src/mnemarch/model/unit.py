@@ -9,9 +9,8 @@ from datetime import datetime
 
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import IN_TREES, Citation
-from mnemarch.model.closed import Names, member_of
 from mnemarch.model.json_text import canonical_json
-from mnemarch.model.value import Record, value
+from mnemarch.model.value import Names, Record, member_of, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import Level, checked_id
-from mnemarch.model.closed import member_of
 from mnemarch.model.json_text import canonical_json
 from mnemarch.model.stamps import blake2b
-from mnemarch.model.value import replace
+from mnemarch.model.value import member_of, replace
 from mnemarch.text.secrets import redacted
 
 TYPE_CHECKING = False

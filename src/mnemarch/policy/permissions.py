@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.model.caller import GATE, ActorKind, Level
-from mnemarch.model.closed import Names, member_of
 from mnemarch.model.unit import Kind
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, member_of, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

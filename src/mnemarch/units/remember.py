@@ -23,9 +23,8 @@ from mnemarch.model.unit import (
 )
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
-from mnemarch.policy.evidence import cited_names
 from mnemarch.policy.kinds import KINDS
-from mnemarch.policy.promotion import refusal_to_write
+from mnemarch.policy.promotion import cited_names, refusal_to_write
 from mnemarch.text.canonical import merge_key
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted

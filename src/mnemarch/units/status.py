@@ -10,8 +10,7 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, meant, short_name
 from mnemarch.model.unit import DISTRUSTED, TRUSTED, Kind, Signal, Status, trust_to_json
 from mnemarch.model.value import replace
-from mnemarch.policy.evidence import cited_names, standing
-from mnemarch.policy.promotion import proof_from, publishable
+from mnemarch.policy.promotion import cited_names, proof_from, publishable, standing
 from mnemarch.policy.trust import signalled, verified
 from mnemarch.units.same_text import refusal_to_repeat
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Scope, Stream
     from mnemarch.model.unit import Claim, Proof, Unit, Use
-    from mnemarch.policy.evidence import CitedTest
+    from mnemarch.policy.promotion import CitedTest
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.scene import TestSource
 

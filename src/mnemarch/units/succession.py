@@ -9,7 +9,7 @@ from mnemarch.model.outcome import Pruned
 from mnemarch.model.unit import REPLACEMENT, Kind, LinkType, Signal, Status
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
-from mnemarch.policy.retention import PRUNED_KINDS, prunable
+from mnemarch.policy.trust import PRUNED_KINDS, prunable
 from mnemarch.units.conflicts import dispute_from, link_units, open_links
 from mnemarch.units.same_text import twin_of
 from mnemarch.units.status import change, raise_by_evidence, retire, signal

@@ -14,9 +14,8 @@ from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 
-from mnemarch.model.closed import Names
 from mnemarch.model.decision import SUMMARY_CHARS_MAX, Reason
-from mnemarch.model.value import value
+from mnemarch.model.value import Names, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
