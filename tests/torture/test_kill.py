@@ -13,7 +13,7 @@ import mnemarch
 
 
 def test_every_acknowledged_event_survives_a_kill(worker, folder, full, checked):
-    rounds, seed = (100, 7) if full else (15, 7)
+    rounds, seed = (100, 7) if full else (6, 7)
     moments = random.Random(seed)
     acknowledged = set()
     approved, erased = set(), set()
@@ -55,7 +55,7 @@ def test_a_kill_in_the_middle_of_a_rebuild_or_a_reindex_changes_nothing(worker, 
         "while True:\n    m.rebuild()\n    m.reindex()\n"
     )
     moments = random.Random(3)
-    for _ in range(20 if full else 4):
+    for _ in range(20 if full else 2):
         process = subprocess.Popen([sys.executable, "-c", script, str(folder)], stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(moments.random() * 0.2)  # Not to wait for anything: to kill it at any moment.
