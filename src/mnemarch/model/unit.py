@@ -33,6 +33,7 @@ class Kind(Names):
     ANCHOR = "anchor"
     POLICY = "policy"
     CORE = "core"
+    ITEM = "item"
 
     @classmethod
     def parse(cls, name: str) -> Kind:
