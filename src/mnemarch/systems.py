@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
+    from mnemarch.items import Items
     from mnemarch.knowing import Knowledge
     from mnemarch.learning.code_rules import CodeRules
     from mnemarch.learning.episodic import EpisodicMemoryManager
@@ -37,6 +38,13 @@ class Systems(IngestVerbs):
     def graph(self) -> MemoryOrchestrator:
         """What this actor asks and learns, session by session, kept in the log (A1)."""
         return self._engine.graph(self.caller)
+
+    @property
+    def items(self) -> Items:
+        """Keys and values in namespaces below this seat's project, for agent frameworks."""
+        from mnemarch.items import Items
+
+        return Items(self._engine, self.caller)
 
     @property
     def rules(self) -> CodeRules:

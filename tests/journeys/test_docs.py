@@ -196,6 +196,17 @@ def test_the_program_of_the_loops_page_runs():
     assert names["verdict"].type == "BLOCK"
 
 
+def test_the_programs_of_the_libraries_page_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for language, program in blocks_of("docs/howto/libraries.md"):
+        assert language == "python"
+        exec(compile(program, "libraries.md", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.splitlines() == [
+        "{'text': 'Ada prefers dark themes'}",
+        "[{'content': 'Where is my order?', 'role': 'user'}]",
+    ]
+
+
 def test_the_programs_of_the_agent_memory_page_run(capsys):
     working, talking = [text for language, text in blocks_of("docs/howto/agent-memory.md") if language == "python"]
     exec(compile(working, "agent-memory.md", "exec"), {})

@@ -34,7 +34,7 @@ SURFACES = {
         "clear_stuck remember remember_many "
         "verify promote reflect inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
-        "show recall context actor scope loops decisions graph rules working core episodes knowledge",
+        "show recall context actor scope loops decisions graph rules working core episodes knowledge items",
         "caller",
     ),
     Decisions: (

@@ -32,6 +32,7 @@ class Kind(Names):
     ANCHOR = "anchor"
     POLICY = "policy"
     CORE = "core"
+    ITEM = "item"
 
     @classmethod
     def parse(cls, name: str) -> Kind:

@@ -21,13 +21,14 @@ NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 512
 # The attributes that only the program gives: how it keeps what nobody verified, and that a unit is distrusted.
 _OF_THE_PROGRAM = {"kept_as", "kept_by", "distrusted"}
-# The kinds that only `seat.decisions` and `seat.core` make (R4), and the hint that says how.
+# The kinds that only `seat.decisions`, `seat.core` and `seat.items` make (R4), and the hint that says how.
 _MADE_OTHERWISE = {
     "decision": Hint("make a decision"),
     "policy": Hint("lay down a policy"),
     "evidence": Hint("keep evidence"),
     "anchor": Hint("leave an anchor"),
     "core": Hint("append to a section"),
+    "item": Hint("keep an item"),
 }
 
 

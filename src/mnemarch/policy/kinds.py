@@ -58,6 +58,8 @@ KINDS: dict[str, KindRules] = {
     "policy": KindRules(None, merges=True, disputes=True, decay_policy="manual_only"),
     # An entry of core memory (M19) stands in the prompt already.
     "core": KindRules(None, merges=True, decay_policy="manual_only", is_searched=False),
+    # A value that an agent framework keeps under a key.
+    "item": KindRules(None, decay_policy="manual_only"),
 }
 
 

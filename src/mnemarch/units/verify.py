@@ -60,8 +60,8 @@ _REPORTED = Refusal(
     "For the project only a test seen passing that is about it counts, or a person's word.",
     "Run it with `verify -- COMMAND`, or have a person approve it.",
 )
-# Records of what happened, what `seat.decisions` governs, and core memory: nobody claims them.
-NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE})
+# Records of what happened, what `seat.decisions` governs, core memory and items: nobody claims them.
+NOT_CLAIMS = frozenset({Kind.EPISODE, Kind.EVIDENCE, Kind.DECISION, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM})
 
 
 def read_ahead(reader: Reader, caller: Caller) -> None:
