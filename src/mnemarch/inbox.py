@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 _SHOWN_MAX = 20
 _AGE_DAYS_MAX = 30
-READ_MAX = 500
+_RECALLS_MAX = 500
+_SETTLED_MAX = 10_000
+_STUCK_MAX = 500
 # Of one worktree or task, and of one actor's refused claims: so a noisy one doesn't hide the others.
 _SHARE_READ_MAX = 200
 _RETURNS_MIN = 3
@@ -50,7 +52,6 @@ _ANSWERS_OF_A_QUESTION = 3
 _SHARE_MIN = 0.5
 _SAID_CHARS = 160
 _TEXTS_OF_AN_IMPORT = 3
-_JUDGES = frozenset({ActorKind.HUMAN, ActorKind.ORCHESTRATOR})
 CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK, IMPORT = (
     "claim",
     "claim of a removed worktree",
@@ -65,10 +66,6 @@ CLAIM, LEFT, REFUSED, RETURNED, REQUEST, CONFLICT, PROPOSAL, STUCK, IMPORT = (
 _ORDER = (REQUEST, CONFLICT, STUCK, RETURNED, REFUSED, LEFT, IMPORT, PROPOSAL, CLAIM)
 
 
-def may_judge(caller: Caller) -> bool:
-    return caller.actor.kind in _JUDGES
-
-
 class Inbox:
     """What waits in one project, for the caller to decide."""
 
@@ -76,9 +73,11 @@ class Inbox:
         self._engine = engine
         self._caller = caller
         self._decisions = decisions
+        # Whether a worktree, a task or an actor has more than was read; the rest is read when these are settled.
+        self.is_cut = False
         if caller.scope.project is None:
             raise InvalidInput("An inbox belongs to a project, and this seat has none.", hint=Hint("name the project"))
-        if not may_judge(caller):
+        if not caller.inspects:
             raise NotAllowed(
                 f"{caller.actor} may not decide what waits: the inbox is for people and orchestrators (R4).",
                 rule="R4",
@@ -86,20 +85,37 @@ class Inbox:
             )
 
     def items(self, limit: int = _SHOWN_MAX) -> list[InboxItem]:
-        """The items that wait, the most wanted first. What nobody asked for within 30 days has left."""
+        """The items that wait, the most wanted first. Those that this tree's code contradicts say so."""
+        shown = _in_turn(self.waiting(), limit)[:limit]
+        root = self._caller.root
+        if root is None:
+            return shown
+        view = self._engine.codebase(root).view(self._caller.scope.project, by_commit=True)
+        claims = self._engine.store.read(lambda reader: reader.units([item.id for item in shown]))
+        checks = view.checks(claims.values())
+        stale = {unit_id: check.reason for unit_id, check in checks.items() if check.reason is not None}
+        return [
+            replace(item, why=f"{item.why}. It does not hold in this tree: {stale[item.id]}")
+            if item.id in stale
+            else item
+            for item in shown
+        ]
+
+    def waiting(self) -> list[InboxItem]:
+        """All that waits. What nobody asked for within 30 days has left."""
         self._engine.finder.catch_up()
         since = self._engine.log.clock() - timedelta(days=_AGE_DAYS_MAX)
         root = self._caller.root
         worktrees = {} if root is None else self._engine.codebase(root).worktrees()
         items = self._engine.store.read(lambda reader: list(self._waiting(reader, since, worktrees)))
-        return _in_turn([item for item in items if item.wanted or item.at >= since], limit)[:limit]
+        return [item for item in items if item.wanted or item.at >= since]
 
     def settle(self, typed: Sequence[str], rejection: str | None) -> list[Settled]:
         """Accept items, or reject them for a reason; nothing is done if one of them is not to be found.
 
         An accepted claim goes to the project, a request becomes a decision, a stuck task goes on.
         """
-        items = self.items(READ_MAX)
+        items = self.waiting()
         named = {item.id: item for item in (_named(items, each) for each in typed)}
         for item in named.values():
             if item.what in _DECIDE or (item.what == RETURNED and rejection is None):
@@ -138,11 +154,12 @@ class Inbox:
         activity = reader.activity_since(project, moment)
         # The worktrees and tasks of the project where something happened lately.
         scopes = {each.key: each for _, scope, *_ in activity for each in scope.visible if each.level < Level.PROJECT}
-        closed = reader.events_back(project, types=[EventType.INBOX_SETTLED], since=moment, limit=READ_MAX)
+        closed = reader.events_back(project, types=[EventType.INBOX_SETTLED], since=moment, limit=_SETTLED_MAX)
         settled = _settled_among(closed)
-        pages = (reader.units_in([key], live=True, limit=_SHARE_READ_MAX) for key in scopes)
+        pages = [reader.units_in([key], live=True, limit=_SHARE_READ_MAX) for key in scopes]
+        self.is_cut = any(len(page) == _SHARE_READ_MAX for page in pages)
         claims = [unit for page in pages for unit in page if unit.kind not in NOT_CLAIMS]
-        recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=READ_MAX)
+        recalls = reader.events_back(project, types=[EventType.RECALLED], since=moment, limit=_RECALLS_MAX)
         wanted = self._wanted(claims, recalls)
         for unit in sorted(claims, key=lambda unit: unit.id, reverse=True):
             is_left = bool(worktrees) and unit.scope.worktree not in worktrees
@@ -151,11 +168,12 @@ class Inbox:
             events = reader.events_back(
                 project, types=[EventType.CLAIM_REFUSED], actor=actor, since=moment, limit=_SHARE_READ_MAX
             )
+            self.is_cut |= len(events) == _SHARE_READ_MAX
             yield from _items_of_refusals(reader, events, settled)
         for request in open_requests(reader, self._caller):
             why, asked = str(request.reason.summary), f"asked by {request.actor} in {request.scope}"
             yield InboxItem(request.id, REQUEST, _cut(request.text), why, asked, str(request.actor), request.at)
-        for event in reader.stuck_tasks(project, READ_MAX):
+        for event in reader.stuck_tasks(project, _STUCK_MAX):
             if event.id not in settled:
                 why, said = str((event.payload or {}).get("reason", "")), f"called so by {event.actor}"
                 task = f"Task {event.scope.task} is stuck"

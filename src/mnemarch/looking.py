@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mnemarch.analysing import told_of
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.inbox import READ_MAX, Inbox, may_judge
+from mnemarch.inbox import Inbox
 from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 _PAGE_MAX = 10_000
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
-_NEWS = (EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED, EventType.UNIT_PUBLISHED)
+_NEWS = (
+    *(EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED),
+    *(EventType.UNIT_REMEMBERED, EventType.UNIT_VERIFIED, EventType.UNIT_PUBLISHED),
+)
 _NEWS_MAX = 500
 _SCOPES_MAX = 20
 _STUCK_MAX = 20
@@ -161,8 +164,11 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         }
 
     seen = engine.store.read(work)
-    if scope.project is not None and may_judge(caller):
-        seen["waiting"] = len(Inbox(engine, caller).items(READ_MAX))
+    is_complete = scope.project is None
+    if caller.inspects:
+        inbox = Inbox(engine, caller)
+        seen["waiting"] = len(inbox.waiting())
+        is_complete = not inbox.is_cut
     branches = {} if caller.root is None else engine.codebase(caller.root).branches()
     return Overview(
         project=scope.project,
@@ -171,6 +177,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         worktrees=_in_use(branches, seen["agents"], seen["tasks"]),
         indexed=engine.finder.documents(),
         unindexed=engine.finder.pending(),
+        is_complete=is_complete,
         **seen,
     )
 
@@ -191,10 +198,10 @@ def _at_work(activity: Activity, since: datetime) -> tuple[AgentAtWork, ...]:
 
 
 def _under_way(activity: Activity, news: Sequence[Event], stuck: Sequence[Event]) -> tuple[TaskUnderWay, ...]:
-    """Each task that is stuck, or was worked on: as its last verification left it. Stuck ones come first."""
+    """Each task that is stuck, or was worked on: as its last verification or failure left it. Stuck ones come first."""
     verified: dict[str, bool] = {}
     for event in reversed(news):
-        if event.type is EventType.TASK_VERIFIED:
+        if event.type in (EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED):
             verified[event.scope.key] = bool((event.payload or {}).get("passed"))
     tasks = {
         event.scope.key: TaskUnderWay(event.scope, "stuck", event.recorded_at, (event.payload or {}).get("reason"))

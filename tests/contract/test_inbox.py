@@ -21,6 +21,7 @@ def test_a_noisy_agent_does_not_fill_the_inbox(seats, person, level):
     lines = person.inbox()
     assert len(lines) == 20
     assert {each.unit.id for each in quiet} <= {item.id for item in lines}
+    assert not person.status().is_complete
     authors = [item.author for item in lines if item.what == "claim"]
     assert level == "project" or authors[:4] == ["agent:noisy", *(f"agent:quiet-{n}" for n in (2, 1, 0))]
 
@@ -52,6 +53,29 @@ def test_what_a_removed_worktree_left_is_told_apart_and_can_be_accepted(memory, 
     assert "That worktree is gone" in person.inbox()[0].why
     (settled,) = person.accept(left.id)
     assert settled.unit.level is Level.PROJECT
+
+
+def test_every_item_that_is_listed_can_be_settled_and_stays_so(seats, person):
+    agents = [seats.agent(f"a{n}") for n in range(3)]
+    for agent in agents:
+        claims = [Claim(content=f"Report {n} of {agent.actor.id} was read", level="project") for n in range(180)]
+        agent.remember_many(claims)
+    listed = [item.id for item in person.inbox(limit=1000)]
+    assert len(listed) == 540
+    person.decline(listed, "nobody needs it")
+    assert person.inbox() == []
+
+
+def test_a_claim_that_the_code_contradicts_says_so_in_the_inbox(memory, tmp_path):
+    shop = repository(tmp_path / "shop")
+    (shop / "AGENTS.md").write_text("- Always use pnpm in the shop\n- Deploys need a ticket\n")
+    agent = memory.seat(Actor.agent("a"), Scope(project="shop", worktree="main", task="T-1"), root=shop)
+    person = memory.seat(Actor.human("ada"), Scope(project="shop", worktree="main"), root=shop)
+    agent.ingest_file(shop / "AGENTS.md")
+    assert "does not hold" not in str(person.inbox())
+    (shop / "AGENTS.md").write_text("- Deploys need a ticket\n")
+    stale = {item.subject: "does not hold in this tree" in item.why for item in person.inbox()}
+    assert stale == {"Always use pnpm in the shop": True, "Deploys need a ticket": False}
 
 
 def test_what_nobody_wanted_for_30_days_leaves_the_inbox(seats, person, clock):

@@ -194,6 +194,8 @@ def test_a_status_tells_who_works_on_what_and_what_waits(seats, clock):
     assert {each.name: (each.agents, each.tasks) for each in seen.worktrees} == {"main": (1, 2), "feat": (1, 1)}
     assert (seen.open_conflicts, seen.waiting) == (1, 4)
     assert (seen.project, seen.writable, seen.indexed + seen.unindexed) == ("shop", True, 4)
+    seats.agent(task="T-4").fail("KeyError: 'total'", approach="cache the total")
+    assert {task.scope.task: task.state for task in seats.human(task=None).status().tasks}["T-4"] == "open"
     seats.human().clear_stuck("here it is")
     assert "stuck" not in {task.state for task in seats.human(task=None).status().tasks}
 
@@ -205,7 +207,8 @@ def test_an_agents_status_tells_nothing_of_other_tasks(seats):
     seen = seats.agent().status()
     assert [str(agent.actor) for agent in seen.agents] == ["agent:coder-1"]
     assert [task.scope.task for task in seen.tasks] == ["T-1"]
-    assert (seen.learned, seen.waiting) == ((), 0)
+    assert (seen.learned, seen.waiting, seen.is_complete) == ((), 0, False)
+    assert seats.human(task=None).status().is_complete
 
 
 # The inbox

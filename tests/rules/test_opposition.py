@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mnemarch.text.canonical import canonical_key
 from mnemarch.text.changes import change_of, ended
-from mnemarch.text.opposition import breaks, opposes, statement
+from mnemarch.text.opposition import breaks, opposes, statement, topic_key
 
 PAIRS = Path(__file__).parent.parent / "fixtures" / "statements.txt"
 WORDS = (
@@ -44,6 +44,43 @@ def test_r6_the_pairs_of_the_other_half_are_told_apart():
     assert flagged["opposing"] >= 0.95
     assert flagged["compatible"] <= 0.03
     assert not [(a, b) for a, b in pairs["opposing"] if canonical_key(a) == canonical_key(b)]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Always use pnpm, never npm", "Use npm, not pnpm"),
+        ("Merge with rebase, never with squash", "Merge with squash, never with rebase"),
+        ("항상 pnpm을 쓰고 npm은 쓰지 않는다", "npm을 쓰고 pnpm은 쓰지 않는다"),
+        ("Avoid mocks in tests", "Use mocks in tests"),
+        ("Errors are reported to Sentry", "Errors are reported to Rollbar"),
+        ("Call `save()` to persist a draft", "Call `flush()` to persist a draft"),
+        ("We support Node 18 and up", "We support Node 22 and up"),
+        ("We release every two weeks", "We release every month"),
+        ("Only maintainers merge to main", "Anyone may merge to main"),
+        ("재시작해도 세션이 유지된다", "재시작하면 세션이 사라진다"),
+        ("주문 번호는 디비가 만든다", "주문 번호는 클라이언트가 만든다"),
+        ("계획 회의는 월요일이다", "계획 회의는 수요일이다"),
+        ("데일리는 9시 30분이다", "데일리는 10시다"),
+    ],
+)
+def test_r6_one_thing_chosen_done_or_said_two_ways_is_a_conflict(left, right):
+    assert topic_key(left) == topic_key(right)
+    assert opposes(left, right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Never block the event loop", "Don't block the event loop"),
+        ("Ask Dana about billing", "Ask Lee about search"),
+        ("The bug was seen in Chrome", "The bug was seen in Firefox"),
+        ("이 함수는 경고가 난다", "이 함수는 에러가 난다"),
+        ("월요일에는 배포한다", "금요일에는 배포하지 않는다"),
+    ],
+)
+def test_r6_two_ways_to_say_it_and_two_things_are_none(left, right):
+    assert opposes(left, right) is None
 
 
 @pytest.mark.parametrize(

@@ -78,23 +78,32 @@ CALLS = {
         {"a": text, "password": text, text: [text]}, set()
     ),
     "slots.english_slots": lambda text: PUBLIC["slots.english_slots"](guarded.pieces(text)),
-    "slots.korean_slots": lambda text: PUBLIC["slots.korean_slots"](guarded.pieces(f"가 {text}")),
+    "slots_korean.korean_slots": lambda text: PUBLIC["slots_korean.korean_slots"](guarded.pieces(f"가 {text}")),
     "slots.parsed": lambda text: PUBLIC["slots.parsed"](guarded.pieces(text)),
-    "slots.has_hangul": lambda text: PUBLIC["slots.has_hangul"](guarded.pieces(text)),
+    "slots_korean.has_hangul": lambda text: PUBLIC["slots_korean.has_hangul"](guarded.pieces(text)),
 }
 EXEMPT = {
     **dict.fromkeys(VALUES, "holds what was read"),
     **dict.fromkeys(("cache.BoundedCache", "cache.cached", "cache.forget_texts"), "takes no text"),
     **dict.fromkeys(("cache.pattern", "words.Patterns"), "compiles patterns of the program"),
     **dict.fromkeys(
-        ("words.entries", "words.grouped", "words.inflected", "words.listed", "words.opposites", "slots.word_set"),
+        (
+            "words.entries",
+            "words.grouped",
+            "words.inflected",
+            "words.listed",
+            "words.opposites",
+            "slots_korean.word_set",
+        ),
         "reads the program's own tables",
     ),
     **dict.fromkeys(
         ("korean.is_barred", "korean.is_obliged", "korean.number_key", "korean.reduction_before"),
         "takes a match of the pattern that `pieces` reads by",
     ),
-    **dict.fromkeys(("slots.is_name", "slots.without_particle"), "takes one piece of those that `pieces` reads"),
+    **dict.fromkeys(
+        ("slots_korean.is_name", "slots_korean.without_particle"), "takes one piece of those that `pieces` reads"
+    ),
     **dict.fromkeys(
         ("coherence.Coherence", "coherence.project_of", "coherence.weight_of"), "takes what an index keeps"
     ),

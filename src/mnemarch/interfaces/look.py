@@ -13,7 +13,7 @@ from mnemarch.interfaces.show import INDENT, age, clean, counted, fields, quoted
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
 from mnemarch.learning.pipeline import INGEST
-from mnemarch.model.caller import Scope
+from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation
 from mnemarch.model.stamps import short_id
@@ -270,6 +270,8 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     yield f"memory     {clean(call.home.folder)}"
     unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
     yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
+    if not seen.is_complete and call.actor.kind is ActorKind.AGENT:
+        yield "seen       this worktree and task alone; a person or a lead sees the whole project"
     yield from _chapter(
         "worktrees",
         [
@@ -293,8 +295,8 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         "",
     )
     yield ""
-    conflicts = counted(seen.open_conflicts, "open conflict")
-    yield f"waiting    {seen.waiting} for a person or a lead, {conflicts} among them"
+    waiting = f"{seen.waiting}{'' if seen.is_complete else ' or more'}"
+    yield f"waiting    {waiting} for a person or a lead, {counted(seen.open_conflicts, 'open conflict')} among them"
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
     yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"

@@ -109,8 +109,10 @@ def _inbox(items: Sequence[outcome.InboxItem], call: Call) -> str:
     for item in items:
         lines.append(f"{short_id(item.id)}  {item.what}: {clean(item.subject)}")
         lines += [f"    {said(text)}" for text in (item.evidence, item.why) if text]
-    more = call.seat.status().waiting - len(items)
+    seen = call.seat.status()
+    more = seen.waiting - len(items)
     lines += ["", f"{more} more: mnemarch inbox --limit {len(items) + more}"] if more > 0 else []
+    lines += [] if seen.is_complete else ["", "Older ones of the same authors are listed when these are settled."]
     return "\n".join([*lines, "", "mnemarch accept ITEM... or mnemarch decline ITEM... --reason WHY"])
 
 

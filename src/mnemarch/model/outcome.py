@@ -335,7 +335,10 @@ class TaskUnderWay:
 
 @value
 class Overview:
-    """A project at a glance: who works on what, what was learned within a day, what waits for somebody."""
+    """A project at a glance: who works on what, what was learned within a day, what waits for somebody.
+
+    `is_complete` is false for an agent, which sees its own worktree and task, and where more waits than was counted.
+    """
 
     project: str | None
     at: datetime
@@ -349,6 +352,7 @@ class Overview:
     unindexed: int
     writable: bool
     analyst: str = ""
+    is_complete: bool = True
 
 
 @value

@@ -7,7 +7,7 @@ from mnemarch.text import korean
 from mnemarch.text.cache import cached
 from mnemarch.text.guarded import pieces
 from mnemarch.text.opposition import STATEMENT_CHARS_MAX, Opposition, empty_words, opposes, statement
-from mnemarch.text.slots import has_hangul, is_hangul
+from mnemarch.text.slots_korean import has_hangul, is_hangul
 from mnemarch.text.words import Patterns
 
 _CIRCUMSTANCE = Patterns("relations", "asides")

@@ -61,7 +61,8 @@ def unprefixed(word: str) -> str | None:
 
 @cache
 def _denials() -> dict[str, str]:
-    return {prefix + word: word for prefix, words in grouped("english", "denied").items() for word in words}
+    denied = grouped("english", "denied")
+    return {prefix + word + end: word + end for prefix, words in denied.items() for word in words for end in ("", "ly")}
 
 
 @cache

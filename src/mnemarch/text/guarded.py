@@ -136,6 +136,10 @@ class _Scan:
         if denied_at >= 0:
             negation = self.pieces[denied_at][3]
             if self.turn_around(negation if negation.endswith(written) else f"{negation} {written}"):
+                # What never is, always is not.
+                what, key, shape, as_written, particle = self.pieces[denied_at + 1]
+                key = "always+" if key == "always-" else key
+                self.pieces[denied_at + 1] = (what, key, shape, as_written, particle)
                 del self.pieces[denied_at]
 
     def denial(self) -> int:
@@ -144,6 +148,8 @@ class _Scan:
             what, key, shape, *_ = self.pieces[at]
             # An article, or the hyphen of non-blocking.
             is_light = (what == "word" and not shape) or key == "sum-"
+            if key == "always-":  # never, which is two pieces
+                return at - 1
             if not is_light:
                 return at if (what, key) == ("negation", "not") else -1
         return -1

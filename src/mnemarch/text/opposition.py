@@ -14,7 +14,8 @@ from mnemarch.text.cache import cached, pattern
 from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import polarity
 from mnemarch.text.guarded import Piece, pieces
-from mnemarch.text.slots import is_hangul, parsed, without_particle, word_set
+from mnemarch.text.slots import parsed
+from mnemarch.text.slots_korean import is_hangul, is_name, without_particle, word_set
 from mnemarch.text.tokens import tokens
 from mnemarch.text.words import REWORDING_WORDS, Patterns, listed
 
@@ -30,15 +31,16 @@ _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 _EXTENTS = frozenset({"만", "도", "까지", "부터", "밖에", "보다"})
 # One may do both of these: read from a queue, write to it.
 _ACTS = frozenset({"read"})
+# How often: every month is an amount of time, as every two weeks is.
 _PERIODS = {
-    "daily": "day",
-    "weekly": "week",
-    "monthly": "month",
-    "hourly": "hour",
-    "yearly": "year",
-    "annually": "year",
+    **dict.fromkeys(("hourly", "hour"), "1h"),
+    **dict.fromkeys(("daily", "day"), "1d"),
+    **dict.fromkeys(("weekly", "week"), "1w"),
+    **dict.fromkeys(("monthly", "month"), "1mo"),
+    **dict.fromkeys(("yearly", "annually", "year"), "1y"),
+    "nightly": "night",
+    "quarterly": "quarter",
 }
-_PERIODS |= {"nightly": "night", "quarterly": "quarter"}
 # What is said of all is said of each.
 _UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
 _THINGLESS = frozenset({"use", "±prefer", "쓰", "사용", "이용"})
@@ -107,6 +109,7 @@ class Statement:
 
 _HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
 _HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
+_TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
 
 
 def _in_minutes(match: re.Match[str]) -> str:
@@ -119,8 +122,14 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
     """The pieces of a text, where its values begin and end, and its topic: all that a write without rivals needs."""
     if len(text) > STATEMENT_CHARS_MAX:
         return (), {}, (canonical_key(text),)
-    told, rejected = _without_asides(pattern(_HALF_PAST).sub(_in_minutes, text) if "시간 반" in text else text)
+    if "시" in text:
+        text = pattern(_TIME_OF_DAY).sub(r"\1:\2시", pattern(_HALF_PAST).sub(_in_minutes, text))
+    told, rejected = _without_asides(text)
     found, slots, relations = parsed(pieces(told))
+    if rejected and not slots:
+        # Merge with rebase, never with squash: what is chosen comes last.
+        slots = {at: at + 1 for at in range(len(found)) if is_name(found[at])}
+        slots = dict([max(slots.items())]) if slots else {}
     topic: list[str] = []
     at = 0
     while at < len(found):
@@ -143,8 +152,10 @@ def _without_asides(text: str) -> tuple[str, str]:
     rejected: list[str] = []
 
     def left(match: re.Match[str]) -> str:
-        rejected.append(match["rejected"] or match["refused"] or match["over"] or match["denied"] or "")
-        return f"{match['preferred'] or ''} "
+        rejected.append(
+            match["rejected"] or match["refused"] or match["over"] or match["denied"] or match["spurned"] or ""
+        )
+        return f"{match['preferred'] or match['chosen'] or ''} "
 
     for word in _PHRASES.sources:
         text = _PHRASES[word].sub(f" {word} ", text)
@@ -164,7 +175,9 @@ def statement(text: str) -> Statement:
     inside = {at for start, end in slots.items() for at in range(start, end)}
     polar = tuple(piece for at, piece in enumerate(found) if at not in inside)
     words = frozenset(word for piece in found for word in _words(piece))
-    is_denied = sum(piece[0] == "negation" for piece in polar) % 2 == 1
+    # What a condition denies is not denied: it returns null when nothing matches.
+    condition = next((at for at, piece in enumerate(polar) if piece[1][:-1] == "if"), len(polar))
+    is_denied = sum(piece[0] == "negation" for piece in polar[: condition or len(polar)]) % 2 == 1
     is_open = is_denied or any(piece[1] in _POSSIBLE for piece in polar)
     shown = ["…" if at in slots else piece[3] for at, piece in enumerate(found) if at in slots or at not in inside]
     return Statement(
@@ -202,8 +215,11 @@ def _topic_words(piece: Piece) -> Iterable[str]:
         return (key if key[:-1] in _ACTS else shape,) if shape else ()
     if is_hangul(shape):
         noun, particle = korean.parted(shape)
+        particle = particle.removesuffix("도")
         telling = particle if particle in word_set("korean slots") else ""
         stem = korean.stem(noun if telling else shape)
+        # 나면, 나도: on what condition, or in spite of it.
+        stem = stem[:-1] if stem.endswith("면") and len(stem) > 1 else stem
         stem = korean.bare_stem(stem) or stem
         return (
             () if stem in word_set("korean adverbs") else (f"{stem}◁{telling.removeprefix('으')}" if telling else stem,)
@@ -226,7 +242,7 @@ def _words(piece: Piece) -> Iterable[str]:
 
 
 def _value(slot: Sequence[Piece], before: Piece | None = None) -> Value:
-    is_amount = len(slot) == 1 and slot[0][0] == "number"
+    is_amount = _amount_in(slot) is not None
     words = frozenset(word for piece in slot if piece[2] for word in _words(piece) if word not in empty_words())
     # Everybody and nobody say nothing but how far a statement goes.
     words = words or frozenset({"nobody" if slot[0][0] == "negation" else slot[0][1]})
@@ -268,13 +284,21 @@ def _amount(key: str) -> str:
     return f"{number}{unit.lower()}"
 
 
+def _amount_in(slot: Sequence[Piece]) -> str | None:
+    """The amount that a value is, or None: 3, 20s, or a period of time."""
+    what, key, *_ = slot[0]
+    period = _PERIODS.get(key, "")
+    return None if len(slot) > 1 else key if what == "number" else period if period[:1] == "1" else None
+
+
 def _mark(slot: Sequence[Piece]) -> str:
     """What stands for a value in its topic: amounts of time, sizes and shares are not the same thing."""
     last = slot[-1]
     particle = without_particle(last)[1]
     telling = f"◁{particle.removeprefix('으')}" if particle in word_set("korean slots") else ""
-    if len(slot) == 1 and last[0] == "number":
-        unit = last[1].lstrip("-+~^$€£¥₩0123456789.,:/x")
+    amount = _amount_in(slot)
+    if amount is not None:
+        unit = amount.lstrip("-+~^$€£¥₩0123456789.,:/x")
         return next((f"#{name}" for name, units in _DIMENSIONS.items() if unit in units), "#") + telling
     return "▢" + telling
 

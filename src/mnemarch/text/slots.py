@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.text import english, korean
+from mnemarch.text import english
+from mnemarch.text.cache import pattern
+from mnemarch.text.slots_korean import NAMING, VALUE_PIECES_MAX, has_hangul, is_name, korean_slots, word_set
 from mnemarch.text.words import LIGHT_WORDS, inflected, listed
 
 TYPE_CHECKING = False
@@ -17,26 +19,19 @@ if TYPE_CHECKING:
 
     from mnemarch.text.guarded import Piece
 
-# Groups of opposites whose words are verbs that take a value: starts at, read from.
-_VERBS_OF_GROUPS = frozenset({"start", "add", "read", "open", "keep", "has", "run", "show"})
 _COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
 _DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
-# A value is named in so many words, and a verb's preposition comes so soon.
-_VALUE_PIECES_MAX, _OBJECT_PIECES_MAX = 4, 4
+# A verb's preposition comes so soon.
+_OBJECT_PIECES_MAX = 4
 # So far back a subject is looked for.
 _SUBJECT_PIECES_MAX = 12
 _ADJECTIVE_ENDINGS = ("able", "ible", "ful", "less", "ous", "ive", "al", "ic", "ent", "ant", "ly", "er", "est")
 _EVERY = frozenset({"every", "each"})
 _TIMES = frozenset({"night", "morning", "evening", "weekday", "weekend"})
-_MEANS = ("로", "으로")
-_NAMING = ("word", "identifier", "quoted")
-_TOPIC_MARKERS = frozenset({"은", "는", "이", "가", "에는", "에서는", "에선", "에도", "로는", "으로는"})
-
-
-@cache
-def word_set(section: str) -> frozenset[str]:
-    return frozenset(listed("relations", section))
+_CALLS = frozenset({"call", "run", "invoke", "execute"})
+# 18 and up, 3.9 or later.
+_ONWARDS = frozenset({"up", "later", "newer", "higher", "above", "older", "earlier", "lower", "below"})
 
 
 @cache
@@ -97,8 +92,9 @@ def _relation_verbs(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, 
 def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     """Where each value begins, with where it ends."""
     slots: dict[int, int] = {}
-    words = [piece[3].lower() for piece in found]
-    framed = 3 if words and words[0] in _OPENING else 0
+    # "not use" is one piece.
+    words = [piece[3].lower().rpartition(" " if piece[0] == "opposite" else "\0")[2] for piece in found]
+    framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
     is_predicate = takes_many = False
     subject = _subject_slot(found, words)
     at = 0
@@ -114,13 +110,13 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             at = end
             continue
         what = found[at][0]
-        if words[at] in _COPULAS or words[at] in word_set("modals"):
+        if _is_date(found, words, at) and not takes_many and at >= framed and (is_predicate or at == len(found) - 1):
+            slots[at] = at + 1
+        elif words[at] in _COPULAS or words[at] in word_set("modals"):
             is_predicate = True
         elif what == "word" and at and words[at] in _verbs("many values"):
             is_predicate = takes_many = True
-        elif (what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many)) or (
-            _is_date(found, words, at) and not takes_many and at >= framed and (is_predicate or at == len(found) - 1)
-        ):
+        elif what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many):
             slots[at] = at + 1
         at += 1
     return slots
@@ -128,10 +124,10 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
 
 def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int] | None:
     """Where a subject is the value: only admins can, everyone can; Minji owns, nginx serves."""
-    stops = word_set("modals") | _COPULAS
-    verb = next((at for at, word in enumerate(words[: _VALUE_PIECES_MAX + 2]) if word in stops), 0)
-    if verb > 1 and words[0] == "only":
-        return 1, verb
+    stops = (word_set("modals") | _COPULAS) - {"to"}
+    verb = next((at for at, word in enumerate(words[: VALUE_PIECES_MAX + 2]) if word in stops), 0)
+    if words[:1] == ["only"] and len(words) > 2 and verb != 1:
+        return 1, verb or 2
     if verb and (words[0] in word_set("everybody") or (words[0] == "no" and verb == 1)):
         return 0, verb
     begin = _past_determiners(words, 0) or 0
@@ -147,6 +143,8 @@ def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
     if words[at] in word_set("dates"):
         return True
     before = words[at - 1] if at else ""
+    if before in _OPENING and pattern(r"q[1-4]").fullmatch(words[at]):
+        return True
     return (found[at][3] == "May" and (before in _OPENING or found[at - 1][0] == "number")) or (
         before in _EVERY and (words[at] in english.UNITS or words[at] in _TIMES)
     )
@@ -160,15 +158,21 @@ def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predica
     if at == 0 or not key[-1:].isdigit() or " " in written:
         return True
     before = found[at - 1]
-    # "on 429" names a status, as "exit code 1" does.
-    if words[at - 1] == "on" or words[at - 1] in _nouns("entities"):
+    # "on 429" names a status, as "exit code 1" does; "on 12 May" a date.
+    is_day = at + 1 < len(words) and (found[at + 1][3] == "May" or words[at + 1] in word_set("dates"))
+    if (words[at - 1] == "on" and not is_day) or (
+        # We run three replicas: no run 3.
+        words[at - 1] in _nouns("entities")
+        and words[at - 2 : at - 1] not in (["we"], ["you"], ["to"], ["must"], ["should"])
+    ):
         return False
     is_name = before[0] == "identifier" or (before[0] == "word" and before[3][:1].isupper())
     if not is_name or (at == 1 and words[0] in word_set("imperatives")):
         return True
     # A name with words before it is hardly the subject: the SDK targets Java 17.
     has_subject = is_predicate or sum(bool(piece[2]) for piece in found[max(0, at - _SUBJECT_PIECES_MAX) : at - 1]) > 1
-    return has_subject and not takes_many
+    is_bound = words[at + 1 : at + 2] in (["or"], ["and"]) and not _ONWARDS.isdisjoint(words[at + 2 : at + 3])
+    return has_subject and (is_bound or not takes_many)
 
 
 def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
@@ -179,6 +183,11 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     if word in _COPULAS:
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""
+    is_code = at + 1 < len(found) and found[at + 1][0] in ("quoted", "identifier")
+    # Call `save()` to persist a draft; to persist a draft, call `save()`; prefix branches with feat/.
+    has_purpose = word in _CALLS and ((at == 0 and words[2:3] == ["to"]) or words[0] == "to")
+    if is_code and (has_purpose or (word in ("with", "as") and at + 2 == len(found))):
+        return at + 1
     if word in _verbs("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
         return _past_determiners(words, at + 1)
     if (
@@ -189,21 +198,30 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
         begin = _past_determiners(words, at + 1)
         return begin if begin is not None and _is_proper(found[begin]) else None
     is_listed = word in _verbs("one value") and (at == 0 or words[at - 1] not in _DETERMINERS)
-    is_participle = (
-        (word.endswith("ed") or word in english.irregular_forms())
-        and at > 0
-        and word not in _verbs("many values")
-        and what == "word"
-    )
-    if is_listed or is_participle:
-        for prep in range(at + 1, min(len(found), at + 2 + (_OBJECT_PIECES_MAX if is_listed else 0))):
-            if words[prep] in word_set("slot prepositions" if is_listed else "manner prepositions"):
-                begin = _past_determiners(words, prep + 1)
-                # "for orders" is a circumstance, "for 30 days" is an amount.
-                return None if words[prep] == "for" else begin
-            if words[prep] in word_set("boundaries") | _verbs("many values") or found[prep][0] == "number":
-                break
+    if not is_listed:
+        return _after_participle(found, words, at)
+    for prep in range(at + 1, min(len(found), at + 2 + _OBJECT_PIECES_MAX)):
+        if words[prep] in word_set("slot prepositions"):
+            # "for orders" is a circumstance, "for 30 days" is an amount.
+            return None if words[prep] == "for" else _past_determiners(words, prep + 1)
+        if words[prep] in word_set("boundaries") | _verbs("many values") or found[prep][0] == "number":
+            break
     return None
+
+
+def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
+    """Where a value begins after any other -ed form: hashed with, formatted as; reported to Sentry, if it is a name."""
+    word, preposition = words[at], words[at + 1] if at + 1 < len(words) else ""
+    is_participle = found[at][0] == "word" and at > 0 and (word.endswith("ed") or word in english.irregular_forms())
+    if not is_participle or preposition == "for" or preposition not in word_set("slot prepositions"):
+        return None
+    begin = _past_determiners(words, at + 2)
+    if begin is None:
+        return None
+    takes_many = word in _verbs("many values")
+    if preposition in word_set("manner prepositions") and not takes_many:
+        return begin
+    return begin if _is_proper(found[begin]) and (preposition in ("to", "as") or not takes_many) else None
 
 
 def _is_verb(words: Sequence[str], at: int) -> bool:
@@ -256,145 +274,16 @@ def _name_end(found: Sequence[Piece], words: Sequence[str], begin: int) -> int:
     if words[begin - 1] in ("return", "returns", "returned") and not found[begin][2]:
         end = min(len(found), begin + 2)
     hyphens = 0
-    while end < len(found) and end - begin - hyphens < _VALUE_PIECES_MAX:
+    while end < len(found) and end - begin - hyphens < VALUE_PIECES_MAX:
         # eu-west-1
         if begin < end < len(found) - 1 and found[end][3] == "-" and is_name(found[end + 1]):
             hyphens += 1
             end += 2
             continue
         # As local time, but not: to staging first.
-        is_kind = words[end] in _kinds() and end + 1 < len(found) and found[end + 1][0] in _NAMING
+        is_kind = words[end] in _kinds() and end + 1 < len(found) and found[end + 1][0] in NAMING
         is_boundary = words[end] in word_set("boundaries") and found[end][3] not in ("and", "or", "May")
         if not (is_name(found[end]) or is_kind) or is_boundary:
             break
         end += 1
     return end
-
-
-# Korean
-
-
-def korean_slots(found: Sequence[Piece]) -> dict[int, int]:
-    slots: dict[int, int] = {}
-    parts = [without_particle(piece) for piece in found]
-    verb = _final_verb(found)
-    takes_many = any(found[verb][1].startswith(word) for word in listed("relations", "korean many values"))
-    for at, (what, *_) in enumerate(found):
-        if (what == "number" and _is_korean_amount(found, parts, at, takes_many)) or found[at][1] in word_set(
-            "korean dates"
-        ):
-            slots[at] = at + 1
-        elif found[at][1] in word_set("korean limits") or (
-            is_name(found[at]) and parts[at][1].endswith("만") and what != "number"
-        ):
-            begin = at
-            while (
-                begin and not parts[begin - 1][1] and is_name(found[begin - 1]) and at - begin < _VALUE_PIECES_MAX - 1
-            ):
-                begin -= 1
-            slots[begin] = at + 1
-    begin, end = _korean_name(found, parts, verb, takes_many)
-    if end > begin:
-        slots = {at: to for at, to in slots.items() if not begin <= at < end}
-        slots[begin] = end
-    return slots
-
-
-def _final_verb(found: Sequence[Piece]) -> int:
-    """Where the last verb begins: the last piece that no negation or ending follows."""
-    at = len(found) - 1
-    while at > 0 and (found[at][0] == "negation" or (found[at][0] == "opposite" and not found[at][2])):
-        at -= 1
-    # 저장 한다: the noun is what is done.
-    is_carrier = at > 0 and not found[at][2] and found[at - 1][0] == "word" and is_hangul(found[at - 1][1])
-    return at - 1 if is_carrier and not korean.parted(found[at - 1][1])[1] else at
-
-
-def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], at: int, takes_many: bool) -> bool:
-    particle = parts[at][1]
-    # 승인 두 개가 필요하다: what is counted is no subject.
-    is_counted = at > 0 and particle in ("이", "가") and not _is_plain_number(found[at])
-    if particle in _TOPIC_MARKERS and not is_counted:
-        return False
-    if at and _is_plain_number(found[at]):
-        before = found[at - 1]
-        if parts[at - 1][0].lower() in word_set("korean entities") | word_set("entities") and not parts[at - 1][1]:
-            return False
-        if takes_many and before[0] in ("word", "identifier") and not is_hangul(before[1]):
-            return False
-    following = parts[at + 1] if at + 1 < len(parts) else ("", "")
-    is_glued = not particle and found[at][3][-1:] not in " "
-    if is_glued and following[1] in _TOPIC_MARKERS and following[0] in word_set("korean entities"):
-        return False
-    # 42번 마이그레이션은: the number tells which one.
-    is_ordinal = found[at][3].endswith("번") and following[1] in _TOPIC_MARKERS
-    return not (at == 0 and (is_ordinal or following[0] in word_set("korean entities")))
-
-
-def _is_plain_number(piece: Piece) -> bool:
-    return piece[1][-1:].isdigit() and " " not in piece[3]
-
-
-def _korean_name(
-    found: Sequence[Piece], parts: Sequence[tuple[str, str]], verb: int, takes_many: bool
-) -> tuple[int, int]:
-    """Where the one value begins and ends that the predicate takes; nowhere if it takes none or many."""
-    topic = min((at for at in range(verb) if parts[at][1] in ("은", "는")), default=-1)
-    last = len(found) - 1
-    # FIFO가 아니다 denies FIFO다.
-    denies = last > 0 and found[last][0] == "negation" and found[last][3][:2] in ("아니", "아닌", "아닙", "아님")
-    if denies and parts[last - 1][1] in ("이", "가") and last - 1 > topic >= 0:
-        last -= 1
-        parts = [*parts[:last], (parts[last][0], "이다")]
-    if is_name(found[last]) and topic >= 0:
-        begin = topic + 1
-        while begin < last and parts[begin][0] in word_set("korean adverbs"):
-            begin += 1
-        is_foreign = (found[last][0] != "word" or not is_hangul(found[last][1])) and korean.is_copula(parts[last][1])
-        has_attribute = any(word in word_set("korean one value") for word, _ in parts[: topic + 1])
-        has_attribute |= parts[last][0] in word_set("korean one value") and begin < last
-        has_attribute |= found[topic][0] in ("identifier", "quoted") and begin == last
-        is_noun = found[last][1].endswith(("다", "예요", "에요")) or korean.is_copula(parts[last][1])
-        is_noun = is_noun and found[last][1] not in word_set("korean adjectives")
-        is_verbal = found[last][1].endswith(("한다", "하다", "된다", "합니다", "됩니다", "있다", "없다", "는다"))
-        if begin == last and found[last][0] == "number":
-            return 0, 0
-        if is_foreign or (has_attribute and is_noun and not is_verbal):
-            return (begin, last + 1) if last - topic <= _VALUE_PIECES_MAX else (0, 0)
-    at = verb - 1
-    is_verb = found[verb][0] == "word" or found[verb][1][:-1] in _VERBS_OF_GROUPS if verb >= 0 else False
-    if at < 0 or not is_verb:
-        return 0, 0
-    # GraphQL로 API를 호출한다: what it is done with stands before what it is done to.
-    at -= at > 0 and parts[at][1] in ("을", "를") and parts[at - 1][1] in _MEANS and not is_hangul(found[at - 1][1])
-    is_means = parts[at][1] in _MEANS and found[verb][1].startswith(tuple(listed("relations", "korean means")))
-    if takes_many and not is_means:
-        return 0, 0
-    is_use = parts[at][1] in ("을", "를") and found[verb][1].startswith(tuple(listed("relations", "korean use")))
-    # 정적 파일은 nginx가 서빙한다: whoever does it is the value.
-    is_use |= parts[at][1] in ("이", "가") and -1 < topic < at and found[verb][1].endswith(("한다", "합니다", "했다"))
-    if not is_use and (parts[at][1] not in word_set("korean slots") or found[at][0] == "opposite"):
-        return 0, 0
-    begin = at
-    while begin > 1 and at - begin < _VALUE_PIECES_MAX - 1 and not parts[begin - 1][1] and is_name(found[begin - 1]):
-        begin -= 1
-    return (begin, at + 1) if begin or is_use else (0, 0)
-
-
-def without_particle(piece: Piece) -> tuple[str, str]:
-    """A piece without its particle, and the particle."""
-    if piece[0] in ("word", "opposite") and is_hangul(piece[1]):
-        return korean.parted(piece[1])
-    return piece[3], piece[4]
-
-
-def is_name(piece: Piece) -> bool:
-    return piece[0] in _NAMING or piece[0] == "number"
-
-
-def is_hangul(text: str) -> bool:
-    return "가" <= text[:1] <= "힣"
-
-
-def has_hangul(found: Sequence[Piece]) -> bool:
-    return any(piece[4] or "가" <= piece[1][:1] <= "힣" for piece in found)
