@@ -86,7 +86,7 @@ def _copies(copies: Sequence[Copy], advice: str) -> list[str]:
 def _undone(undone: Undone, _: Call) -> str:
     counts = (
         *((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt")),
-        (undone.rules, "code rule"),
+        *((undone.rules, "code rule"), (undone.votes, "vote on habits")),
     )
     if not (undone.retired or undone.kept or undone.restored or any(number for number, _ in counts)):
         return f"nothing to undo: {undone.actor} wrote nothing here that is in force"

@@ -10,6 +10,7 @@ from mnemarch.files import write_whole
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command, at_terminal
 from mnemarch.interfaces.show import Counter, age, clean, table
 from mnemarch.model.stamps import short_id
+from mnemarch.text.words import counted
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
@@ -29,17 +30,17 @@ _SHOWN_MAX = 12
 def _learn(call: Call) -> Answer:
     rules = call.seat.rules
     outcomes: dict[str, dict[str, CodeRule]] = {"new": {}, "confirmed": {}, "contradicted": {}}
-    patches = 0
+    patches = repeated = 0
     with Counter("learning", "changed files") as progress:
         for patch in _patches(call):
             learned = rules.learn(patch.before, patch.after, path=patch.path, commit=patch.commit)
-            patches += 1
+            patches, repeated = patches + 1, repeated + learned.repeated
             for name, known in outcomes.items():
                 known |= {rule.id: rule for rule in getattr(learned, name)}
             if progress is not None:
                 progress(patches)
-    data = {"patches": patches} | {name: list(known.values()) for name, known in outcomes.items()}
-    return Answer(data, lambda: _learned_text(patches, outcomes))
+    data = {"patches": patches, "repeated": repeated} | {name: list(known.values()) for name, known in outcomes.items()}
+    return Answer(data, lambda: _learned_text(patches, repeated, outcomes))
 
 
 def _patches(call: Call) -> Iterator[FilePatch]:
@@ -59,13 +60,15 @@ def _patches(call: Call) -> Iterator[FilePatch]:
             yield from patches.commit_patches(root, commit)
 
 
-def _learned_text(patches: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
-    lines = [f"{patches} changed file{'s' * (patches != 1)} read"]
+def _learned_text(patches: int, repeated: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
+    lines = [f"{counted(patches, 'changed file')} read"]
     for name, known in outcomes.items():
         lines += [f"{name:<13}{short_id(rule.id)}  {clean(rule.name)}" for rule in list(known.values())[:_SHOWN_MAX]]
         if len(known) > _SHOWN_MAX:
             lines.append(f"{name:<13}… {len(known) - _SHOWN_MAX} more")
-    if not any(outcomes.values()):
+    if repeated and not any(outcomes.values()):
+        lines.append("Nothing new: what changed there was read before.")
+    elif not any(outcomes.values()):
         lines.append("No rule: a rule needs code that was replaced by other code in a way that can be repeated.")
     return "\n".join(lines)
 
@@ -95,7 +98,7 @@ def _check_text(hits: dict[str, list[RuleHit]], call: Call) -> str:
     if lines:
         return "\n".join(lines)
     kind = "trusted or candidate" if call.options.candidates else "trusted"
-    return f"No {kind} rule applies in {len(hits):,} files."
+    return f"No {kind} rule applies in {counted(len(hits), 'file')}."
 
 
 def _apply(call: Call) -> Answer:
@@ -119,19 +122,17 @@ def _apply(call: Call) -> Answer:
             refused.append(f"{path}: {error.strerror}")
     data = {"changed": changed, "refused": refused, "diff": diff}
     left = "".join(f"\nnot changed  {clean(each)}" for each in refused)
-    words = f"{_safe(diff) * call.options.yes}Changed {_files_counted(len(changed))}.{left}"
+    words = f"{_safe(diff) * call.options.yes}Changed {counted(len(changed), 'file')}.{left}"
     return Answer(data, lambda: words, STORE_TROUBLE if refused else DONE)
-
-
-def _files_counted(number: int) -> str:
-    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
 def _confirmed(diff: str, files: int) -> bool:
     sys.stderr.write(_safe(diff))
     if not at_terminal(sys.stdin):
-        raise InvalidInput(f"{files} files would change, and nobody is at a terminal to confirm it.", hint="Add --yes.")
-    sys.stderr.write(f"Change {files} files? [y/N] ")
+        raise InvalidInput(
+            f"{counted(files, 'file')} would change, and nobody is at a terminal to confirm it.", hint="Add --yes."
+        )
+    sys.stderr.write(f"Change {counted(files, 'file')}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
@@ -191,7 +192,7 @@ COMMANDS = {
 # In words
 
 
-def _list_text(rules: Sequence[CodeRule], _: Call) -> str:
+def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
     rows = [
         (
             short_id(rule.id),
@@ -203,7 +204,9 @@ def _list_text(rules: Sequence[CodeRule], _: Call) -> str:
         )
         for rule in rules
     ]
+    is_chosen = any(vars(call.options).get(name) for name in ("category", "language", "confidence"))
     empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~20..HEAD"
+    empty = "No code rule fits. All of them: mnemarch rules" if is_chosen else empty
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 
 
@@ -230,6 +233,7 @@ def _event_lines(event: Event) -> list[str]:
     payload = event.payload or {}
     where = " ".join(filter(None, [payload.get("path"), (payload.get("commit") or "")[:10]]))
     outcome = {True: "right", False: "wrong", None: "learned"}[payload.get("success")]
+    where += f" ({payload['pattern'].replace('_', ' ')})" if payload.get("pattern") else ""
     lines = [
         "",
         clean(f"{outcome:<8} {age(event.recorded_at)} by {event.actor} {f'from {where}' if where else ''}").rstrip(),

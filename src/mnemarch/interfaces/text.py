@@ -137,7 +137,7 @@ def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
 def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
     count, kind = judged.details["count"], short(judged.details["error"])
     again = "  (told before, not counted again)" if judged.receipt.duplicate else ""
-    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}{again}"]
+    lines = [f"{judged.type}  {'first time' if count == 1 else f'seen {count} times'}: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
     if judged.seen_before:
