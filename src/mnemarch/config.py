@@ -38,6 +38,7 @@ _CHOICES = {
     "recall.fusion": ("weighted", "rrf"),
     "store.durability": ("process", "power"),
     "analyst.api": ("", "openai", "anthropic"),
+    "learning.classifier": ("rules", "hybrid"),
 }
 _EMBEDDERS = '"sentence", "https://host/v1#model", or "" for none'
 _ADDRESS = 'an http or https address without a name or key in it, or "" for the vendor\'s own'
@@ -168,10 +169,13 @@ class WitnessRules:
 
 @value
 class LearningRules:
-    """The pre-filter of the write pipeline (M2); a Korean syllable counts for two and a half characters."""
+    """The write pipeline (M2): its pre-filter, where a Korean syllable counts for two and a half characters, and who
+    sorts texts into buckets: the rules alone, or with `hybrid` the analyst's model where they are unsure.
+    """
 
     text_chars_min: int = 10
     entries_per_minute_max: int = 1_000
+    classifier: str = "rules"
 
     def __check__(self) -> None:
         _check("learning", self)

@@ -48,8 +48,20 @@ class IngestVerbs(UnitVerbs):
         from mnemarch.learning.pipeline import Pipeline
 
         self._engine.has_new_units = True
-        pipeline = Pipeline(self._engine.log, self.caller, self._intake(), classifier)
+        pipeline = Pipeline(self._engine.log, self.caller, self._intake(), classifier or self._configured_classifier())
         return pipeline.ingest(map(Entry.of, entries))
+
+    def _configured_classifier(self) -> Classifier | None:
+        """Who is asked beside the rules: a model, if the configuration says so and names one."""
+        model = self._engine.analyst
+        if model is None or self._engine.config.learning.classifier == "rules":
+            return None
+        from mnemarch.analysing import MeteredModel
+        from mnemarch.learning.analyst import LLMClassifier
+        from mnemarch.learning.classify import HybridClassifier, RuleBasedClassifier
+
+        asked = MeteredModel(self._engine, model, self.scope, "classify", patient=False)
+        return HybridClassifier(RuleBasedClassifier(), LLMClassifier(asked))
 
     def ingest_file(self, path: str | os.PathLike[str]) -> list[Ingested]:
         """Ingest a rules file (CLAUDE.md, AGENTS.md): each bullet is an entry that cites its lines."""

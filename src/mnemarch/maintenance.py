@@ -12,10 +12,11 @@ from mnemarch.errors import MnemarchError, StoreCorrupt, StoreUnavailable
 from mnemarch.files import PARTIAL_END, locked_if_free
 from mnemarch.learning.reflection import Reflecting
 from mnemarch.log.audit import audited
-from mnemarch.model.caller import Caller, Scope
+from mnemarch.model.caller import Caller, Level, Scope
 from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Maintained, Step
 from mnemarch.policy.trust import confidence_at
+from mnemarch.text.words import counted
 from mnemarch.units.succession import pruned
 
 TYPE_CHECKING = False
@@ -62,7 +63,7 @@ def _alone(place: str | None) -> Iterator[None]:
 
 def _prune(engine: Engine, _: Caller, dry_run: bool) -> str:
     done = pruned(engine.log, dry_run=dry_run)
-    return f"{len(done.units)} old units of little worth {_would(dry_run)}archived, {done.kept} kept"
+    return f"{counted(len(done.units), 'old unit')} of little worth {_would(dry_run)}archived, {done.kept} kept"
 
 
 def _sweep(engine: Engine, caller: Caller, dry_run: bool) -> str:
@@ -72,30 +73,50 @@ def _sweep(engine: Engine, caller: Caller, dry_run: bool) -> str:
 
     swept = engine.janitor.sweep(Views(engine.codebase(caller.root), caller.scope), None)
     return (
-        f"{swept.checked} units compared with the code: {swept.archived} archived, {swept.revived} revived,"
+        f"{counted(swept.checked, 'unit')} compared with the code: {swept.archived} archived, {swept.revived} revived,"
         f" {swept.moved} moved"
     )
 
 
 def _reflect(engine: Engine, caller: Caller, dry_run: bool) -> str:
     """In every project of the memory; only of the caller's is there a working tree."""
-    scopes = engine.store.read(lambda reader: reader.scopes())
-    projects = dict.fromkeys((scope.org, scope.project) for scope in scopes if scope.project is not None)
     changed, retired, episodes = 0, 0, 0
-    for org, project in projects:
-        is_own = (org, project) == (caller.scope.org, caller.scope.project)
+    for there in _in_each_project(engine, caller):
+        is_own = there.scope.key == caller.scope.at(Level.PROJECT).key if caller.scope.project else False
         codebase = engine.codebase(caller.root) if is_own and caller.root is not None else None
-        there = Caller(caller.actor, Scope(org=org, project=project))
         done = Reflecting(engine.log, there, codebase).reflect(dry_run=dry_run)
         changed, retired, episodes = changed + done.changed, retired + len(done.retired), episodes + done.episodes
-    return f"{episodes} episodes: {changed} lessons {_would(dry_run)}made or changed, {retired} retired"
+    made = f"{counted(changed, 'lesson')} {_would(dry_run)}made or changed"
+    return f"{counted(episodes, 'episode')}: {made}, {retired} retired"
+
+
+def _in_each_project(engine: Engine, caller: Caller) -> list[Caller]:
+    scopes = engine.store.read(lambda reader: reader.scopes())
+    projects = dict.fromkeys((scope.org, scope.project) for scope in scopes if scope.project is not None)
+    return [Caller(caller.actor, Scope(org=org, project=project)) for org, project in projects]
+
+
+def _code_rules(engine: Engine, caller: Caller, dry_run: bool) -> str:
+    """Learn from the edits of tasks that succeeded, which no verification waits for."""
+    if dry_run:
+        return "left out in a dry run"
+    from mnemarch.learning.knowledge import SemanticMemoryManager
+    from mnemarch.units.remember import Intake
+
+    learned = [
+        SemanticMemoryManager(engine.log, there, Intake(engine.log, there, None)).learn_from_edits()
+        for there in _in_each_project(engine, caller)
+    ]
+    return (
+        f"{counted(sum(map(len, learned)), 'task')} read for code rules: {counted(sum(map(sum, learned)), 'new rule')}"
+    )
 
 
 def _decay(engine: Engine, _: Caller, __: bool) -> str:
     """How many units have faded. Reading never writes: the report is all there is to do (R7)."""
     rules, now = engine.config.trust, engine.log.clock()
 
-    def counted(reader: Any) -> tuple[int, int, int]:
+    def ageing(reader: Any) -> tuple[int, int, int]:
         total, faded, least = 0, 0, 0
         for unit in reader.units_of_kinds(list(Kind)):
             confidence = confidence_at(unit.trust, now, rules)
@@ -104,8 +125,8 @@ def _decay(engine: Engine, _: Caller, __: bool) -> str:
             least += confidence <= rules.minimum
         return total, faded, least
 
-    total, faded, least = engine.store.read(counted)
-    return f"of {total} live units {faded} are less sure than when last validated, {least} at the least"
+    total, faded, least = engine.store.read(ageing)
+    return f"of {counted(total, 'live unit')} {faded} less sure than when last validated, {least} at the least"
 
 
 def _index(engine: Engine, _: Caller, dry_run: bool) -> str:
@@ -114,7 +135,7 @@ def _index(engine: Engine, _: Caller, dry_run: bool) -> str:
         finder.index_patiently(engine.config.store.lock_wait_s_max, rebuild=False)
         finder.embed_all()
         finder.link_duplicates()
-    return f"{finder.documents()} units in the search index, {finder.pending()} to be indexed"
+    return f"{counted(finder.documents(), 'unit')} in the search index, {finder.pending()} to be indexed"
 
 
 def _left_behind(engine: Engine, _: Caller, dry_run: bool) -> str:
@@ -129,7 +150,7 @@ def _left_behind(engine: Engine, _: Caller, dry_run: bool) -> str:
                 old.append(entry.path)
     for path in () if dry_run else old:
         os.remove(path)
-    return f"{len(old)} unfinished files {_would(dry_run)}removed"
+    return f"{counted(len(old), 'unfinished file')} {_would(dry_run)}removed"
 
 
 def _empty_log(engine: Engine, _: Caller, dry_run: bool) -> str:
@@ -145,7 +166,7 @@ def _audit(engine: Engine, _: Caller, dry_run: bool) -> str:
     check = audited(engine.store, engine.remembered)
     if not check.ok:
         raise StoreCorrupt(f"The log is broken at {check.first_broken}: {check.problem}.", hint=check.hint)
-    return f"{check.events} events, every hash chain unbroken"
+    return f"{counted(check.events, 'event')}, every hash chain unbroken"
 
 
 def _would(dry_run: bool) -> str:
@@ -157,6 +178,7 @@ _STEPS: dict[str, Callable[[Engine, Caller, bool], str]] = {
     "prune": _prune,
     "janitor": _sweep,
     "reflect": _reflect,
+    "code rules": _code_rules,
     "decay": _decay,
     "index": _index,
     "files": _left_behind,

@@ -74,7 +74,7 @@ class Systems(IngestVerbs):
         if judged.loop is not None:
             return replace(judged, loop=self._with_earlier(judged.loop))
         if judged.passed:
-            self.knowledge.learn_from_episode(judged.episode_id)
+            self.knowledge.learn_from_episode(judged.episode_id, code=False)
         return judged
 
     def _with_earlier(self, verdict: LoopVerdict) -> LoopVerdict:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from mnemarch.decisions import requests
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
+from mnemarch.learning import habits
 from mnemarch.loops import attempts
 from mnemarch.model.caller import Actor, ActorKind, Caller, Level, Scope
 from mnemarch.model.event import EventType
+from mnemarch.model.unit import Status
 from mnemarch.model.upkeep import Undone
 from mnemarch.model.value import replace
 from mnemarch.policy.permissions import Deed
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from mnemarch.log.act import Act
     from mnemarch.model.event import Event
+    from mnemarch.model.unit import Unit
     from mnemarch.units.undo import Undoing
 
 
@@ -31,10 +34,12 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
     """Retire what the actor wrote and what rests on that alone; with `dry_run` only say what that is."""
     _require(act, f"undo {undoing.actor}")
     _require_may_undo(act.caller, undoing)
-    found = list(undoing.units(act))
+    votes = habits.resting_on(act, undoing.covers)
+    found = [*undoing.units(act), *((unit, _why_trusted(unit)) for unit in habits.unfounded(act, votes))]
     going = [unit for unit, why in found if why is None]
     back = list(undoing.given_back(act, {unit.id for unit in going}))
     restored = [(unit, fields) for unit, fields, why_not in back if why_not is None]
+    staying = [(unit, why_not) for unit, _, why_not in back]
     claims = [event.id for event in undoing.events(act, EventType.CLAIM_REFUSED) if not _is_settled(act, event)]
     waiting = requests.open_requests(act.transaction, act.caller)
     asked_by_it = {event.id for event in undoing.events(act, EventType.DECISION_REQUESTED)}
@@ -45,20 +50,17 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         id=None,
         actor=undoing.actor,
         retired=tuple(units.fate_of(unit, None) for unit in going),
-        kept=tuple(
-            units.fate_of(unit, why)
-            for unit, why in (*found, *((unit, why_not) for unit, _, why_not in back))
-            if why is not None
-        ),
+        kept=tuple(units.fate_of(unit, why) for unit, why in (*found, *staying) if why is not None),
         restored=tuple(units.fate_of(unit, _in_words(fields)) for unit, fields in restored),
         claims=len(claims),
         requests=len(asked),
         attempts=sum(map(len, ledgers.values())),
         rules=len(rules),
+        votes=len(votes),
         dry_run=dry_run,
     )
     mixed = [unit for unit, why in found if why is not None and undoing.is_one_of_several(act, unit)]
-    if dry_run or not (going or mixed or restored or claims or asked or ledgers or rules):
+    if dry_run or not (going or mixed or restored or claims or asked or ledgers or rules or votes):
         return undone
     why = f"undone with {undoing.actor}: {reason}"
     for unit in going:
@@ -81,6 +83,7 @@ def undo(act: Act, undoing: Undoing, reason: str, *, dry_run: bool) -> Undone:
         "claims": claims,
         "requests": asked,
         "rules": rules,
+        "votes": [habits.withdraw(act, votes, why)] if votes else [],
         "ledgers": [attempts.forget(act, subject, ids, why) for subject, ids in ledgers.items()],
     }
     event, _ = act.record(EventType.ACTOR_UNDONE, payload)
@@ -93,6 +96,10 @@ def _rests_on_it(act: Act, learned: Event, undoing: Undoing) -> bool:
     others = [event for event in told if not undoing.covers(event) and (event.payload or {}).get("success")]
     is_there = all(event.type is not EventType.RULE_DROPPED for event in told) and learned.payload is not None
     return is_there and not others
+
+
+def _why_trusted(unit: Unit) -> str | None:
+    return None if unit.status is Status.HYPOTHESIS else "somebody verified it"
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:
@@ -166,6 +173,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
     for learned in taught:
         if learned is not None and learned.payload is not None:
             act.record(EventType.RULE_LEARNED, learned.payload)
+    votes = sum(habits.bring_back(act, id) for id in undone.get("votes", ()))
     act.record(EventType.UNDO_REVERTED, {"actor": undone["actor"], "reason": reason}, subject=undo_id)
     return Undone(
         id=undo_id,
@@ -177,6 +185,7 @@ def revert(act: Act, undo_id: str, reason: str) -> Undone:
         requests=len(undone["requests"]),
         attempts=sum(len(ledger["attempts"]) for ledger in undone["ledgers"]),
         rules=len(taught),
+        votes=votes,
         reverted=True,
     )
 

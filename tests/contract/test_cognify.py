@@ -11,7 +11,7 @@ from model_server import ModelServer, openai_body
 import mnemarch
 from mnemarch import Actor, Scope
 from mnemarch.analysing import MeteredModel
-from mnemarch.config import AnalystRules, Config
+from mnemarch.config import AnalystRules, Config, LearningRules
 from mnemarch.learning import LLMClassifier, MemoryEvent
 
 CRITIQUE = "The pool was too small. Raising it in app/pool.py turned it."
@@ -39,10 +39,12 @@ def server():
 def opened(server, tmp_path):
     memories = []
 
-    def open_(**settings):
+    def open_(classifier="rules", **settings):
         usual = {"timeout_s": 5.0, "retries_max": 0, "price_input": 1.0, "price_output": 10.0}
         rules = AnalystRules(api="openai", model="fake-1", base_url=server.url, **(usual | settings))
-        memories.append(mnemarch.open(tmp_path, config=Config(analyst=rules)))
+        memories.append(
+            mnemarch.open(tmp_path, config=Config(analyst=rules, learning=LearningRules(classifier=classifier)))
+        )
         return memories[-1]
 
     yield open_
@@ -248,6 +250,23 @@ def test_a_model_classifies_into_the_buckets_and_its_call_is_logged(opened, serv
     server.script = [openai_body('{"bucket": "VERIFIED", "confidence": 1, "why": ""}')]
     with pytest.raises(mnemarch.AnalystFailed):
         classifier.classify(MemoryEvent(text="x"))
+
+
+@pytest.mark.parametrize(("classifier", "bucket"), [("rules", "FACT"), ("hybrid", "SEMANTIC")])
+def test_the_configuration_says_whether_a_model_sorts_what_the_rules_are_unsure_of(opened, server, classifier, bucket):
+    memory = opened(classifier)
+    server.script = [openai_body('{"bucket": "SEMANTIC", "confidence": 0.9, "why": "an order of things"}')]
+    assert agent(memory).ingest("The grey one goes first").bucket == bucket
+    assert agent(memory).ingest("Always use pnpm, never npm").bucket == "PREFERENCE"
+    assert len(usage(memory)) == (classifier == "hybrid")
+    server.script = [(500, {}, "")]
+    told = agent(memory).ingest_many([("user", f"The {name} one goes first") for name in ("blue", "red", "green")])
+    assert [each.bucket for each in told] == ["FACT"] * 3
+
+
+def test_without_a_model_hybrid_is_the_rules():
+    with mnemarch.open(":memory:", config=Config(learning=LearningRules(classifier="hybrid"))) as memory:
+        assert agent(memory).ingest("The grey one goes first").bucket == "FACT"
 
 
 # Ten logs as agents write them; what of them a lead would want to be asked, and nothing else.

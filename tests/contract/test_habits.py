@@ -11,8 +11,8 @@ CAMEL = "def loadTotal(cartItems):\n    taxRate = 2\n    return cartItems\n"
 POOL = "ConnectionError: pool of host db-{} timed out after {} s"
 
 
-def work(seats, number, code=SNAKE, passed=True):
-    seat = seats.agent(task=f"T-{number}")
+def work(seats, number, code=SNAKE, passed=True, author="coder-1"):
+    seat = seats.agent(author, task=f"T-{number}")
     seat.log("edit", "wrote it", data={"path": f"src/m_{number}.py", "before": "", "after": code})
     return seat.verify(passed, **({} if passed else {"error": "ValueError: x"}))
 
@@ -48,7 +48,7 @@ def test_a_task_that_is_verified_again_votes_once(seats):
         seats.agent(task="T-1").verify(True)
     assert "naming" not in habits(seats) or habits(seats)["naming"].attributes["of"] <= 4
     before = seats.memory.stats().events
-    seats.agent().knowledge.learn_from_episode(seats.agent(task="T-1").episodes.search()[0].unit.id)
+    seats.agent().knowledge.learn_from_episode(seats.agent(task="T-1").episodes.search()[0].unit.id, code=False)
     assert seats.memory.stats().events == before
 
 
@@ -60,14 +60,44 @@ def test_what_a_person_rejected_does_not_come_back(seats):
     assert "naming" not in habits(seats)
 
 
-def test_another_habit_takes_the_place_of_the_one_before(seats):
+def test_a_habit_goes_when_half_of_the_votes_are_against_it_and_another_comes(seats):
     for number in range(3):
         work(seats, number)
     old = habits(seats)["naming"]
-    for number in range(3, 16):
+    for number in range(3, 5):
+        work(seats, number, CAMEL)
+    assert habits(seats)["naming"].attributes["kept_by"] == "3 of 5 votes"
+    work(seats, 5, CAMEL)
+    assert "naming" not in habits(seats)
+    assert seats.agent().get(old.id).archive_reason == "patches no longer bear it out"
+    for number in range(6, 18):
         work(seats, number, CAMEL)
     assert habits(seats)["naming"].attributes["choice"] == "camelCase"
-    assert seats.agent().get(old.id).superseded_by == habits(seats)["naming"].id
+
+
+def test_an_answer_takes_every_habit_that_fits(seats):
+    for number in range(4):
+        work(seats, number, f'{SNAKE}    label = "a"\n')
+    found = seats.agent(worktree="other").recall("how are functions and strings written in new code?", k=20)
+    assert len([item for item in found.items if item.unit.attributes.get("habit")]) > 2
+
+
+def test_the_votes_of_an_undone_actor_no_longer_count_and_come_back(seats, memory):
+    for number, name in enumerate(["good", "good", "bad", "bad", "bad"]):
+        work(seats, number, author=name)
+    lead = seats.human(worktree=None, task=None)
+    before = {topic: unit.attributes for topic, unit in habits(seats).items()}
+    assert before["naming"]["of"] == 5
+    assert lead.undo("agent:bad", dry_run=True).votes == 6
+    undone = lead.undo("agent:bad")
+    assert undone.votes == 6
+    assert "naming" not in habits(seats), "two votes are no habit"
+    work(seats, 6, author="good")
+    assert habits(seats)["naming"].attributes["of"] == 3
+    assert lead.undo("agent:bad").votes == 0
+    assert lead.revert(undone.id).votes == 6
+    assert habits(seats)["naming"].attributes["of"] == 6
+    assert memory.rebuild().same
 
 
 def test_a_bug_pattern_is_found_by_its_error(seats):
@@ -77,6 +107,66 @@ def test_a_bug_pattern_is_found_by_its_error(seats):
     assert knowledge.match_bug_pattern("KeyError", "'x'") == []
     assert [item.unit.id for item in knowledge.get_relevant_knowledge("pool size")] == [unit.id]
     assert seats.agent(worktree="other").knowledge.match_bug_pattern(None, POOL.format(9, 2)) == []
+
+
+def mended(seats, number, approach, author="coder-1", error=POOL):
+    seat = seats.agent(author, task=f"T-{number}")
+    seat.fail(error.format(number, 30), approach="wait longer")
+    seat.log("fix", approach)
+    return seat.verify(True).episode_id
+
+
+def patterns(seats):
+    return seats.agent(worktree="other").knowledge.match_bug_pattern("ConnectionError", POOL.format(9, 2))
+
+
+def test_a_mended_error_becomes_a_bug_pattern_that_cites_its_episode_and_is_counted(seats, memory):
+    episode = seats.agent().get(mended(seats, 1, "Raise the pool size"))
+    [first] = patterns(seats)
+    assert first.unit.content == f"“{POOL.format(1, 30)}”: what worked, as it was said: “Raise the pool size”."
+    assert first.unit.citations[0].ref == episode.provenance[0].event_id
+    assert (first.label, str(first.unit.level)) == ("[LESSON from 1 episode]", "project")
+    mended(seats, 2, "raise the pool size")
+    assert [(item.unit.id, item.label) for item in patterns(seats)] == [(first.unit.id, "[LESSON from 2 episodes]")]
+    mended(seats, 3, "Close connections after use")
+    [newer] = patterns(seats)
+    assert seats.agent().get(first.unit.id).superseded_by == newer.unit.id
+    seats.human().reject(newer.unit.id, "it hides the leak")
+    mended(seats, 4, "Close connections after use")
+    assert patterns(seats) == []
+    assert memory.rebuild().same
+
+
+def test_a_bug_pattern_goes_with_its_episode(seats):
+    mended(seats, 1, "Raise the pool size", author="bad")
+    undone = seats.human(worktree=None, task=None).undo("agent:bad")
+    assert patterns(seats) == []
+    seats.human(worktree=None, task=None).revert(undone.id)
+    assert len(patterns(seats)) == 1
+
+
+def test_the_commands_that_mended_an_error_are_a_bug_pattern_too(seats):
+    seat = seats.agent()
+    seat.log("command", "make", data={"command": "make test", "exit": 1})
+    seat.fail(POOL.format(1, 2))
+    seat.log("command", "migrate", data={"command": "make migrate", "exit": 0})
+    seat.log("command", "make", data={"command": "make test", "exit": 0})
+    seat.verify(True)
+    [found] = patterns(seats)
+    assert "it was gone after `make migrate`" in found.unit.content
+
+
+def test_the_edits_of_an_episode_teach_code_rules_in_the_name_of_their_author(seats):
+    author, tester = seats.agent("bad"), seats.agent("tester")
+    entry = author.log("edit", "None", data={"path": "m.py", "before": "x = a == None\n", "after": "x = a is None\n"})
+    episode = tester.verify(True).episode_id
+    assert tester.rules.find_code_rules() == [], "a verification does not wait for it"
+    for _ in range(2):
+        tester.knowledge.learn_from_episode(episode)
+    [rule] = tester.rules.find_code_rules()
+    [told] = tester.rules.explain(rule.id).events
+    assert (str(told.actor), told.payload["evidence"]) == ("agent:bad", entry.event_id)
+    assert seats.human(worktree=None, task=None).undo("agent:bad").rules == 1
 
 
 def test_only_an_episode_can_be_learned_from(seats):

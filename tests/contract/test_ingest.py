@@ -29,6 +29,23 @@ def test_what_a_person_says_is_verified_for_the_project(human, agent):
     assert agent.get(told.unit.id).content == "앞으로 커밋 메시지는 한국어로 써줘"
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("He said we should always use tabs", "episode"),
+        ("김 대리가 앞으로는 탭을 쓰라고 했어요", "episode"),
+        ("Maybe we should always use tabs", None),
+        ("앞으로는 탭을 쓰는 게 좋을 것 같아요", None),
+    ],
+)
+def test_a_person_s_hearsay_and_doubts_are_no_verified_preference(human, agent, text, kind):
+    told = human.ingest(text)
+    assert (told.unit and str(told.unit.kind)) == kind
+    assert kind or told.reason.endswith("and this only considers it")
+    assert agent.show(told.receipt.event_id).payload["text"] == text
+    assert agent.units(kind="preference") == []
+
+
 def test_a_preference_said_again_counts_its_evidence_and_is_one_unit(human, agent):
     first = human.ingest(PNPM)
     again = human.ingest(f"Fix the cart test. And {PNPM}!")

@@ -57,6 +57,16 @@ def test_a_lesson_cites_its_episodes_and_is_a_hypothesis_under_its_own_label(mem
     assert memory.rebuild().same
 
 
+def test_whoever_fails_is_told_the_lesson_of_the_error(seats):
+    (lesson,) = migrated(seats).reflect().lessons
+    told = seats.agent("other", worktree="feature", task="T-99").fail(FAULT).seen_before
+    assert told.startswith(f"[LESSON from 6 episodes] {lesson.content} See lesson ")
+    assert "make migrate" in told
+    assert seats.agent("other", task="T-98").fail("KeyError: 'x'").seen_before == ""
+    known = seats.human().knowledge.add_bug_pattern(FAULT, "Run the migrations first.").unit
+    assert known.content in seats.agent("other", task="T-97").fail(FAULT).seen_before, "a person's word comes first"
+
+
 def test_reflecting_again_changes_nothing(memory, seats):
     agent = migrated(seats)
     agent.reflect()

@@ -106,6 +106,8 @@ def test_its_items_leave_the_inbox_and_its_failures_block_nobody_and_all_comes_b
     after = state(memory, seats, lead)
     assert after[:2] == before[:2]
     assert after[3] == "nothing helps"
+    stuck = [event for event in seats.events() if event.type is EventType.TASK_STUCK]
+    assert [str(event.actor) for event in stuck] == [BAD, BAD], "it is the actor's word, not the reverter's"
     assert memory.rebuild().same
     with pytest.raises(Conflict, match="reverted before"):
         lead.revert(undone.id)

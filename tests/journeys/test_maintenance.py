@@ -15,7 +15,7 @@ from mnemarch.errors import InvalidInput
 from mnemarch.files import locked_if_free
 from mnemarch.verbs.types import DURATION
 
-STEPS = ["prune", "janitor", "reflect", "decay", "index", "files", "write-ahead log", "audit"]
+STEPS = ["prune", "janitor", "reflect", "code rules", "decay", "index", "files", "write-ahead log", "audit"]
 
 
 @pytest.fixture
@@ -41,7 +41,17 @@ def test_maintain_says_in_one_screen_what_each_step_did(worked):
     lines = run.out.splitlines()
     assert run.exit_code == 0
     assert [line[2 : 2 + len("write-ahead log")].strip() for line in lines] == STEPS
-    assert "1 lessons made or changed" in lines[2]
+    assert "1 lesson made or changed" in lines[2]
+
+
+def test_a_night_learns_code_rules_from_the_edits_of_tasks_that_succeeded(seats_of):
+    with mnemarch.open(":memory:") as memory:
+        agent = seats_of(memory).agent()
+        agent.log("edit", "None", data={"path": "m.py", "before": "x = a == None\n", "after": "x = a is None\n"})
+        agent.verify(True)
+        nights = [memory.maintain(agent).steps[3].says for _ in range(2)]
+        assert len(agent.rules.find_code_rules()) == 1
+    assert nights == ["1 task read for code rules: 1 new rule", "0 tasks read for code rules: 0 new rules"]
 
 
 def test_a_dry_run_of_maintain_changes_nothing(worked):

@@ -60,7 +60,9 @@ def test_a_patch_teaches_a_candidate_and_later_patches_bear_it_out_or_contradict
 
 def test_the_same_change_counts_once_whoever_hands_it_in(memory):
     seat(memory).rules.learn(*NONE)
-    assert seat(memory, "agent:other").rules.learn(*NONE) == seat(memory).rules.learn("x = 1\n", "x = 1\n")
+    again = seat(memory, "agent:other").rules.learn(*NONE)
+    assert (again.new, again.confirmed, again.repeated) == ((), (), 1)
+    assert seat(memory).rules.learn("x = 1\n", "x = 1\n").repeated == 0
     [rule] = seat(memory).rules.find_code_rules()
     assert rule.observation_count == 1
 
@@ -182,6 +184,8 @@ def test_a_persons_own_history_teaches_rules_in_one_command(cli):
     [rule] = learned["new"]
     assert (learned["patches"], rule["category"]) == (1, "readability")
     assert cli.ok("rules", "learn", "HEAD~1..HEAD")["new"] == []
+    assert "Nothing new: what changed there was read before." in cli("rules", "learn").out
+    assert "No code rule fits." in cli("rules", "--category", "security").out
     assert [one["id"] for one in cli.ok("rules")] == [rule["id"]]
     assert "universal_newlines" in cli("rules", "explain", rule["id"]).out
     assert cli.ok("rules", "explain", rule["id"])["events"][0]["type"] == "rule.learned"

@@ -55,6 +55,22 @@ def test_an_error_that_comes_again_is_told_once_with_its_count():
 
 
 @pytest.mark.parametrize(
+    ("steps", "count"),
+    [
+        ([step("failure", "boom"), step("failure", "boom")], 2),
+        ([step("error", "boom"), step("error", "boom"), step("error", "boom!")], 3),
+        ([ran("make test", 1), ran("make test", 1)], 2),
+        ([ran("make test", 1), step("failure", "boom"), ran("make test", 1), step("failure", "boom")], 2),
+        ([ran("make test", 1), step("error", "x: boom"), step("failure", "boom")], 1),
+        ([step("error", "boom"), step("failure", "other")], 2),
+    ],
+)
+def test_each_failure_counts_once_however_often_it_is_told(steps, count):
+    critique = analysed(steps, False, 0).critique
+    assert critique.startswith(f"Failed with {count} error{'' if count == 1 else 's'}: ")
+
+
+@pytest.mark.parametrize(
     ("steps", "code"),
     [
         ([ran("make build"), ran("make test")], "make build\nmake test"),

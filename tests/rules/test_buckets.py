@@ -36,6 +36,57 @@ def test_the_words_of_a_question_assert_nothing(question):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("He said we should always use tabs.", "says what somebody else wants"),
+        ("According to the docs, always use uv", "says what somebody else wants"),
+        ("김 대리가 항상 탭을 쓰라고 했어요", "says what somebody else wants"),
+        ("앞으로는 탭을 쓰래요", "says what somebody else wants"),
+        ("Maybe we should always use tabs", "only considers it"),
+        ("I think we should use tabs from now on", "only considers it"),
+        ("perhaps never use yarn", "only considers it"),
+        ("아마 항상 탭을 써야 할 것 같아요", "only considers it"),
+        ("앞으로는 탭을 쓰는 게 어떨까 싶어요", "only considers it"),
+    ],
+)
+def test_what_others_want_or_somebody_only_considers_is_no_preference(text, why):
+    classified = RULES.classify(MemoryEvent(text))
+    assert (classified.bucket, classified.why) == (Bucket.EPISODIC, why)
+    assert classified.confidence >= 0.7, "so no other classifier is asked"
+    assert standing_wishes(f"{text}\nNever force-push.") == "Never force-push."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never commit files that might contain secrets.",
+        "완료되면 항상 끝이라고 말해 주세요",
+        "앞으로 탭을 쓰면 좋겠어요",
+    ],
+)
+def test_a_wish_that_only_speaks_of_doubts_or_words_is_one(text):
+    assert bucket(text) == "PREFERENCE"
+    assert standing_wishes(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("Fix it, and always use tabs.", "always use tabs."),
+        ("Always use tabs, and fix the tests", "Always use tabs"),
+        ("이거 고쳐 주고, 앞으로는 탭을 써 주세요", "앞으로는 탭을 써 주세요"),
+        (
+            "From now on, use tabs and run ruff before each commit",
+            "From now on, use tabs and run ruff before each commit",
+        ),
+    ],
+)
+def test_a_rule_beside_a_request_is_kept_without_the_request(text, wish):
+    assert bucket(text) == "PREFERENCE"
+    assert standing_wishes(text) == wish
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
         ("thanks!", "an acknowledgement or a greeting"),
         ("네 감사합니다", "an acknowledgement or a greeting"),
         ("좋아요!!", "an acknowledgement or a greeting"),
@@ -106,6 +157,14 @@ def test_the_rules_stand_when_the_other_classifier_fails():
     classified = hybrid.classify(MemoryEvent("The grey one goes first"))
     assert classified.bucket is Bucket.FACT
     assert "no answer within 5 s" in classified.why
+
+
+@pytest.mark.parametrize(("is_away", "asked"), [(True, 1), (False, 2)])
+def test_a_classifier_that_is_away_is_not_asked_again(is_away, asked):
+    other = Other(AnalystFailed("nobody answers", is_away=is_away))
+    hybrid = HybridClassifier(RULES, other)
+    assert {hybrid.classify(MemoryEvent("The grey one goes first")).bucket for _ in range(2)} == {Bucket.FACT}
+    assert other.asked == asked
 
 
 def test_each_bullet_of_a_rules_file_is_a_rule_with_its_lines():

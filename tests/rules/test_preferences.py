@@ -18,18 +18,32 @@ from mnemarch.learning.preferences import Tally, interaction_votes, style_votes,
         ("x = 1\n", 'x = "it\'s"\ny = "a"\n', {"quotes": "double"}),
         ("", "from .a import b\n", {"imports": "relative"}),
         ("", "from shop.a import b\nfrom os.path import join\n", {"imports": "absolute"}),
-        ("", "assert x\n", {"assertions": "assert"}),
-        ("", "self.assertEqual(x, 1)\n", {"assertions": "unittest"}),
-        ("loadAll = 1\n", "loadAll = 2\n", {}),
+        ("", "assert x\n", {}),
+        ("loadAll = 1\n", "loadAll = 2\n", {"naming": "camelCase"}),
+        ("loadAll = saveAll = 1\n", "loadAll = saveAll = 1\nlast_one = 2\n", {"naming": "mixed"}),
+        ("", "x = f'a{b}' + \"c\"\r\ny = \"d\"\n", {"quotes": "double"}),
         ("", "def setUp(self): pass\n", {"style": ""}),
         ("    if a_b:\n", "    if a_b and other_thing:\n", {}),
         ("        x_y = 1\n", "        x_y = 1\n        long_name = 2\n", {"naming": "snake_case"}),
-        ("", "a_b = cD = 1\n", {}),
+        ("", "a_b = cD = 1\n", {"naming": "mixed"}),
         ("def (", "x_y = 1", {}),
     ],
 )  # fmt: skip
 def test_a_patch_votes_by_what_it_introduces(before, after, votes):
     assert style_votes(before, after, "src/shop/a_b.py") == {topic: choice for topic, choice in votes.items() if choice}
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "votes"),
+    [
+        ("shop/tests/cart.py", "assert x\n", {"assertions": "assert"}),
+        ("shop/test_cart.py", "self.assertEqual(x, 1)\n", {"assertions": "unittest"}),
+        ("shop/latest/cart.py", "assert x\n", {}),
+        ("shop/examples/cart.py", "from shop import cart\n", {}),
+    ],
+)
+def test_a_file_votes_only_on_what_its_place_lets_it_choose(path, code, votes):
+    assert style_votes("", code, path) == votes
 
 
 def test_an_underscore_in_a_path_says_nothing():
@@ -38,13 +52,20 @@ def test_an_underscore_in_a_path_says_nothing():
 
 @pytest.mark.parametrize(
     ("votes", "of", "declared"),
-    [(2, 2, 0), (3, 3, 1), (3, 4, 0), (10, 11, 1), (7, 10, 0), (70, 100, 1), (60, 100, 0)],
+    [(2, 2, 0), (3, 3, 1), (3, 4, 0), (10, 11, 1), (7, 10, 0), (80, 100, 1), (70, 100, 0)],
 )
 def test_a_habit_needs_enough_votes_and_a_clear_majority(votes, of, declared):
     assert Tally("naming", "snake_case", votes, of).is_declared == bool(declared)
 
 
-@given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1))
+def test_mixed_votes_count_against_every_choice():
+    (tally,) = tallies([{"naming": "camelCase"}] * 3 + [{"naming": "mixed"}] * 4)
+    assert (tally.choice, tally.votes, tally.of, tally.is_declared) == ("camelCase", 3, 7, False)
+    (tally,) = tallies([{"naming": "mixed"}] * 9)
+    assert not tally.is_declared
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "mixed"]), min_size=1))
 def test_two_choices_are_never_both_declared(choices):
     (tally,) = tallies({"t": choice} for choice in choices)
     assert tally.of == len(choices)

@@ -48,7 +48,8 @@ SURFACES = {
         "last_time",
     ),
     Knowledge: (
-        "add_bug_pattern match_bug_pattern add_code_pattern preferences learn_from_episode get_relevant_knowledge",
+        "add_bug_pattern match_bug_pattern add_code_pattern preferences learn_from_edits learn_from_episode"
+        " get_relevant_knowledge",
         "",
     ),
     CircularFixDetector: (

@@ -7,9 +7,10 @@ from contextlib import suppress
 from mnemarch.errors import InvalidInput, NotFound
 from mnemarch.interfaces.command import Answer, Command
 from mnemarch.interfaces.pictures import GraphView, graph_flowchart, graph_svg
-from mnemarch.interfaces.show import age, clean, counted, quoted, table, when, wrapped
+from mnemarch.interfaces.show import age, clean, quoted, table, when, wrapped
 from mnemarch.model.stamps import instant
 from mnemarch.model.value import replace
+from mnemarch.text.words import counted
 from mnemarch.verbs.types import FLAG, ID, NUMBER, TEXT, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False

@@ -11,6 +11,7 @@ from mnemarch.interfaces.command import Answer, answered
 from mnemarch.interfaces.show import INDENT, age, clean, json_text, quoted, said, short, table, to_json, wrapped
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.labels import label_of
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _turns(turns: Sequence[Turn], _: Call) -> str:
 def _reflected(done: Reflected, _: Call) -> str:
     would = "would be " if done.dry_run else ""
     counts = f"{done.changed} {would}new or changed, {done.unchanged} unchanged, {len(done.retired)} {would}retired"
-    lines = [f"reflected  {done.episodes} episodes; lessons: {counts}"]
+    lines = [f"reflected  {counted(done.episodes, 'episode')}; lessons: {counts}"]
     for unit in done.lessons:
         lines += ["", f"{label_of(unit)} {short_id(unit.id)}  {unit.attributes['form']}"]
         lines.append(wrapped(clean(unit.content), "  "))

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from mnemarch import user
 from mnemarch.interfaces.command import Answer, at_terminal, text_of
-from mnemarch.interfaces.show import INDENT, age, clean, counted, fields, quoted, said, short, to_json, unit_line, when
+from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, to_json, unit_line, when
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
 from mnemarch.learning.pipeline import INGEST
@@ -17,6 +17,7 @@ from mnemarch.model.caller import ActorKind, Scope
 from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation
 from mnemarch.model.stamps import short_id
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

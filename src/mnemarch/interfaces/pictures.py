@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from html import escape
 
-from mnemarch.interfaces.show import clean, counted, short
+from mnemarch.interfaces.show import clean, short
 from mnemarch.model.value import replace, value
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

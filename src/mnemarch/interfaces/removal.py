@@ -6,9 +6,10 @@ import sys
 
 from mnemarch.interfaces import look
 from mnemarch.interfaces.command import REFUSED, Answer, answered, at_terminal, performed, text_of
-from mnemarch.interfaces.show import clean, counted, is_confirmed, quoted, table
+from mnemarch.interfaces.show import clean, is_confirmed, quoted, table
 from mnemarch.model.event import Event
 from mnemarch.model.stamps import short_id
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _copies(copies: Sequence[Copy], advice: str) -> list[str]:
 def _undone(undone: Undone, _: Call) -> str:
     counts = (
         *((undone.claims, "claim"), (undone.requests, "request"), (undone.attempts, "failed attempt")),
-        (undone.rules, "code rule"),
+        *((undone.rules, "code rule"), (undone.votes, "vote on habits")),
     )
     if not (undone.retired or undone.kept or undone.restored or any(number for number, _ in counts)):
         return f"nothing to undo: {undone.actor} wrote nothing here that is in force"

@@ -8,8 +8,9 @@ import sys
 from mnemarch.errors import InvalidInput
 from mnemarch.files import write_whole
 from mnemarch.interfaces.command import DONE, REFUSED, STORE_TROUBLE, Answer, Command, at_terminal
-from mnemarch.interfaces.show import Counter, age, clean, counted, is_confirmed, table
+from mnemarch.interfaces.show import Counter, age, clean, is_confirmed, table
 from mnemarch.model.stamps import short_id
+from mnemarch.text.words import counted
 from mnemarch.verbs.types import FLAG, PATH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
@@ -29,17 +30,17 @@ _SHOWN_MAX = 12
 def _learn(call: Call) -> Answer:
     rules = call.seat.rules
     outcomes: dict[str, dict[str, CodeRule]] = {"new": {}, "confirmed": {}, "contradicted": {}}
-    patches = 0
+    patches = repeated = 0
     with Counter("learning", "changed files") as progress:
         for patch in _patches(call):
             learned = rules.learn(patch.before, patch.after, path=patch.path, commit=patch.commit)
-            patches += 1
+            patches, repeated = patches + 1, repeated + learned.repeated
             for name, known in outcomes.items():
                 known |= {rule.id: rule for rule in getattr(learned, name)}
             if progress is not None:
                 progress(patches)
-    data = {"patches": patches} | {name: list(known.values()) for name, known in outcomes.items()}
-    return Answer(data, lambda: _learned_text(patches, outcomes))
+    data = {"patches": patches, "repeated": repeated} | {name: list(known.values()) for name, known in outcomes.items()}
+    return Answer(data, lambda: _learned_text(patches, repeated, outcomes))
 
 
 def _patches(call: Call) -> Iterator[FilePatch]:
@@ -59,13 +60,15 @@ def _patches(call: Call) -> Iterator[FilePatch]:
             yield from patches.commit_patches(root, commit)
 
 
-def _learned_text(patches: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
+def _learned_text(patches: int, repeated: int, outcomes: dict[str, dict[str, CodeRule]]) -> str:
     lines = [f"{counted(patches, 'changed file')} read"]
     for name, known in outcomes.items():
         lines += [f"{name:<13}{short_id(rule.id)}  {clean(rule.name)}" for rule in list(known.values())[:_SHOWN_MAX]]
         if len(known) > _SHOWN_MAX:
             lines.append(f"{name:<13}… {len(known) - _SHOWN_MAX} more")
-    if not any(outcomes.values()):
+    if repeated and not any(outcomes.values()):
+        lines.append("Nothing new: what changed there was read before.")
+    elif not any(outcomes.values()):
         lines.append("No rule: a rule needs code that was replaced by other code in a way that can be repeated.")
     return "\n".join(lines)
 
@@ -95,7 +98,7 @@ def _check_text(hits: dict[str, list[RuleHit]], call: Call) -> str:
     if lines:
         return "\n".join(lines)
     kind = "trusted or candidate" if call.options.candidates else "trusted"
-    return f"No {kind} rule applies in {len(hits):,} files."
+    return f"No {kind} rule applies in {counted(len(hits), 'file')}."
 
 
 def _apply(call: Call) -> Answer:
@@ -126,8 +129,10 @@ def _apply(call: Call) -> Answer:
 def _confirmed(diff: str, files: int) -> bool:
     sys.stderr.write(_safe(diff))
     if not at_terminal(sys.stdin):
-        raise InvalidInput(f"{files} files would change, and nobody is at a terminal to confirm it.", hint="Add --yes.")
-    return is_confirmed(f"Change {files} files?")
+        raise InvalidInput(
+            f"{counted(files, 'file')} would change, and nobody is at a terminal to confirm it.", hint="Add --yes."
+        )
+    return is_confirmed(f"Change {counted(files, 'file')}?")
 
 
 def _safe(diff: str) -> str:
@@ -185,12 +190,14 @@ COMMANDS = {
 # In words
 
 
-def _list_text(rules: Sequence[CodeRule], _: Call) -> str:
+def _list_text(rules: Sequence[CodeRule], call: Call) -> str:
     rows = []
     for rule in rules:
         judged = rule.status, f"{rule.confidence:.2f}", rule.category, rule.observation_count
         rows.append((short_id(rule.id), *judged, clean(rule.name)))
+    is_chosen = any(vars(call.options).get(name) for name in ("category", "language", "confidence"))
     empty = "No code rules yet. Learn some: mnemarch rules learn HEAD~20..HEAD"
+    empty = "No code rule fits. All of them: mnemarch rules" if is_chosen else empty
     return table(("id", "status", "sure", "category", "seen", "rule"), rows, empty)
 
 
@@ -217,6 +224,7 @@ def _event_lines(event: Event) -> list[str]:
     payload = event.payload or {}
     where = " ".join(filter(None, [payload.get("path"), (payload.get("commit") or "")[:10]]))
     outcome = {True: "right", False: "wrong", None: "learned"}[payload.get("success")]
+    where += f" ({payload['pattern'].replace('_', ' ')})" if payload.get("pattern") else ""
     lines = [
         "",
         clean(f"{outcome:<8} {age(event.recorded_at)} by {event.actor} {f'from {where}' if where else ''}").rstrip(),

@@ -61,11 +61,6 @@ def short(text: object, chars_max: int = _SHOWN_CHARS) -> str:
     return line if len(line) <= chars_max else line[: chars_max - 1] + "…"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """So many of a thing, in words."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
 def is_confirmed(question: str) -> bool:
     """Whether the person at the terminal says yes."""
     sys.stderr.write(f"{question} [y/N] ")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mnemarch.interfaces import dispute_text
-from mnemarch.interfaces.show import age, clean, counted, fields, quoted, said, short, table, unit_line, when
+from mnemarch.interfaces.show import age, clean, fields, quoted, said, short, table, unit_line, when
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
+from mnemarch.text.words import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _approach(validation: outcome.ApproachValidation, _: Call) -> str:
 def _verdict(judged: outcome.LoopVerdict, _: Call) -> str:
     count, kind = judged.details["count"], short(judged.details["error"])
     again = "  (told before, not counted again)" if judged.receipt.duplicate else ""
-    lines = [f"{judged.type}  {'first' if count == 1 else f'{count}.'} time: {kind}{again}"]
+    lines = [f"{judged.type}  {'first time' if count == 1 else f'seen {count} times'}: {kind}{again}"]
     if judged.instruction:
         lines += ["", clean(judged.instruction)]
     if judged.seen_before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnemarch.errors import MnemarchError
+from mnemarch.errors import AnalystFailed, MnemarchError
 from mnemarch.model.value import Names, value
 from mnemarch.text.cache import pattern
 from mnemarch.text.english import irregular_forms
@@ -65,11 +65,14 @@ _MOODS = {"assistant": ("question", "announcement", "plan", "request")}
 _MOODS_OF_OTHERS = ("question", "announcement", "request")
 _ASSERTED = 1.0
 _PAST = 1.5
+_HEARSAY = 2.5
 # Nobody can be surer than with so much more weight than for the next bucket.
 _MARGIN_MAX = 5.0
 _NOTHING_ASSERTED = 0.8
 # Why a text that only asks is history: nothing in it is so, and yet it tells what somebody was after.
 ASKED = "only asks"
+# Why a wish that somebody hedges is history, and one that another has.
+CONSIDERED, REPORTED = "only considers it", "says what somebody else wants"
 _BE = frozenset({"is", "are", "be", "being", "am", "get", "gets", "it's", "that's", "isn't", "aren't", "not"})
 _PAST_WORDS = frozenset({"was", "were", "had", "did", "didn't", "wasn't"})
 _ED_CHARS_MIN = 5
@@ -131,14 +134,21 @@ def clauses_of(text: str) -> list[str]:
 def standing_wishes(text: str) -> str:
     """Of a text that states a preference the clauses that do, without what else is said or asked for in it."""
     clauses = clauses_of(text)
-    told = [clause for clause in clauses if any(sign[0] is Bucket.PREFERENCE for sign in _signs_in(clause.lower()))]
-    return " ".join(clause[_opening_chars(clause) :] for clause in told)
+    return " ".join(_wish_in(clause) for clause in clauses if _is_wish(clause))
 
 
-def _opening_chars(clause: str) -> int:
-    """How many characters of a clause only join it to what was said before."""
-    opening = _PATTERNS["opening"].match(clause.lower())
-    return 0 if opening is None else opening.end()
+def _is_wish(text: str) -> bool:
+    return any(sign[0] is Bucket.PREFERENCE for sign in _signs_in(text.lower()))
+
+
+def _wish_in(clause: str) -> str:
+    """The clause without what only joins it to what was said before, or is asked for now beside the wish."""
+    ends = [0, *(place for found in _PATTERNS["next part"].finditer(clause.lower()) for place in found.span())]
+    parts = [clause[first:last] for first, last in zip(ends[::2], [*ends[1::2], None], strict=True)]
+    wishes = [part for part in parts if _is_wish(part)]
+    wish = ", ".join(wishes) if 0 < len(wishes) < len(parts) else clause
+    opening = _PATTERNS["opening"].match(wish.lower())
+    return wish if opening is None else wish[opening.end() :]
 
 
 def is_courtesy(text: str) -> bool:
@@ -185,6 +195,8 @@ def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
     if mood and mood != "request":
         return []
     signs = _signs_in(clause.lower())
+    if any(name in {CONSIDERED, REPORTED} for _, _, name in signs):
+        return signs
     if mood:
         return [sign for sign in signs if sign[0] is Bucket.PREFERENCE]
     return [*signs, (Bucket.FACT, _ASSERTED, "says that something is so")]
@@ -192,6 +204,11 @@ def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
 
 def _signs_in(lowered: str) -> list[tuple[Bucket, float, str]]:
     signs = [(bucket, weight, name) for bucket, weight, name, row in _table() if _PATTERNS[row].search(lowered)]
+    if any(sign[0] is Bucket.PREFERENCE for sign in signs) or _PATTERNS["says how it should be"].search(lowered):
+        why = REPORTED if _PATTERNS["reported"].search(lowered) else None
+        why = CONSIDERED if _PATTERNS["hedged"].search(lowered) else why
+        if why is not None:
+            return [(Bucket.EPISODIC, _HEARSAY, why)]
     return [*signs, (Bucket.EPISODIC, _PAST, "tells of the past")] if _is_past(lowered) else signs
 
 
@@ -244,17 +261,22 @@ def _is_korean_past(word: str) -> bool:
 
 
 class HybridClassifier:
-    """Asks the rules first and another classifier when they are unsure; if that one fails, the rules stand."""
+    """Asks the rules first and another classifier when they are unsure; if that one fails, the rules stand.
+
+    One that is away, or may ask no more, is not asked again.
+    """
 
     def __init__(self, rules: Classifier, other: Classifier, *, sure_min: float = 0.7) -> None:
         self._rules, self._other, self._sure_min = rules, other, sure_min
+        self._is_away = False
 
     def classify(self, event: MemoryEvent) -> Classified:
         by_rules = self._rules.classify(event)
-        if by_rules.confidence >= self._sure_min:
+        if by_rules.confidence >= self._sure_min or self._is_away:
             return by_rules
         try:
             return self._other.classify(event)
         except MnemarchError as error:
+            self._is_away = isinstance(error, AnalystFailed) and error.is_away
             why = f"{by_rules.why}; the other classifier failed: {error.message}"
             return Classified(by_rules.bucket, by_rules.confidence, why)

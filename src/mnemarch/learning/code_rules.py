@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.learning.categories import Category
+from mnemarch.learning.categories import Category, pattern_category
 from mnemarch.learning.detect import detect_code_rules_from_patch, joint_rules, verdict
 from mnemarch.learning.patches import language_for, pieces
 from mnemarch.learning.rule import CodeRule, apply_rules, form_of, hits_in
@@ -40,11 +40,15 @@ _OF_RULES = (EventType.RULE_LEARNED, EventType.RULE_JUDGED)
 
 @value
 class Learned:
-    """What a patch taught: rules that are new, rules that it bears out, and rules that it contradicts."""
+    """What a patch taught: rules that are new, rules that it bears out, and rules that it contradicts.
+
+    `repeated` counts the changes in it that were read before.
+    """
 
     new: tuple[CodeRule, ...] = ()
     confirmed: tuple[CodeRule, ...] = ()
     contradicted: tuple[CodeRule, ...] = ()
+    repeated: int = 0
 
 
 @value
@@ -136,9 +140,10 @@ class CodeRules:
         source = {"path": path, "commit": commit, "evidence": evidence}
         outcomes = [self._learn(*piece, named, source) for piece in pieces(old, new, named)]
         parts = {
-            name: {rule.id: rule for one in outcomes for rule in getattr(one, name)} for name in Learned.__match_args__
+            name: tuple({rule.id: rule for one in outcomes for rule in getattr(one, name)}.values())
+            for name in ("new", "confirmed", "contradicted")
         }
-        return Learned(**{name: tuple(rules.values()) for name, rules in parts.items()})
+        return Learned(**parts, repeated=sum(one.repeated for one in outcomes))
 
     def _require_entry(self, event_id: str) -> None:
         entry = self._log.store.read(lambda reader: reader.event(event_id))
@@ -151,8 +156,9 @@ class CodeRules:
         redacted_tree(patch, secrets)
         known = self.find_code_rules(language=language)
         events = self._events()
-        if secrets or any((event.payload or {}).get("digest") == patch["digest"] for event in events):
-            return Learned()
+        is_repeated = any((event.payload or {}).get("digest") == patch["digest"] for event in events)
+        if secrets or is_repeated:
+            return Learned(repeated=int(is_repeated))
         verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
         if "right" in verdicts.values():  # Nothing new: a known rule says it all.
             return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, [], []))
@@ -162,6 +168,7 @@ class CodeRules:
         others = [(rule.id, examples[rule.id]) for rule in known if rule.id in examples][:_EXAMPLES_MAX]
         texts = {rule_id: (each["before"], each["after"]) for rule_id, each in others}
         joint = joint_rules((before, after), texts, language)
+        source = source | {"pattern": pattern_category(before, after, language)}
         return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, new, joint))
 
     def _record(

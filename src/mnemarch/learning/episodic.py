@@ -11,12 +11,13 @@ from mnemarch.learning.caches import TimedCache
 from mnemarch.learning.errors import ALIKE_MIN, KnownErrors, dice, errors_of, seen_error
 from mnemarch.model.search import Recalled
 from mnemarch.model.stamps import short_id
-from mnemarch.model.unit import FAULT, Claim, Kind
+from mnemarch.model.unit import FAULT, TRUSTED, Claim, Kind
 from mnemarch.policy.admission import checked_count, checked_list, checked_text
 from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.loops import quoted
 from mnemarch.policy.trust import aged
+from mnemarch.text.words import counted
 from mnemarch.units.gate import Gate
 
 TYPE_CHECKING = False
@@ -48,7 +49,7 @@ _TEXT_BYTES_MAX = 1_048_576
 _FOUND_MAX = 1_000
 # So many are compared with, the newest.
 _EPISODES_MAX = 5_000
-_SAME_FAULT_MAX = 20
+_SAME_FAULT_MAX = 40
 _READERS_MAX = 8
 # Below it two texts have only a few words in common.
 _SIMILAR_MIN = 0.15
@@ -216,20 +217,21 @@ class EpisodicMemoryManager:
         return self._found(("error", error.key, error.line, use_fuzzy), compared, limit)
 
     def last_time(self, fault: str) -> str:
-        """What came of a fault when other tasks met it, in a line; empty if none did. `fault` is a fingerprint's hash.
+        """The lesson of a fault, or what came of it when other tasks met it; empty if none did.
 
-        One look into an index: it is asked at every failure.
+        `fault` is a fingerprint's hash. One look into an index: it is asked at every failure.
         """
         keys = self._caller.visible_keys
         units = self._log.store.read(lambda reader: reader.newest_citing(keys, FAULT, fault, _SAME_FAULT_MAX))
-        others = {
-            unit.id: unit
-            for unit in units
-            if unit.live and unit.attributes.get("task_key") != self._caller.scope_key and unit.kind is Kind.EPISODE
-        }
+        others = {unit.id: unit for unit in units if unit.live and _tells_of_others(unit, self._caller.scope_key)}
         if not others:
             return ""
         items = self._admitted([(unit_id, 1.0, {}) for unit_id in others], _SAME_FAULT_MAX, others)
+        known = [item for item in items if item.unit.kind is not Kind.EPISODE]
+        if known:
+            first = min(known, key=lambda item: (item.unit.status not in TRUSTED, item.unit.kind is Kind.FACT))
+            what = "unit" if first.unit.kind is Kind.FACT else "lesson"
+            return f"{first.label} {first.unit.content} See {what} {short_id(first.unit.id)}."
         return told_before([item.unit for item in items])
 
     # By what was done
@@ -356,13 +358,19 @@ def told_error(error_type: str | None, message: str) -> str:
     return f"{error_type}: {message}"
 
 
+def _tells_of_others(unit: Unit, task_key: str) -> bool:
+    """Whether a unit is the episode of another task, a lesson of several, or how somebody says an error is mended."""
+    if unit.kind is Kind.EPISODE:
+        return unit.attributes.get("task_key") != task_key
+    return unit.is_derived if unit.kind is Kind.SEMANTIC else unit.kind is Kind.FACT and not unit.is_derived
+
+
 def told_before(episodes: Sequence[Unit]) -> str:
     """What came of a fault in other tasks: numbers first, then what worked or failed, quoted as somebody's words."""
     if not episodes:
         return ""
     worked = [episode for episode in episodes if episode.attributes.get("success") is True]
-    count = f"{len(episodes)} other task{'' if len(episodes) == 1 else 's'}"
-    line = f"Seen before in {count}, of which {len(worked)} succeeded."
+    line = f"Seen before in {counted(len(episodes), 'other task')}, of which {len(worked)} succeeded."
     told = next((episode for episode in worked if episode.attributes.get("approach")), None)
     if told is not None:
         line += f" What worked, as it was said: {quoted(str(told.attributes['approach']))}."

@@ -8,7 +8,7 @@ from math import log
 
 from mnemarch.model.value import replace, value
 from mnemarch.text.cache import cached
-from mnemarch.text.fingerprint import fingerprint
+from mnemarch.text.fingerprint import fingerprint, telling_line
 from mnemarch.text.fingerprint_skeleton import message_skeleton
 
 TYPE_CHECKING = False
@@ -37,11 +37,9 @@ class SeenError:
 
 
 def seen_error(text: str) -> SeenError:
-    """What identifies an error output, and the line to quote: the last one that names its type, else the last."""
+    """What identifies an error output, and the line to quote."""
     made = fingerprint(text)
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
-    named = [line for line in lines if made.kind and made.kind in line]
-    return SeenError(key=made.hash, core=made.core, line=(named or lines)[-1][:_LINE_CHARS_MAX])
+    return SeenError(key=made.hash, core=made.core, line=telling_line(text)[:_LINE_CHARS_MAX])
 
 
 def errors_of(episode: Unit) -> list[SeenError]:

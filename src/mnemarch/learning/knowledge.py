@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from mnemarch.errors import NotFound
+from mnemarch.lazy import Lazy
+from mnemarch.learning import habits
 from mnemarch.learning.episodic import told_error
 from mnemarch.learning.errors import KnownErrors, errors_of, seen_error
-from mnemarch.learning.preferences import SAID, interaction_votes, style_votes, tallies
 from mnemarch.model.caller import GATE, Caller, Level
+from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.search import Recalled
-from mnemarch.model.unit import KEPT_AS, Claim, Kind
+from mnemarch.model.unit import FAULT, KEPT_AS, LESSON, TRUSTED, Claim, Kind
 from mnemarch.policy.admission import checked_text
 from mnemarch.policy.kinds import TIER_KEPT
 from mnemarch.policy.labels import label_of
+from mnemarch.text.words import counted
 from mnemarch.units.gate import withheld_reason
 from mnemarch.units.remember import record_unit
-from mnemarch.units.same_text import refusal_to_repeat
+from mnemarch.units.same_text import rejection_of
 from mnemarch.units.status import change, retire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
+    from mnemarch.learning import code_rules, telling
     from mnemarch.learning.code_rules import Learned
-    from mnemarch.learning.preferences import Tally
     from mnemarch.log.act import Act, Log
-    from mnemarch.model.citation import Citation
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Refused, Stored
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
     from mnemarch.units.remember import Intake
+else:
+    # Most verifications need neither, and each takes a while to load.
+    code_rules = Lazy("mnemarch.learning.code_rules")
+    telling = Lazy("mnemarch.learning.telling")
 
 _TEXT_BYTES_MAX = 1_048_576
 _UNITS_MAX = 5_000
 _ENTRIES_MAX = 1_000
-# So many of the newest patches and tasks count: a habit may change.
-_VOTES_MAX = 400
-_TOPIC = "habit"
+_EPISODES_MAX = 1_000
+_EDITS_READ = "edits-read"
+_IMPORTANCE = 0.6
 
 
 class SemanticMemoryManager:
@@ -80,79 +83,76 @@ class SemanticMemoryManager:
 
     def add_code_pattern(self, before: str, after: str, *, path: str = "", evidence: str | None = None) -> Learned:
         """Learn a code rule from a change; `seat.rules` has them all."""
-        from mnemarch.learning.code_rules import CodeRules
+        return code_rules.CodeRules(self._log, self._caller).learn(before, after, path=path, evidence=evidence)
 
-        return CodeRules(self._log, self._caller).learn(before, after, path=path, evidence=evidence)
-
-    # Habits
+    # From episodes
 
     def preferences(self) -> list[Unit]:
         """The habits that enough patches and tasks bear out."""
-        return self._log.store.read(lambda reader: list(self._habits(reader).values()))
+        return self._log.store.read(lambda reader: list(habits.habits_in(reader, self._caller.scope).values()))
 
-    def learn_from_episode(self, episode_id: str) -> list[Unit]:
-        """Let a successful task vote on the project's habits, once; gives the habits that changed.
+    def learn_from_episode(self, episode_id: str, *, code: bool = True) -> list[Unit]:
+        """Learn from a successful task, once; gives the habits and bug patterns that changed.
 
-        Its edits vote on style, file by file, and its log on how the work went.
+        Its edits and its log vote on habits, what it says of its last error becomes a bug pattern, and its edits teach
+        code rules: those take seconds in a new process, and `code` leaves them out.
         """
-        found = self._log.store.read(lambda reader: reader.unit(episode_id))
-        if found is None or found.scope.key not in self._caller.visible_keys or found.kind is not Kind.EPISODE:
+        episode = self._log.store.read(lambda reader: reader.unit(episode_id))
+        if episode is None or episode.scope.key not in self._caller.visible_keys or episode.kind is not Kind.EPISODE:
             raise NotFound(f"No episode {episode_id!r} here.", hint="`mnemarch episodes` lists them.")
-        task_key = found.attributes.get("task_key")
-        if not found.attributes.get("success") or not isinstance(task_key, str):
+        task_key = episode.attributes.get("task_key")
+        if episode.attributes.get("success") is not True or not isinstance(task_key, str):
             return []
         entries = self._log.store.read(lambda reader: _entries(reader, task_key))
-        votes = _votes(entries)
-        if not votes:
-            return []
-        # The program's own, at project level: it is no step of the task.
-        gate = Caller(GATE, self._caller.scope.at(Level.PROJECT), self._caller.session, self._caller.root)
-        return self._log.act(gate, lambda act: self._learn(act, episode_id, votes, entries))
+        votes, pattern = habits.votes_of(entries), _bug_pattern(episode)
+        learned: list[Unit] = []
+        if votes or pattern is not None:
+            keeper = habits.keeper(self._caller)
+            learned = self._log.act(
+                keeper, lambda act: [*habits.vote(act, episode_id, votes), *_kept_pattern(act, pattern)]
+            )
+        if code:
+            self._learn_code(episode_id, entries)
+        return learned
 
-    def _learn(self, act: Act, episode_id: str, votes: list[dict[str, str]], entries: Sequence[Event]) -> list[Unit]:
-        subject, key = f"habits:{act.caller.scope_key}", f"habits:{episode_id}"
-        if act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key) is not None:
-            return []
-        data = {"episode": episode_id, "votes": votes, "entries": [event.id for event in entries[:20]]}
-        payload = {"kind": "habits", "text": f"What the patches of episode {episode_id} vote for.", "data": data}
-        act.record(EventType.LOGGED, payload, subject=subject, key=key)
-        recorded = [event.payload or {} for event in act.transaction.events_of_subject(subject, last=_VOTES_MAX)]
-        cast = [vote for payload in recorded for vote in payload.get("data", {}).get("votes", ())]
-        known = self._habits(act.transaction)
-        changed = [self._declare(act, tally, known.get(tally.topic)) for tally in tallies(cast[-_VOTES_MAX:])]
-        return [unit for unit in changed if unit is not None]
+    def learn_from_edits(self) -> list[int]:
+        """Learn code rules from the edits of successful tasks that nothing was learned from yet.
 
-    def _habits(self, reader: Reader) -> dict[str, Unit]:
-        project = self._caller.scope.at(Level.PROJECT).key
-        units = reader.units_in([project], kind=Kind.PREFERENCE, live=True, limit=_UNITS_MAX)
-        return {
-            str(unit.attributes[_TOPIC]): unit
-            for unit in units
-            if _TOPIC in unit.attributes and KEPT_AS in unit.attributes
+        Gives how many rules each of them taught.
+        """
+        project = self._caller.scope.at(Level.PROJECT)
+
+        def unread(reader: Reader) -> list[tuple[str, list[Event]]]:
+            episodes = reader.units_in([project.key], kind=Kind.EPISODE, live=True, limit=_EPISODES_MAX)
+            return [
+                (unit.id, _entries(reader, str(unit.attributes["task_key"])))
+                for unit in reversed(episodes)
+                if unit.attributes.get("success") is True
+                and unit.attributes.get("patches")
+                and reader.event_for_key(project.key, str(GATE), f"{_EDITS_READ}:{unit.id}") is None
+            ]
+
+        return [self._learn_code(*each) for each in self._log.store.read(unread)]
+
+    def _learn_code(self, episode_id: str, entries: Sequence[Event]) -> int:
+        count = 0
+        for event, before, after, path in habits.edits_in(entries):
+            # Whoever made the edit teaches the rule, and it goes when they are undone.
+            author = Caller(event.actor, event.scope, event.session, self._caller.root)
+            learned = code_rules.CodeRules(self._log, author).learn(before, after, path=path, evidence=event.id)
+            count += len(learned.new)
+        payload = {
+            "kind": _EDITS_READ,
+            "text": f"The edits of episode {episode_id} were read: {counted(count, 'new rule')}.",
         }
+        key = f"{_EDITS_READ}:{episode_id}"
 
-    def _declare(self, act: Act, tally: Tally, known: Unit | None) -> Unit | None:
-        """The habit with its new counts; another choice takes its place once that is declared."""
-        attributes: dict[str, Any] = {
-            KEPT_AS: "lesson",
-            "kept_by": f"{tally.votes} of {tally.of} votes",
-            _TOPIC: tally.topic,
-            "choice": tally.choice,
-            "votes": tally.votes,
-            "of": tally.of,
-        }
-        is_same = known is not None and known.attributes["choice"] == tally.choice
-        if known is not None and is_same:
-            # The text stays as it is, so that a person's no to it lasts.
-            return change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": attributes}})
-        content = SAID.get((tally.topic, tally.choice), f"Code is searched with {tally.choice}.")
-        claim = Claim(content=content, kind=Kind.PREFERENCE, level=Level.PROJECT, attributes=attributes)
-        if not tally.is_declared or refusal_to_repeat(act, claim) is not None:
-            return None
-        event, _ = record_unit(act, claim, None)
-        if known is not None:
-            retire(act, known, str(event.subject), "patches now vote for another habit")
-        return act.known_unit(event.subject)
+        def note(act: Act) -> None:
+            if act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key) is None:
+                act.record(EventType.LOGGED, payload, key=key)
+
+        self._log.act(habits.keeper(self._caller), note)
+        return count
 
 
 def _entries(reader: Reader, task_key: str) -> list[Event]:
@@ -170,19 +170,55 @@ def _entries(reader: Reader, task_key: str) -> list[Event]:
     return entries[::-1]
 
 
-def _votes(entries: Sequence[Event]) -> list[dict[str, str]]:
-    """One vote for each file and topic, and one of the task itself."""
-    logged = [event.payload or {} for event in entries]
-    by_file: dict[str, dict[str, Counter[str]]] = {}
-    for entry in logged:
-        data = entry.get("data") or {}
-        before, after, path = (data.get(name) or "" for name in ("before", "after", "path"))
-        if all(isinstance(text, str) for text in (before, after, path)) and after and path.endswith((".py", ".pyi")):
-            for topic, choice in style_votes(before, after, path).items():
-                by_file.setdefault(path, {}).setdefault(topic, Counter())[choice] += 1
-    votes = [{topic: count.most_common(1)[0][0] for topic, count in topics.items()} for topics in by_file.values()]
-    datas: list[dict[str, Any]] = [entry.get("data") or {} for entry in logged]
-    tools = [str(data.get("tool") or data.get("command")) for data in datas if data.get("tool") or data.get("command")]
-    files = {data["path"] for data in datas if isinstance(data.get("path"), str)}
-    own = interaction_votes(tools, sum(entry.get("kind") == "step" for entry in logged) or len(logged), len(files))
-    return [*votes, *([own] if own else [])]
+def _bug_pattern(episode: Unit) -> Claim | None:
+    """How the last error of a task that succeeded was mended, if it says so or its commands show it."""
+    fault = next(iter(telling.faults_in(episode)[::-1]), None)
+    if fault is None:
+        return None
+    said, then = telling.what_it_said(episode), telling.texts(fault.get("then"))
+    between = [f"`{telling.quoted(step)}`" for step in then[:-1] if telling.is_step(step)]
+    failed, worked = (f"`{telling.quoted(text)}`" for text in (str(fault.get("command")), "".join(then[-1:])))
+    if said:
+        solution = f"what worked, as it was said: “{telling.quoted(said)}”."
+    elif between:
+        solution = f"it was gone after {', '.join(between)}."
+    elif then and failed != worked:
+        solution = f"{failed} failed, and {worked} worked."
+    else:
+        return None
+    return Claim(
+        content=f"“{telling.quoted(str(fault['line']))}”: {solution}",
+        kind=Kind.FACT,
+        level=Level.PROJECT,
+        citations=(Citation.log(episode.provenance[0].event_id),),
+        importance=_IMPORTANCE,
+        attributes={
+            KEPT_AS: LESSON,
+            "kept_by": "1 episode",
+            "faults": [{"key": fault["key"], "line": fault["line"]}],
+            "solution": said or solution,
+            "episodes": [episode.id],
+        },
+    )
+
+
+def _kept_pattern(act: Act, claim: Claim | None) -> list[Unit]:
+    """The bug pattern in the place of the one that the fault had; another task with the same solution counts for it."""
+    if claim is None:
+        return []
+    attributes = dict(claim.attributes)
+    cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _UNITS_MAX)
+    of_fault = [unit for unit in cited if unit.kind is Kind.FACT and unit.is_derived]
+    same = [unit for unit in of_fault if telling.is_same(unit.attributes["solution"], attributes["solution"])]
+    known = next((unit for unit in of_fault if unit.live), None)
+    is_told = known is not None and attributes["episodes"][0] in known.attributes["episodes"]
+    if is_told or any(rejection_of(act.transaction, unit) is not None for unit in same if not unit.live):
+        return []
+    if known is not None and known in same:
+        episodes = [*known.attributes["episodes"], *attributes["episodes"]]
+        more = {**known.attributes, "episodes": episodes, "kept_by": counted(len(episodes), "episode")}
+        return [change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": more}})]
+    event, _ = record_unit(act, claim, None)
+    if known is not None and known.status not in TRUSTED:
+        retire(act, known, str(event.subject), "another way worked since")
+    return [act.known_unit(event.subject)]

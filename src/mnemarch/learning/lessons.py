@@ -28,6 +28,7 @@ from mnemarch.learning.telling import (
     what_it_said,
 )
 from mnemarch.model.value import Names, value
+from mnemarch.text.words import counted
 from mnemarch.units.faults import command_head
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
 
 _LISTED_MAX = 2
+_OF_FAULT = "fault:"
 # So many of the newest episodes of one fault are compared.
 _COMPARED_MAX = 60
 # A difference that chance alone would make so often says nothing.
@@ -84,6 +86,11 @@ class Lesson:
     succeeded: int
     failed: int
     files: tuple[str, ...] = ()
+
+    @property
+    def fault(self) -> str:
+        """The fingerprint of the error that it speaks of, or ""."""
+        return self.subject.removeprefix(_OF_FAULT) if self.subject.startswith(_OF_FAULT) else ""
 
 
 def is_same_advice(lesson: Lesson, form: object, advice: object) -> bool:
@@ -132,7 +139,7 @@ class ReflectionGenerator:
         elif dead:
             form, advice, sentence = Form.DEAD_END, dead[0], ""
         elif not won:
-            form, advice, sentence = Form.OPEN_PROBLEM, "", _open_problem(failed)
+            form, advice, sentence = Form.OPEN_PROBLEM, "", _open_problem(met, failed)
         else:
             return None
         lines = [
@@ -144,7 +151,7 @@ class ReflectionGenerator:
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
         files = shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
-            subject=f"fault:{cluster.key}",
+            subject=f"{_OF_FAULT}{cluster.key}",
             form=form,
             advice=advice,
             content=_text(lines, files, episodes),
@@ -193,7 +200,8 @@ def _outcomes(won: Sequence[Unit], lost: Sequence[Unit]) -> str:
     if not won:
         return "all failed"
     unseen = sum(not episode.attributes.get("witnessed") for episode in won)
-    seen = " by their own word" if unseen == len(won) else f" ({unseen} by their own word)" if unseen else ""
+    word = f"by {'its' if unseen == 1 else 'their'} own word"
+    seen = f" {word}" if unseen == len(won) else f" ({unseen} {word})" if unseen else ""
     return f"{len(won) if lost else 'all'} succeeded{seen}{f', {len(lost)} failed' if lost else ''}"
 
 
@@ -248,12 +256,8 @@ def _again_in_vain(met: Mapping[str, list[dict[str, Any]]]) -> tuple[str, str] |
     worked = sum(any(fault.get("then") for fault in faults) for faults in tasks)
     if not head or len(tasks) < 2 or calls < _AGAIN_MIN * len(tasks) or worked > len(tasks) / 4:
         return None
-    after = (
-        f"worked later in {worked} of {_tasks(len(tasks))}"
-        if worked
-        else f"worked later in none of {_tasks(len(tasks))}"
-    )
-    return head, f"`{quoted(head)}` failed so {calls} times and {after}: another call of it is unlikely to help."
+    after = f"worked later in {worked or 'none'} of these {_tasks(len(tasks))}"
+    return head, f"`{quoted(head)}` failed with it {calls} times and {after}: another call is unlikely to help."
 
 
 def _differing(failed: str, worked: str) -> tuple[str, str]:
@@ -299,9 +303,11 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
     return None
 
 
-def _open_problem(failed: Sequence[list[str]]) -> str:
+def _open_problem(met: Mapping[str, list[dict[str, Any]]], failed: Sequence[list[str]]) -> str:
     once = ", ".join([f"“{quoted(tries[0])}”" for tries in failed if len(tries) == 1][:_LISTED_MAX])
-    return f"Nobody has solved it yet.{f' Tried once, and failed: {once}.' if once else ''}"
+    heads = {command_head(str(fault.get("command", ""))) for faults in met.values() for fault in faults}
+    source = f" It came from `{quoted(*heads)}` each time." if len(heads) == 1 and all(heads) else ""
+    return f"Nobody has solved it yet.{source}{f' Tried once, and failed: {once}.' if once else ''}"
 
 
 def _text(lines: Sequence[str], files: Sequence[str], episodes: Sequence[Unit]) -> str:
@@ -322,4 +328,4 @@ def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:
 
 
 def _tasks(number: int) -> str:
-    return f"{number} task{'' if number == 1 else 's'}"
+    return counted(number, "task")

@@ -8,6 +8,7 @@ from datetime import timedelta
 from mnemarch.errors import Conflict, InvalidInput
 from mnemarch.learning.classify import (
     ASKED,
+    CONSIDERED,
     Bucket,
     Classified,
     MemoryEvent,
@@ -51,7 +52,7 @@ RULES_FILE = "rules-file"
 INGEST = "ingest"
 WAITING = "over the rate limit: the next ingest takes it up"
 _LOG_ONLY = "written by a machine: the log keeps it for the episode of its task"
-_NOT_A_PERSONS_WORD = "a person vouches for their own statements only, and this is none"
+_NOT_A_PERSONS_WORD = "a person vouches for their own statements only, and this"
 _SYLLABLE_CHARS = 2.5
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
 _TAKEN_UP_MAX = 500
@@ -200,13 +201,13 @@ class Pipeline:
     def _claim(self, reader: Reader, logged: _Logged, classified: Classified) -> Claim | str:
         """The claim that an entry becomes, or why it becomes none."""
         event, entry = logged.draft.event, logged.draft.entry
-        is_asked = classified.why == ASKED
+        is_asked = classified.why in {ASKED, CONSIDERED}
         if classified.bucket is Bucket.LEFT_OUT or logged.is_waiting:
             return WAITING if logged.is_waiting else classified.why
         if is_log_only(event.source):
             return _LOG_ONLY
         if self._caller.actor.kind is ActorKind.HUMAN and (is_asked or is_others_words(event.source)):
-            return _NOT_A_PERSONS_WORD
+            return f"{_NOT_A_PERSONS_WORD} {classified.why if is_asked else 'is none'}"
         content = without_fenced(event.text).strip()
         if classified.bucket is Bucket.PREFERENCE:
             content = standing_wishes(content) or content
@@ -214,7 +215,7 @@ class Pipeline:
         return Claim(
             content=content,
             kind=_KIND_OF[str(classified.bucket)],
-            # Nobody beyond the task needs what was only asked in it.
+            # Nobody beyond the task needs what was only asked or considered in it.
             level=self._caller.scope.level if is_asked else None,
             citations=self._citations(reader, logged, content),
             importance=importance,

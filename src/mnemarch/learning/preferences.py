@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections import Counter
 from math import sqrt
 from textwrap import dedent
@@ -19,13 +17,24 @@ if TYPE_CHECKING:
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _VOTES_MIN = 3
-_SHARE_MIN = 0.7
+# Whether a function needs a docstring depends on the function, so that habit must have hardly an exception.
+_SHARE_MIN = {"comment": 0.9}
+_SHARE_MIN_USUAL = 0.8
 # The lower bound of Wilson's interval at 90 % must be above one half.
 _Z = 1.645
 _SNAKE = re.compile(r"_*[a-z0-9]+(_[a-z0-9]+)+")
 _CAMEL = re.compile(r"_*[a-z]+[a-z0-9]*([A-Z][a-z0-9]*)+")
 # Names that a framework lays down say nothing of who writes them.
 _LAID_DOWN = re.compile(r"test_|visit_|do_[A-Z]|setUp|tearDown|maxDiff|asyncSetUp|runTest|__")
+# What stands there uses the package from outside: how it imports it says nothing of the package.
+_OUTSIDE = frozenset(
+    {"benchmark", "benchmarks", "demo", "demos", "doc", "docs", "example", "examples", "scripts"}
+    | {"test", "testing", "tests"}
+)
+_TEST = re.compile(r"(?:^|[/\\_.])tests?(?:[/\\_.]|$)")
+_TOPICS = ("naming", "comment", "style", "quotes", "imports", "assertions")
+# What is done both ways.
+MIXED = "mixed"
 _SEARCH_TOOLS = re.compile(r"\b(rg|grep|ripgrep|find|fd|glob|search|\w+_search)\b", re.IGNORECASE)
 _LONG_TASK_STEPS, _BATCH_CALLS, _MANY_FILES = 10, 3, 5
 
@@ -61,9 +70,9 @@ class Tally:
 
     @property
     def is_declared(self) -> bool:
-        """Whether it is more than chance: enough votes, most of them alike, and surely more than half."""
-        share = self.votes / self.of
-        return self.votes >= _VOTES_MIN and share >= _SHARE_MIN and _lower_bound(share, self.of) > 0.5
+        """Whether it is more than chance: enough votes, nearly all of them alike, and surely more than half."""
+        share, share_min = self.votes / self.of, _SHARE_MIN.get(self.topic, _SHARE_MIN_USUAL)
+        return self.votes >= _VOTES_MIN and share >= share_min and _lower_bound(share, self.of) > 0.5
 
 
 def _lower_bound(share: float, count: int) -> float:
@@ -72,35 +81,36 @@ def _lower_bound(share: float, count: int) -> float:
 
 
 def tallies(votes: Iterable[Mapping[str, str]]) -> list[Tally]:
-    """The votes of many patches or tasks, topic by topic."""
+    """The votes of many patches or tasks, topic by topic; one that is mixed is for no choice."""
     counts: dict[str, Counter[str]] = {}
     for vote in votes:
         for topic, choice in vote.items():
             counts.setdefault(topic, Counter())[choice] += 1
-    return [Tally(topic, *count.most_common(1)[0], count.total()) for topic, count in sorted(counts.items())]
+    firsts = {
+        topic: max(count.items(), key=lambda each: (each[0] != MIXED, each[1])) for topic, count in counts.items()
+    }
+    return [
+        Tally(topic, choice, 0 if choice == MIXED else votes_for, counts[topic].total())
+        for topic, (choice, votes_for) in sorted(firsts.items())
+    ]
 
 
 def style_votes(before: str, after: str, path: str = "") -> dict[str, str]:
-    """What a Python patch votes for, by the majority of what it introduces; a tie is no vote."""
-    trees = [_tree(text) for text in _completed(before, after)]
-    if len(trees) != 2 or None in trees:
+    """What a Python patch votes for, topic by topic: the majority of what it introduces.
+
+    Where that is not what the rest of the file does, or is a tie, the vote is "mixed". A topic on which it introduces
+    nothing gets the vote of the file, as far as the patch shows it.
+    """
+    sides = [_shown(text, path) for text in _completed(before, after)]
+    if len(sides) != 2 or sides[0] is None or sides[1] is None:
         return {}
-    old, new = trees
-    assert old is not None
-    assert new is not None
-    known = {function.name for function in _functions(old)}
-    functions = [each for each in _functions(new) if each.name not in known and not _LAID_DOWN.match(each.name)]
-    asserted = _added(_assertions(old), _assertions(new))
-    imported = _added(_imports(old, path), _imports(new, path))
-    ballots = {
-        "naming": Counter(map(_case, set(_names(new)) - set(_names(old)))),
-        "comment": Counter("docstring" if ast.get_docstring(each) else "no_docstring" for each in functions),
-        "style": Counter("type_hints" if _is_typed(each) else "no_type_hints" for each in functions),
-        "quotes": Counter(choice for _, choice in _added(_strings(before), _strings(after))),
-        "imports": Counter(choice for _, choice in imported),
-        "assertions": Counter(choice for _, choice in asserted),
-    }
-    return {topic: choice for topic, ballot in ballots.items() if (choice := _majority(ballot))}
+    votes = {}
+    for topic, shown in sides[1].items():
+        introduced, around = _majority(_choices(shown - sides[0][topic])), _majority(_choices(shown))
+        choice = introduced or around
+        if choice:
+            votes[topic] = choice if around == choice else MIXED
+    return votes
 
 
 def interaction_votes(tools: Sequence[str], steps: int, files: int) -> dict[str, str]:
@@ -112,10 +122,16 @@ def interaction_votes(tools: Sequence[str], steps: int, files: int) -> dict[str,
     return votes | ({"organization": "multi_file" if files > _MANY_FILES else "few_files"} if files else {})
 
 
+def _choices(shown: Counter[tuple[str, str]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for (_, choice), count in shown.items():
+        counts[choice] += count
+    return counts
+
+
 def _majority(ballot: Counter[str]) -> str:
-    del ballot[""]
     (first, count), (_, second) = [*ballot.most_common(2), ("", 0), ("", 0)][:2]
-    return first if count > second else ""
+    return first if count > second else MIXED if count else ""
 
 
 def _completed(before: str, after: str) -> list[str]:
@@ -135,65 +151,67 @@ def _tree(source: str) -> ast.Module | None:
         return None
 
 
-def _functions(tree: ast.Module) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-
-
-def _names(tree: ast.Module) -> Iterator[str]:
-    """What the code itself names: functions, parameters, variables and attributes that it assigns."""
+def _shown(source: str, path: str) -> dict[str, Counter[tuple[str, str]]] | None:
+    """What a text shows on each topic, as pairs of what it is and how it is done; None if it does not parse."""
+    tree = _tree(source)
+    if tree is None:
+        return None
+    own, is_test = set(path.replace("\\", "/").split("/")[:-1]), _TEST.search(path) is not None
+    is_outside = not _OUTSIDE.isdisjoint(own)
+    lines = re.split(rb"\r\n?|\n", source.encode())
+    shown: dict[str, Counter[tuple[str, str]]] = {topic: Counter() for topic in _TOPICS}
+    inside: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
+        if isinstance(node, ast.JoinedStr):
+            inside.update(map(id, node.values))  # Their places in the text are not told before Python 3.12.
+        for topic, what, choice in _told_by(node, lines, own, is_test=is_test):
+            if id(node) not in inside and not (is_outside and topic == "imports"):
+                shown[topic][what, choice] += 1
+    # A name counts once, however often it is assigned.
+    shown["naming"] = Counter(dict.fromkeys(shown["naming"], 1))
+    return shown
 
 
-def _case(name: str) -> str:
+def _told_by(node: ast.AST, lines: Sequence[bytes], own: set[str], *, is_test: bool) -> Iterator[tuple[str, str, str]]:
+    """What one node shows: topic, what it is, and how it is done."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            if not _LAID_DOWN.match(name):
+                yield "comment", name, "docstring" if ast.get_docstring(node) else "no_docstring"
+                yield "style", name, "type_hints" if _is_typed(node) else "no_type_hints"
+            yield from _cased(name)
+        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            yield from _cased(name)
+        case ast.Constant(value=str() | bytes()):
+            yield from _quoted(node, lines)
+        # Those of the own package: relative ones, and those whose first name is a folder of the path.
+        case ast.ImportFrom(module=module, level=level) if level or (module or "").partition(".")[0] in own:
+            yield "imports", ast.dump(node), "relative" if level else "absolute"
+        case ast.Assert() if is_test:
+            yield "assertions", ast.dump(node), "assert"
+        case ast.Call(func=ast.Attribute(attr=name, value=ast.Name(id="self"))) if is_test and name[:6] == "assert":
+            yield "assertions", ast.dump(node), "unittest"
+
+
+def _cased(name: str) -> Iterator[tuple[str, str, str]]:
     """Only a name of several words tells how words are joined."""
-    if _LAID_DOWN.match(name):
-        return ""
-    return "snake_case" if _SNAKE.fullmatch(name) else "camelCase" if _CAMEL.fullmatch(name) else ""
+    if not _LAID_DOWN.match(name):
+        if _SNAKE.fullmatch(name):
+            yield "naming", name, "snake_case"
+        elif _CAMEL.fullmatch(name):
+            yield "naming", name, "camelCase"
+
+
+def _quoted(node: ast.Constant, lines: Sequence[bytes]) -> Iterator[tuple[str, str, str]]:
+    """Only a plain string without quotes inside could be written either way."""
+    written = b"".join(lines[node.lineno - 1 : node.lineno])[node.col_offset :].lstrip(b"rbuRBU")
+    inner = node.value if isinstance(node.value, str) else repr(node.value)[2:-1]
+    is_plain = written[:1] in b"'\"" and written[:3] not in {b"'''", b'"""'} and not set(inner) & {"'", '"'}
+    if is_plain and written:
+        yield "quotes", inner, "single" if written[:1] == b"'" else "double"
 
 
 def _is_typed(function: Function) -> bool:
     arguments = function.args
-    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return function.returns is not None or any(argument.annotation for argument in given)
-
-
-def _added(old: Iterable[tuple[str, str]], new: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    return (Counter(new) - Counter(old)).elements()
-
-
-def _strings(source: str) -> list[tuple[str, str]]:
-    """The plain strings without quotes inside, which could be written either way."""
-    strings = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            bare = token.string.lstrip("rbuRBU")
-            if token.type == tokenize.STRING and bare[:3] not in {'"""', "'''"} and not set(bare[1:-1]) & {"'", '"'}:
-                strings.append((token.string, "single" if bare[0] == "'" else "double"))
-    except (tokenize.TokenError, SyntaxError):
-        pass  # A part of a file: what came before the break counts.
-    return strings
-
-
-def _imports(tree: ast.Module, path: str) -> list[tuple[str, str]]:
-    """The imports of the own package: relative ones, and those whose first name is a folder of the path."""
-    own = set(path.replace("\\", "/").split("/")[:-1])
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    relative = [(ast.dump(node), "relative") for node in nodes if node.level]
-    named = [node for node in nodes if not node.level and (node.module or "").partition(".")[0] in own]
-    return relative + [(ast.dump(node), "absolute") for node in named]
-
-
-def _assertions(tree: ast.Module) -> list[tuple[str, str]]:
-    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    methods = [each for each in calls if isinstance(each, ast.Attribute) and each.attr.startswith("assert")]
-    own = [each for each in methods if isinstance(each.value, ast.Name) and each.value.id == "self"]
-    plain = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    return [(ast.dump(node), "assert") for node in plain] + [(ast.dump(node), "unittest") for node in own]
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return function.returns is not None or any(parameter.annotation for parameter in parameters)

@@ -13,6 +13,7 @@ from mnemarch.model.stamps import blake2b
 from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind, LinkType, Signal, Status, trust_to_json
 from mnemarch.model.upkeep import Reflected
 from mnemarch.model.value import replace
+from mnemarch.text.words import counted
 from mnemarch.units.conflicts import link_units
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import rejection_of
@@ -130,8 +131,8 @@ class Reflecting:
         episodes += filter(_is_pruned, old)
         live = reader.units_in(key, kind=Kind.SEMANTIC, live=True, limit=_LESSONS_READ_MAX)
         past = reader.units_in(key, kind=Kind.SEMANTIC, status=Status.ARCHIVED, limit=_LESSONS_READ_MAX)
-        rejected = [unit for unit in past if _is_lesson(unit) and rejection_of(reader, unit) is not None]
-        return episodes[:limit], _by_subject(filter(_is_lesson, live)), _by_subject(rejected)
+        rejected = [unit for unit in past if unit.is_derived and rejection_of(reader, unit) is not None]
+        return episodes[:limit], _by_subject(unit for unit in live if unit.is_derived), _by_subject(rejected)
 
     def _kept(self, lesson: Lesson, before: Sequence[Unit]) -> Unit:
         claim, known_ids = self._claim(lesson), [unit.id for unit in before]
@@ -143,7 +144,6 @@ class Reflecting:
         tree = None if self._codebase is None else self._codebase.tree
         cited += [Citation.file(path) for path in lesson.files if tree is not None and tree.has(path)]
         digest = blake2b(f"{lesson.subject}\n{lesson.content}".encode(), digest_size=16).hexdigest()
-        count = len(lesson.episodes)
         return Claim(
             content=lesson.content,
             kind=Kind.SEMANTIC,
@@ -153,11 +153,12 @@ class Reflecting:
             key=f"lesson:{digest}",
             attributes={
                 KEPT_AS: LESSON,
-                "kept_by": f"{count} episode{'' if count == 1 else 's'}",
+                "kept_by": counted(len(lesson.episodes), "episode"),
                 "about": lesson.subject,
                 "form": str(lesson.form),
                 "advice": lesson.advice,
                 "episodes": [unit.id for unit in lesson.episodes[:_NAMED_MAX]],
+                "faults": [{"key": lesson.fault}] if lesson.fault else [],
                 "succeeded": lesson.succeeded,
                 "failed": lesson.failed,
             },
@@ -183,7 +184,7 @@ class Reflecting:
 
     def _note(self, began: datetime, episodes: int, changed: int) -> None:
         """Keep in the log that this was done: the next is due by what comes after it."""
-        text = f"{episodes} episodes read, {changed} lessons made or changed"
+        text = f"{counted(episodes, 'episode')} read, {counted(changed, 'lesson')} made or changed"
         self._log.act(
             self._caller,
             lambda act: act.record(
@@ -255,10 +256,6 @@ def _is_news(lesson: Lesson, known: Sequence[Unit]) -> bool:
 
 def _advice(unit: Unit) -> tuple[object, object]:
     return unit.attributes.get("form"), unit.attributes.get("advice")
-
-
-def _is_lesson(unit: Unit) -> bool:
-    return unit.attributes.get(KEPT_AS) == LESSON
 
 
 def _by_subject(lessons: Iterable[Unit]) -> dict[str, list[Unit]]:

@@ -68,6 +68,7 @@ PAYLOADS: dict[str, dict[str, str]] = {
         "restored?": "by_id[Changed]",
         "links?": "list[Resolution]",
         "rules?": "list[id]",
+        "votes?": "list[id]",
     },
     EventType.UNDO_REVERTED: {"actor": "Actor", "reason": "str"},
     EventType.RULE_LEARNED: {"rule": "Rule", "patch?": "Patch"},

@@ -281,14 +281,15 @@ def forget(act: Act, subject: str, event_ids: Sequence[str], reason: str) -> dic
 
 
 def bring_back(act: Act, forgotten: Mapping[str, Any]) -> None:
-    """Count attempts again that `forget` cleared, and call the task stuck again."""
+    """Count attempts again that `forget` cleared, and call the task stuck again, in the name of who called it so."""
     subject, stuck = forgotten["subject"], forgotten["stuck"]
     payload = {"reason": "reverted", "attempts": [], "unstuck": False, "reverts": forgotten["cleared"]}
     act.record(EventType.ATTEMPTS_CLEARED, payload, subject=subject)
-    calls = [event for event in act.transaction.events_of_subject(subject) if event.type is EventType.TASK_STUCK]
     if stuck is not None:
-        there = type(act)(act.transaction, Caller(act.caller.actor, calls[-1].scope), act.now, act.config)
-        mark_stuck(there, subject, calls[-1].scope.task, stuck)
+        told = [act.transaction.event(id) for id in forgotten["attempts"]]
+        call = [event for event in told if event is not None and event.type is EventType.TASK_STUCK][-1]
+        author = Caller(call.actor, call.scope, call.session)
+        mark_stuck(type(act)(act.transaction, author, act.now, act.config), subject, call.scope.task, stuck)
 
 
 def succeeded(act: Act, subject: str, task: str | None, passed: frozenset[str] | None = None) -> None:

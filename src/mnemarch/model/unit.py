@@ -211,6 +211,11 @@ class Unit(Record):
         return self.status in LIVE
 
     @property
+    def is_derived(self) -> bool:
+        """Whether the program made it of what tasks did: a lesson, a habit, a bug pattern."""
+        return self.attributes.get(KEPT_AS) == LESSON
+
+    @property
     def keys(self) -> set[tuple[str, str]]:
         """By what the store finds it, as pairs of kind and reference: what it cites, and the faults it met."""
         faults: Any = self.attributes.get("faults")

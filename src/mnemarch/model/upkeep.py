@@ -107,7 +107,7 @@ class Undone:
     Units that rest on the actor alone go, others are kept with the reason; `restored` are units of others that it had
     retired, approved or judged alone, and that are again what they were without it. `claims` are those that waited in
     the inbox, `requests` those for decisions, `attempts` the failures that no longer count, `rules` those of code that
-    nobody else bore out.
+    nobody else bore out, `votes` those on habits of the project.
     """
 
     id: str | None
@@ -119,5 +119,6 @@ class Undone:
     requests: int = 0
     attempts: int = 0
     rules: int = 0
+    votes: int = 0
     dry_run: bool = False
     reverted: bool = False

@@ -13,8 +13,6 @@ from mnemarch.model.search import Recalled, place
 from mnemarch.model.stamps import instant
 from mnemarch.model.unit import (
     DRAFT_STATE,
-    KEPT_AS,
-    LESSON,
     REPLACED_STATE,
     TRUSTED,
     TRUSTED_STATE,
@@ -348,7 +346,9 @@ def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) ->
 
     Those that are left out are added to `withheld`.
     """
-    lessons = [item.unit.id for item in items if item.unit.attributes.get(KEPT_AS) == LESSON][1:]
+    # A habit is kept like a lesson, and each says something of its own.
+    derived = [item.unit for item in items if item.unit.is_derived]
+    lessons = [unit.id for unit in derived if unit.kind is not Kind.PREFERENCE][1:]
     withheld |= dict.fromkeys(lessons, "a lesson: an answer takes the one that fits best")
     items = _lesson_first([item for item in items if item.unit.id not in lessons])
     drafts = [item.unit.id for item in items if item.tier == TIER_HYPOTHESIS]
@@ -360,7 +360,7 @@ def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) ->
 def _lesson_first(items: list[Recalled]) -> list[Recalled]:
     """The items with a lesson before the episodes that it was made of: it says what they have in common."""
     for at, item in enumerate(items):
-        made_of = item.unit.attributes.get("episodes", ()) if item.unit.attributes.get(KEPT_AS) == LESSON else ()
+        made_of = item.unit.attributes.get("episodes", ()) if item.unit.is_derived else ()
         first = next((place for place, other in enumerate(items[:at]) if other.unit.id in made_of), at)
         if first < at:
             return [*items[:first], item, *items[first:at], *items[at + 1 :]]

@@ -120,3 +120,8 @@ def inflected(word: str) -> set[str]:
     doubled = base + base[-1]
     plain = {base, base + "s", base + "ed", base + "ing", doubled + "ed", doubled + "ing"}
     return plain | {base + "es"} if base.endswith(("s", "x", "ch", "sh")) else plain
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """So many things: 1 task, 2 tasks."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -9,6 +9,7 @@ from mnemarch.model.value import replace, value
 from mnemarch.text.cache import pattern
 from mnemarch.text.choices import choice_of, choices_in
 from mnemarch.text.prompt import without_fenced
+from mnemarch.text.words import STOP_WORDS, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,14 +138,14 @@ def key_choices(steps: Sequence[LoggedStep]) -> list[Choice]:
 def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]) -> str:
     outcome = "Passed" if passed else "Failed"
     if not failures:
-        return f"{outcome} in {_counted(len(steps), 'step')} without a logged error."
+        return f"{outcome} in {counted(len(steps), 'step')} without a logged error."
     errors: dict[str, int] = {}
     for at in failures:
         line = _told(steps[at])
         errors[line] = errors.pop(line, 0) + 1
     quoted = [f"“{line}”{f' ({count} times)' if count > 1 else ''}" for line, count in errors.items()]
-    left_out = f"{_counted(len(quoted) - _SHOWN_MAX, 'other')}, " if len(quoted) > _SHOWN_MAX else ""
-    told = f"{_counted(len(failures), 'error')}: {left_out}{', then '.join(quoted[-_SHOWN_MAX:])}."
+    left_out = f"{counted(len(quoted) - _SHOWN_MAX, 'other')}, " if len(quoted) > _SHOWN_MAX else ""
+    told = f"{counted(len(failures), 'error')}: {left_out}{', then '.join(quoted[-_SHOWN_MAX:])}."
     if not passed:
         return f"Failed with {told}"
     turn = _listed(_worked(steps[failures[-1] + 1 :]))
@@ -152,16 +153,22 @@ def _critique(steps: Sequence[LoggedStep], passed: bool, failures: Sequence[int]
 
 
 def _failures(steps: Sequence[LoggedStep]) -> list[int]:
-    """Where the task failed. A command that failed and the error that is logged next are one failure."""
+    """Where the task failed. What failed, and the error that is told next in another way, are one failure."""
     failures: list[int] = []
     for at, step in enumerate(steps):
         if not _is_failure(step):
             continue
-        before = steps[at - 1] if failures and failures[-1] == at - 1 else None
-        if before is not None and (_command(before) or before.text in step.text or step.text in before.text):
+        if failures and failures[-1] == at - 1 and _tells_of(steps[at - 1], step):
             failures.pop()
         failures.append(at)
     return failures
+
+
+def _tells_of(before: LoggedStep, step: LoggedStep) -> bool:
+    """Whether a step tells what went wrong in the one before. Two runs, or two entries of a kind, are two failures."""
+    if _command(step) or before.kind.lower() == step.kind.lower():
+        return False
+    return bool(_command(before)) or before.text in step.text or step.text in before.text
 
 
 def _is_failure(step: LoggedStep) -> bool:
@@ -240,15 +247,10 @@ def _text_in(step: LoggedStep, *names: str) -> str:
 def _slug(text: str) -> str:
     """A name from the words that tell what a task is: without grammar, particles and endings."""
     from mnemarch.text.korean import bare, parted
-    from mnemarch.text.words import STOP_WORDS
 
     words = [word for word in pattern(r"\w+").findall(text[:_SHOWN_CHARS].lower()) if word not in STOP_WORDS]
     plain = [word if word.isascii() else bare(parted(word)[0]) or word for word in words if word != "please"]
     return "-".join(plain[:_NAME_WORDS_MAX]) or "skill"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _listed(lines: Sequence[str]) -> str:

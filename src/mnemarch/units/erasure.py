@@ -6,7 +6,7 @@ from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import KEPT_AS, LESSON, Kind, Unit, unit_to_json, waiting_key
+from mnemarch.model.unit import Kind, Unit, unit_to_json, waiting_key
 from mnemarch.model.upkeep import Copy
 from mnemarch.policy.permissions import Deed
 from mnemarch.text.canonical import copy_needles, is_copy, merge_key, mergeable, repeats
@@ -127,8 +127,7 @@ class Plan:
             if unit is not None and unit.kind not in _DECIDED:
                 attributes = list(_strings(dict(unit.attributes)))
                 cites = not {*attributes, *(citation.ref for citation in unit.citations)}.isdisjoint(ids)
-                is_made_of = unit.attributes.get(KEPT_AS) == LESSON
-                if cites and (is_made_of or any(_has_copy(texts, said) for said in (unit.content, *attributes))):
+                if cites and (unit.is_derived or any(_has_copy(texts, said) for said in (unit.content, *attributes))):
                     self._take_unit(unit)
             elif event.type in _BY_NAME or (unit is None and _repeats_any(texts, _said(event))):
                 self._take_event(event)

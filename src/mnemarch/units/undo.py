@@ -10,7 +10,7 @@ from mnemarch.model.caller import GATE, Actor, ActorKind, Level, Scope
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
 from mnemarch.model.stamps import micros
-from mnemarch.model.unit import KEPT_AS, LESSON, LIVE, TRUSTED, Kind, Provenance, Status, unit_to_json
+from mnemarch.model.unit import LIVE, TRUSTED, Kind, Provenance, Status, unit_to_json
 from mnemarch.model.upkeep import Fate
 from mnemarch.model.value import replace, value
 from mnemarch.policy.labels import label_of
@@ -116,7 +116,7 @@ class Undoing:
         going = [unit.provenance[0].event_id for unit in units if stays[unit.id] is None and unit.kind is Kind.EPISODE]
         # What was learned from episodes goes with them; the next reflection makes it anew of those that are left.
         for lesson in act.transaction.units_citing(act.caller.visible_keys, CitationKind.LOG, going):
-            if lesson.live and lesson.attributes.get(KEPT_AS) == LESSON:
+            if lesson.live and lesson.is_derived:
                 yield lesson, None if lesson.status is Status.HYPOTHESIS else "somebody verified it"
 
     def given_back(self, act: Act, going: Container[str]) -> Iterator[tuple[Unit, dict[str, Any], str | None]]:

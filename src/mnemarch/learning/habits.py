@@ -1,0 +1,179 @@
+"""Habits of a project (M14, M15): verified tasks vote in its log, and what enough votes say is kept as a preference."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mnemarch.learning.preferences import SAID, interaction_votes, style_votes, tallies
+from mnemarch.model.caller import GATE, Caller, Level
+from mnemarch.model.event import EventType
+from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind
+from mnemarch.units.remember import record_unit
+from mnemarch.units.same_text import refusal_to_repeat
+from mnemarch.units.status import change, retire
+from mnemarch.units.undo import retire as archive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from typing import Any
+
+    from mnemarch.learning.preferences import Tally
+    from mnemarch.log.act import Act
+    from mnemarch.model.caller import Scope
+    from mnemarch.model.event import Event
+    from mnemarch.model.unit import Unit
+    from mnemarch.stores.sql.reader import Reader
+
+    # A vote by its name: what it is for, and the entries of the log that it was read from.
+    Votes = dict[str, tuple[dict[str, str], list[str]]]
+
+_UNITS_MAX = 5_000
+# So many of the newest patches and tasks count: a habit may change.
+_VOTES_MAX = 400
+_ENTRIES_MAX = 20
+_TOPIC = "habit"
+
+
+def keeper(caller: Caller) -> Caller:
+    """In whose name habits are kept: the program's own, for the project. It is no step of a task."""
+    return Caller(GATE, caller.scope.at(Level.PROJECT), caller.session, caller.root)
+
+
+def habits_in(reader: Reader, scope: Scope) -> dict[str, Unit]:
+    """The habits of a project, by topic."""
+    units = reader.units_in([scope.at(Level.PROJECT).key], kind=Kind.PREFERENCE, live=True, limit=_UNITS_MAX)
+    return {str(unit.attributes[_TOPIC]): unit for unit in units if unit.is_derived and _TOPIC in unit.attributes}
+
+
+def vote(act: Act, episode_id: str, votes: Sequence[tuple[dict[str, str], list[str]]]) -> list[Unit]:
+    """Count what a task votes for, once; gives the habits that changed."""
+    key = f"habits:{episode_id}"
+    if not votes or act.transaction.event_for_key(act.caller.scope_key, str(act.caller.actor), key) is not None:
+        return []
+    told = {"episode": episode_id, "votes": [each for each, _ in votes], "entries": [ids for _, ids in votes]}
+    _note(act, f"What the patches of episode {episode_id} vote for.", told, key)
+    return _recounted(act)
+
+
+def resting_on(act: Act, covers: Callable[[Event], bool]) -> list[str]:
+    """The votes that were read from entries of an actor alone."""
+    names = []
+    for name, (_, entry_ids) in _standing(act.transaction, act.caller.scope).items():
+        entries = [event for id in entry_ids if (event := act.transaction.event(id)) is not None]
+        if entries and all(map(covers, entries)):
+            names.append(name)
+    return names
+
+
+def unfounded(act: Act, withdrawn: Collection[str]) -> list[Unit]:
+    """The habits that nobody would have declared without these votes."""
+    left = _standing(act.transaction, act.caller.scope)
+    tallied = tallies(each for name, (each, _) in left.items() if name not in withdrawn)
+    borne_out = {(tally.topic, tally.choice) for tally in tallied if tally.is_declared}
+    habits = habits_in(act.transaction, act.caller.scope).items() if withdrawn else ()
+    return [unit for topic, unit in habits if (topic, unit.attributes["choice"]) not in borne_out]
+
+
+def withdraw(act: Act, names: Sequence[str], why: str) -> str:
+    """Let votes no longer count; gives what `bring_back` takes."""
+    event = _note(act, f"Votes withdrawn: {why}", {"withdrawn": list(names)})
+    _recounted(act)
+    return event.id
+
+
+def bring_back(act: Act, withdrawal: str) -> int:
+    """Let votes count again that were withdrawn; gives how many."""
+    _note(act, "Votes count again.", {"reverts": withdrawal})
+    _recounted(act)
+    event = act.transaction.event(withdrawal)
+    return len(event.payload["data"]["withdrawn"]) if event is not None and event.payload else 0
+
+
+def _note(act: Act, text: str, data: dict[str, Any], key: str | None = None) -> Event:
+    there = act.caller.scope.at(Level.PROJECT)
+    at_project = type(act)(act.transaction, Caller(act.caller.actor, there, act.caller.session), act.now, act.config)
+    payload = {"kind": "habits", "text": text, "data": data}
+    event, _ = at_project.record(EventType.LOGGED, payload, subject=f"habits:{there.key}", key=key)
+    return event
+
+
+def _standing(reader: Reader, scope: Scope) -> Votes:
+    """The newest votes that count, oldest first."""
+    votes: Votes = {}
+    withdrawn: dict[str, list[str]] = {}
+    for event in reader.events_of_subject(f"habits:{scope.at(Level.PROJECT).key}", last=_VOTES_MAX):
+        data = (event.payload or {}).get("data") or {}
+        cast = zip(data.get("votes", ()), data.get("entries", ()), strict=False)
+        votes |= {f"{event.id}:{at}": each for at, each in enumerate(cast)}
+        withdrawn[event.id] = data.get("withdrawn", [])
+        withdrawn.pop(data.get("reverts", ""), None)
+    gone = {name for names in withdrawn.values() for name in names}
+    return {name: votes[name] for name in [name for name in votes if name not in gone][-_VOTES_MAX:]}
+
+
+def _recounted(act: Act) -> list[Unit]:
+    """The habits that changed with the votes that count now."""
+    known = habits_in(act.transaction, act.caller.scope)
+    tallied = tallies(each for each, _ in _standing(act.transaction, act.caller.scope).values())
+    keeping = type(act)(act.transaction, keeper(act.caller), act.now, act.config)
+    changed = [_declared(keeping, tally, known.get(tally.topic)) for tally in tallied]
+    return [unit for unit in changed if unit is not None]
+
+
+def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
+    """The habit with its new counts. It goes when most votes are no longer for it, or another is declared."""
+    attributes: dict[str, Any] = {
+        KEPT_AS: LESSON,
+        "kept_by": f"{tally.votes} of {tally.of} votes",
+        _TOPIC: tally.topic,
+        "choice": tally.choice,
+        "votes": tally.votes,
+        "of": tally.of,
+    }
+    is_same = known is not None and known.attributes["choice"] == tally.choice and 2 * tally.votes > tally.of
+    if known is not None and is_same:
+        if known.attributes == attributes:
+            return None
+        # The text stays as it is, so that a person's no to it lasts.
+        return change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": attributes}})
+    if known is not None and not tally.is_declared and known.status not in TRUSTED:
+        archive(act, known, "patches no longer bear it out")
+    content = SAID.get((tally.topic, tally.choice), f"Code is searched with {tally.choice}.")
+    claim = Claim(content=content, kind=Kind.PREFERENCE, level=Level.PROJECT, attributes=attributes)
+    if not tally.is_declared or refusal_to_repeat(act, claim) is not None:
+        return None
+    event, _ = record_unit(act, claim, None)
+    if known is not None:
+        retire(act, known, str(event.subject), "patches now vote for another habit")
+    return act.known_unit(event.subject)
+
+
+def edits_in(entries: Sequence[Event]) -> Iterator[tuple[Event, str, str, str]]:
+    """The entries that tell an edit, each with the texts before and after and the path."""
+    for event in entries:
+        data = (event.payload or {}).get("data") or {}
+        before, after, path = (data.get(name) or "" for name in ("before", "after", "path"))
+        if all(isinstance(text, str) for text in (before, after, path)) and after and path:
+            yield event, before, after, path
+
+
+def votes_of(entries: Sequence[Event]) -> list[tuple[dict[str, str], list[str]]]:
+    """What a task votes for: one vote for each file and topic, and one of the task itself; each with its entries."""
+    by_file: dict[str, tuple[dict[str, Counter[str]], list[str]]] = {}
+    for event, before, after, path in edits_in(entries):
+        if path.endswith((".py", ".pyi")):
+            topics, ids = by_file.setdefault(path, ({}, []))
+            ids.append(event.id)
+            for topic, choice in style_votes(before, after, path).items():
+                topics.setdefault(topic, Counter())[choice] += 1
+    votes = [
+        ({topic: count.most_common(1)[0][0] for topic, count in topics.items()}, ids[-_ENTRIES_MAX:])
+        for topics, ids in by_file.values()
+    ]
+    datas: list[dict[str, Any]] = [(event.payload or {}).get("data") or {} for event in entries]
+    tools = [str(data.get("tool") or data.get("command")) for data in datas if data.get("tool") or data.get("command")]
+    files = {data["path"] for data in datas if isinstance(data.get("path"), str)}
+    steps = sum((event.payload or {}).get("kind") == "step" for event in entries)
+    own = interaction_votes(tools, steps or len(entries), len(files)), [event.id for event in entries[-_ENTRIES_MAX:]]
+    return [each for each in (*votes, own) if each[0]]
