@@ -7,7 +7,7 @@ from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.value import replace
-from mnemarch.policy.admission import checked_count, checked_list
+from mnemarch.policy.admission import checked_count, checked_list, checked_share
 from mnemarch.policy.trust import aged
 from mnemarch.recall.answer import Recall
 from mnemarch.recall.candidates import replaced_drafts
@@ -44,7 +44,8 @@ class Asking:
     def recall(self, query: str, k: int, **where: Any) -> Found:
         """The `k` best units for a question; `where` is what `Seat.recall` takes."""
         found, handed_before = self._found(query, k, **where)
-        return replace(found, notes=(*found.notes, *self._record(query, (*found.binding, *found.items), handed_before)))
+        notes = self._record(query, (*found.binding, *found.items), handed_before, has_floor=bool(where.get("floor")))
+        return replace(found, notes=(*found.notes, *notes))
 
     def context(self, query: str, tokens: int, count: Callable[[str], int] | None, **where: Any) -> Pack:
         """The same as one text that fits a budget."""
@@ -55,7 +56,8 @@ class Asking:
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         found, handed_before = self._found(query, k, **where)
         pack = packed(found, tokens, count or estimated_tokens, where["domain"])
-        return replace(pack, notes=(*found.notes, *self._record(query, (*pack.binding, *pack.items), handed_before)))
+        notes = self._record(query, (*pack.binding, *pack.items), handed_before, has_floor=bool(where.get("floor")))
+        return replace(pack, notes=(*found.notes, *notes))
 
     def _found(
         self,
@@ -66,6 +68,7 @@ class Asking:
         domain: str | None,
         at_commit: str | None,
         as_of: datetime | None,
+        floor: float | str = 0.0,
     ) -> tuple[Found, set[str]]:
         """What answers the question, with what binds unless it is asked about one kind or another time or commit; and
         what was handed out before."""
@@ -103,6 +106,7 @@ class Asking:
             binding=binding,
             drafts=drafts,
             code=code,
+            floor=engine.config.recall.floor if floor == "auto" else checked_share(floor, "floor"),
             nominate=self._nominated if has_graph and as_of is None and at_commit is None else None,
         )
         found = recall.answer()
@@ -146,13 +150,16 @@ class Asking:
         """What the caller's graph suggests for a question."""
         return self._engine.graph(self._caller).nominated(self._caller.session, text)
 
-    def _record(self, query: str, items: Sequence[Recalled], handed_before: set[str]) -> tuple[str, ...]:
+    def _record(
+        self, query: str, items: Sequence[Recalled], handed_before: set[str], *, has_floor: bool
+    ) -> tuple[str, ...]:
         """Record what was handed out: reuse is counted from it, and an echo is recognised by it (R2, R6).
 
-        A question that nothing answered is recorded too: the inbox tells what others know about it (R20).
+        A question that nothing answered is recorded too: the inbox tells what others know about it (R20). One that was
+        asked with a floor is not: it is any prompt of a person, who may not want to know anything.
         """
         unit_ids = [id for id in dict.fromkeys(item.unit.id for item in items) if id not in handed_before]
-        if not unit_ids and (items or not query.strip()):
+        if not unit_ids and (items or has_floor or not query.strip()):
             return ()
         payload = {"units": unit_ids, "query": query[:_QUERY_CHARS_MAX]}
         is_late = False

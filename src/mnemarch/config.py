@@ -129,6 +129,7 @@ class RecallRules:
     turns: bool = True
     distinct: bool = True
     fusion: str = "weighted"
+    floor: float = 0.2
     semantic: str = ""
 
     def __check__(self) -> None:

@@ -353,15 +353,17 @@ class Seat(Systems):
         phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
         at_commit: str | None = None,
         as_of: datetime | None = None,
+        floor: float | str = 0.0,
     ) -> Found:
         """The units that answer a question, in order, with reasons; and what was withheld, and why.
 
         They hold in the code that is checked out here; `at_commit` looks at another commit, `as_of` back in time.
+        `found.fit` says how likely it is that anything answers: under the `floor` there are no items ("auto": 0.2).
         """
         from mnemarch.asking import Asking
 
         return Asking(self._engine, self.caller).recall(
-            query, k, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of
+            query, k, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of, floor=floor
         )
 
     # 5. Context
@@ -377,10 +379,14 @@ class Seat(Systems):
         phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
         at_commit: str | None = None,
         as_of: datetime | None = None,
+        floor: float | str = 0.0,
     ) -> Pack:
-        """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer."""
+        """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer.
+
+        With `floor="auto"` only what binds is in it where nothing in memory is likely to answer; see `recall`.
+        """
         from mnemarch.asking import Asking
 
         return Asking(self._engine, self.caller).context(
-            query, tokens, count, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of
+            query, tokens, count, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of, floor=floor
         )

@@ -143,7 +143,7 @@ class Found:
     """The answer to a recall: what binds whatever is asked, and what was found (R10).
 
     `unlisted` counts what binds too and is beyond the bound of `binding`. `notes` says what the reader should know
-    about the answer itself.
+    about the answer itself. `fit` is how likely it is, from 0 to 1, that anything in memory answers the question.
     """
 
     items: tuple[Recalled, ...]
@@ -152,6 +152,7 @@ class Found:
     notes: tuple[str, ...] = ()
     binding: tuple[Recalled, ...] = ()
     unlisted: int = 0
+    fit: float = 0.0
 
 
 @value

@@ -21,20 +21,10 @@ from mnemarch.model.value import replace
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.labels import label_of
 from mnemarch.policy.trust import confidence_at
+from mnemarch.recall.fit import fit_of
+from mnemarch.recall.handout import firmest_first, is_in_sight, is_repeated, without_spare_hypotheses
 from mnemarch.recall.question import Question
-from mnemarch.recall.scores import (
-    HOPS,
-    SELF_CONTAINED,
-    firmest_first,
-    in_order,
-    is_in_sight,
-    is_repeated,
-    judged,
-    ranked,
-    unlisted_note,
-    without_question,
-    without_spare_hypotheses,
-)
+from mnemarch.recall.scores import HOPS, SELF_CONTAINED, in_order, judged, ranked, without_question
 from mnemarch.text.coherence import project_key
 from mnemarch.units.gate import Gate, withheld_reason
 
@@ -89,6 +79,7 @@ class Recall:
         binding: tuple[Sequence[Loaded], int] = ((), 0),
         drafts: frozenset[str] = frozenset(),
         code: Callable[[], CodeView] | None = None,
+        floor: float = 0.0,
         nominate: Callable[[str], dict[str, float]] | None = None,
     ) -> None:
         self._store, self._finder = store, finder
@@ -103,6 +94,7 @@ class Recall:
         self._rules, self._trust = rules, trust
         self._weights: dict[str, float] = {}
         self._has_code = code is not None
+        self._floor, self._fit = floor, 0.0
         self._nominate = nominate
         self._notes: list[str] = []
         self._kinds = list(dict.fromkeys(kinds))
@@ -122,9 +114,14 @@ class Recall:
         # Where turns speak for each other, more of them are looked at.
         least = self._rules.candidates_min if coherence else self._rules.candidates_min // 2
         limit = max(least, self._k * self._rules.candidates_per_item) if self._k else 0
-        if not self._question.weights:
+        if not self._question.weights and not self._floor:
             return self._store.read(lambda reader: self._newest(reader, limit))
         ordered, past = self._ordered(coherence, limit)
+        if self._fit < self._floor:
+            ordered = []
+            self._notes.append(
+                f"Nothing in memory is likely to answer this: {self._fit:.2f}, and the floor is {self._floor:g}."
+            )
         return self._store.read(lambda reader: self._best(reader, ordered, past))
 
     # Which candidates, and in what order
@@ -152,7 +149,9 @@ class Recall:
             own_session=session if self._rules.own_session else None,
             rules=self._rules,
         )
-        return ranked(relevances, micros(self._now), self._rules), [sketch.id for sketch in past]
+        ordered = ranked(relevances, micros(self._now), self._rules)
+        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible))
+        return ordered, [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
         """The candidates that share words with the question, and past units that do."""
@@ -304,7 +303,9 @@ class Recall:
         items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
-            self._notes.append(unlisted_note(unlisted, self._domain))
+            where = f" --domain {self._domain}" if self._domain else ""
+            note = f"{unlisted} more that bind are not listed here. See them: mnemarch decisions load{where}"
+            self._notes.append(note)
         self.handed_before = reader.noted_uses(ids, self._caller.scope_key) if ids else set()
         return Found(
             items=tuple(self._labelled(item, contested) for item in items),
@@ -313,6 +314,7 @@ class Recall:
             notes=tuple(self._notes),
             binding=tuple(self._labelled(item, contested) for item in bound),
             unlisted=unlisted,
+            fit=self._fit,
         )
 
     def _labelled(self, item: Recalled, contested: Collection[str]) -> Recalled:

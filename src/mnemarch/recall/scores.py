@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from math import exp
 
-from mnemarch.model.caller import Level
 from mnemarch.model.search import Recalled, place
 from mnemarch.model.stamps import instant
 from mnemarch.model.unit import (
@@ -16,8 +15,6 @@ from mnemarch.model.unit import (
     REPLACED_STATE,
     TRUSTED,
     TRUSTED_STATE,
-    Kind,
-    Status,
     search_kind,
 )
 from mnemarch.policy.kinds import TIER_FOUND, TIER_HYPOTHESIS, TIER_KEPT
@@ -56,9 +53,11 @@ _SPEAKER_BONUS = 0.15
 _DATE_BONUS = 0.4
 _OWN_SESSION_BONUS = 0.05
 _INTENT_BONUS = 0.05
-# Meaning counts the more, the less of the question the best text says in the same words. A turn's meaning is that of
-# its neighbours too: they count by these shares of their cosine, and their vectors are not quite alike.
+# Among texts that stand alone meaning counts the more, the less of the question the best one says in the same words; in
+# a conversation it counts the same for every question. A turn's meaning is that of its neighbours too: they count by
+# these shares of their cosine, and their vectors are not quite alike.
 _MEANING_WEIGHT = 0.6
+_MEANING_WEIGHT_OF_TURNS = 1.2
 _SAID_MIN = 0.25
 _NEIGHBOUR_SHARES = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 _ALIKE = 0.6
@@ -69,10 +68,8 @@ _DAMPING = 60
 
 # Only a trusted unit can be replaced. Where the replacing commit is missing it ranks as before.
 _KNOWN_STATES = (TRUSTED_STATE, REPLACED_STATE)
-_HYPOTHESES_MAX = 2
 # An episode is the program's own. Evidence and anchors claim nothing beyond their words, and lead to each other (D19).
 _KEPT_KINDS = frozenset({"episode", "evidence", "anchor"})
-_WEAKER = {"axis": 0, "lock": 1, "normal": 2}
 _AXES = ("similarity", "recency", "importance")
 _MICROS_AN_HOUR = 3_600_000_000
 
@@ -96,12 +93,17 @@ class Term:
 
 class Relevance:
     """One candidate: the scores of its own words, its neighbours and its session, its bonuses, and once it is ranked
-    its axes, its score and its tier."""
+    its axes, its score and its tier. `covered` is the share of the question that it and its neighbours say, `strength`
+    how strongly."""
 
-    __slots__ = ("axes", "bonuses", "lexical", "neighbours", "score", "session", "sketch", "tier", "total", "weight")
+    __slots__ = (
+        *("axes", "bonuses", "covered", "lexical", "neighbours", "score", "session", "sketch", "strength", "tier"),
+        *("total", "weight"),
+    )
 
     def __init__(self, sketch: Sketch, lexical: float, neighbours: float, session: float) -> None:
         self.sketch = sketch
+        self.covered = self.strength = 0.0
         self.lexical = lexical
         self.neighbours = neighbours
         self.session = session
@@ -154,14 +156,16 @@ def judged(
     coherence = coherence if rules.neighbours else 0.0
     placed = {sketch.place: sketch for sketch in pool.values() if sketch.session} if coherence else {}
     sessions = _session_scores(candidates, counted, weights) if coherence and rules.sessions else {}
-    said = 0.0
+    asked_weights = [0.0 if term.is_wider else term.weight for term in terms]
+    asked_total = sum(asked_weights) or 1.0
+    covered: list[float] = []
     alone: list[float] = []
     own: list[float] = []
     window: list[float] = []
     for sketch in pool.values():
         counts = counted[sketch.id]
         seen, length = _window(sketch, counts, counted, placed, coherence)
-        said = max(said, sum([terms[number].weight for number in seen])) if meanings else said
+        covered.append(sum([asked_weights[number] * min(1.0, count) for number, count in seen.items()]) / asked_total)
         own.append(_bm25(counts, weights, sketch.length / _TEXT_LENGTH))
         window.append(_bm25(seen, weights, length / _WINDOW_LENGTH))
         alone.append(window[-1] if seen is counts else _bm25(counts, weights, sketch.length / _WINDOW_LENGTH))
@@ -169,8 +173,8 @@ def judged(
     if rules.fusion == "rrf":
         own, window, alone, session = map(reciprocal_ranks, (own, window, alone, session))
     best = max(map(_summed, own, window, session, [coherence] * len(own)), default=0.0) or 1.0
-    share = said / (sum([term.weight for term in terms if not term.is_wider]) or 1.0)
-    meaning_weight = _MEANING_WEIGHT / min(1.0, max(_SAID_MIN, share)) ** 2
+    alone_weight = _MEANING_WEIGHT / max(_SAID_MIN, *covered) ** 2 if meanings and covered else 0.0
+    meaning_weight = coherence * _MEANING_WEIGHT_OF_TURNS + (1 - coherence) * alone_weight
     turn_bonuses = TurnBonuses(question, coherence if rules.turns else 0.0)
     results = []
     for number, sketch in enumerate(pool.values()):
@@ -181,12 +185,10 @@ def judged(
         asked = _NOMINATED_WEIGHT * nominated.get(sketch.id, 0.0)
         if lexical or near or session[number] or meaning or asked:
             result = Relevance(sketch, lexical / best, near / best, coherence * session[number] / best)
-            if meaning:
-                result.bonuses["meaning"] = meaning
-            if asked:
-                result.bonuses["asked"] = asked
-            if turn := turn_bonuses[sketch.speaker, sketch.signs]:
-                result.bonuses["turn"] = turn
+            result.covered = covered[number]
+            result.strength = (lexical + near) / asked_total / (1 + _WINDOW_WEIGHT)
+            bonuses = {"meaning": meaning, "asked": asked, "turn": turn_bonuses[sketch.speaker, sketch.signs]}
+            result.bonuses = {name: bonus for name, bonus in bonuses.items() if bonus}
             _add_bonuses(result, question, own_session)
             results.append(result)
     return results
@@ -333,67 +335,3 @@ def without_question(unit: Unit, now: datetime, rules: RecallRules, trust: Trust
     kind = search_kind(str(unit.kind), unit.attributes)
     tier = tier_of(kind, TRUSTED_STATE if unit.status in TRUSTED else DRAFT_STATE)
     return Recalled(unit=unit, score=sum(why.values()), tier=tier, why=why, label="")
-
-
-def firmest_first(items: Sequence[Recalled]) -> list[Recalled]:
-    """The items as they are, but of the places that decisions have among them the first go to the firmest (D19)."""
-    firm = iter(sorted(filter(_is_decision, items), key=lambda item: _WEAKER[item.unit.attributes["strength"]]))
-    return [next(firm) if _is_decision(item) else item for item in items]
-
-
-def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
-    """At most one lesson, and two hypotheses beside anything better (R2): where there is nothing better, all of them.
-
-    Those that are left out are added to `withheld`.
-    """
-    # A habit is kept like a lesson, and each says something of its own.
-    derived = [item.unit for item in items if item.unit.is_derived]
-    lessons = [unit.id for unit in derived if unit.kind is not Kind.PREFERENCE][1:]
-    withheld |= dict.fromkeys(lessons, "a lesson: an answer takes the one that fits best")
-    items = _lesson_first([item for item in items if item.unit.id not in lessons])
-    drafts = [item.unit.id for item in items if item.tier == TIER_HYPOTHESIS]
-    spare = drafts[_HYPOTHESES_MAX:] if len(drafts) < len(items) else []
-    withheld |= dict.fromkeys(spare, f"a hypothesis: beside what is surer an answer takes {_HYPOTHESES_MAX}")
-    return [item for item in items if item.unit.id not in spare]
-
-
-def _lesson_first(items: list[Recalled]) -> list[Recalled]:
-    """The items with a lesson before the episodes that it was made of: it says what they have in common."""
-    for at, item in enumerate(items):
-        made_of = item.unit.attributes.get("episodes", ()) if item.unit.is_derived else ()
-        first = next((place for place, other in enumerate(items[:at]) if other.unit.id in made_of), at)
-        if first < at:
-            return [*items[:first], item, *items[first:at], *items[at + 1 :]]
-    return items
-
-
-def is_in_sight(unit: Unit, visible_keys: Sequence[str]) -> bool:
-    """Whether a reader may know of it. An agent's hypothesis is for the task or worktree that made it (R2)."""
-    if unit.scope.key not in visible_keys or unit.status is not Status.HYPOTHESIS or unit.level < Level.PROJECT:
-        return unit.scope.key in visible_keys
-    if tier_of(search_kind(str(unit.kind), unit.attributes), DRAFT_STATE) == TIER_KEPT:
-        return True
-    places = (source.scope for source in unit.provenance)
-    return any(place.key in visible_keys for place in places if place.level < Level.PROJECT)
-
-
-def unlisted_note(count: int, domain: str | None) -> str:
-    """What says that more binds than an answer holds, and how to see it."""
-    where = f" --domain {domain}" if domain else ""
-    return f"{count} more that bind are not listed here. See them: mnemarch decisions load{where}"
-
-
-def _is_decision(item: Recalled) -> bool:
-    return item.unit.kind is Kind.DECISION and "root" in item.unit.attributes
-
-
-def is_repeated(first: Recalled, item: Recalled) -> bool:
-    """Whether a better item has the same text, as another kind of unit or at another level.
-
-    What is merely similar stays: two wordings may be two voices, and a difference of one word may be the point.
-    """
-    if first is item:
-        return False
-    from mnemarch.text.canonical import canonical
-
-    return canonical(first.unit.content) == canonical(item.unit.content)

@@ -114,6 +114,7 @@ _ABOUT = (
     Parameter("phase", of.WORDS, "the stage of the work; it filters nothing", None, offered=False),
     Parameter("at_commit", of.WORDS, "what holds at that commit, not at the one checked out", None, metavar="HASH"),
     Parameter("as_of", of.INSTANT, "what was true at that moment", None),
+    Parameter("floor", of.FLOOR, "nothing unless an answer is so likely: 0 to 1, or auto", 0.0),
 )
 
 _DECISION = Parameter("decision_id", of.ID, "of any version of the decision")

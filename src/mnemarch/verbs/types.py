@@ -158,6 +158,10 @@ def _share(item: Any, what: str) -> float:
         raise InvalidInput(f"{what} must be a number from 0 to 1, not {item!r}.", hint="Write 0.5, say.") from None
 
 
+def _floor(item: Any, what: str) -> float | str:
+    return item if item == "auto" else _share(item, what)
+
+
 def _instant(item: Any, what: str) -> datetime | None:
     """An instant in ISO 8601. Without a zone it would mean something else on every machine."""
     if item is None:
@@ -297,6 +301,7 @@ RELATION = _one_of("relation", "mnemarch.model.decision", "RelationType", "RELAT
 ANCHOR_KIND = _one_of("anchor kind", "mnemarch.model.decision", "AnchorKind", "KIND")
 NUMBER = Type("number", _number, lambda: {"type": "integer"}, "N")
 SHARE = Type("share", _share, lambda: {"type": "number", "minimum": 0, "maximum": 1}, "N")
+FLOOR = Type("floor", _floor, lambda: {"anyOf": [SHARE.schema(), {"const": "auto"}]}, "N|auto")
 INSTANT = Type("instant", _instant, lambda: {"type": "string", "format": "date-time"}, "ISO")
 DURATION = Type("duration", _duration, lambda: {"type": "string"}, "TIME")
 SINCE = Type("since", _since, lambda: {"type": "string"}, "WHEN")

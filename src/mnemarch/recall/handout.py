@@ -1,0 +1,76 @@
+"""Which of the ranked items are handed out together: who may see one, how many hypotheses, what only repeats. Pure."""
+
+from __future__ import annotations
+
+from mnemarch.model.caller import Level
+from mnemarch.model.unit import DRAFT_STATE, Kind, Status, search_kind
+from mnemarch.policy.kinds import TIER_HYPOTHESIS, TIER_KEPT
+from mnemarch.recall.scores import tier_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemarch.model.search import Recalled
+    from mnemarch.model.unit import Unit
+
+_HYPOTHESES_MAX = 2
+_WEAKER = {"axis": 0, "lock": 1, "normal": 2}
+
+
+def firmest_first(items: Sequence[Recalled]) -> list[Recalled]:
+    """The items as they are, but of the places that decisions have among them the first go to the firmest (D19)."""
+    firm = iter(sorted(filter(_is_decision, items), key=lambda item: _WEAKER[item.unit.attributes["strength"]]))
+    return [next(firm) if _is_decision(item) else item for item in items]
+
+
+def without_spare_hypotheses(items: list[Recalled], withheld: dict[str, str]) -> list[Recalled]:
+    """At most one lesson, and two hypotheses beside anything better (R2): where there is nothing better, all of them.
+
+    Those that are left out are added to `withheld`.
+    """
+    # A habit is kept like a lesson, and each says something of its own.
+    derived = [item.unit for item in items if item.unit.is_derived]
+    lessons = [unit.id for unit in derived if unit.kind is not Kind.PREFERENCE][1:]
+    withheld |= dict.fromkeys(lessons, "a lesson: an answer takes the one that fits best")
+    items = _lesson_first([item for item in items if item.unit.id not in lessons])
+    drafts = [item.unit.id for item in items if item.tier == TIER_HYPOTHESIS]
+    spare = drafts[_HYPOTHESES_MAX:] if len(drafts) < len(items) else []
+    withheld |= dict.fromkeys(spare, f"a hypothesis: beside what is surer an answer takes {_HYPOTHESES_MAX}")
+    return [item for item in items if item.unit.id not in spare]
+
+
+def _lesson_first(items: list[Recalled]) -> list[Recalled]:
+    """The items with a lesson before the episodes that it was made of: it says what they have in common."""
+    for at, item in enumerate(items):
+        made_of = item.unit.attributes.get("episodes", ()) if item.unit.is_derived else ()
+        first = next((place for place, other in enumerate(items[:at]) if other.unit.id in made_of), at)
+        if first < at:
+            return [*items[:first], item, *items[first:at], *items[at + 1 :]]
+    return items
+
+
+def is_in_sight(unit: Unit, visible_keys: Sequence[str]) -> bool:
+    """Whether a reader may know of it. An agent's hypothesis is for the task or worktree that made it (R2)."""
+    if unit.scope.key not in visible_keys or unit.status is not Status.HYPOTHESIS or unit.level < Level.PROJECT:
+        return unit.scope.key in visible_keys
+    if tier_of(search_kind(str(unit.kind), unit.attributes), DRAFT_STATE) == TIER_KEPT:
+        return True
+    places = (source.scope for source in unit.provenance)
+    return any(place.key in visible_keys for place in places if place.level < Level.PROJECT)
+
+
+def _is_decision(item: Recalled) -> bool:
+    return item.unit.kind is Kind.DECISION and "root" in item.unit.attributes
+
+
+def is_repeated(first: Recalled, item: Recalled) -> bool:
+    """Whether a better item has the same text, as another kind of unit or at another level.
+
+    What is merely similar stays: two wordings may be two voices, and a difference of one word may be the point.
+    """
+    if first is item:
+        return False
+    from mnemarch.text.canonical import canonical
+
+    return canonical(first.unit.content) == canonical(item.unit.content)

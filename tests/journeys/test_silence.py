@@ -1,0 +1,57 @@
+"""Knowing when there is nothing: a floor under which an answer has no items."""
+
+from __future__ import annotations
+
+import pytest
+
+import mnemarch
+from mnemarch import Actor, EventType, InvalidInput, Scope
+
+FACTS = (
+    "orders-api builds need JDK 21; anything older fails at the compile step.",
+    "The nightly backup of the ledger database runs at 03:00 and takes forty minutes.",
+    "Refunds above 500 euro wait for a second signature from finance.",
+    "결제 서비스 배포는 화요일과 목요일 오후에만 한다.",
+    "Search results are cached for ten minutes in Redis, keyed by tenant.",
+)
+KNOWN = ("when does the nightly backup of the ledger database run?", "결제 서비스 배포는 무슨 요일에 해?")
+UNKNOWN = (
+    "who won the chess tournament in Reykjavik last winter?",
+    "점심에 먹을 만한 근처 식당 추천해줘",
+    "thanks, go on!",
+)
+
+
+@pytest.fixture
+def seat(tmp_path):
+    with mnemarch.open(tmp_path) as memory:
+        seat = memory.seat(Actor.agent("coder"), Scope(project="shop", task="t1"))
+        for fact in FACTS:
+            seat.remember(fact)
+        yield seat
+
+
+@pytest.mark.parametrize("question", KNOWN)
+def test_a_floor_lets_through_what_answers(seat, question):
+    everything, likely = ([item.unit.id for item in seat.recall(question, floor=floor).items] for floor in (0, "auto"))
+    assert likely == everything != []
+
+
+@pytest.mark.parametrize("question", UNKNOWN)
+def test_a_question_that_nothing_answers_gets_no_item_and_is_no_open_question(seat, question):
+    found = seat.recall(question, floor="auto")
+    assert not found.items
+    assert "likely to answer" in found.notes[0]
+    assert not seat.context(question, floor="auto").text
+    assert not [event for event in seat.events() if event.type is EventType.RECALLED]
+
+
+def test_fit_tells_what_is_answered_from_what_is_not(seat):
+    known, unknown = ([seat.recall(question).fit for question in asked] for asked in (KNOWN, UNKNOWN))
+    assert 0 <= max(unknown) < 0.2 < min(known) <= 1
+
+
+@pytest.mark.parametrize("floor", [-0.1, 1.5, "high", None, True])
+def test_a_floor_is_a_share_or_auto(seat, floor):
+    with pytest.raises(InvalidInput, match="floor must be a number from 0 to 1"):
+        seat.recall("backup", floor=floor)
