@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
     from mnemarch.model.search import Found, Pack, Recalled
-    from mnemarch.model.unit import Kind
+    from mnemarch.model.unit import Kind, Unit
     from mnemarch.stores.sql.reader import Reader
 
 _TOKENS_MAX = 10_000_000
@@ -32,6 +32,8 @@ _TOKENS_MAX = 10_000_000
 _TOKENS_OF_AN_ITEM = 40
 _ITEMS_MIN = 8
 _QUERY_CHARS_MAX = 500
+# What answers a question shares so many of its telling words, if it has as many.
+_SHARED_WORDS_MIN = 2
 
 
 class Asking:
@@ -47,17 +49,47 @@ class Asking:
         notes = self._record(query, (*found.binding, *found.items), handed_before, has_floor=bool(where.get("floor")))
         return replace(found, notes=(*found.notes, *notes))
 
-    def context(self, query: str, tokens: int, count: Callable[[str], int] | None, **where: Any) -> Pack:
-        """The same as one text that fits a budget."""
+    def context(
+        self,
+        query: str,
+        tokens: int,
+        count: Callable[[str], int] | None,
+        *,
+        without: Collection[str] = (),
+        **where: Any,
+    ) -> Pack:
+        """The same as one text that fits a budget, and without some units that its reader knows."""
         from mnemarch.recall.context import packed
         from mnemarch.text.prompt import estimated_tokens
 
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         found, handed_before = self._found(query, k, **where)
+        has_floor = bool(where.get("floor"))
+        if without or has_floor:
+            found = _limited(found, query, without, sure=has_floor, session=self._caller.session)
         pack = packed(found, tokens, count or estimated_tokens, where["domain"])
-        notes = self._record(query, (*pack.binding, *pack.items), handed_before, has_floor=bool(where.get("floor")))
+        notes = self._record(query, (*pack.binding, *pack.items), handed_before, has_floor=has_floor)
         return replace(pack, notes=(*found.notes, *notes))
+
+    def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:
+        """Those of these units that may be handed out here, as items of an answer."""
+        from mnemarch.model.search import Recalled
+        from mnemarch.policy.kinds import TIER_FOUND
+        from mnemarch.policy.labels import label_of
+        from mnemarch.units.gate import Gate
+
+        gate = Gate(self._engine.log.clock(), None, self._code_view(None, None), self._caller.actor)
+
+        def read(reader: Reader) -> tuple[list[Recalled], set[str]]:
+            gate.reader = reader
+            admitted = gate.admitted(units, {})
+            items = [Recalled(unit, 0.0, TIER_FOUND, {}, label_of(unit), notes) for unit, notes in admitted]
+            return items, reader.noted_uses([unit.id for unit, _ in admitted], self._caller.scope_key)
+
+        items, handed_before = self._engine.store.read(read)
+        self._record("", items, handed_before, has_floor=False)
+        return items
 
     def _found(
         self,
@@ -176,3 +208,19 @@ class Asking:
             return ()
         until = "" if not self._engine.store.writable else " yet, unless this process writes again"
         return (f"{UNRECORDED}{until}, so it counts as no use of what was found: {trouble}",)
+
+
+def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, session: str | None) -> Found:
+    """The answer without units that its reader knows; if `sure`, nor what this session said or is hardly about it."""
+    from mnemarch.text.tokens import telling_tokens
+
+    asked = set(telling_tokens(query)) if sure else set()
+    shared_min = min(_SHARED_WORDS_MIN, len(asked))
+
+    def is_news(item: Recalled) -> bool:
+        is_own = sure and session is not None and item.unit.session == session
+        return not is_own and len(asked.intersection(telling_tokens(item.unit.content))) >= shared_min
+
+    binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
+    unlisted = 0 if without else found.unlisted
+    return replace(found, binding=tuple(binding), items=tuple(filter(is_news, items)), unlisted=unlisted)

@@ -1,4 +1,4 @@
-"""`demo`, `init` and `policy`, which are no verbs; and commands that do more than a verb: they ask, check or show."""
+"""`demo`, `init`, `policy` and `hook`, no verbs; and commands that do more than a verb: they ask, check or show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mnemarch.interfaces.command import (
     text_of,
 )
 from mnemarch.interfaces.show import to_json
-from mnemarch.verbs.types import DURATION, FLAG, NUMBER, PATH, Parameter, help_of
+from mnemarch.verbs.types import DURATION, FLAG, NUMBER, PATH, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -331,6 +331,14 @@ def _after_demo(folder: str | None, unit_id: str) -> str:
     return "\n".join(["try next", *(f"  {step}" for step in steps)])
 
 
+def _hook(call: Call) -> Answer:
+    from mnemarch.interfaces.hook import run
+
+    run(["--host", call.options.host] if call.options.host else [])
+    return Answer(None, lambda: "", is_printed=True)
+
+
+_HOST = Parameter("host", WORDS, "claude-code, codex, copilot, gemini, opencode, cursor or vscode", None)
 COMMANDS = {
     "demo": Command(
         *help_of("demo"),
@@ -344,4 +352,5 @@ COMMANDS = {
     ),
     "init": Command(*help_of("init"), _init, begins_memory=True),
     "policy": Command(*help_of("policy"), _policy),
+    "hook": Command(*help_of("hook"), _hook, (_HOST,)),
 }

@@ -30,7 +30,14 @@ BY_HAND = {
     "recall": {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
-    "operate": {"demo": "by_hand", "init": "by_hand", "policy": "by_hand", "trust": "trust", "mcp": "mcp"},
+    "operate": {
+        "demo": "by_hand",
+        "init": "by_hand",
+        "policy": "by_hand",
+        "trust": "trust",
+        "hook": "by_hand",
+        "mcp": "mcp",
+    },
 }
 # Words that stand for several commands, and what those do together.
 _GROUPS = {
