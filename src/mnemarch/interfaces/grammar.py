@@ -30,7 +30,11 @@ BY_HAND = {
     "recall": {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
-    "operate": {"demo": "demo", "init": "by_hand", "policy": "by_hand", "trust": "trust", "mcp": "mcp"},
+    "operate": {
+        **dict.fromkeys(("init", "policy"), "by_hand"),
+        **{name: name for name in ("demo", "trust", "mcp")},
+        **dict.fromkeys(("install", "uninstall"), "install.commands"),
+    },
 }
 # Words that stand for several commands, and what those do together.
 _GROUPS = {
