@@ -27,67 +27,60 @@ const hook = (event) =>
   })
 
 export const Mnemarch = async ({ directory }) => {
-  const started = new Set() // sessions that have had their start
-  const waiting = {} // by session: context for the next call of the model
+  const waiting = {} // by session: what the system prompt gets, from the start and from prompts
+  const warnings = {} // by call of a tool: what was said before it, for the model to read with its result
   const children = new Set() // sessions of subagents
 
   const say = async (name, session, fields = {}) => {
     const answer = await hook({ hook_event_name: name, session_id: session, cwd: directory, ...fields })
-    const context = answer.additionalContext ?? answer.hookSpecificOutput?.additionalContext
-    return { answer, context }
+    return answer.additionalContext
   }
   const keep = (session, context) => {
-    if (context) (waiting[session] ??= []).push(context)
+    if (context) waiting[session].push(context)
   }
 
   return {
     "chat.message": async (input, output) => {
       const session = input.sessionID
-      if (!started.has(session)) {
-        started.add(session)
-        keep(session, (await say("session.created", session, { source: "startup" })).context)
+      if (!waiting[session]) {
+        waiting[session] = []
+        keep(session, await say("session.created", session))
       }
-      const prompt = output.parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text)
-      keep(session, (await say("chat.message", session, { prompt: prompt.join("\n") })).context)
+      const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text)
+      keep(session, await say("chat.message", session, { prompt: texts.join("\n") }))
     },
     "experimental.chat.system.transform": async (input, output) => {
-      // The same system prompt at each call of one session: what was given once stays.
-      for (const context of waiting[input.sessionID] ?? []) output.system.push(context)
+      output.system.push(...(waiting[input.sessionID] ?? []))
     },
     "tool.execute.before": async (input, output) => {
-      const { answer, context } = await say("tool.execute.before", input.sessionID, {
+      warnings[input.callID] = await say("tool.execute.before", input.sessionID, {
         tool_name: input.tool,
         tool_use_id: input.callID,
         tool_input: output.args,
       })
-      keep(input.sessionID, context)
-      if (answer.decision === "block") throw new Error(answer.reason)
     },
     "tool.execute.after": async (input, output) => {
-      const { context } = await say("tool.execute.after", input.sessionID, {
+      const context = await say("tool.execute.after", input.sessionID, {
         tool_name: input.tool,
         tool_use_id: input.callID,
         tool_input: input.args,
-        tool_response: output.output,
-        metadata: { exit: output.metadata?.exit },
+        tool_response: { output: output.output, metadata: { exit: output.metadata?.exit } },
       })
-      if (context) output.output += `\n\n${context}`
+      for (const text of [warnings[input.callID], context]) if (text) output.output += `\n\n${text}`
+      delete warnings[input.callID]
     },
     "experimental.session.compacting": async (input, output) => {
-      const { context } = await say("experimental.session.compacting", input.sessionID)
+      const context = await say("experimental.session.compacting", input.sessionID)
       if (context) output.context.push(context)
     },
     event: async ({ event }) => {
       const session = event.properties?.sessionID ?? event.properties?.info?.id
       if (event.type === "session.created" && event.properties.info.parentID) children.add(session)
-      if (event.type === "session.idle") {
-        await say("session.idle", session, { is_subagent: children.has(session) })
-      }
-      if (event.type === "session.deleted") {
-        started.delete(session)
-        delete waiting[session]
-        await say("session.deleted", session)
-      }
+      if (event.type === "session.idle" && children.has(session)) await say("SubagentStop", session)
+      else if (event.type === "session.idle") await say("session.idle", session)
+    },
+    dispose: async () => {
+      for (const session of Object.keys(waiting)) await say("dispose", session)
     },
   }
 }
