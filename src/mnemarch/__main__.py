@@ -1,6 +1,17 @@
-"""`python -m mnemarch`: the same as `mnemarch`."""
+"""`mnemarch`, also as `python -m mnemarch`. A hook comes with every tool call, so it loads no command line."""
 
-from mnemarch.interfaces.cli import main
+import sys
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["hook"] and {"-h", "--help"}.isdisjoint(sys.argv):
+        from mnemarch.interfaces.hook import run
+
+        return run(sys.argv[2:])
+    from mnemarch.interfaces import cli
+
+    return cli.main()
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.search import UNRECORDED
+from mnemarch.model.search import UNRECORDED, Recalled
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list
+from mnemarch.policy.kinds import TIER_FOUND
 from mnemarch.policy.trust import aged
 from mnemarch.recall.answer import Recall
 from mnemarch.recall.candidates import replaced_drafts
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.search import Found, Pack, Recalled
+    from mnemarch.model.search import Found, Pack
     from mnemarch.model.unit import Kind
     from mnemarch.stores.sql.reader import Reader
 
@@ -32,6 +33,8 @@ _TOKENS_MAX = 10_000_000
 _TOKENS_OF_AN_ITEM = 40
 _ITEMS_MIN = 8
 _QUERY_CHARS_MAX = 500
+# What answers a question shares so many of its telling words, if it has as many.
+_SHARED_WORDS_MIN = 2
 
 
 class Asking:
@@ -46,16 +49,46 @@ class Asking:
         found, handed_before = self._found(query, k, **where)
         return replace(found, notes=(*found.notes, *self._record(query, (*found.binding, *found.items), handed_before)))
 
-    def context(self, query: str, tokens: int, count: Callable[[str], int] | None, **where: Any) -> Pack:
-        """The same as one text that fits a budget."""
+    def context(
+        self,
+        query: str,
+        tokens: int,
+        count: Callable[[str], int] | None,
+        *,
+        without: Collection[str] = (),
+        sure: bool = False,
+        **where: Any,
+    ) -> Pack:
+        """The same as one text that fits a budget; not the units `without`, and if `sure` only what is about it."""
         from mnemarch.recall.context import packed
         from mnemarch.text.prompt import estimated_tokens
 
         checked_count(tokens, "tokens", _TOKENS_MAX)
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         found, handed_before = self._found(query, k, **where)
+        if without or sure:
+            found = _limited(found, query, without, sure=sure)
         pack = packed(found, tokens, count or estimated_tokens, where["domain"])
         return replace(pack, notes=(*found.notes, *self._record(query, (*pack.binding, *pack.items), handed_before)))
+
+    def about(self, paths: Sequence[str]) -> list[Recalled]:
+        """What warns whoever changes these files: locks and axes, bug patterns and lessons that cite or name them."""
+        from mnemarch.decisions.loading import spoken_of
+        from mnemarch.policy.labels import label_of
+        from mnemarch.units.gate import Gate
+
+        gate = Gate(self._engine.log.clock(), None, self._code_view(None, None), self._caller.actor)
+
+        def read(reader: Reader) -> tuple[list[Recalled], set[str]]:
+            gate.reader = reader
+            units = gate.admitted(spoken_of(reader, self._caller, paths), {})
+            items = [Recalled(unit, 0.0, TIER_FOUND, {}, label_of(unit), notes) for unit, notes in units]
+            handed = reader.noted_uses([item.unit.id for item in items], self._caller.scope_key) if items else set()
+            return items, handed
+
+        items, handed_before = self._engine.store.read(read)
+        self._record("", items, handed_before)
+        return items
 
     def _found(
         self,
@@ -169,3 +202,19 @@ class Asking:
             return ()
         until = "" if not self._engine.store.writable else " yet, unless this process writes again"
         return (f"{UNRECORDED}{until}, so it counts as no use of what was found: {trouble}",)
+
+
+def _limited(found: Found, query: str, without: Collection[str], *, sure: bool) -> Found:
+    """The answer without units that its reader knows; if `sure`, without those that share too few of its words."""
+    from mnemarch.text.tokens import telling_tokens
+
+    asked = set(telling_tokens(query)) if sure else set()
+    shared_min = min(_SHARED_WORDS_MIN, len(asked))
+
+    def is_about(item: Recalled) -> bool:
+        return len(asked.intersection(telling_tokens(item.unit.content))) >= shared_min
+
+    binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
+    items = [item for item in items if is_about(item)]
+    unlisted = 0 if without else found.unlisted
+    return replace(found, binding=tuple(binding), items=tuple(items), unlisted=unlisted)

@@ -62,6 +62,8 @@ _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
     "analyst.api": lambda setting, _: setting == "",
     "analyst.price_input": _higher,
     "analyst.price_output": _higher,
+    "hook": lambda setting, usual: setting is False or (_is_number(setting) and _lower(setting, usual)),
+    "hook.domains": _any,
     "store.lock_wait_s_max": _lower,
     "store.durability": lambda setting, _: setting == "power",
     "witness.test_commands": lambda setting, usual: isinstance(setting, list) and set(map(str, setting)) <= set(usual),

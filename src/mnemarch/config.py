@@ -250,6 +250,24 @@ class ReflectionRules:
 
 
 @value
+class HookRules:
+    """What `mnemarch hook` gives and keeps; 0 tokens is nothing. `domains` says what folders are about (R3)."""
+
+    start_tokens: int = 1_500
+    prompt_tokens: int = 600
+    seconds_max: float = 8.0
+    records: bool = True
+    verifies: bool = True
+    reports: bool = True
+    domains: Mapping[str, str] = {}
+
+    def __check__(self) -> None:
+        _check("hook", self)
+        holds = isinstance(self.domains, dict) and all(isinstance(name, str) for name in self.domains.values())
+        _require(holds, "hook.domains", self.domains, "a table of folders and what they are about")
+
+
+@value
 class StoreRules:
     """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
 
@@ -283,6 +301,7 @@ class Config:
     # None: the defaults of A31, which are not loaded before a graph is used.
     graph: OrchestratorConfig | None = None
     store: StoreRules = StoreRules()
+    hook: HookRules = HookRules()
     # What the repository's mnemarch.toml asks for and the user has not accepted.
     ignored: tuple[str, ...] = ()
 
@@ -311,22 +330,7 @@ def _check_trust(rules: TrustRules) -> None:
         _require_between(f"trust.decay_per_month.{name}", rules.decay_per_month.get(name), 0, 1)
 
 
-_PARTS: dict[str, type] = {
-    "policy": Policy,
-    "limits": Limits,
-    "gate": GateRules,
-    "trust": TrustRules,
-    "retention": RetentionRules,
-    "recall": RecallRules,
-    "loops": LoopRules,
-    "witness": WitnessRules,
-    "learning": LearningRules,
-    "decisions": DecisionRules,
-    "core": CoreRules,
-    "analyst": AnalystRules,
-    "reflection": ReflectionRules,
-    "store": StoreRules,
-}
+_PARTS: dict[str, type] = {name: globals()[kind] for name, kind in Config.__annotations__.items() if kind in globals()}
 # The parts that hold nothing but plain settings.
 _SECTIONS = [name for name in _PARTS if name not in ("policy", "trust")]
 

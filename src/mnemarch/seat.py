@@ -155,7 +155,7 @@ class Seat(Systems):
         self,
         passed: bool | None = None,
         *,
-        run: Sequence[str] | None = None,
+        run: Sequence[str] | TestRun | None = None,
         report: str | None = None,
         tests: Sequence[str] = (),
         commit: str | None = None,
@@ -165,8 +165,9 @@ class Seat(Systems):
     ) -> Promotion:
         """Verify the task: the gate judges what it staged by each test, and an episode is kept.
 
-        `run` runs a test command and sees each test; `report` reads what a runner wrote; `passed` and `tests` only
-        report. `approach` says what was tried. After a failure the answer's `loop` tells whether to go on.
+        `run` runs a test command and sees each test, or is the run that a host's hook saw; `report` reads what a runner
+        wrote; `passed` and `tests` only report. `approach` says what was tried. After a failure the answer's `loop`
+        tells whether to go on.
         """
         from mnemarch.analysing import followed_up
         from mnemarch.learning.reflection import reflect_if_due
@@ -231,11 +232,13 @@ class Seat(Systems):
             commit=self._full_hash(commit),
         )
 
-    def _witnessed(self, run: Sequence[str] | None, report: str | None, commit: str | None) -> TestRun:
+    def _witnessed(self, run: Sequence[str] | TestRun | None, report: str | None, commit: str | None) -> TestRun:
         """A verification that this program sees: it runs the tests, or reads the report that a runner wrote.
 
         A report that an agent hands in is its own word, so it counts as reported (R21).
         """
+        from mnemarch.model.testrun import TestRun
+
         root = self.caller.root
         if report is not None:
             from mnemarch.witness.reports import read_report
@@ -243,6 +246,8 @@ class Seat(Systems):
             is_trusted = self.actor.kind in {"human", "orchestrator"}
             tested = self._full_hash(commit) or self._head()
             seen = replace(read_report(report, root=root), commit=tested, witnessed=is_trusted)
+        elif isinstance(run, TestRun):
+            seen = replace(run, commit=self._head())
         else:
             from mnemarch.witness.run import run_tests
 
@@ -377,10 +382,14 @@ class Seat(Systems):
         phase: str | None = None,  # noqa: ARG002 - routes work, never filters memory (D17)
         at_commit: str | None = None,
         as_of: datetime | None = None,
+        without: Sequence[str] = (),
+        sure: bool = False,
     ) -> Pack:
-        """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer."""
+        """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer.
+
+        The units `without` are left out: the model has them. If `sure`, so is what shares too little with the question.
+        """
         from mnemarch.asking import Asking
 
-        return Asking(self._engine, self.caller).context(
-            query, tokens, count, kinds=kinds, domain=domain, at_commit=at_commit, as_of=as_of
-        )
+        where: dict[str, Any] = {"kinds": kinds, "domain": domain, "at_commit": at_commit, "as_of": as_of}
+        return Asking(self._engine, self.caller).context(query, tokens, count, without=without, sure=sure, **where)

@@ -7,6 +7,8 @@ from mnemarch.model.value import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.graph.orchestrator import MemoryOrchestrator
     from mnemarch.knowing import Knowledge
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.episodic import EpisodicMemoryManager
     from mnemarch.loops.detector import CircularFixDetector
     from mnemarch.model.outcome import LoopVerdict, Promotion
+    from mnemarch.model.search import Recalled
 
 
 class Systems(IngestVerbs):
@@ -60,6 +63,19 @@ class Systems(IngestVerbs):
         from mnemarch.knowing import Knowledge
 
         return Knowledge(self._engine, self.caller, self._intake())
+
+    def about(self, paths: Sequence[str]) -> list[Recalled]:
+        """What warns whoever changes these files, by their paths from the root: locks, bug patterns and lessons."""
+        from mnemarch.asking import Asking
+        from mnemarch.policy.admission import checked_list
+
+        return Asking(self._engine, self.caller).about([str(path) for path in checked_list(paths, "paths")])
+
+    def awaited_tests(self) -> list[str]:
+        """The tests that would verify what is claimed here, and those that failed in this task."""
+        failed = [name for attempt in self.loops.failures() for name in attempt.tests]
+        cited = self._engine.store.read(lambda reader: reader.tests_cited(self.caller.visible_keys))
+        return list(dict.fromkeys((*cited, *failed)))
 
     def _learned_from(self, judged: Promotion) -> Promotion:
         """The answer of a verification, after a success was learned from, in an act of its own."""

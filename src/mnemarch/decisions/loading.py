@@ -8,7 +8,7 @@ from itertools import chain, islice
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.decision import Decision, Loaded, Strength, target_of, version_key_of
-from mnemarch.model.unit import TRUSTED, Kind
+from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Kind
 from mnemarch.policy.kinds import (
     TIER_AXIS,
     TIER_FOUND,
@@ -114,6 +114,35 @@ def _normal(reader: Reader, caller: Caller, domains: Sequence[str], limit: int) 
 
 def _cited_paths(unit: Unit) -> frozenset[str]:
     return frozenset(item.ref for item in unit.citations if item.kind in (CitationKind.FILE, CitationKind.SYMBOL))
+
+
+def spoken_of(reader: Reader, caller: Caller, paths: Sequence[str]) -> list[Unit]:
+    """What somebody who changes these files has to know: axes and locks that cite or name them, in every domain, and
+    the bug patterns and lessons that cite them."""
+    keys = caller.visible_keys
+    domains = {domain for key in keys for domain in reader.domains_decided(key)}
+    firm = [
+        unit
+        for unit in reader.firm(keys, sorted(domains))
+        if not _cited_paths(unit).isdisjoint(paths) or _names(unit.content, paths)
+    ]
+    citing = [
+        unit
+        for kind in (CitationKind.FILE, CitationKind.SYMBOL)
+        for unit in reader.units_citing(keys, kind, paths)
+        if unit.live and (unit.attributes.get(KEPT_AS) == LESSON or "solution" in unit.attributes)
+    ]
+    return list({unit.id: unit for unit in (*firm, *citing)}.values())
+
+
+def _names(text: str, paths: Sequence[str]) -> bool:
+    """Whether a text names one of these files; a Korean particle may follow."""
+    inside = [path for path in paths if path in text]
+    if not inside:
+        return False
+    import re  # A session that begins starts without it.
+
+    return any(re.search(rf"(?<![\w/.-]){re.escape(path)}(?![A-Za-z0-9_/-])", text) for path in inside)
 
 
 def _worked_on(reader: Reader, caller: Caller, known: Iterable[Unit], touched: Collection[str]) -> list[str]:

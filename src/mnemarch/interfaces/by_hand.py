@@ -1,4 +1,4 @@
-"""`init` and `policy`, which are no verbs; and commands that do more than their verb: they ask, check or show more."""
+"""`init`, `policy` and `hook`, which are no verbs; and commands that do more than their verb: they ask or show more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, noted, performed, text_of
 from mnemarch.interfaces.show import to_json
-from mnemarch.verbs.types import DURATION, FLAG, Parameter, help_of
+from mnemarch.verbs.types import DURATION, FLAG, WORDS, Parameter, help_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -283,7 +283,16 @@ def _levels(levels: list[str]) -> str:
     return "at every level" if len(levels) == len(Level) else ", ".join(levels)
 
 
+def _hook(call: Call) -> Answer:
+    from mnemarch.interfaces.hook import run
+
+    run(["--host", call.options.host] if call.options.host else [])
+    return Answer(None, lambda: "", is_printed=True)
+
+
+_HOST = Parameter("host", WORDS, "claude-code, codex, copilot, gemini, opencode, cursor or vscode", None)
 COMMANDS = {
     "init": Command(*help_of("init"), _init, begins_memory=True),
     "policy": Command(*help_of("policy"), _policy),
+    "hook": Command(*help_of("hook"), _hook, (_HOST,)),
 }

@@ -31,7 +31,7 @@ BY_HAND = {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
     "operate": {
-        **dict.fromkeys(("init", "policy"), "by_hand"),
+        **dict.fromkeys(("init", "policy", "hook"), "by_hand"),
         **{name: name for name in ("demo", "trust", "mcp")},
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
     },

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import ApproachValidation, FailedApproach, LoopVerdict
+    from mnemarch.policy.loops import Attempt
     from mnemarch.text import fingerprint as fingerprints
 else:
     git = Lazy("mnemarch.code.git")
@@ -96,6 +97,10 @@ class CircularFixDetector:
     def get_failed_approaches(self, task_id: str | None = None) -> list[FailedApproach]:
         """What was tried in the task and failed, since it last succeeded or was cleared."""
         return failed_approaches(self._known(task_id).attempts)
+
+    def failures(self) -> tuple[Attempt, ...]:
+        """Every failure of the task since it last succeeded or was cleared."""
+        return self._known(None).attempts
 
     def stuck_reason(self, task_id: str | None = None) -> str | None:
         """Why the task was called stuck, or None if it is not."""

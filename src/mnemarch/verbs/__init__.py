@@ -316,6 +316,10 @@ _EPISODES = (
     _at_most(20),
 )
 _COUNT = Parameter("count", of.PYTHON, "counts the tokens of a text", None)
+_KNOWN = (
+    Parameter("without", of.ID, "not these units", (), many=True, offered=False),
+    Parameter("sure", of.FLAG, "nothing that is hardly about it", False, offered=False),
+)
 _TOKENS = Parameter("tokens", of.NUMBER, "the budget (default: 2000)", 2_000)
 _RECALL = (
     Verb(
@@ -324,7 +328,15 @@ _RECALL = (
         "Found",
         (_QUERY, Parameter("k", of.NUMBER, "how many at most (default: 8)", 8, "-k"), *_ABOUT),
     ),
-    Verb("seat.context", "read", "Pack", (_QUERY, _TOKENS, _COUNT, *_ABOUT)),
+    Verb("seat.context", "read", "Pack", (_QUERY, _TOKENS, _COUNT, *_ABOUT, *_KNOWN)),
+    Verb("seat.awaited_tests", "read", "list[str]", (), None),
+    Verb(
+        "seat.about",
+        "read",
+        "list[Recalled]",
+        (Parameter("paths", of.PATH, "files, from the root", many=True),),
+        None,
+    ),
     Verb("episodes.search", "read", "list[Recalled]", _EPISODES, "episodes"),
 )
 _DRY_RUN = Parameter("dry_run", of.FLAG, "archive them; without it this only says which", True, "--apply")

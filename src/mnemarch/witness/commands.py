@@ -10,7 +10,7 @@ from mnemarch.model.value import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # How a command begins, once its wrappers are off. A runner without a name is known by what it prints.
 _RUNNERS = (
@@ -65,6 +65,10 @@ _NO_RUN = frozenset(
         *("--setup-plan", "--setup-only", "--listTests", "--showConfig"),
     }
 )
+# Options of pytest that neither leave tests out nor take a word after them.
+_HARMLESS_OPTION = (
+    r"-[qvsxl]+|-r\w+|--(?:tb|color|durations|maxfail|verbosity|capture)=\S+|--(?:quiet|verbose|no-header)"
+)
 _ASSIGNMENT = re.compile(r"\w+=")
 _AMOUNT = re.compile(r"[\d.]+[smhd]?")
 
@@ -103,6 +107,29 @@ def runner_of(command: str | Sequence[str], configured: Sequence[str] = ()) -> T
             decides = all(operator in {"&&", ""} for _, operator in steps)
             return TestCommand(known.runner, known.words, os.path.normpath(folder), known.named, decides)
     return None
+
+
+def selected(known: TestCommand, names: Iterable[str], folder: str, root: str) -> list[str]:
+    """Those of these tests that pytest runs in this folder if it is called so; none if an option may leave some out."""
+    words = known.words[1:]
+    options = [word for word in words if word[:1] == "-"]
+    if known.runner != "pytest" or not all(re.fullmatch(_HARMLESS_OPTION, option) for option in options):
+        return []
+    places = [os.path.normpath(os.path.join(folder, word)) for word in words if word[:1] != "-"] or [folder]
+    return [name for name in names if _is_selected(os.path.join(root, name), places)]
+
+
+def _is_selected(test: str, places: Sequence[str]) -> bool:
+    """Whether a test is in the file that its name says, and that file or test below one of these places."""
+    path, _, inside = test.partition("::")
+    function = inside.rpartition("::")[2].partition("[")[0]
+    if not function or not any(test == place or test.startswith((f"{place}/", f"{place}::")) for place in places):
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return f"def {function}(" in file.read()
+    except OSError:
+        return False
 
 
 def _script_in(words: Sequence[str]) -> str | Sequence[str]:

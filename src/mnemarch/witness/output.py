@@ -7,7 +7,7 @@ import re
 
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.value import replace
-from mnemarch.witness.commands import runner_of
+from mnemarch.witness.commands import runner_of, selected
 from mnemarch.witness.reports import LINE_CHARS_MAX, MESSAGE_CHARS_MAX, merged, of_tap, prefix_of, rebased
 
 TYPE_CHECKING = False
@@ -46,6 +46,8 @@ _SUMMARIES = {
     "node": (r"^[ℹ#] fail \d+$", "fail [1-9]"),
     "tap": (r"^(?:Result: \w+|# fail +\d+)$", "FAIL|fail +[1-9]"),
 }
+# A line of pytest's by which every test that it came across has passed.
+_ALL_PASSED = r"^=*\s*\d+ passed(?:, \d+ warnings?)? in [\d.]+s"
 _UNITTEST = re.compile(
     r"^ *(?P<test>[\w.]+) \((?P<where>[\w.]+)\)(?: \(.*\)| \[.*\])?(?:\n[^\n]*?)? \.\.\. "
     r"(?P<outcome>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b|"
@@ -71,10 +73,12 @@ def from_output(
     cwd: str = "",
     root: str = "",
     configured: Sequence[str] = (),
+    awaited: Callable[[], Iterable[str]] = tuple,
 ) -> TestRun | None:
     """The run of tests that somebody else ran, by what it printed; None if no test run is to be seen there.
 
     An exit code of None is unknown. One that a pipe or `|| true` may have changed counts less than what was printed.
+    Where all passed and none is named, those of the `awaited` tests count that the command must have run.
     """
     known, text = runner_of(command, configured), plain(printed)
     if known is None:
@@ -84,6 +88,9 @@ def from_output(
     runner, results = results_in(known, text, code, prefix_of(os.path.join(cwd, known.folder), root or cwd))
     if not results and failed is None and not code:
         return None
+    if not results and not code and re.search(_ALL_PASSED, text, re.MULTILINE):
+        there = os.path.join(cwd, known.folder)
+        results = [_result(name, "passed") for name in selected(known, awaited(), there, root or cwd)]
     return TestRun(
         runner=runner,
         command=command if isinstance(command, str) else " ".join(command),

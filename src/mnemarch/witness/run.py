@@ -157,14 +157,19 @@ def _script_of(words: Sequence[str], base: str) -> TestCommand | None:
     return known if is_last else None
 
 
-def _environment(folder: str) -> dict[str, str]:
-    """Ours, and the recorder where Python looks for modules: it reaches pytest through make, tox or a script."""
+def place_recorder(folder: str) -> None:
+    """Put the recorder of tests into a folder; it works for a Python that looks for modules there."""
     about = os.path.join(folder, f"{_MODULE}-1.dist-info")
-    os.mkdir(about)
+    os.makedirs(about, exist_ok=True)
     for name, text in _PLUGIN.items():
         with open(os.path.join(about, name), "w", encoding="utf-8") as file:
             file.write(text)
     shutil.copyfile(os.path.join(os.path.dirname(__file__), "recorder.py"), os.path.join(folder, f"{_MODULE}.py"))
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Ours, and the recorder where Python looks for modules: it reaches pytest through make, tox or a script."""
+    place_recorder(folder)
     paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 

@@ -1,0 +1,117 @@
+"""`mnemarch hook`: one event of a coding agent, from what its host says to what the host is told.
+
+It always ends well and in time: whatever goes wrong is told in a file of the memory's folder and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from mnemarch.model.json_text import from_json, to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mnemarch.interfaces.hooks.hosts import HookEvent
+
+_STDIN_BYTES_MAX = 32 << 20
+_OTHER_HOST = "--host="
+# Before the settings are read; and at the end of a session hosts wait for hardly longer than a second.
+_SECONDS_MAX = 8.0
+_SECONDS_AT_END = 1.2
+
+
+def run(argv: Sequence[str]) -> int:
+    """Read one event, do what it asks for, print what the host understands. It gives 0, whatever happens."""
+    if sys.stdin is None or sys.stdin.isatty():
+        print("mnemarch hook is called by a coding agent's host. Set it up: mnemarch install", file=sys.stderr)
+        return 0
+    _stop_after(_SECONDS_MAX, "", "")
+    with suppress(Exception):  # A host that is told of an error may stop its agent.
+        _run(_host_named(argv))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return 0
+
+
+def _host_named(argv: Sequence[str]) -> str | None:
+    words = [part for word in argv for part in (word.split("=", 1) if word.startswith(_OTHER_HOST) else [word])]
+    return words[words.index("--host") + 1] if "--host" in words[:-1] else None
+
+
+def _run(named: str | None) -> None:
+    from mnemarch.interfaces.hooks import hosts
+
+    content = sys.stdin.buffer.read(_STDIN_BYTES_MAX + 1)
+    payload = from_json(content.decode("utf-8-sig", "replace").strip()) if len(content) <= _STDIN_BYTES_MAX else None
+    if not isinstance(payload, dict):
+        return
+    event = hosts.read(hosts.host_of(named, payload, os.environ), payload, os.getcwd())
+    if event is None or not os.path.isdir(event.cwd):
+        return
+    from mnemarch.code.home import FOLDER, home_of
+
+    home = home_of(event.cwd)
+    store = os.environ.get("MNEMARCH_STORE") or home.folder
+    place = os.path.join(os.path.abspath(store), FOLDER)
+    if not os.path.lexists(os.path.join(place, "memory.db")):
+        return
+    try:
+        _answer(event, home, store, place)
+    except Exception as error:  # noqa: BLE001 - see above
+        _tell_trouble(place, event, error)
+
+
+def _answer(event: HookEvent, home: Any, store: str, place: str) -> None:
+    from mnemarch.interfaces.hooks import events, hosts
+    from mnemarch.interfaces.hooks.sessions import Session
+    from mnemarch.model.value import replace
+    from mnemarch.wiring import open as open_memory
+
+    event = replace(event, session=event.session or f"{event.host.name}-{os.getppid()}")
+    memory = open_memory(store)
+    # A memory that is not this user's was refused by now.
+    seconds = _SECONDS_AT_END if event.name == "end" else memory.config.hook.seconds_max
+    _stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
+    try:
+        session = Session(place, event.session, event.host.name)
+        if not session.admits(event):
+            return
+        moment = events.Moment(event, session, memory, home)
+        text = events.HANDLERS[event.name](moment)
+        told = hosts.answer(event, text)
+        if told is not None:
+            said = to_json(told)
+            print(said, flush=True)
+            session.gave(event.name, len(text.encode(errors="replace")))
+        for record in moment.later:
+            record()
+    finally:
+        memory.close()
+
+
+def _stop_after(seconds: float, place: str, what: str) -> None:
+    """End this process when its time is over, whatever it waits for: the store survives that."""
+
+    def stop(*_: object) -> None:
+        if place:
+            from mnemarch.interfaces.hooks.sessions import trouble
+
+            trouble(place, f"{what}: not done after {seconds:g} seconds")
+        os._exit(0)
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.1))
+
+
+def _tell_trouble(place: str, event: HookEvent, error: Exception) -> None:
+    from mnemarch import checkout
+    from mnemarch.interfaces.hooks.sessions import trouble
+
+    # In a folder that came from elsewhere nothing is written.
+    if checkout.foreign_memory(place) is None:
+        trouble(place, f"{event.host.name} {event.name}: {type(error).__name__}: {error}")

@@ -1,0 +1,265 @@
+"""What is done at each event: what the agent is told, and what is recorded once it was told."""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch.code import git
+from mnemarch.interfaces.hooks import tools
+from mnemarch.model.caller import Actor, Scope
+from mnemarch.text.prompt import estimated_tokens, without_fenced
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mnemarch.code.home import Home
+    from mnemarch.interfaces.hooks.hosts import HookEvent
+    from mnemarch.interfaces.hooks.sessions import Session
+    from mnemarch.memory import Memory
+    from mnemarch.model.outcome import LoopVerdict, Promotion
+    from mnemarch.model.search import Recalled
+    from mnemarch.seat import Seat
+
+    Later = Callable[[], object]
+
+_ABOUT = (
+    "Mnemarch is this repository's shared memory. Prompts, edits and commands are recorded by themselves, and test runs"
+    ' verify what was claimed. What others need: mnemarch remember "..." --cite test:NAME (or file:PATH).'
+    ' To ask: mnemarch recall "...". The same as MCP tools, if they are there.'
+)
+_NOTICE = "<task-notification>"
+_PROMPT_CHARS_MAX = 16_000
+_SAID_CHARS_MAX = 4_000
+_WARNING_TOKENS = 300
+_ANCHORED_MAX = 6
+_SHOWN_CHARS = 120
+# The rule by which something verified stays where it was claimed: its author can mend that.
+_LOCAL_ONLY = "R20"
+
+
+class Moment:
+    """One event of one session, at the place where it happened."""
+
+    def __init__(self, event: HookEvent, session: Session, memory: Memory, home: Home) -> None:
+        self.event, self.session, self.memory, self.home = event, session, memory, home
+        self.rules = memory.config.hook
+        # What is recorded after the agent was told.
+        self.later: list[Later] = []
+        self.seat = self._seat()
+
+    @property
+    def reports(self) -> str:
+        """The folder that a runner's report goes to."""
+        return self.session.path.removesuffix(".json")
+
+    @property
+    def domain(self) -> str | None:
+        """What the folder of this event is about, by the declared mapping; the longest that fits counts."""
+        here = tools.path_in(self.event.cwd, self.home.root, self.event.cwd) + "/"
+        named = [folder for folder in self.rules.domains if here.startswith(f"{folder.strip('/')}/")]
+        return self.rules.domains[max(named, key=len)] if named else None
+
+    def _seat(self) -> Seat:
+        """Who: the host, and of a subagent its type. Where: the task, or the branch, or else the session."""
+        event, home = self.event, self.home
+        name = f"{event.host.actor}/{event.agent}" if event.agent else event.host.actor
+        settings: dict[str, Any] = {
+            part: os.environ.get(f"MNEMARCH_{part.upper()}") for part in ("org", "project", "worktree", "task")
+        }
+        where: dict[str, Any] = {
+            "project": self.memory.config.project or home.project,
+            "worktree": home.worktree,
+            "task": event.task or self._branch() or event.session,
+        }
+        where |= {part: setting for part, setting in settings.items() if setting}
+        return self.memory.seat(Actor.agent(name), Scope(**where), session=event.session, root=home.root)
+
+    def _branch(self) -> str | None:
+        """The branch that is checked out, unless it is the one that everything is merged into."""
+        branch = git.branch(self.home.root)
+        return None if branch is None or branch == git.default_branch(self.home.root) else branch
+
+    def log(self, kind: str, text: str) -> None:
+        self.later.append(lambda: self.seat.log(kind, text))
+
+
+# What the agent is told
+
+
+def start(moment: Moment) -> str:
+    """What binds and what is known for this task. After a compaction the agent has forgotten what it was shown."""
+    session, rules = moment.session, moment.rules
+    session.clean()
+    session.change(lambda state: state.update(shown=[], warned=[]))
+    if rules.reports and os.environ.get("CLAUDE_ENV_FILE"):
+        moment.later.append(lambda: _have_reports_written(moment.reports, os.environ["CLAUDE_ENV_FILE"]))
+    if not rules.start_tokens:
+        return ""
+    room = rules.start_tokens - estimated_tokens(_ABOUT)
+    pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain)
+    _shown(moment, (*pack.binding, *pack.items))
+    return f"{_ABOUT}\n{pack.text}".strip()
+
+
+def _task_in_words(moment: Moment) -> str:
+    """What the task is about: the words of its name, and what the person asked for last in it."""
+    task = moment.seat.scope.task
+    if task is None or task == moment.event.session:
+        named = ""
+    else:
+        named = " ".join("".join(char if char.isalnum() else " " for char in task).split())
+    if moment.event.payload.get("source") not in {"resume", "compact", "fork"}:
+        return named
+    return " ".join([named, *_prompts(moment, 1)]).strip()
+
+
+def _prompts(moment: Moment, count: int) -> list[str]:
+    """The last prompts of this session, as the log has them; the newest first."""
+    events = moment.seat.events(types=["logged"], limit=200)
+    payloads = [event.payload or {} for event in events if event.session == moment.event.session]
+    return [str(payload["text"]) for payload in payloads if payload.get("kind") == "user"][:count]
+
+
+def _have_reports_written(folder: str, variables: str) -> None:
+    """Let the commands of this session find a recorder of tests: a terse run names no test that passed."""
+    from mnemarch.witness.run import place_recorder
+
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    place_recorder(folder)
+    from shlex import quote
+
+    with open(variables, "a", encoding="utf-8") as file:
+        file.write(f'export PYTHONPATH={quote(folder)}"${{PYTHONPATH:+:$PYTHONPATH}}"\n')
+
+
+def prompt(moment: Moment) -> str:
+    """What is known about the prompt and was not shown yet; nothing unless it is good."""
+    if moment.event.prompt.lstrip().startswith(_NOTICE):
+        return ""
+    # What recall handed out comes back when people paste it; it is not said again.
+    own = without_fenced(moment.event.prompt).strip()[:_PROMPT_CHARS_MAX]
+    if not own:
+        return ""
+    if moment.rules.records:
+        moment.later.append(lambda: _ingest(moment, own))
+    if not moment.rules.prompt_tokens:
+        return ""
+    known = moment.session.listed("shown")
+    pack = moment.seat.context(own, moment.rules.prompt_tokens, domain=moment.domain, without=known, sure=True)
+    _shown(moment, (*pack.binding, *pack.items))
+    return pack.text
+
+
+def _ingest(moment: Moment, text: str) -> None:
+    """The prompt goes to the log, and what it says becomes a claim, which this session need not be shown."""
+    unit = moment.seat.ingest(text, source="user").unit
+    moment.session.add("shown", [] if unit is None else [unit.id])
+
+
+def before_tool(moment: Moment) -> str:
+    """What warns of changing these files, once a session; and that this very edit or approach failed before."""
+    event, session, root = moment.event, moment.session, moment.home.root
+    if event.tool_kind == "shell":
+        tools.forget_report(moment.reports)
+    lines: list[str] = []
+    warned = set(session.listed("warned"))
+    paths = [path for path in tools.paths_changed(event, root) if path not in warned]
+    items = moment.seat.about(paths) if paths else []
+    if items:
+        from mnemarch.model.search import Found
+        from mnemarch.recall.context import packed
+
+        found = Found(items=tuple(items), withheld=(), intent="")
+        text = packed(found, _WARNING_TOKENS, estimated_tokens, None).text
+        lines += [f"Before you change {', '.join(paths)}:", text] if text else []
+        session.add("warned", paths)
+    failed = session.listed("failed_edits")
+    again = [edit["path"] for edit in tools.edits_of(event, root) if failed and tools.digest_of(edit) in failed]
+    if again:
+        lines.append(f"CAREFUL. This very edit of {again[0]} was made before, and the tests failed after it.")
+    approach = str(event.input.get("description") or "") if failed or session.state.get("failures") else ""
+    if approach:
+        valid = moment.seat.validate_approach(approach)
+        lines += [] if valid.valid else [f"{valid.reason} {valid.suggestion}"]
+    return "\n".join(lines)
+
+
+def after_tool(moment: Moment) -> str:
+    """What was done goes to the log. A run of tests is evidence; after a failure the agent gets the verdict (S6)."""
+    event, rules, root, seat = moment.event, moment.rules, moment.home.root, moment.seat
+    entries = tools.entries_of(event, root) if rules.records else []
+    if entries:
+        seat.log_many(entries)
+    edits = [tools.digest_of(edit) for edit in tools.edits_of(event, root)]
+    moment.session.add("edits", edits)
+    configured = moment.memory.config.witness.test_commands
+    run = tools.run_in(event, seat, root, configured, moment.reports) if rules.verifies else None
+    if run is None or not run.ran:
+        return ""
+    judged = seat.verify(run=run)
+    if judged.passed:
+        moment.session.change(lambda state: state.update(edits=[], failed_edits=[], failures=0))
+        return _raised(judged)
+    failed = [*moment.session.listed("failed_edits"), *moment.session.listed("edits")]
+    moment.session.change(lambda state: state.update(edits=[], failed_edits=failed[-100:], failures=1))
+    return _verdict(judged.loop)
+
+
+def _verdict(loop: LoopVerdict | None) -> str:
+    return "" if loop is None else "\n".join(filter(None, (loop.instruction, loop.seen_before)))
+
+
+def _raised(judged: Promotion) -> str:
+    """What the run verified; said to whoever claimed it."""
+    from mnemarch.policy.loops import quoted
+
+    lines = [f"The tests verified, for {unit.level}: {quoted(unit.content)}" for unit in judged.units]
+    return "\n".join([*lines, *(refused.reason for refused in judged.refused if refused.rule == _LOCAL_ONLY)])
+
+
+def compact(moment: Moment) -> str:
+    """An anchor: what the person asked for, word for word, so that the agent finds it after the compaction (D1)."""
+    if moment.event.host.name == "gemini" or not moment.rules.records:  # It says so before every call of its model.
+        return ""
+    asked = _prompts(moment, _ANCHORED_MAX)
+    if not asked:
+        return ""
+    decisions = moment.seat.decisions
+    snapshot = "\n".join(["Asked in this session, the newest first:", *(f"- {text}" for text in asked)])
+
+    def keep() -> None:
+        evidence = decisions.add_evidence(snapshot, ["compaction"])
+        hint = f"Before a compaction in task {moment.seat.scope.task}: {asked[0][:_SHOWN_CHARS]}"
+        decisions.add_anchor(hint, evidence.id, "entrypoint")
+
+    moment.later.append(keep)
+    return ""
+
+
+def stop(moment: Moment) -> str:
+    """The agent's last words go to the log. What its tests showed was judged when they ran; its word proves nothing.
+
+    Nothing is said, since a host takes what is said here as a reason to go on.
+    """
+    said = without_fenced(moment.event.said).strip()[:_SAID_CHARS_MAX]
+    if said and moment.rules.records and not moment.event.payload.get("stop_hook_active"):
+        moment.log("assistant", said)
+    return ""
+
+
+def _shown(moment: Moment, items: tuple[Recalled, ...]) -> None:
+    moment.session.add("shown", [item.unit.id for item in items])
+
+
+HANDLERS = {
+    "start": start,
+    "prompt": prompt,
+    "before_tool": before_tool,
+    "after_tool": after_tool,
+    "compact": compact,
+    "stop": stop,
+    "subagent_stop": stop,
+    "end": stop,
+}

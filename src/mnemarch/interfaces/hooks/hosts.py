@@ -1,0 +1,239 @@
+"""The hosts as data: what they call events, tools and fields, and how each wants to be answered. Pure."""
+
+from __future__ import annotations
+
+from mnemarch.model.json_text import from_json
+from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+# What each host calls an event. Where it sends no name, the first field that is there tells.
+EVENTS = {
+    "start": "SessionStart sessionStart session.created",
+    "prompt": "UserPromptSubmit userPromptSubmitted BeforeAgent beforeSubmitPrompt chat.message",
+    "before_tool": "PreToolUse preToolUse BeforeTool tool.execute.before",
+    "after_tool": "PostToolUse PostToolUseFailure postToolUse postToolUseFailure AfterTool tool.execute.after",
+    "compact": "PreCompact preCompact PreCompress experimental.session.compacting",
+    "stop": "Stop agentStop stop AfterAgent session.idle",
+    "subagent_stop": "SubagentStop subagentStop",
+    "end": "SessionEnd sessionEnd dispose",
+}
+_EVENT_OF = {word: event for event, words in EVENTS.items() for word in (event, *words.split())}
+_TOLD_BY = {
+    "toolResult": "after_tool",
+    "toolName": "before_tool",
+    "prompt": "prompt",
+    "reason": "end",
+    "source": "start",
+}
+_FIELDS = {
+    "event": "hook_event_name hookEventName event",
+    "session": "session_id sessionId conversation_id sessionID",
+    "agent": "agent_type agentType subagent_type",
+    "agent_id": "agent_id agentId",
+    "tool": "tool_name toolName tool",
+    "input": "tool_input toolArgs args",
+    "output": "tool_response tool_result toolResult tool_output output error",
+    "tool_id": "tool_use_id toolUseId toolCallId callID",
+    "prompt": "prompt text",
+    "turn": "prompt_id turn_id generation_id timestamp",
+    "said": "last_assistant_message prompt_response",
+    "task": "task_id taskId",
+}
+_TOOLS = {
+    "shell": "bash shell local_shell exec_command run_shell_command run_in_terminal run_terminal_cmd powershell",
+    "edit": "edit write multiedit notebookedit write_file replace create str_replace apply_patch edit_file create_file"
+    " replace_string_in_file insert_edit_into_file",
+    "read": "read view read_file",
+}
+_TOOL_OF = {word: kind for kind, words in _TOOLS.items() for word in words.split()}
+_TEXTS = ("stdout", "stderr", "output", "llmContent", "text_result_for_llm", "textResultForLlm", "text", "content")
+_EXITS = ("exit", "exitCode", "exit_code")
+_TEXT_DEPTH_MAX = 4
+_FAILED = r"\AExit code (\d+)\n"
+
+
+@value
+class Host:
+    """One host. `actor` is who its agents are in the log.
+
+    `context` says where it looks for context: `nested` in hookSpecificOutput, at the `top`, or in `both`; `key` is what
+    it is called there. `silent_at` are events at which it takes none. `exit` is where the output of a command tells its
+    exit code, `exit_else` what it is if it does not, and `label` what stands before the output.
+    """
+
+    name: str
+    actor: str
+    context: str = "nested"
+    key: str = "additionalContext"
+    silent_at: tuple[str, ...] = ("compact", "stop", "subagent_stop", "end")
+    exit: str = ""
+    exit_else: int | None = None
+    label: str = ""
+
+
+HOSTS = {
+    host.name: host
+    for host in (
+        Host("claude-code", "claude-code", exit=_FAILED, exit_else=0),
+        Host("codex", "codex"),
+        # It looks at the top, but before a tool inside; Claude Code, started from its shell, looks inside.
+        Host("copilot", "copilot-cli", context="both", exit=r"completed with exit code (\d+)>\s*\Z"),
+        Host(
+            "gemini",
+            "gemini-cli",
+            silent_at=("before_tool", "compact", "stop", "subagent_stop", "end"),
+            exit=r"(?m)^Exit Code: (\d+)",
+            exit_else=0,
+            label=r"(?m)^Output: ",
+        ),
+        Host("opencode", "opencode", context="top", silent_at=("stop", "subagent_stop", "end")),
+        Host(
+            "cursor",
+            "cursor",
+            context="top",
+            key="additional_context",
+            silent_at=("before_tool", "compact", "stop", "subagent_stop", "end"),
+        ),
+        Host("vscode", "vscode"),
+    )
+}
+# What only one host's payload has, and what hosts set for the programs they start: the first that is there counts.
+_PAYLOAD_SIGNS = {"cursor_version": "cursor", "hookEventName": "vscode", "turn_id": "codex"}
+_VARIABLES = {
+    "COPILOT_CLI": "copilot",
+    "GEMINI_SESSION_ID": "gemini",
+    "GEMINI_CLI": "gemini",
+    "OPENCODE": "opencode",
+    "CURSOR_VERSION": "cursor",
+    "CLAUDE_PROJECT_DIR": "claude-code",
+    "CLAUDECODE": "claude-code",
+}
+# Hosts that run the hooks of another's files too, by their own rules.
+_READ_OTHERS = {"copilot": ("claude-code", "vscode"), "cursor": ("claude-code",), "vscode": ("claude-code", "copilot")}
+
+
+@value
+class HookEvent:
+    """One event in our words. `native` is the host's name of it, `exit` the exit code of a command, if it is known."""
+
+    host: Host
+    name: str
+    native: str
+    session: str
+    cwd: str
+    payload: Mapping[str, Any]
+    agent: str = ""
+    agent_id: str = ""
+    tool: str = ""
+    tool_kind: str = ""
+    tool_id: str = ""
+    input: Mapping[str, Any] = {}
+    output: str = ""
+    exit: int | None = None
+    prompt: str = ""
+    turn: str = ""
+    said: str = ""
+    task: str = ""
+
+
+def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Host:
+    """The host that sent this: the one that the command names, unless another reads that one's files."""
+    by_payload = next((name for sign, name in _PAYLOAD_SIGNS.items() if sign in payload), None)
+    by_variable = next((name for sign, name in _VARIABLES.items() if environ.get(sign)), None)
+    seen = by_payload or by_variable
+    if named is None or named not in HOSTS or named in _READ_OTHERS.get(seen or "", ()):
+        return HOSTS[seen or "claude-code"]
+    return HOSTS[named]
+
+
+def read(host: Host, payload: Mapping[str, Any], cwd: str) -> HookEvent | None:
+    """The event in our words; None if it is none that concerns us."""
+    field = {name: _first(payload, words.split()) for name, words in _FIELDS.items()}
+    native = str(field["event"] or "")
+    name = _EVENT_OF.get(native) or next((event for sign, event in _TOLD_BY.items() if sign in payload), None)
+    if name is None or (native and native not in _EVENT_OF):
+        return None
+    tool = str(field["tool"] or "")
+    roots = payload.get("workspace_roots")
+    where = payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "") or cwd
+    printed, exit_code = _result(host, field["output"], payload, is_failure="Failure" in native)
+    return HookEvent(
+        host=host,
+        name=name,
+        native=native,
+        session=str(field["session"] or ""),
+        cwd=str(where),
+        payload=payload,
+        agent=str(field["agent"] or "") if field["agent_id"] or name == "subagent_stop" else "",
+        agent_id=str(field["agent_id"] or ""),
+        tool=tool,
+        tool_kind=_TOOL_OF.get(tool.lower(), ""),
+        tool_id=str(field["tool_id"] or ""),
+        input=_mapping(field["input"]),
+        output=printed,
+        exit=exit_code,
+        prompt=str(field["prompt"] or "") if name == "prompt" else "",
+        turn=str(field["turn"] or ""),
+        said=str(field["said"] or ""),
+        task=str(field["task"] or ""),
+    )
+
+
+def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
+    """What to print so that the host hands the text to its agent; None where it would not."""
+    host = event.host
+    if not text or event.name in host.silent_at:
+        return None
+    at_top = {} if host.context == "nested" else {host.key: text}
+    inside = {"hookSpecificOutput": {"hookEventName": event.native, host.key: text}}
+    return at_top | ({} if host.context == "top" else inside)
+
+
+def _first(payload: Mapping[str, Any], names: list[str]) -> Any:
+    return next((payload[name] for name in names if payload.get(name) is not None), None)
+
+
+def _mapping(item: Any) -> Mapping[str, Any]:
+    """What a tool is given; some hosts write it as JSON in a text."""
+    if isinstance(item, str):
+        try:
+            item = from_json(item)
+        except ValueError:
+            return {"input": item}
+    return item if isinstance(item, dict) else {}
+
+
+def _result(host: Host, output: Any, payload: Mapping[str, Any], *, is_failure: bool) -> tuple[str, int | None]:
+    """What a tool printed, and its exit code as far as the host tells it."""
+    if isinstance(output, str) and output[:1] == "{":
+        output = _mapping(output) or output
+    record = output if isinstance(output, dict) else {}
+    text = _text(output, 0)
+    inner = record.get("metadata")
+    for holder in (record, inner if isinstance(inner, dict) else {}, payload):
+        number = _first(holder, list(_EXITS))
+        if isinstance(number, int) and not isinstance(number, bool):
+            return text, number
+    told = pattern(host.exit).search(text) if host.exit and text else None
+    # A command in the background goes on, and one that was interrupted tells nothing.
+    is_open = any(record.get(name) for name in ("interrupted", "backgroundTaskId")) or payload.get("is_interrupt")
+    code = int(told[1]) if told else 1 if is_failure else host.exit_else
+    for mark in filter(None, (host.label, _FAILED)):
+        text = pattern(mark).sub("", text)
+    return text, None if is_open else code
+
+
+def _text(item: Any, depth: int) -> str:
+    """The text in a tool's answer, however it is wrapped."""
+    if isinstance(item, str) or depth > _TEXT_DEPTH_MAX:
+        return item if isinstance(item, str) else ""
+    if isinstance(item, list):
+        return "\n".join(filter(None, (_text(part, depth + 1) for part in item)))
+    if isinstance(item, dict):
+        return "\n".join(filter(None, (_text(item[name], depth + 1) for name in _TEXTS if name in item)))
+    return ""

@@ -1,0 +1,156 @@
+"""What the hooks of one session know of each other: a small private file, and the proof that they ran.
+
+.mnemarch/hooks/<session>.json: host, when each event last came, how many bytes of context went to the agent; which
+units it was shown, which files it was warned of, and which events were seen, so that one that comes twice counts once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from mnemarch.errors import StoreUnavailable
+from mnemarch.files import locked, make_folder, read_small, write_private
+from mnemarch.model.json_text import from_json, to_json
+from mnemarch.model.stamps import blake2b, now
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mnemarch.interfaces.hooks.hosts import HookEvent
+
+FOLDER, TROUBLE = "hooks", "trouble.log"
+_LOCK = "lock"
+_LOCK_WAIT_S = 1.0
+_FILE_BYTES_MAX = 1 << 20
+_TROUBLE_BYTES_MAX = 65_536
+# Of each list the newest are kept.
+_LISTED_MAX = 400
+_FILES_MAX = 200
+_KEPT_S = 30 * 24 * 3600
+# Without an id of its own, an event that says the same so soon after, with no other in between, is the same.
+_AGAIN_S = 10.0
+_NAME_CHARS_MAX = 80
+
+
+class Session:
+    """The file of one session below `place`, the memory's folder. Where it can't be written, nothing is remembered."""
+
+    def __init__(self, place: str, name: str, host: str) -> None:
+        self.folder = os.path.join(place, FOLDER)
+        self.path = os.path.join(self.folder, f"{_file_name(name)}.json")
+        self._begun: dict[str, Any] = {"host": host, "session": name}
+        self.state = self._read()
+
+    def admits(self, event: HookEvent) -> bool:
+        """Whether this event comes for the first time; it is noted in the same moment, among all processes."""
+        is_new = True
+
+        def note(state: dict[str, Any]) -> None:
+            nonlocal is_new
+            seen, at = list(state.get("seen") or ()), time.time()
+            is_new = not _is_known(event, seen, at)
+            if is_new:
+                seen.append([f"{event.name}:{event.tool_id}" if event.tool_id else "", _digest(event), at])
+            state["seen"] = seen[-_LISTED_MAX:]
+            state.setdefault("events", {})[event.name] = now().isoformat(timespec="seconds")
+
+        self.change(note)
+        return is_new
+
+    def listed(self, name: str) -> list[str]:
+        return [str(item) for item in self.state.get(name) or ()]
+
+    def add(self, name: str, items: list[str]) -> None:
+        """Add to one of the lists; the oldest go."""
+        if items:
+            self.change(lambda state: state.update({name: _newest([*(state.get(name) or ()), *items])}))
+
+    def gave(self, event: str, size_bytes: int) -> None:
+        """Note that so many bytes of context went to the agent."""
+
+        def note(state: dict[str, Any]) -> None:
+            state["context_bytes"] = state.get("context_bytes", 0) + size_bytes
+            state.setdefault("context", {})[event] = now().isoformat(timespec="seconds")
+
+        self.change(note)
+
+    def change(self, work: Callable[[dict[str, Any]], object]) -> None:
+        """Change the file as it is now, which another process may have written since."""
+        try:
+            make_folder(self.folder)
+            with locked(os.path.join(self.folder, _LOCK), _LOCK_WAIT_S):
+                self.state = self._read()
+                work(self.state)
+                write_private(self.path, to_json(self.state).encode())
+        except (OSError, StoreUnavailable):
+            work(self.state)
+
+    def clean(self) -> None:
+        """Remove what sessions of long ago left, and the oldest of too many."""
+        with suppress(OSError):
+            files = sorted(
+                ((entry.stat().st_mtime, entry.path) for entry in os.scandir(self.folder) if entry.name != TROUBLE),
+                reverse=True,
+            )
+            old = [
+                path for number, (at, path) in enumerate(files) if number >= _FILES_MAX or time.time() - at > _KEPT_S
+            ]
+            for path in old:
+                if os.path.isdir(path):
+                    from shutil import rmtree
+
+                    rmtree(path, ignore_errors=True)
+                elif os.path.basename(path) != _LOCK:
+                    os.remove(path)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            state = from_json(read_small(self.path, _FILE_BYTES_MAX).decode())
+        except (OSError, ValueError):
+            state = None
+        return state if isinstance(state, dict) else dict(self._begun)
+
+
+def trouble(place: str, words: str) -> None:
+    """Tell what went wrong in a file of the memory's folder: the host must not see it."""
+    path = os.path.join(place, FOLDER, TROUBLE)
+    with suppress(OSError):
+        make_folder(os.path.dirname(path))
+        with suppress(FileNotFoundError):
+            if os.path.getsize(path) > _TROUBLE_BYTES_MAX:
+                os.replace(path, f"{path}.1")
+        line = f"{now().isoformat(timespec='seconds')} {' '.join(words.split())[:1000]}\n"
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(handle, line.encode(errors="replace"))
+        finally:
+            os.close(handle)
+
+
+def _newest(items: list[str]) -> list[str]:
+    return list(dict.fromkeys(reversed(items)))[:_LISTED_MAX][::-1]
+
+
+def _file_name(session: str) -> str:
+    is_plain = session.replace("-", "").replace("_", "").isalnum() and session.isascii()
+    if is_plain and len(session) <= _NAME_CHARS_MAX:
+        return session
+    return blake2b(session.encode(errors="replace"), digest_size=16).hexdigest()
+
+
+def _is_known(event: HookEvent, seen: list[list[Any]], at: float) -> bool:
+    """By its id; where one of the two has none, by its content if nothing else came in between."""
+    if event.tool_id and any(key == f"{event.name}:{event.tool_id}" for key, _, _ in seen):
+        return True
+    key, digest, then = seen[-1] if seen else ("", "", 0.0)
+    return digest == _digest(event) and not (key and event.tool_id) and abs(at - then) < _AGAIN_S
+
+
+def _digest(event: HookEvent) -> str:
+    given = to_json(sorted((name, str(item)) for name, item in event.input.items()))
+    says = [event.name, event.agent_id, event.prompt, event.said, event.output, given]
+    return blake2b("\0".join(says).encode(errors="replace"), digest_size=12).hexdigest()

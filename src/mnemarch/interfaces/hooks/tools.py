@@ -1,0 +1,164 @@
+"""What a tool call did, as the log keeps it: commands, edits, files; and the run of tests that it was. Mostly pure."""
+
+from __future__ import annotations
+
+import os
+
+from mnemarch.log.append import Entry
+from mnemarch.model.stamps import blake2b
+from mnemarch.model.value import replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from mnemarch.interfaces.hooks.hosts import HookEvent
+    from mnemarch.model.testrun import TestRun
+    from mnemarch.seat import Seat
+
+_PATHS = ("file_path", "filePath", "path", "absolute_path", "notebook_path")
+_BEFORE = ("old_string", "oldString", "old_str")
+_AFTER = ("new_string", "newString", "new_str", "content", "contents", "file_text", "new_source")
+_PATCHES = ("patch", "patchText", "input", "command")
+_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+# A longer text is not kept: half an edit would teach something wrong.
+_SIDE_CHARS_MAX = 20_000
+_COMMAND_CHARS_MAX = 4_000
+_ERROR_CHARS_MAX = 2_000
+_WORDS_MAX = 60
+# What changes files from a shell.
+_CHANGING = (
+    "sed -i",
+    "rm ",
+    "mv ",
+    "cp ",
+    "tee ",
+    "truncate ",
+    "patch ",
+    "git checkout",
+    "git restore",
+    "git apply",
+    ">",
+)
+
+
+def edits_of(event: HookEvent, root: str) -> list[dict[str, Any]]:
+    """The edits that a tool was told to make, each with its path from the root and both sides, or as a patch."""
+    told = event.input
+    patch = next((told[name] for name in _PATCHES if _is_patch(told.get(name))), None)
+    if patch is not None:
+        paths = [
+            line.removeprefix(mark).strip() for line in patch.splitlines() for mark in _PATCHED if mark in line[:17]
+        ]
+        return [{"path": path_in(path, root, event.cwd), "patch": patch[:_SIDE_CHARS_MAX]} for path in paths]
+    named = _text(told, _PATHS)
+    if not named or event.tool_kind != "edit":
+        return []
+    path, parts = path_in(named, root, event.cwd), told.get("edits")
+    several = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return [{"path": path, **_sides(part)} for part in several or [dict(told)]]
+
+
+def entries_of(event: HookEvent, root: str) -> list[Entry]:
+    """What the log keeps of a tool call that is over."""
+    if event.tool_kind == "shell":
+        command = _text(event.input, ("command", "cmd"))[:_COMMAND_CHARS_MAX]
+        data: dict[str, Any] = {"command": command, "exit": event.exit}
+        if event.exit:
+            data["error"] = event.output[-_ERROR_CHARS_MAX:]
+        kept = {name: item for name, item in data.items() if item is not None}
+        edited = [Entry(kind="edit", text=edit["path"], data=edit) for edit in edits_of(event, root)]
+        return [Entry(kind="command", text=command, data=kept), *edited] if command.strip() else []
+    if event.tool_kind == "read":
+        path = _text(event.input, _PATHS)
+        inside = path_in(path, root, event.cwd) if path else ""
+        return [Entry(kind="file", text=inside, data={"path": inside})] if inside else []
+    if "Failure" in event.native:
+        return []
+    return [Entry(kind="edit", text=edit["path"], data=edit) for edit in edits_of(event, root)]
+
+
+def digest_of(edit: Mapping[str, Any]) -> str:
+    """By what the same edit is known again."""
+    said = "\0".join(str(edit.get(name) or "") for name in ("path", "after", "patch"))
+    return blake2b(said.encode(errors="replace"), digest_size=10).hexdigest()
+
+
+def paths_changed(event: HookEvent, root: str) -> list[str]:
+    """The files that a tool is about to change."""
+    if event.tool_kind != "shell":
+        return list(dict.fromkeys(edit["path"] for edit in edits_of(event, root)))
+    command = _text(event.input, ("command", "cmd"))
+    if not any(word in command for word in _CHANGING):
+        return list(dict.fromkeys(edit["path"] for edit in edits_of(event, root)))
+    words = [word.strip("'\"`();|&<>") for word in command.split()[:_WORDS_MAX]]
+    paths = [path_in(word, root, event.cwd) for word in words if word and not word.startswith("-")]
+    return [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
+
+
+def path_in(path: str, root: str, cwd: str) -> str:
+    """A path from the root of the working tree, if it lies there."""
+    whole = os.path.normpath(os.path.join(cwd, path))
+    for base in (root, os.path.realpath(root)):
+        if whole.startswith(f"{base}{os.sep}"):
+            return whole[len(base) + 1 :].replace(os.sep, "/")
+    return whole
+
+
+def run_in(event: HookEvent, seat: Seat, root: str, configured: tuple[str, ...], reports: str) -> TestRun | None:
+    """The run of tests that a command was, if it was one; a report that its runner wrote names each test."""
+    command = _text(event.input, ("command", "cmd"))
+    if event.tool_kind != "shell" or not command.strip():
+        return None
+    from mnemarch.witness.output import from_output
+
+    seen = from_output(
+        command,
+        event.exit,
+        event.output,
+        cwd=event.cwd,
+        root=root,
+        configured=configured,
+        awaited=seat.awaited_tests,
+    )
+    if seen is None or not os.path.exists(os.path.join(reports, "results.jsonl")):
+        return seen
+    from mnemarch.witness.reports import written_to
+
+    try:
+        _, results = written_to(reports, root)
+    except (OSError, ValueError, LookupError):
+        results = []
+    forget_report(reports)
+    own = tuple(result for result in results if not result.name.startswith("../"))
+    return replace(seen, results=own) if own else seen
+
+
+def forget_report(reports: str) -> None:
+    """What an earlier run left says nothing of the next one."""
+    try:
+        os.remove(os.path.join(reports, "results.jsonl"))
+    except OSError:
+        return
+
+
+def _sides(told: Mapping[str, Any]) -> dict[str, str]:
+    before, after = _text(told, _BEFORE), _text(told, _AFTER)
+    return {} if max(len(before), len(after)) > _SIDE_CHARS_MAX else {"before": before, "after": after}
+
+
+def _is_patch(item: Any) -> bool:
+    return isinstance(item, str) and "*** Begin Patch" in item
+
+
+def _text(told: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    def texts() -> Iterator[str]:
+        for name in names:
+            item = told.get(name)
+            if isinstance(item, list):
+                yield " ".join(map(str, item))
+            elif isinstance(item, str):
+                yield item
+
+    return next(filter(None, texts()), "")
