@@ -14,7 +14,7 @@ from shlex import quote
 from typing import Any
 
 Step = str | tuple[str, str]
-WRITERS = ("Write", "write", "write_file", "create")
+WRITERS = ("Write", "write", "write_file")
 SHELLS = ("Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command")
 
 
@@ -49,16 +49,17 @@ class ScriptedModel:
             return "done", "", {}
         step = self.steps[done]
         if isinstance(step, str):
-            return "", shell[0], _arguments(shell[1], {"cmd": step, "command": step})
+            return "", shell[0], _arguments(shell[1], _ran(step))
         path, text = step
         if writer is None:
-            return (
-                "",
-                shell[0],
-                _arguments(shell[1], dict.fromkeys(("cmd", "command"), f"printf %s {quote(text)} > {path}")),
-            )
+            return "", shell[0], _arguments(shell[1], _ran(f"printf %s {quote(text)} > {path}"))
         names = {"file_path": path, "filePath": path, "path": path, "content": text, "file_text": text}
         return "", writer[0], _arguments(writer[1], names)
+
+
+def _ran(command: str) -> dict[str, Any]:
+    """What tools that run a command call it; Codex would not wait for its end unless it is told to."""
+    return {"cmd": command, "command": command, "yield_time_ms": 30_000}
 
 
 def _tools(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -77,7 +78,7 @@ def _tool_of(body: dict[str, Any], names: tuple[str, ...]) -> tuple[str, dict[st
     return None
 
 
-def _arguments(schema: dict[str, Any], values: dict[str, str]) -> dict[str, Any]:
+def _arguments(schema: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """The values that the tool knows, and something for whatever else it requires."""
     known = schema.get("properties", {})
     arguments: dict[str, Any] = {name: content for name, content in values.items() if name in known}

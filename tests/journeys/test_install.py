@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,3 +145,51 @@ def test_a_new_path_of_the_program_replaces_the_old_one(repo, monkeypatch, tmp_p
 def test_an_unknown_host_is_refused_with_the_names_of_those_known(repo, capsys):
     assert main(["install", "emacs"]) == 2
     assert "claude-code, codex" in capsys.readouterr().err
+
+
+def found_by_doctor(capsys) -> list[dict]:
+    capsys.readouterr()
+    main(["doctor", "--json"])
+    return [finding for finding in json.loads(capsys.readouterr().out) if "hook" in finding["what"]]
+
+
+@pytest.mark.parametrize("host", ["claude-code", "opencode"])
+def test_the_doctor_tries_the_hooks_and_says_when_one_ran_and_whether_its_context_arrived(repo, host, capsys):
+    main(["install", host])
+    tried, seen = found_by_doctor(capsys)
+    assert tried["ok"], tried
+    assert "no session has called a hook yet" in seen["what"]
+    assert not list((repo / ".mnemarch/hooks").glob("*doctor*"))
+    transcript = repo / "transcript.jsonl"
+    transcript.write_text("{}")
+    event = {"hook_event_name": "SessionStart", "session_id": "s-1", "cwd": str(repo)}
+    event |= {"transcript_path": str(transcript)}
+    printed = subprocess.run(
+        [sys.executable, "-m", "mnemarch", "hook", "--host", host],
+        input=json.dumps(event),
+        capture_output=True,
+        text=True,
+    ).stdout
+    seen = found_by_doctor(capsys)[-1]
+    assert (seen["ok"], "its transcript has none" in seen["what"]) == (False, True)
+    transcript.write_text(printed)
+    seen = found_by_doctor(capsys)[-1]
+    assert (seen["ok"], "shows that they arrived" in seen["what"]) == (True, True)
+
+
+def test_the_doctor_runs_no_command_that_came_with_a_clone(repo, capsys):
+    main(["install", "claude-code"])
+    settings = repo / ".claude/settings.json"
+    evil = f"touch {repo}/evil; mnemarch hook --host claude-code"
+    settings.write_text(re.sub(r'"[^"]*mnemarch hook --host claude-code"', json.dumps(evil), settings.read_text()))
+    tried = found_by_doctor(capsys)[0]
+    assert (tried["ok"], "not tried" in tried["what"]) == (False, True)
+    assert not (repo / "evil").exists()
+
+
+def test_the_doctor_misses_a_server_that_was_taken_out(repo, capsys):
+    main(["install", "claude-code"])
+    (repo / ".mcp.json").unlink()
+    assert [finding["hint"] for finding in found_by_doctor(capsys) if not finding["ok"]] == [
+        "mnemarch install claude-code"
+    ]

@@ -78,7 +78,8 @@ def _put_json(entries: Entries, text: str | None) -> str:
 
 
 def _new_json(entries: Entries) -> str:
-    return '{\n  "version": 1\n}\n' if entries.has_hooks and entries.host.is_versioned else "{}\n"
+    is_meant = entries.has_hooks or entries.host.hooks is None
+    return json.dumps(entries.host.new_file if is_meant else {}, indent=2) + "\n"
 
 
 def _taken_json(entries: Entries, text: str, before: str | None, is_noted: bool) -> str | None:

@@ -44,7 +44,7 @@ class Host:
     hooks: Hooks | None = None
     user_hook_file: str = ""
     user_server_file: str = ""
-    is_versioned: bool = False
+    new_file: dict[str, Any] = {}  # noqa: RUF012 - a value copies it
     server_style: str = "plain"
 
     def files(self, *, of_user: bool) -> tuple[str, str]:
