@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
 
-.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules clean
+.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -62,6 +62,9 @@ bench-staleness: $(READY)  ## What checking memory against the code costs
 
 bench-decisions: $(READY)  ## Decisions at 1,100,000 rows against 1,000
 	$(BIN)/python -m bench.decisions
+
+bench-hook: $(READY)  ## What a hook costs, event by event and host by host
+	$(BIN)/python -m bench.hook
 
 bench-graph: $(READY)  ## The session graph: speed, memory, and Korean paraphrases
 	$(BIN)/python -m bench.graph

@@ -5,10 +5,9 @@ from __future__ import annotations
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.model.caller import checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.search import UNRECORDED, Recalled
+from mnemarch.model.search import UNRECORDED
 from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_count, checked_list
-from mnemarch.policy.kinds import TIER_FOUND
 from mnemarch.policy.trust import aged
 from mnemarch.recall.answer import Recall
 from mnemarch.recall.candidates import replaced_drafts
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from mnemarch.log.act import Act
     from mnemarch.model.caller import Caller
     from mnemarch.model.decision import Loaded
-    from mnemarch.model.search import Found, Pack
-    from mnemarch.model.unit import Kind
+    from mnemarch.model.search import Found, Pack, Recalled
+    from mnemarch.model.unit import Kind, Unit
     from mnemarch.stores.sql.reader import Reader
 
 _TOKENS_MAX = 10_000_000
@@ -67,13 +66,14 @@ class Asking:
         k = min(self._engine.config.recall.k_max, _ITEMS_MIN + tokens // _TOKENS_OF_AN_ITEM)
         found, handed_before = self._found(query, k, **where)
         if without or sure:
-            found = _limited(found, query, without, sure=sure)
+            found = _limited(found, query, without, sure=sure, session=self._caller.session)
         pack = packed(found, tokens, count or estimated_tokens, where["domain"])
         return replace(pack, notes=(*found.notes, *self._record(query, (*pack.binding, *pack.items), handed_before)))
 
-    def about(self, paths: Sequence[str]) -> list[Recalled]:
-        """What warns whoever changes these files: locks and axes, bug patterns and lessons that cite or name them."""
-        from mnemarch.decisions.loading import spoken_of
+    def handed_out(self, units: Sequence[Unit]) -> list[Recalled]:
+        """Those of these units that may be handed out here, as items of an answer."""
+        from mnemarch.model.search import Recalled
+        from mnemarch.policy.kinds import TIER_FOUND
         from mnemarch.policy.labels import label_of
         from mnemarch.units.gate import Gate
 
@@ -81,10 +81,9 @@ class Asking:
 
         def read(reader: Reader) -> tuple[list[Recalled], set[str]]:
             gate.reader = reader
-            units = gate.admitted(spoken_of(reader, self._caller, paths), {})
-            items = [Recalled(unit, 0.0, TIER_FOUND, {}, label_of(unit), notes) for unit, notes in units]
-            handed = reader.noted_uses([item.unit.id for item in items], self._caller.scope_key) if items else set()
-            return items, handed
+            admitted = gate.admitted(units, {})
+            items = [Recalled(unit, 0.0, TIER_FOUND, {}, label_of(unit), notes) for unit, notes in admitted]
+            return items, reader.noted_uses([unit.id for unit, _ in admitted], self._caller.scope_key)
 
         items, handed_before = self._engine.store.read(read)
         self._record("", items, handed_before)
@@ -204,17 +203,17 @@ class Asking:
         return (f"{UNRECORDED}{until}, so it counts as no use of what was found: {trouble}",)
 
 
-def _limited(found: Found, query: str, without: Collection[str], *, sure: bool) -> Found:
-    """The answer without units that its reader knows; if `sure`, without those that share too few of its words."""
+def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, session: str | None) -> Found:
+    """The answer without units that its reader knows; if `sure`, nor what this session said or is hardly about it."""
     from mnemarch.text.tokens import telling_tokens
 
     asked = set(telling_tokens(query)) if sure else set()
     shared_min = min(_SHARED_WORDS_MIN, len(asked))
 
-    def is_about(item: Recalled) -> bool:
-        return len(asked.intersection(telling_tokens(item.unit.content))) >= shared_min
+    def is_news(item: Recalled) -> bool:
+        is_own = sure and session is not None and item.unit.session == session
+        return not is_own and len(asked.intersection(telling_tokens(item.unit.content))) >= shared_min
 
     binding, items = ([item for item in part if item.unit.id not in without] for part in (found.binding, found.items))
-    items = [item for item in items if is_about(item)]
     unlisted = 0 if without else found.unlisted
-    return replace(found, binding=tuple(binding), items=tuple(items), unlisted=unlisted)
+    return replace(found, binding=tuple(binding), items=tuple(filter(is_news, items)), unlisted=unlisted)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.reader import Reader
 
 
+# The data of an entry that is only logged now: the next ingest by the same actor in the same place judges it.
+DEFERRED = {"ingest": {"waiting": True}}
+
+
 class IngestVerbs(UnitVerbs):
     """The write pipeline of a seat (M2)."""
 

@@ -66,10 +66,16 @@ class Systems(IngestVerbs):
 
     def about(self, paths: Sequence[str]) -> list[Recalled]:
         """What warns whoever changes these files, by their paths from the root: locks, bug patterns and lessons."""
-        from mnemarch.asking import Asking
+        from mnemarch.decisions.loading import spoken_of
         from mnemarch.policy.admission import checked_list
 
-        return Asking(self._engine, self.caller).about([str(path) for path in checked_list(paths, "paths")])
+        named = [str(path) for path in checked_list(paths, "paths")]
+        units = self._engine.store.read(lambda reader: spoken_of(reader, self.caller, named))
+        if not units:
+            return []
+        from mnemarch.asking import Asking
+
+        return Asking(self._engine, self.caller).handed_out(units)
 
     def awaited_tests(self) -> list[str]:
         """The tests that would verify what is claimed here, and those that failed in this task."""

@@ -66,6 +66,12 @@ def open(
     return _embedded(folder, root, settings, clock, is_own=config is not None)
 
 
+def open_offline(folder: str) -> Memory:
+    """The memory of a folder for a process that must not wait: it asks no model and searches by words alone."""
+    folder = os.path.abspath(folder)
+    return _embedded(folder, folder, checkout.load(folder), stamps.now, is_own=False, asks_models=False)
+
+
 def _current_folder() -> str:
     try:
         return os.getcwd()
@@ -73,7 +79,15 @@ def _current_folder() -> str:
         raise InvalidInput("The current folder no longer exists.", hint="Change to another folder.") from None
 
 
-def _embedded(folder: str, root: str, config: Config, clock: Callable[[], datetime], *, is_own: bool) -> Memory:
+def _embedded(
+    folder: str,
+    root: str,
+    config: Config,
+    clock: Callable[[], datetime],
+    *,
+    is_own: bool,
+    asks_models: bool = True,
+) -> Memory:
     place = os.path.join(folder, ".mnemarch")
     checkout.require_own_memory(place)
     _make_place(place)
@@ -86,7 +100,7 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
         os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
     )
     vectors = os.path.join(place, "vectors")
-    semantic = config.recall.semantic
+    semantic = config.recall.semantic if asks_models else ""
     sends_key = is_own or (bool(semantic) and checkout.is_users_own("recall", semantic=semantic))
     return Memory(
         store,
@@ -97,7 +111,7 @@ def _embedded(folder: str, root: str, config: Config, clock: Callable[[], dateti
         clock=clock,
         root=root,
         remembered=log_memory.RememberedLog(store.name),
-        analyst=_analyst(config.analyst, is_own=is_own),
+        analyst=_analyst(config.analyst, is_own=is_own) if asks_models else None,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -277,6 +278,29 @@ def test_the_folder_says_the_domain(repo, agent):
 # What is said
 
 
+def test_what_a_person_asked_for_becomes_a_claim_when_the_agent_ends_its_turn(repo, agent):
+    one = agent()
+    one.tells("prompt", prompt="We always want three connections in the pool.")
+    one.tells("prompt", prompt="Thanks a lot!")
+    with mnemarch.open(repo) as memory:
+        assert seat_in(memory, repo).units(kind="preference") == []
+    one.tells("stop")
+    one.tells("stop", last_assistant_message="Done again.")
+    with mnemarch.open(repo) as memory:
+        [unit] = seat_in(memory, repo).units(kind="preference")
+    assert (unit.content, str(unit.status)) == ("We always want three connections in the pool.", "hypothesis")
+    assert [entry["text"] for entry in logged(repo, "assistant")][1:] == ["Done again."]
+    assert len(logged(repo, "classified")) == 1
+    assert one.tells("prompt", prompt="How many connections do we want in the pool?") == ""
+    assert "three connections" in agent(session="s-2").tells("prompt", prompt="How many connections in the pool?")
+
+
+def test_an_agent_that_is_told_to_go_on_by_a_stop_hook_is_not_logged_again(repo, agent):
+    one = agent()
+    one.tells("stop", stop_hook_active=True)
+    assert logged(repo) == []
+
+
 def test_a_memory_without_an_answer_stays_silent(repo, agent):
     decide(repo, "Invoices are sent on Mondays.")
     one = agent()
@@ -434,17 +458,48 @@ def test_a_hook_ends_in_time_while_another_holds_the_store(repo, agent):
     assert "not done after 1.5 seconds" in (repo / ".mnemarch" / "hooks" / "trouble.log").read_text()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_memory_that_may_only_be_read_still_answers(repo, agent):
+AS_NOBODY = """
+import io, os, sys, tempfile
+from mnemarch.interfaces import cli, hook
+
+def run(payload):
+    sys.stdin = io.TextIOWrapper(io.BytesIO(payload.encode()))
+    return hook.run(["--host", "claude-code"])
+
+folder, elsewhere, start, failed = sys.argv[1:]
+for payload in (start, failed):
+    run(payload.replace(folder, elsewhere))  # All is loaded before the rights to the interpreter's own files are gone.
+sys.stdout.write("----")
+if os.getuid() == 0:
+    os.setgroups([]), os.setgid(65_534), os.setuid(65_534)
+own = tempfile.mkdtemp()
+os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = own
+os.chdir(folder)
+cli.main(["trust", "--yes"])  # For another user it is another's memory.
+sys.stdout.write("----")
+sys.exit(run(start) + run(failed))
+"""
+
+
+def test_a_memory_that_may_only_be_read_still_answers(repo, agent, tmp_path):
     decide(repo, "Connections come from the pool only.")
-    place = repo / ".mnemarch"
-    for path in [*place.rglob("*"), place]:
-        path.chmod(0o500 if path.is_dir() else 0o400)
+    # Not under pytest's own folder, which nobody but its owner may enter.
+    folder = Path(tempfile.mkdtemp(prefix="mnemarch-readonly-")) / "shop"
+    shutil.copytree(repo, folder)
+    payloads = [json.dumps(agent(root=folder).payload(event)) for event in ("start", "failed")]
+    for path in [*folder.rglob("*"), folder, folder.parent]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = {path: path.stat().st_mtime_ns for path in (folder / ".mnemarch").rglob("*")}
+    command = [sys.executable, "-c", AS_NOBODY, str(folder), str(repo), *payloads]
     try:
-        assert "Connections come from the pool only." in agent().tells("start")
+        done = subprocess.run(command, cwd=repo, capture_output=True, text=True, check=False)
     finally:
-        for path in [place, *place.rglob("*")]:
-            path.chmod(0o700 if path.is_dir() else 0o600)
+        for path in [folder.parent, folder, *folder.rglob("*")]:
+            path.chmod(0o755)
+        after = {path: path.stat().st_mtime_ns for path in (folder / ".mnemarch").rglob("*")}
+        shutil.rmtree(folder.parent)
+    assert (done.returncode, done.stderr, after) == (0, "", before)
+    assert "Connections come from the pool only." in done.stdout.rpartition("----")[2]
 
 
 def test_what_the_settings_switch_off_is_not_done(repo, agent):

@@ -1,5 +1,14 @@
-"""Decisions. Takes: proposals with reason and evidence. Gives: versions, order, impact. Never: judges by texts."""
+"""Decisions. Takes: proposals with reason and evidence. Gives: versions, order, impact. Never: judges by texts.
 
-from mnemarch.decisions.decisions import Decisions
+`Decisions` is imported when it is first used: a recall needs only what binds.
+"""
+
+from mnemarch.lazy import names_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mnemarch.decisions.decisions import Decisions
 
 __all__ = ["Decisions"]
+
+__getattr__, __dir__ = names_of(globals(), {"Decisions": "mnemarch.decisions.decisions"})

@@ -5,8 +5,8 @@ It always ends well and in time: whatever goes wrong is told in a file of the me
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found] # The half of `signal` in C: the other half takes a tenth of the time.
 import os
-import signal
 import sys
 from contextlib import suppress
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.hooks.hosts import HookEvent
 
 _STDIN_BYTES_MAX = 32 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OTHER_HOST = "--host="
 # Before the settings are read; and at the end of a session hosts wait for hardly longer than a second.
 _SECONDS_MAX = 8.0
@@ -34,7 +35,7 @@ def run(argv: Sequence[str]) -> int:
     _stop_after(_SECONDS_MAX, "", "")
     with suppress(Exception):  # A host that is told of an error may stop its agent.
         _run(_host_named(argv))
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    _signal.setitimer(_signal.ITIMER_REAL, 0)
     return 0
 
 
@@ -47,7 +48,8 @@ def _run(named: str | None) -> None:
     from mnemarch.interfaces.hooks import hosts
 
     content = sys.stdin.buffer.read(_STDIN_BYTES_MAX + 1)
-    payload = from_json(content.decode("utf-8-sig", "replace").strip()) if len(content) <= _STDIN_BYTES_MAX else None
+    text = content.removeprefix(_BYTE_ORDER_MARK).decode(errors="replace").strip()
+    payload = from_json(text) if len(content) <= _STDIN_BYTES_MAX else None
     if not isinstance(payload, dict):
         return
     event = hosts.read(hosts.host_of(named, payload, os.environ), payload, os.getcwd())
@@ -70,10 +72,10 @@ def _answer(event: HookEvent, home: Any, store: str, place: str) -> None:
     from mnemarch.interfaces.hooks import events, hosts
     from mnemarch.interfaces.hooks.sessions import Session
     from mnemarch.model.value import replace
-    from mnemarch.wiring import open as open_memory
+    from mnemarch.wiring import open_offline
 
     event = replace(event, session=event.session or f"{event.host.name}-{os.getppid()}")
-    memory = open_memory(store)
+    memory = open_offline(store)
     # A memory that is not this user's was refused by now.
     seconds = _SECONDS_AT_END if event.name == "end" else memory.config.hook.seconds_max
     _stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
@@ -104,8 +106,8 @@ def _stop_after(seconds: float, place: str, what: str) -> None:
             trouble(place, f"{what}: not done after {seconds:g} seconds")
         os._exit(0)
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.1))
+    _signal.signal(_signal.SIGALRM, stop)
+    _signal.setitimer(_signal.ITIMER_REAL, max(seconds, 0.1))
 
 
 def _tell_trouble(place: str, event: HookEvent, error: Exception) -> None:

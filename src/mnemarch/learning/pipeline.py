@@ -95,13 +95,17 @@ class _Draft:
 
 @value
 class _Logged:
-    """An entry that is in the log, with the bucket it was put into. `is_known`: it was there before."""
+    """An entry that is in the log, with the bucket it was put into. `is_known`: it was there before.
+
+    `is_deferred`: it was logged without a look, and is judged now.
+    """
 
     id: str
     receipt: Receipt
     draft: _Draft
     is_known: bool = False
     is_waiting: bool = False
+    is_deferred: bool = False
 
 
 class Pipeline:
@@ -130,6 +134,9 @@ class Pipeline:
 
     def _draft(self, entry: Entry) -> _Draft:
         payload, redacted = read_entry(entry, self._log.config.limits.text_bytes_max)
+        return self._judged(entry, payload, redacted)
+
+    def _judged(self, entry: Entry, payload: dict[str, Any], redacted: tuple[str, ...]) -> _Draft:
         event = MemoryEvent(payload["text"], payload["kind"], payload.get("data") or {})
         left_out = pre_filter(event.text, self._log.config.learning.text_chars_min)
         if left_out:
@@ -172,7 +179,7 @@ class Pipeline:
         since = 0 if age_max is None else micros(self._log.clock() - age_max)
         read = self._log.store.read
         events = read(lambda reader: reader.waiting_entries(caller.scope_key, str(caller.actor), since, _TAKEN_UP_MAX))
-        return [_read_back(event) for event in events]
+        return [self._read_back(event) for event in events]
 
     def _claimed(self, logged: Sequence[_Logged]) -> dict[str, Ingested]:
         """What becomes of entries that are in the log: a claim each, or why there is none."""
@@ -188,9 +195,11 @@ class Pipeline:
         """By the rules; by the other classifier if there is one, and then a text it leaves out is noted in the log."""
         by_rules, event = logged.draft.classified, logged.draft.event
         if self._classifier is None or logged.is_waiting or logged.draft.is_filtered:
-            return by_rules
-        classified = self._classifier.classify(replace(event, text=without_fenced(event.text)))
-        if classified.bucket is Bucket.LEFT_OUT and by_rules.bucket is not Bucket.LEFT_OUT:
+            classified = by_rules
+        else:
+            classified = self._classifier.classify(replace(event, text=without_fenced(event.text)))
+        is_news = by_rules.bucket is not Bucket.LEFT_OUT or logged.is_deferred
+        if classified.bucket is Bucket.LEFT_OUT and is_news:
             data = {"entry": logged.id, "bucket": str(classified.bucket)}
             note = Entry(kind="classified", text=classified.why, data=data, key=_outcome_key(logged.id))
             ready = read_entry(note, self._log.config.limits.text_bytes_max)
@@ -240,6 +249,18 @@ class Pipeline:
                 cited.append(self._intake.completed(Citation.file(path, tuple(lines))))
         return tuple(cited)
 
+    def _read_back(self, event: Event) -> _Logged:
+        """An entry as it was when it was logged; one that was logged without a look is judged by the rules now."""
+        payload = dict(event.payload or {})
+        payload["data"] = dict(payload.get("data") or {})
+        judged = payload["data"].pop(INGEST)
+        entry = Entry(kind=payload["kind"], text=payload["text"], occurred_at=event.occurred_at, session=event.session)
+        if "bucket" not in judged:
+            return _Logged(event.id, receipt_for(event), self._judged(entry, payload, ()), is_deferred=True)
+        classified = Classified(Bucket(judged["bucket"]), 1.0, judged["why"])
+        draft = _Draft(entry, payload, (), MemoryEvent(entry.text, entry.kind, payload["data"]), classified)
+        return _Logged(event.id, receipt_for(event), draft)
+
 
 def _known(reader: Reader, logged: _Logged) -> Ingested:
     """What became of an entry that was in the log before."""
@@ -276,17 +297,6 @@ def _ingested(logged: _Logged, classified: Classified, outcome: Stored | Refused
         unit = outcome.unit
     importance = importance_of(logged.draft.event.text, classified)
     return Ingested(logged.receipt, unit, str(classified.bucket), importance, reason)
-
-
-def _read_back(event: Event) -> _Logged:
-    """An entry as it was when it was logged."""
-    payload = event.payload or {}
-    data = dict(payload.get("data") or {})
-    judged = data.pop(INGEST)
-    entry = Entry(kind=payload["kind"], text=payload["text"], occurred_at=event.occurred_at, session=event.session)
-    classified = Classified(Bucket(judged["bucket"]), 1.0, judged["why"])
-    draft = _Draft(entry, payload, (), MemoryEvent(entry.text, entry.kind, data), classified)
-    return _Logged(event.id, receipt_for(event), draft)
 
 
 def _outcome_key(entry_id: str) -> str:

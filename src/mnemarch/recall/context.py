@@ -24,6 +24,8 @@ def packed(found: Found, budget: int, count: Callable[[str], int], domain: str |
 
     An item that doesn't fit makes room for a smaller one after it. The text says how much that binds had no room.
     """
+    if not (found.binding or found.items or found.unlisted):
+        return Pack(text="", items=(), left_out=(), withheld=found.withheld, tokens=0, budget=budget)
     entries = {item.unit.id: _entry(item) for item in (*found.binding, *found.items)}
     costs = {unit_id: count(text) for unit_id, text in entries.items()}
     known = {item.unit.id for item in found.binding}

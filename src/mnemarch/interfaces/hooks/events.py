@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from mnemarch.code import git
+from mnemarch.ingesting import DEFERRED
 from mnemarch.interfaces.hooks import tools
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope
-from mnemarch.text.prompt import estimated_tokens, without_fenced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import LoopVerdict, Promotion
     from mnemarch.model.search import Recalled
     from mnemarch.seat import Seat
+    from mnemarch.text import prompt as prompts
 
     Later = Callable[[], object]
+else:
+    prompts = Lazy("mnemarch.text.prompt")
 
 _ABOUT = (
     "Mnemarch is this repository's shared memory. Prompts, edits and commands are recorded by themselves, and test runs"
@@ -81,9 +85,6 @@ class Moment:
         branch = git.branch(self.home.root)
         return None if branch is None or branch == git.default_branch(self.home.root) else branch
 
-    def log(self, kind: str, text: str) -> None:
-        self.later.append(lambda: self.seat.log(kind, text))
-
 
 # What the agent is told
 
@@ -97,7 +98,7 @@ def start(moment: Moment) -> str:
         moment.later.append(lambda: _have_reports_written(moment.reports, os.environ["CLAUDE_ENV_FILE"]))
     if not rules.start_tokens:
         return ""
-    room = rules.start_tokens - estimated_tokens(_ABOUT)
+    room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
     pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain)
     _shown(moment, (*pack.binding, *pack.items))
     return f"{_ABOUT}\n{pack.text}".strip()
@@ -139,23 +140,19 @@ def prompt(moment: Moment) -> str:
     if moment.event.prompt.lstrip().startswith(_NOTICE):
         return ""
     # What recall handed out comes back when people paste it; it is not said again.
-    own = without_fenced(moment.event.prompt).strip()[:_PROMPT_CHARS_MAX]
+    own = prompts.without_fenced(moment.event.prompt).strip()[:_PROMPT_CHARS_MAX]
     if not own:
         return ""
     if moment.rules.records:
-        moment.later.append(lambda: _ingest(moment, own))
+        # Judged when the agent has ended its turn, and nobody waits.
+        moment.later.append(lambda: moment.seat.log("user", own, data=DEFERRED))
+        moment.session.change(lambda state: state.update(asked=True))
     if not moment.rules.prompt_tokens:
         return ""
     known = moment.session.listed("shown")
     pack = moment.seat.context(own, moment.rules.prompt_tokens, domain=moment.domain, without=known, sure=True)
     _shown(moment, (*pack.binding, *pack.items))
     return pack.text
-
-
-def _ingest(moment: Moment, text: str) -> None:
-    """The prompt goes to the log, and what it says becomes a claim, which this session need not be shown."""
-    unit = moment.seat.ingest(text, source="user").unit
-    moment.session.add("shown", [] if unit is None else [unit.id])
 
 
 def before_tool(moment: Moment) -> str:
@@ -172,7 +169,7 @@ def before_tool(moment: Moment) -> str:
         from mnemarch.recall.context import packed
 
         found = Found(items=tuple(items), withheld=(), intent="")
-        text = packed(found, _WARNING_TOKENS, estimated_tokens, None).text
+        text = packed(found, _WARNING_TOKENS, prompts.estimated_tokens, None).text
         lines += [f"Before you change {', '.join(paths)}:", text] if text else []
         session.add("warned", paths)
     failed = session.listed("failed_edits")
@@ -239,14 +236,23 @@ def compact(moment: Moment) -> str:
 
 
 def stop(moment: Moment) -> str:
-    """The agent's last words go to the log. What its tests showed was judged when they ran; its word proves nothing.
+    """What the person asked for becomes claims, and the agent's last words go to the log, where they prove nothing.
 
-    Nothing is said, since a host takes what is said here as a reason to go on.
+    What the tests showed was judged when they ran. Nothing is said: a host would take it as a reason to go on.
     """
-    said = without_fenced(moment.event.said).strip()[:_SAID_CHARS_MAX]
+    said = prompts.without_fenced(moment.event.said).strip()[:_SAID_CHARS_MAX]
     if said and moment.rules.records and not moment.event.payload.get("stop_hook_active"):
-        moment.log("assistant", said)
+        moment.later.append(lambda: moment.seat.log("assistant", said))
+    if moment.session.state.get("asked"):
+        moment.later.append(lambda: _take_up_prompts(moment))
     return ""
+
+
+def _take_up_prompts(moment: Moment) -> None:
+    from mnemarch.learning.classify import RuleBasedClassifier
+
+    moment.seat.ingest_many([], classifier=RuleBasedClassifier())
+    moment.session.change(lambda state: state.update(asked=False))
 
 
 def _shown(moment: Moment, items: tuple[Recalled, ...]) -> None:

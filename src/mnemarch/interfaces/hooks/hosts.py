@@ -223,7 +223,7 @@ def _result(host: Host, output: Any, payload: Mapping[str, Any], *, is_failure: 
     # A command in the background goes on, and one that was interrupted tells nothing.
     is_open = any(record.get(name) for name in ("interrupted", "backgroundTaskId")) or payload.get("is_interrupt")
     code = int(told[1]) if told else 1 if is_failure else host.exit_else
-    for mark in filter(None, (host.label, _FAILED)):
+    for mark in filter(None, (host.label, _FAILED)) if text else ():
         text = pattern(mark).sub("", text)
     return text, None if is_open else code
 

@@ -1,0 +1,89 @@
+"""What a hook costs at 20,000 units, event by event and host by host, against an interpreter that does nothing.
+
+The processor time of the process and of all that it starts (git), so that other work on the machine hardly shows; the
+time on the clock stands beside it. The payloads are those that the tests replay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import mnemarch
+from bench.spine import ratio, shown, texts
+from mnemarch import Actor, Claim, Scope
+
+PAYLOADS = Path(__file__).parents[1] / "tests" / "fixtures" / "hosts"
+LIMIT = 5.0
+IDS = ("session_id", "sessionId", "conversation_id", "tool_use_id")
+GIT = ("git", "-c", "user.name=bench", "-c", "user.email=bench@example.org")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--hosts", nargs="*", default=sorted(path.stem for path in PAYLOADS.glob("*.jsonl")))
+    options = parser.parse_args()
+    compileall.compile_dir(os.path.dirname(mnemarch.__file__), quiet=2)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = os.path.join(folder, "own")
+        return shown(measured(repository(folder, options.units), options.hosts, options.rounds))
+
+
+def repository(folder: str, units: int) -> str:
+    """A repository on a branch of its own, whose memory has so many units."""
+    root = os.path.join(folder, "shop")
+    os.makedirs(os.path.join(root, "tests"))
+    for name, text in {
+        "pool.py": "def size():\n    return 1\n",
+        "tests/test_pool.py": "def test_size():\n    ...\n",
+    }.items():
+        Path(root, name).write_text(text)
+    steps = (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "begin"], ["checkout", "-qb", "feat/pool"])
+    for step in steps:
+        subprocess.run([*GIT, *step], cwd=root, check=True)
+    with mnemarch.open(root) as memory:
+        seat = memory.seat(Actor.human("bench"), Scope(project="shop"), root=root)
+        seat.remember_many([Claim(content=text) for text in texts(units)])
+    return root
+
+
+def measured(root: str, hosts: list[str], rounds: int) -> dict[str, dict[str, float]]:
+    bare = [cost([sys.executable, "-c", "pass"], b"", root, {}) for _ in range(rounds + 1)][1:]
+    results = {}
+    for host in hosts:
+        lines = (PAYLOADS / f"{host}.jsonl").read_text(encoding="utf-8").replace("{root}", root).splitlines()
+        for line in map(json.loads, lines):
+            spent = []
+            for number in range(rounds + 1):
+                stdin = {name: f"{item}-{number}" if name in IDS else item for name, item in line["stdin"].items()}
+                if line["event"] == "failed":
+                    Path(root, "pool.py").write_text(f"def size():\n    return 1  # {host} {number}\n")
+                command = [sys.executable, "-m", "mnemarch", "hook", "--host", host]
+                spent.append(cost(command, json.dumps(stdin).encode(), root, line["environ"]))
+            row = ratio([cpu for cpu, _ in spent[1:]], [cpu for cpu, _ in bare], limit=LIMIT)
+            clock = ratio([wall for _, wall in spent[1:]], [wall for _, wall in bare])
+            results[f"{host} {line['event']}"] = row
+            print(f"{host:<12} {line['event']:<14} x{row['value']:.1f} of bare; on the clock x{clock['value']:.1f}")
+    return results
+
+
+def cost(command: list[str], stdin: bytes, root: str, environ: dict[str, str]) -> tuple[float, float]:
+    """Processor and clock seconds of one process."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, input=stdin, cwd=root, env=os.environ | environ, capture_output=True, check=True)
+    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, wall
+
+
+if __name__ == "__main__":
+    sys.exit(main())
