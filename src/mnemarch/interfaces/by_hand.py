@@ -85,6 +85,9 @@ def _doctor(verb: Verb, call: Call) -> Answer:
         findings = performed(verb, call)
         # A scope without units is no fault of the memory, so it fails nothing.
         findings += [Finding(ok=True, what=note) for note in call.empty_scope_hint()]
+        from mnemarch.interfaces.install import check
+
+        findings += check.findings(call)
     except NotFound:
         raise
     except MnemarchError as error:

@@ -31,12 +31,9 @@ BY_HAND = {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
     "operate": {
-        "demo": "by_hand",
-        "init": "by_hand",
-        "policy": "by_hand",
-        "trust": "trust",
-        "hook": "by_hand",
-        "mcp": "mcp",
+        **dict.fromkeys(("demo", "init", "policy", "hook"), "by_hand"),
+        **{name: name for name in ("trust", "mcp")},
+        **dict.fromkeys(("install", "uninstall"), "install.commands"),
     },
 }
 # Words that stand for several commands, and what those do together.

@@ -1,0 +1,146 @@
+"""Whether the loop is closed: a host's entries are there, their command runs, a hook ran, its context arrived."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from contextlib import suppress
+
+from mnemarch.code.home import FOLDER
+from mnemarch.files import read_small
+from mnemarch.interfaces.hooks.sessions import FOLDER as SESSIONS
+from mnemarch.interfaces.install.commands import own_command, places_of
+from mnemarch.interfaces.install.files import text_of
+from mnemarch.interfaces.install.forms import form_of, has_server
+from mnemarch.interfaces.install.hosts import HOSTS
+from mnemarch.model.outcome import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from mnemarch.interfaces.command import Call
+
+_SECONDS_MAX = 20
+_FILE_BYTES_MAX = 256 << 20
+_OWN_SESSION = "mnemarch-doctor"
+# What stands in every context that a hook hands over.
+_MARKS = (b"<mnemarch-memory", b"shared memory. Prompts, edits and commands")
+_COMMAND = r'"((?:[^"\\]|\\.)*hook --host {})"|COMMAND = (\[[^\n]*\])'
+
+
+def findings(call: Call) -> Iterator[Finding]:
+    """What is to be said of each host whose hooks are here or in the user's own files; nothing where none is."""
+    for name, host in HOSTS.items():
+        commands = []
+        for of_user in (False, True):
+            places = places_of(name, call.home.root, of_user=of_user)
+            command = _registered(name, text_of(next(iter(places))) or "")
+            if command is not None:
+                commands.append(command)
+                yield from _missing_server(name, places)
+        for command in dict.fromkeys(commands):
+            yield _tried(name, command, call)
+        if commands:
+            yield _last_seen(name, host.title, host.todo, os.path.join(call.home.folder, FOLDER, SESSIONS))
+
+
+def _registered(name: str, text: str) -> str | None:
+    """The shell command of the hooks as it stands in the file."""
+    found = re.search(_COMMAND.format(name), text)
+    if found is None:
+        return None
+    return str(json.loads(f'"{found[1]}"')) if found[1] else shlex.join(json.loads(found[2]))
+
+
+def _missing_server(name: str, places: dict[str, Any]) -> Iterator[Finding]:
+    for path, entries in places.items():
+        text = text_of(path)
+        if entries.has_server and (text is None or not has_server(entries, text, form_of(path))):
+            what = f"{entries.host.title}: its hooks are installed, but {path} has no MCP server mnemarch."
+            yield Finding(ok=False, what=what, hint=f"mnemarch install {name}")
+
+
+def _tried(name: str, command: str, call: Call) -> Finding:
+    """Start a session of no agent by the command that the host has, with hardly any environment.
+
+    Only if it is this very program: the file may have come with a clone, and so may the command in it.
+    """
+    title, hooks = HOSTS[name].title, HOSTS[name].hooks
+    words = shlex.split(command)
+    if words != [*own_command(), "hook", "--host", name]:
+        return Finding(
+            ok=False,
+            what=f"{title}: its hooks don't start this program, so they were not tried: {command}",
+            hint=f"mnemarch install {name} writes the path of this program.",
+        )
+    session = f"{_OWN_SESSION}-{os.getpid()}"
+    event = "session.created" if hooks is None else next(iter(hooks.events))
+    own = {key: text for key, text in os.environ.items() if key == "HOME" or key.startswith(("XDG_", "MNEMARCH_"))}
+    proof = os.path.join(call.home.folder, FOLDER, SESSIONS, session)
+    try:
+        done = subprocess.run(  # noqa: S603 - the program itself
+            words,
+            input=json.dumps({"hook_event_name": event, "session_id": session, "cwd": call.home.root}).encode(),
+            env=own | {"PATH": os.defpath},
+            cwd=call.home.root,
+            capture_output=True,
+            timeout=_SECONDS_MAX,
+            check=False,
+        )
+        is_proved = done.returncode == 0 and os.path.exists(f"{proof}.json")
+    except (OSError, subprocess.TimeoutExpired):
+        is_proved = False
+    finally:
+        with suppress(OSError):
+            os.remove(f"{proof}.json")
+        shutil.rmtree(proof, ignore_errors=True)
+    if is_proved:
+        return Finding(ok=True, what=f"{title}: the command of its hooks runs.")
+    return Finding(
+        ok=False,
+        what=f"{title}: the command of its hooks doesn't run, or leaves no trace: {command}",
+        hint=f"mnemarch install {name} writes it anew; .mnemarch/{SESSIONS}/trouble.log may say more.",
+    )
+
+
+def _last_seen(name: str, title: str, todo: list[str], folder: str) -> Finding:
+    """When a hook last ran in this repository, and whether the transcript of that session has its context."""
+    sessions = [state for state in map(_state_in, _files_in(folder)) if state.get("host") == name]
+    if not sessions:
+        return Finding(ok=True, what=f"{title}: no session has called a hook yet. {todo[0]}")
+    state = max(sessions, key=lambda each: max(each["events"].values()))
+    event, at = max(state["events"].items(), key=lambda pair: pair[1])
+    what = f"{title}: a hook ran last at {at} ({event})"
+    given, transcript = state.get("context_bytes", 0), state.get("transcript")
+    if not given:
+        return Finding(ok=True, what=f"{what}; in that session there was nothing to tell the agent.")
+    what += f"; in that session {given:,} bytes of context went to the agent"
+    try:
+        content = read_small(str(transcript), _FILE_BYTES_MAX) if transcript else None
+    except OSError:
+        content = None
+    if content is None:
+        return Finding(ok=True, what=f"{what}. Its transcript is not there to show that they arrived.")
+    if any(mark in content for mark in _MARKS):
+        return Finding(ok=True, what=f"{what}, and its transcript shows that they arrived.")
+    return Finding(ok=False, what=f"{what}, but its transcript has none of it.", hint=todo[0])
+
+
+def _files_in(folder: str) -> list[str]:
+    with suppress(OSError):
+        return [entry.path for entry in os.scandir(folder) if entry.name.endswith(".json")]
+    return []
+
+
+def _state_in(path: str) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        state = json.loads(read_small(path, 1 << 20))
+        if isinstance(state, dict) and state.get("events") and _OWN_SESSION not in path:
+            return state
+    return {}

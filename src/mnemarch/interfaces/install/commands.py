@@ -1,0 +1,176 @@
+"""`mnemarch install` and `mnemarch uninstall`: a host's hooks and its MCP server, in the host's own files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from difflib import unified_diff
+
+from mnemarch.code.home import FOLDER
+from mnemarch.errors import InvalidInput
+from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.install.files import backup_of, carried_out, planned, text_of
+from mnemarch.interfaces.install.forms import Entries, form_of, has_server
+from mnemarch.interfaces.install.hosts import HOSTS, SERVER
+from mnemarch.verbs.types import FLAG, WORDS, Parameter, help_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.interfaces.install.files import Change
+
+
+def own_command() -> list[str]:
+    """How a host starts this program, by a whole path: the PATH of a hook may be bare."""
+    started = sys.argv[0] if os.path.basename(sys.argv[0]) == "mnemarch" else ""
+    beside = os.path.join(os.path.dirname(sys.executable), "mnemarch")
+    path = shutil.which(started) or shutil.which(beside)
+    return [sys.executable, "-m", "mnemarch"] if path is None else [os.path.abspath(path)]
+
+
+def places_of(name: str, root: str, *, of_user: bool) -> dict[str, Entries]:
+    """The files of a host, each with what is to stand in it."""
+    host, base = HOSTS[name], os.path.expanduser("~") if of_user else root
+    hooks, servers = (os.path.join(base, file) for file in host.files(of_user=of_user))
+    if form_of(servers) == "json" and not os.path.exists(servers) and os.path.exists(f"{servers}c"):
+        servers += "c"  # opencode.jsonc
+    return {
+        path: Entries(host=host, name=name, command=own_command(), has_hooks=path == hooks, has_server=path == servers)
+        for path in dict.fromkeys((hooks, servers))
+    }
+
+
+def is_installed(name: str, root: str, *, of_user: bool) -> bool:
+    """Whether a host's hooks have an entry of Mnemarch."""
+    path = next(iter(places_of(name, root, of_user=of_user)))
+    # A script has the words of its command as a list.
+    return f"hook --host {name}" in (text_of(path) or "").replace('", "', " ")
+
+
+def _changes(call: Call, name: str, *, installs: bool) -> list[Change]:
+    of_user, root = call.options.user, call.home.root
+    changes = []
+    for path, entries in places_of(name, root, of_user=of_user).items():
+        _require_inside(path, root, of_user=of_user)
+        sharing = [] if installs else _others_with(name, path, root, of_user=of_user)
+        if not sharing or entries.has_hooks:
+            changes.append(planned(path, entries, installs=installs))
+    return changes
+
+
+def _others_with(name: str, path: str, root: str, *, of_user: bool) -> list[str]:
+    """Other hosts that are installed and read the server from the same file."""
+    return [
+        other
+        for other in HOSTS
+        if other != name
+        and path in places_of(other, root, of_user=of_user)
+        and is_installed(other, root, of_user=of_user)
+    ]
+
+
+def _require_inside(path: str, root: str, *, of_user: bool) -> None:
+    """A link in a project doesn't lead to a file elsewhere: it may have come with a clone."""
+    real, top = os.path.realpath(path), os.path.realpath(root)
+    if not of_user and os.path.commonpath([real, top]) != top:
+        raise InvalidInput(
+            f"{path} leads to {real}, outside of this working tree.", hint="Use --user, or remove the link."
+        )
+
+
+def _host_named(typed: str) -> str:
+    if typed not in HOSTS:
+        raise InvalidInput(f"There is no host {typed!r}.", hint=f"Use one of: {', '.join(HOSTS)}.")
+    return typed
+
+
+def _run(call: Call, *, installs: bool) -> Answer:
+    name = _host_named(call.options.host)
+    host, is_dry = HOSTS[name], call.options.dry_run
+    changes = _changes(call, name, installs=installs)
+    needed = [change for change in changes if change.now != change.then]
+    notes = [] if not installs else _notes(call, name, changes)
+    if not is_dry:
+        if installs and not call.options.user:
+            call.open()
+        for change in needed:
+            carried_out(change)
+    data: dict[str, Any] = {
+        "host": name,
+        "dry_run": is_dry,
+        "memory": os.path.join(call.home.folder, FOLDER) if installs and not call.options.user else None,
+        "files": [{"path": change.path, "is": _deed(change), "backup": backup_of(change.path)} for change in changes],
+        "todo": [*host.todo, *notes] if installs else [],
+    }
+    diff = "".join(map(_diff, needed))
+    return Answer(data | ({"diff": diff} if is_dry else {}), lambda: _words(data, diff))
+
+
+def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
+    notes = [
+        f"{change.path} has a server {SERVER} that was not written by this command; it stays as it is."
+        for change in changes
+        for form in [form_of(change.path)]
+        if form != "script"
+        and change.original is not None
+        and has_server(places_of(name, call.home.root, of_user=call.options.user)[change.path], change.original, form)
+    ]
+    if call.options.user:
+        return [*notes, "A repository takes part once it has a memory: mnemarch init there."]
+    return [
+        *notes,
+        "Other worktrees of this repository have these files once they are committed; the path of the command in them"
+        f" is this machine's. mnemarch install {name} --user covers every worktree without a commit.",
+    ]
+
+
+def _deed(change: Change) -> str:
+    if change.now == change.then:
+        return "unchanged"
+    return "removed" if change.then is None else "made" if change.now is None else "changed"
+
+
+def _diff(change: Change) -> str:
+    before, after = ((text or "").splitlines(keepends=True) for text in (change.now, change.then))
+    lines = unified_diff(
+        before,
+        after,
+        "/dev/null" if change.now is None else change.path,
+        "/dev/null" if change.then is None else change.path,
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _words(data: dict[str, Any], diff: str) -> str:
+    if data["dry_run"]:
+        return diff.rstrip("\n") or "Nothing would change."
+    lines = [f"{file['is']:<10} {file['path']}" for file in data["files"]]
+    lines += [f"backup     {file['backup']}" for file in data["files"] if file["backup"]]
+    if data["memory"]:
+        lines.append(f"memory     {data['memory']}")
+    if data["todo"]:
+        lines += ["", "next", *(f"  {todo}" for todo in data["todo"])]
+        lines.append("  mnemarch doctor shows whether the hooks run. mnemarch uninstall undoes all this.")
+    return "\n".join(lines)
+
+
+def _install(call: Call) -> Answer:
+    return _run(call, installs=True)
+
+
+def _uninstall(call: Call) -> Answer:
+    return _run(call, installs=False)
+
+
+_TAKES = (
+    Parameter("host", WORDS, ", ".join(HOSTS), metavar="HOST"),
+    Parameter("user", FLAG, "in your own files, for every repository", False),
+    Parameter("dry_run", FLAG, "change nothing: show the difference", False),
+)
+COMMANDS = {
+    "install": Command(*help_of("install"), _install, _TAKES, begins_memory=True),
+    "uninstall": Command(*help_of("uninstall"), _uninstall, _TAKES),
+}
