@@ -10,8 +10,8 @@ from mnemarch.checkout import load
 from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import Answer, Command, answered, exit_code_of, noted, performed, text_of
-from mnemarch.interfaces.show import to_json
 from mnemarch.verbs.types import DURATION, FLAG, Parameter, help_of
+from mnemarch.verbs.wire import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

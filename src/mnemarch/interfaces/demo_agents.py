@@ -11,9 +11,9 @@ import time
 from contextlib import redirect_stderr, redirect_stdout
 
 from mnemarch.errors import Conflict, StoreUnavailable
-from mnemarch.interfaces.show import to_json
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
+from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False

@@ -30,13 +30,15 @@ BY_HAND = {
     "recall": {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
-    "operate": {"demo": "demo", "init": "by_hand", "policy": "by_hand", "trust": "trust", "mcp": "mcp"},
+    "operate": {"demo": "demo", "init": "by_hand", "policy": "by_hand", "trust": "trust", "mcp": "mcp"}
+    | dict.fromkeys(("serve", "token create", "token list", "token revoke"), "http.serve"),
 }
 # Words that stand for several commands, and what those do together.
 _GROUPS = {
     "decisions": "List what is in force; also show, history, load, relate, ...",
     "rules": "List what patches taught; also learn, check, apply, ...",
     "graph": "Show what was asked, what helped and what is hot; also drawn.",
+    "token": "Make, list and revoke what lets programs in to serve.",
     "core": "Show what stands in every prompt; also append, replace.",
 }
 

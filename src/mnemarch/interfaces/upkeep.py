@@ -8,9 +8,10 @@ import time
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.interfaces.command import Answer, answered
-from mnemarch.interfaces.show import clean, said, to_json, wrapped
+from mnemarch.interfaces.show import clean, said, wrapped
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.labels import label_of
+from mnemarch.verbs.wire import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
