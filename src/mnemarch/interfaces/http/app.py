@@ -129,10 +129,16 @@ class Server:
                 openapi_extra=bearer | {"requestBody": _body(schema_of(offered(verb)))},
                 response_class=Response,
             )
-        by_hand = {"/metrics": self._metrics, "/v1/whoami": self._whoami, "/v1/events": self._events}
-        for path, endpoint in by_hand.items():
-            app.add_api_route(path, endpoint, methods=["GET"], responses=responses, openapi_extra=bearer)
-        app.add_api_route("/healthz", self._health, methods=["GET"], responses=responses)
+        by_hand: tuple[tuple[str, Callable[..., Any], str, dict[str, Any]], ...] = (
+            ("/healthz", self._health, "application/json", {}),
+            ("/metrics", self._metrics, "text/plain", bearer),
+            ("/v1/whoami", self._whoami, "application/json", bearer),
+            ("/v1/events", self._events, "text/event-stream", bearer),
+        )
+        for path, endpoint, media, extra in by_hand:
+            answers = responses | {200: {"content": {media: {}}}}
+            kinds: dict[str, Any] = {"responses": answers, "response_class": Response, "openapi_extra": extra}
+            app.add_api_route(path, endpoint, methods=["GET"], **kinds)
         app.openapi = partial(self._openapi, app)  # type: ignore[method-assign]
         return app
 
