@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 	  { echo "Mnemarch needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing Mnemarch and its tools into $(VENV) (once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,mcp,semantic]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,mcp,semantic,server]'
 	@$(BIN)/python -m compileall -q src/mnemarch
 	@touch $@
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mnemarch.client import connect
     from mnemarch.errors import (
         AnalystFailed,
         Conflict,
@@ -91,6 +92,7 @@ _HOME_OF = {
     "Withheld": "mnemarch.model.search",
     "can_promote": "mnemarch.model.caller",
     "can_write": "mnemarch.policy.permissions",
+    "connect": "mnemarch.client",
     "open": "mnemarch.wiring",
 }
 
@@ -140,6 +142,7 @@ __all__ = [
     "Withheld",
     "can_promote",
     "can_write",
+    "connect",
     "open",
 ]
 

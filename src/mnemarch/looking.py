@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import islice
 
 from mnemarch.analysing import told_of
 from mnemarch.errors import InvalidInput, NotFound
@@ -18,7 +19,7 @@ from mnemarch.units.conflicts import dispute_from, open_disputes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     Activity = Sequence[tuple[str, Scope, str, int, int]]
 
 _PAGE_MAX = 10_000
+_FORWARD = 1_000
+_POSITION_MAX = 2**63 - 1
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _NEWS = (
     *(EventType.TASK_VERIFIED, EventType.ATTEMPT_FAILED),
@@ -55,8 +58,9 @@ def events(
     since: datetime | None,
     limit: int,
     after: str | None,
+    beyond: int | None,
 ) -> list[Event]:
-    """A page of the log that this caller may read or inspect, newest first."""
+    """A page of the log that this caller may read or inspect: newest first, or oldest first beyond a position."""
     wanted: dict[str, Any] = {
         "task": None if task is None else checked_id(task, "a task"),
         "worktree": None if worktree is None else checked_id(worktree, "a worktree"),
@@ -67,10 +71,27 @@ def events(
     }
 
     def work(reader: Reader) -> list[Event]:
+        if beyond is not None:
+            position = checked_count(beyond, "beyond", _POSITION_MAX)
+            return list(islice(_newer(reader, caller, position, **wanted), wanted["limit"]))
         before = None if after is None else _event(reader, caller, checked_id(after, "an entry's id")).position
         return _page(reader, caller, before=before, **wanted)
 
     return engine.store.read(work)
+
+
+def _newer(
+    reader: Reader, caller: Caller, position: int, *, task: str | None, worktree: str | None, **wanted: Any
+) -> Iterator[Event]:
+    """What came after a position, oldest first, as far as it is wanted."""
+    while page := list(reader.events(after=position, limit=_FORWARD)):
+        for event in page:
+            scope = event.scope
+            is_there = task in {None, scope.task} and worktree in {None, scope.worktree}
+            is_meant = wanted["actor"] in {None, str(event.actor)} and event.type in (wanted["types"] or {event.type})
+            if is_there and is_meant and micros(event.recorded_at) >= wanted["since"] and caller.may_read(scope):
+                yield event
+        position = page[-1].position
 
 
 def _types_named(name: str) -> list[EventType]:

@@ -286,8 +286,11 @@ class Seat(Systems):
         since: datetime | None = None,
         limit: int = 100,
         after: str | None = None,
+        beyond: int | None = None,
     ) -> list[Event]:
         """The log as far as this seat may read it, newest first; `after` is the last id of the page before.
+
+        With `beyond`, what came after that position, oldest first: so a log is followed.
 
         People and orchestrators read all of their project, an agent what its own scopes recorded. A type stands for
         its group too: "unit" is every type that begins with "unit.".
@@ -295,7 +298,7 @@ class Seat(Systems):
         from mnemarch import looking
 
         wanted: dict[str, Any] = {"task": task, "worktree": worktree, "actor": actor, "types": types, "since": since}
-        return looking.events(self._engine, self.caller, **wanted, limit=limit, after=after)
+        return looking.events(self._engine, self.caller, **wanted, limit=limit, after=after, beyond=beyond)
 
     def status(self) -> Overview:
         """The project at a glance: worktrees, agents at work, tasks, what was learned, what waits for somebody."""

@@ -11,7 +11,7 @@ import pytest
 import mnemarch
 from mnemarch import Actor, Citation, Scope
 from mnemarch.interfaces.cli import main
-from mnemarch.interfaces.show import to_json
+from mnemarch.verbs.wire import to_json
 
 EDITS = {
     "body": '\'{"kind":"thought","text":"forged"}\'',

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mnemarch.verbs.types import Parameter
 
 _STDIN_BYTES_MAX = 64 << 20
+_RECEIPT_BYTES_MAX = 65_536
 
 
 def flags_of(parameter: Parameter) -> list[str]:
@@ -142,8 +143,8 @@ def _value(parameter: Parameter, item: Any) -> Any:
     what = (flags_of(parameter) or [shown_name(parameter)])[0]
     if _is_text(parameter):
         return text_given(item, errors="replace" if parameter.type is OUTPUT else "strict")
-    if parameter.type is RECEIPT and item == "-":
-        item = text_given(item)
+    if parameter.type is RECEIPT:
+        item = text_given(item) if item == "-" else _receipt_text(item, what)
     if parameter.type is OBJECT and item[:1] == "@":
         item = _file_text(item[1:])
     return read(parameter, item, what)
@@ -182,6 +183,19 @@ def _lines(parameter: Parameter) -> Iterator[tuple[str, str]]:
         line = _decoded(raw, f"Line {number}")
         if line.strip():
             yield f"Line {number}", line
+
+
+def _receipt_text(typed: str, what: str) -> str:
+    """A receipt's JSON: the text itself, or what the file holds."""
+    if typed.lstrip().startswith("{"):
+        return typed
+    from mnemarch.files import read_small
+
+    try:
+        return read_small(typed, _RECEIPT_BYTES_MAX).decode()
+    except (OSError, ValueError) as error:
+        hint = "Give the receipt's JSON, or a file."
+        raise InvalidInput(f"{what}: {typed!r} can't be read: {error}.", hint=hint) from None
 
 
 def _file_text(path: str) -> str:

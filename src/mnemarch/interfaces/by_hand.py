@@ -20,8 +20,8 @@ from mnemarch.interfaces.command import (
     performed,
     text_of,
 )
-from mnemarch.interfaces.show import to_json
 from mnemarch.verbs.types import DURATION, FLAG, NUMBER, PATH, WORDS, Parameter, help_of
+from mnemarch.verbs.wire import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

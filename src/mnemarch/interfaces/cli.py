@@ -108,7 +108,7 @@ class _Printer:
         message, hint = _words(error)
         if self._as_json and not self._answered:
             facts = {"type": type(error).__name__, "message": message, "hint": hint}
-            _write(json_text({"error": facts | _carried(error)}))
+            _write(json_text({"error": facts | carried(error)}))
             return exit_code
         from mnemarch.interfaces.show import said
 
@@ -127,7 +127,7 @@ def _words(error: BaseException) -> tuple[str, str]:
     return "Interrupted.", "What was acknowledged is stored, nothing is half-written; the command can be run again."
 
 
-def _carried(error: BaseException) -> dict[str, Any]:
+def carried(error: BaseException) -> dict[str, Any]:
     """What some errors know beyond their words: a conflict both versions, a refusal its rule."""
     names = ("rule", "expected_version", "actual_version", "current", "proposed")
     return {name: getattr(error, name) for name in names if hasattr(error, name)}

@@ -332,18 +332,24 @@ def command_for(verb: Verb) -> Command:
     return Command(*help_of(verb.name), run, takes, begins_memory=begins, only_reads=reads or verb.name in _LOOKS_ON)
 
 
+def bound(verb: Verb, place: Any, given: Mapping[str, Any]) -> Callable[..., Any]:
+    """The verb on the memory or the seat of a place, with those of its parameters that were given."""
+    owner, _, name = verb.name.partition(".")
+    mine = {parameter.name: given[parameter.name] for parameter in verb.takes if parameter.name in given}
+    mine |= {parameter.name: place.seat for parameter in verb.takes if parameter.type is SEAT}
+    target = place.memory if owner == "memory" else place.seat if owner == "seat" else getattr(place.seat, owner)
+    return lambda **more: getattr(target, name)(**mine, **more)
+
+
 def performed(verb: Verb, call: Call) -> Any:
     """The verb, done with what was typed."""
-    owner, _, name = verb.name.partition(".")
-    given = {parameter.name: call.given[parameter.name] for parameter in verb.takes if parameter.name in call.given}
-    given |= {parameter.name: call.seat for parameter in verb.takes if parameter.type is SEAT}
-    target = call.memory if owner == "memory" else call.seat if owner == "seat" else getattr(call.seat, owner)
+    act = bound(verb, call, call.given)
     if all(parameter.type is not PROGRESS for parameter in verb.takes):
-        return getattr(target, name)(**given)
+        return act()
     from mnemarch.interfaces.show import Counter
 
-    with Counter(*_COUNTED.get(verb.name, (f"{name} goes on", "done"))) as progress:
-        return getattr(target, name)(progress=progress, **given)
+    with Counter(*_COUNTED.get(verb.name, (f"{verb.name.partition('.')[2]} goes on", "done"))) as progress:
+        return act(progress=progress)
 
 
 def answered(verb: Verb, call: Call) -> Answer:
@@ -384,7 +390,8 @@ def text_of(name: str, result: Any, call: Call, gives: str = "") -> str:
     drawn = texts.get(name) or texts.get(gives)
     if drawn is not None:
         return drawn(result, call)
-    from mnemarch.interfaces.show import fields, to_json
+    from mnemarch.interfaces.show import fields
+    from mnemarch.verbs.wire import to_json
 
     form = to_json(result)
     return fields(form.items() if isinstance(form, dict) else [(name, form)])

@@ -15,10 +15,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 
 from mnemarch.errors import Conflict, StoreUnavailable
-from mnemarch.interfaces.show import to_json
 from mnemarch.model.caller import Actor, Level, Scope
 from mnemarch.model.citation import Citation
 from mnemarch.model.value import value
+from mnemarch.verbs.wire import to_json
 from mnemarch.wiring import open as open_memory
 
 TYPE_CHECKING = False

@@ -34,6 +34,7 @@ BY_HAND = {
         **dict.fromkeys(("demo", "init", "policy", "hook"), "by_hand"),
         **{name: name for name in ("trust", "mcp")},
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
+        **dict.fromkeys(("serve", "token create", "token list", "token revoke"), "http.serve"),
     },
 }
 # Words that stand for several commands, and what those do together.
@@ -41,6 +42,7 @@ _GROUPS = {
     "decisions": "List what is in force; also show, history, load, relate, ...",
     "rules": "List what patches taught; also learn, check, apply, ...",
     "graph": "Show what was asked, what helped and what is hot; also drawn.",
+    "token": "Make, list and revoke what lets programs in to serve.",
     "core": "Show what stands in every prompt; also append, replace.",
 }
 

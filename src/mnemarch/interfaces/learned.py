@@ -8,10 +8,11 @@ import time
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.interfaces.command import Answer, answered
-from mnemarch.interfaces.show import INDENT, age, clean, json_text, quoted, said, short, table, to_json, wrapped
+from mnemarch.interfaces.show import INDENT, age, clean, json_text, quoted, said, short, table, wrapped
 from mnemarch.model.stamps import short_id
 from mnemarch.policy.labels import label_of
 from mnemarch.text.words import counted
+from mnemarch.verbs.wire import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from mnemarch import user
 from mnemarch.interfaces.command import Answer, at_terminal, text_of
-from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, to_json, unit_line, when
+from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, unit_line, when
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
 from mnemarch.learning.pipeline import INGEST
@@ -18,6 +18,7 @@ from mnemarch.model.event import Event
 from mnemarch.model.outcome import Dispute, Explanation
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
+from mnemarch.verbs.wire import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,27 +179,16 @@ def _follow(events: Sequence[Event], call: Call, wanted: dict[str, Any]) -> None
     try:
         _print(events, call)
         newest = call.seat.events(limit=1)
+        position = newest[0].position if newest else 0
         while True:
             time.sleep(_POLL_S)
-            latest = call.seat.events(limit=1)
-            if latest and latest != newest:
-                _print(_since(call.seat, newest, wanted), call)
-                newest = latest
+            newest = call.seat.events(limit=1)
+            if newest and newest[0].position > position:
+                page = call.seat.events(**wanted | {"beyond": position, "limit": _NEW_PAGE})
+                _print(page, call)
+                position = page[-1].position if len(page) == _NEW_PAGE else newest[0].position
     except KeyboardInterrupt:
         return
-
-
-def _since(seat: Seat, known: Sequence[Event], wanted: dict[str, Any]) -> list[Event]:
-    """What is newer than the entry that is known."""
-    last = known[0].position if known else 0
-    new: list[Event] = []
-    after = None
-    while True:
-        page = seat.events(limit=_NEW_PAGE, **wanted | {"after": after})
-        new += [event for event in page if event.position > last]
-        if len(page) < _NEW_PAGE or page[-1].position <= last:
-            return new
-        after = page[-1].id
 
 
 def _print(events: Sequence[Event], call: Call) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from mnemarch.interfaces.command import at_terminal
-from mnemarch.model.caller import Actor
-from mnemarch.model.citation import Citation
 from mnemarch.model.stamps import short_id
-from mnemarch.model.value import Names, Ranks
 from mnemarch.text.cache import pattern
+from mnemarch.verbs.wire import to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,17 +29,6 @@ _CONTROLS = dict.fromkeys(
     (*(code for code in range(0xA0) if not 0x20 <= code < 0x7F), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"
 )
 _KEPT = {ord("\n"): "\n", ord("\t"): "    "}
-# What a value can tell beyond its fields, and the fields that this makes superfluous.
-_DERIVED = {
-    "Unit": ("level", "confidence"),
-    "Event": ("payload",),
-    "Rebuild": ("same",),
-    "Decision": (
-        *("id", "root_id", "version", "strength", "domain", "is_active"),
-        *("text", "reason", "override", "evidence"),
-    ),
-}
-_LEFT_OUT = {"Event": ("body",)}
 
 
 def clean(text: object) -> str:
@@ -178,27 +164,6 @@ class Counter:
         if self._is_watched:
             sys.stderr.write(f"{_CLEAR_LINE}{line}")
             sys.stderr.flush()
-
-
-def to_json(value: Any) -> Any:
-    """`value` in JSON types: enums as words, instants in ISO 8601 (UTC), actors and citations as they are typed."""
-    if isinstance(value, Names | Ranks | Actor | Citation):
-        return str(value)
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Mapping):
-        return {str(name): to_json(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted(to_json(item) for item in value)
-    kind = type(value)
-    names = [name for name in kind.__match_args__ if name not in _LEFT_OUT.get(kind.__name__, ())]
-    return {name: to_json(getattr(value, name)) for name in (*names, *_DERIVED.get(kind.__name__, ()))}
 
 
 def json_text(data: Any) -> str:

@@ -11,7 +11,7 @@ from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.model.value import replace, value
 from mnemarch.verbs import VERBS
-from mnemarch.verbs.types import FLAG, REQUIRED, Parameter, read, schema_of
+from mnemarch.verbs.types import FLAG, Parameter, read_all, schema_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,19 +104,7 @@ def _names() -> list[str]:
 
 def checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What a model gave, checked as the command line checks it."""
-    takes = {parameter.name: parameter for parameter in tool.takes}
-    unknown = [name for name in arguments if name not in takes]
-    if unknown:
-        raise InvalidInput(f"{tool.name} takes no {unknown[0]!r}.", hint=f"It takes {', '.join(takes)}.")
-    given = {
-        name: read(takes[name], item, name)
-        for name, item in arguments.items()
-        if item is not None or takes[name].default is not None
-    }
-    missing = [name for name, one in takes.items() if one.default is REQUIRED and name not in given]
-    if missing:
-        raise InvalidInput(f"{tool.name} needs {' and '.join(missing)}.", hint=takes[missing[0]].says)
-    return given
+    return read_all(tool.name, tool.takes, arguments)
 
 
 def called(tool: Tool, call: Call) -> Reply:

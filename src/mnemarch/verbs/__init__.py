@@ -78,8 +78,8 @@ _ENTRY_LINES = "on standard input, one a line: {kind, text, data?, key?, occurre
 _CLAIM_LINES = "on standard input, one a line: {content, kind?, level?, citations?, ...}"
 _VERIFICATION = (
     Parameter("passed", of.FLAG, "report whether the verification passed", None, "--passed|--failed"),
-    Parameter("run", of.WORDS, "run this test command, and verify by its tests", None, "--", True, "COMMAND ..."),
-    Parameter("report", of.PATH, "read the report of a run: JUnit XML, go test -json, TAP, jest or vitest", None),
+    Parameter("run", of.COMMAND, "run this test command, and verify by its tests", None, "--", True, "COMMAND ..."),
+    Parameter("report", of.REPORT, "read the report of a run: JUnit XML, go test -json, TAP, jest or vitest", None),
     Parameter("tests", of.WORDS, "with --passed: a test that ran; repeatable", (), "--test", many=True, metavar="NAME"),
     _COMMIT,
     Parameter("analysis", of.OBJECT, "your own: critique, score, key_decisions, ...", None),
@@ -121,7 +121,7 @@ _DECISION = Parameter("decision_id", of.ID, "of any version of the decision")
 _DOMAIN = Parameter("domain", of.WORDS, "what it is about (default: global)", "global", metavar="NAME")
 _LEVEL = Parameter("level", of.LEVEL, f"{_LEVELS} (default: as narrow as may be)", None)
 OVERRIDE = Parameter("override", of.WORDS, "why, although it is blocked or opposes what binds", None, metavar="WHY")
-_PROPOSAL = Parameter("proposal", of.PYTHON, "what `propose` gave")
+_PROPOSAL = Parameter("proposal", of.PROPOSAL, "what `propose` gave")
 _RELATED = (
     Parameter("source_id", of.ID, "the decision"),
     Parameter("relation", of.RELATION, "DEPENDS_ON, CONSTRAINS, VALIDATES, SUPERSEDES or REFINES"),
@@ -274,6 +274,7 @@ _LOOK = (
             Parameter("since", of.SINCE, _WHEN, None),
             Parameter("limit", of.NUMBER, "the newest so many (default: 20)", 100, "--tail"),
             Parameter("after", of.ID, "older than this entry", None, metavar="ENTRY"),
+            Parameter("beyond", of.NUMBER, "after this position, the oldest first", None, offered=False),
         ),
         "log --read",
     ),

@@ -14,7 +14,7 @@ _LISTED_RULES = (
 _PATCH = (
     Parameter("before", of.TEXT, "the code before the change"),
     Parameter("after", of.TEXT, "the code after it"),
-    Parameter("path", of.PATH, "the file, whose ending tells the language", ""),
+    Parameter("path", of.WORDS, "the file, whose ending tells the language", "", metavar="FILE"),
     Parameter("language", of.WORDS, "python (default), typescript, go, java or rust", None),
     Parameter("commit", of.WORDS, "the commit that made the change", None),
     Parameter("evidence", of.ID, "the entry of the log that shows it", None),
@@ -35,7 +35,7 @@ RULES = (
     Verb("rules.learn", "work", "Learned", _PATCH, None),
     Verb("rules.update_code_rule_confidence", "work", "CodeRule", (_RULE, _HELPED, _ALPHA), "rules judge"),
     Verb("rules.cleanup_weak_rules", "admin", "list[CodeRule]", (_OBSERVED,), "rules clean"),
-    Verb("rules.save_code_rule", "admin", "CodeRule", (Parameter("rule", of.PYTHON, "a rule"),), None),
+    Verb("rules.save_code_rule", "admin", "CodeRule", (Parameter("rule", of.RULE, "a rule"),), None),
     Verb("rules.find_similar_rules", "read", "list[CodeRule]", _LIKE, None),
     Verb("rules.check", "read", "list[RuleHit]", _SOURCE, None),
     Verb("rules.rewritten", "read", "str", _SOURCE, None),

@@ -112,6 +112,23 @@ def read_one(parameter: Parameter, item: Any, what: str) -> Any:
     return parameter.type.read(item, what)
 
 
+def read_all(name: str, takes: Iterable[Parameter], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a program gave to the verb or tool of this name, each parameter checked and read."""
+    known = {parameter.name: parameter for parameter in takes}
+    unknown = [each for each in arguments if each not in known]
+    if unknown:
+        raise InvalidInput(f"{name} takes no {unknown[0]!r}.", hint=f"It takes {', '.join(known)}.")
+    given = {
+        each: read(known[each], item, each)
+        for each, item in arguments.items()
+        if item is not None or known[each].default is not None
+    }
+    missing = [each for each, one in known.items() if one.default is REQUIRED and each not in given]
+    if missing:
+        raise InvalidInput(f"{name} needs {' and '.join(missing)}.", hint=known[missing[0]].says)
+    return given
+
+
 def schema_of(takes: Iterable[Parameter]) -> dict[str, Any]:
     """The JSON schema of parameters, as far as they can be given as JSON."""
     offered = [parameter for parameter in takes if parameter.type.read is not None]
@@ -226,21 +243,10 @@ def json_object(item: Any, what: str) -> dict[str, Any]:
     return content
 
 
-_RECEIPT_BYTES_MAX = 65_536
-
-
 def _receipt(item: Any, what: str) -> Any:
-    """A receipt in JSON: the text itself, or the file that holds it."""
-    from mnemarch.files import read_small
+    """A receipt in JSON, as text or already read."""
     from mnemarch.model.event import Receipt
 
-    if isinstance(item, str) and not item.lstrip().startswith("{"):
-        try:
-            item = read_small(item, _RECEIPT_BYTES_MAX).decode()
-        except (OSError, ValueError) as error:
-            raise InvalidInput(
-                f"{what}: {item!r} can't be read: {error}.", hint="Give the receipt's JSON, or a file."
-            ) from None
     receipt = Receipt.of(json_object(item, what))
     if not receipt.event_id.isascii():
         raise InvalidInput(f"{what}: {receipt.event_id!a} is no id.", hint="Give a receipt as it was printed.")
@@ -257,6 +263,18 @@ def _actor(item: Any, what: str) -> Any:
     from mnemarch.model.caller import Actor
 
     return Actor.parse(_text(item, what))
+
+
+def _value(name: str, class_name: str) -> Type:
+    """A value that a verb gave, and takes back."""
+
+    def read_back(item: Any, what: str) -> Any:
+        from mnemarch.verbs.wire import kind_of, read_value
+
+        kind = kind_of(class_name)
+        return item if isinstance(item, kind) else read_value(kind, item, what)
+
+    return Type(name, read_back, lambda: {"type": "object"})
 
 
 def _string() -> dict[str, Any]:
@@ -306,8 +324,12 @@ INSTANT = Type("instant", _instant, lambda: {"type": "string", "format": "date-t
 DURATION = Type("duration", _duration, lambda: {"type": "string"}, "TIME")
 SINCE = Type("since", _since, lambda: {"type": "string"}, "WHEN")
 FLAG = Type("flag", _flag, lambda: {"type": "boolean"})
+PROPOSAL, RULE = _value("proposal", "DecisionProposal"), _value("rule", "CodeRule")
 OBJECT = Type("object", json_object, lambda: {"type": "object"}, "JSON|@FILE")
+# These name a file or a command of this machine. Over a network a report is sent as its text, the others not at all.
 PATH = Type("path", _text, _string, "FILE", "memory.jsonl")
+REPORT = Type("report", _text, _string, "FILE", "report.xml")
+COMMAND = Type("command", _text, _string, "TEXT", '"..."')
 # What only a program can hand in.
 SEAT = Type("seat")
 PROGRESS = Type("progress")

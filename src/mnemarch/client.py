@@ -1,0 +1,257 @@
+"""`mnemarch.connect`: a memory that `mnemarch serve` serves, with the same verbs, values and errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import threading
+import time
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import quote, urlencode, urlsplit
+
+from mnemarch import errors
+from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, StoreUnavailable
+from mnemarch.log.append import Entry
+from mnemarch.model.caller import Actor, Scope
+from mnemarch.verbs.remote import offered, path_of, served
+from mnemarch.verbs.types import REPORT, SEAT
+from mnemarch.verbs.wire import from_json, kind_of, recognised, to_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from http.client import HTTPResponse
+    from typing import Any, Self
+
+    from mnemarch.memory import Memory
+    from mnemarch.model.event import Event
+    from mnemarch.seat import Seat
+    from mnemarch.verbs.types import Parameter, Verb
+
+# The server closes a connection that is silent for longer.
+_IDLE_S_MAX = 10.0
+_REPORT_BYTES_MAX = 8_000_000
+_OWNERS = frozenset({"decisions", "rules", "core", "episodes"})
+
+
+def connect(url: str, token: str | None = None, *, timeout_s: float = 60.0) -> RemoteMemory:
+    """A memory that another process serves. Without `token` it is that of MNEMARCH_TOKEN."""
+    text = token or os.environ.get("MNEMARCH_TOKEN", "")
+    if not text.isascii() or not text.isprintable() or not text:
+        raise InvalidInput("No token was given.", hint="mnemarch token create agent:NAME makes one on the server.")
+    line = _Line(url, text, timeout_s)
+    try:
+        return RemoteMemory(line)
+    except BaseException:
+        line.close()
+        raise
+
+
+class _Line:
+    """The way to a server: one connection for each thread, opened when it is needed."""
+
+    def __init__(self, url: str, token: str, timeout_s: float) -> None:
+        address = urlsplit(url)
+        if address.scheme not in {"http", "https"} or not address.hostname:
+            raise InvalidInput(f"{url!r} is no address of a server.", hint="Write http://127.0.0.1:8321, say.")
+        self.name = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
+        self._prefix = address.path.rstrip("/")
+        self._token, self._timeout_s = token, timeout_s
+        self._own = threading.local()
+        self._is_closed = False
+
+    def ask(self, method: str, path: str, query: dict[str, str], content: Any = None) -> Any:
+        """What the server answers; what it refuses is raised as the server raised it."""
+        body = None if content is None else json.dumps(content, allow_nan=False)
+        answer = self.begin(self._connection(), method, path, query, body)
+        try:
+            text = answer.read()
+        except (OSError, HTTPException) as error:
+            raise self._lost(error) from None
+        self._own.at = time.monotonic()
+        try:
+            told = json.loads(text)
+        except ValueError:
+            told = {"error": {"type": "", "message": f"{self.name} answered {answer.status}.", "hint": ""}}
+        if answer.status == 200:
+            return told
+        raise _error_of(told["error"])
+
+    def begin(
+        self, connection: HTTPConnection, method: str, path: str, query: dict[str, str], body: str | None, **more: str
+    ) -> HTTPResponse:
+        target = f"{self._prefix}{path}" + (f"?{urlencode(query, quote_via=quote)}" if query else "")
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"} | more
+        try:
+            connection.request(method, target, None if body is None else body.encode(), headers)
+            return connection.getresponse()
+        except (OSError, HTTPException) as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: Exception) -> StoreUnavailable:
+        self._drop()
+        return StoreUnavailable(
+            f"{self.name} did not answer: {str(error) or type(error).__name__}.",
+            hint="Call again; a write with the same key is stored once. Is mnemarch serve running there?",
+        )
+
+    def opened(self) -> HTTPConnection:
+        place = self.name.partition("://")[2]
+        if self.name.startswith("https"):
+            return HTTPSConnection(place, timeout=self._timeout_s, context=ssl.create_default_context())
+        return HTTPConnection(place, timeout=self._timeout_s)
+
+    def _connection(self) -> HTTPConnection:
+        if self._is_closed:
+            raise StoreUnavailable("The memory is closed.", hint="Connect again.")
+        own = self._own
+        if getattr(own, "connection", None) is None or time.monotonic() - own.at > _IDLE_S_MAX:
+            self._drop()
+            own.connection, own.at = self.opened(), time.monotonic()
+        connection: HTTPConnection = own.connection
+        return connection
+
+    def _drop(self) -> None:
+        if getattr(self._own, "connection", None) is not None:
+            self._own.connection.close()
+            self._own.connection = None
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._drop()
+
+
+def _error_of(told: dict[str, Any]) -> MnemarchError:
+    """The error that the server raised, of the same class and with what it carries."""
+    kind = getattr(errors, str(told["type"]), None)
+    words, hint = told["message"], told["hint"]
+    if kind is NotAllowed:
+        return NotAllowed(words, rule=told.get("rule", ""), hint=hint)
+    if kind is errors.Conflict:
+        both = {name: recognised(told.get(name)) for name in ("current", "proposed")}
+        versions = {name: told.get(name) for name in ("expected_version", "actual_version")}
+        return errors.Conflict(words, hint=hint, **versions, **both)
+    if isinstance(kind, type) and issubclass(kind, MnemarchError):
+        return kind(words, hint=hint)
+    return StoreUnavailable(words, hint=hint)
+
+
+class _Verbs:
+    """The verbs of a memory, a seat or one of its systems, asked over the network."""
+
+    def __init__(self, line: _Line, owner: str, place: dict[str, str]) -> None:
+        self._line, self._owner, self._place = line, owner, place
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._owner == "seat" and name in _OWNERS:
+            return _Verbs(self._line, name, self._place)
+        verb = served().get(f"{self._owner}.{name}")
+        if verb is None:
+            raise AttributeError(f"{self._owner}.{name} is not served: it works where the memory is")
+        return self._verb(verb)
+
+    def _verb(self, verb: Verb) -> Callable[..., Any]:
+        sent = {each.name: each for each in offered(verb)}
+        names = [each.name for each in verb.takes]
+        seats = {each.name for each in verb.takes if each.type is SEAT}
+        defaults = {each.name: each.default for each in verb.takes}
+
+        def ask(*positional: Any, **named: Any) -> Any:
+            given = dict(zip(names, positional, strict=False)) | named
+            if not given.keys() <= {*names} or len(given) < len(positional) + len(named):
+                raise TypeError(f"{verb.name} takes {', '.join(names)}")
+            place = next((item._place for name, item in given.items() if name in seats), self._place)
+            given = {name: item for name, item in given.items() if name not in seats and item != defaults[name]}
+            for name in given.keys() - sent.keys() - {"progress"}:  # The server works unseen.
+                raise InvalidInput(
+                    f"{verb.name}: {name} can't be sent over a network.",
+                    hint="Leave it out. Tests are run here, and their report is sent: verify(report=...).",
+                )
+            content = {name: _sent(sent[name], item) for name, item in given.items() if name in sent}
+            return from_json(kind_of(verb.gives), self._line.ask("POST", path_of(verb), place, content))
+
+        ask.__name__ = verb.name
+        return ask
+
+
+def _sent(parameter: Parameter, item: Any) -> Any:
+    """A parameter as JSON; of a report, its text; of a record, the fields that say something."""
+    if parameter.type is REPORT:
+        try:
+            with open(item, "rb") as file:
+                return file.read(_REPORT_BYTES_MAX + 1).decode("utf-8-sig", "replace")
+        except OSError as error:
+            raise InvalidInput(
+                f"{item} can't be read: {error.strerror}.", hint="Check the path of the report."
+            ) from None
+    fields = parameter.type.schema().get("properties")
+    if not parameter.many:
+        return to_json(item)
+    if not fields:
+        return to_json([item] if isinstance(item, str) else list(item))
+    records = (to_json(Entry.of(each) if isinstance(each, tuple) else each) for each in item)
+    return [{name: part for name, part in record.items() if name in fields and part is not None} for record in records]
+
+
+if TYPE_CHECKING:
+    # To a type checker the verbs are those of a memory and a seat.
+    class _MemoryVerbs(Memory, _Verbs):
+        pass
+
+else:
+    _MemoryVerbs = _Verbs
+
+
+class RemoteMemory(_MemoryVerbs):
+    """A memory that another process serves. Who acts, in which project and with which rights, is said by the token."""
+
+    def __init__(self, line: _Line) -> None:
+        _Verbs.__init__(self, line, "memory", {})
+        said = line.ask("GET", "/v1/whoami", {})
+        self.actor = Actor.parse(said["actor"])
+        self.scope = Scope(org=said["org"], project=said["project"])
+        self.profile = str(said["profile"])
+
+    def seat(  # type: ignore[override]
+        self, *, worktree: str | None = None, task: str | None = None, session: str | None = None
+    ) -> Seat:
+        """A place to act from: as the token's actor, in its project. It has the verbs of a seat that are served."""
+        named = {"worktree": worktree, "task": task, "session": session}
+        place = {name: part for name, part in named.items() if part is not None}
+        seat: Any = _Verbs(self._line, "seat", place)
+        seat.actor, seat.scope = self.actor, Scope(self.scope.org, self.scope.project, worktree, task)
+        return seat  # type: ignore[no-any-return]
+
+    def follow(
+        self, *, worktree: str | None = None, task: str | None = None, after: int | None = None
+    ) -> Iterator[Event]:
+        """The log as it grows, from now on or after a position. It ends with a `StoreUnavailable` when the server does;
+        go on after the last event's position.
+        """
+        named = {"worktree": worktree, "task": task, "after": after}
+        query = {name: str(part) for name, part in named.items() if part is not None}
+        connection = self._line.opened()
+        try:
+            stream = self._line.begin(connection, "GET", "/v1/events", query, None, Accept="text/event-stream")
+            if stream.status != 200:
+                raise _error_of(json.loads(stream.read())["error"])
+            for line in stream:
+                if line.startswith(b"data: "):
+                    yield from_json(kind_of("Event"), json.loads(line[len(b"data: ") :]))
+        except (OSError, HTTPException) as error:
+            raise self._line._lost(error) from None
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Let go of the connection of this thread. The memory itself goes on."""
+        self._line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,162 @@
+"""`mnemarch serve`: the memory for other machines and other languages; `mnemarch token`: who may come in."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.interfaces.command import Answer, Command
+from mnemarch.interfaces.show import clean, table
+from mnemarch.model.caller import Actor, ActorKind
+from mnemarch.verbs.types import ACTOR, FLAG, NUMBER, WORDS, Parameter, help_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.interfaces.http.tokens import Token, Tokens
+
+_LOOPBACK = "127.0.0.1"
+_PORT = 8321
+_DAYS = 90
+_RATE = 100
+_SHUTDOWN_S_MAX = 10
+_HEADER_BYTES_MAX = 32_768
+_KEEP_ALIVE_S = 30
+_PORT_MAX = 65_535
+_BACKLOG = 1_024
+_PUBLIC = ("id", "actor", "org", "project", "profile", "expires_at")
+
+
+def _tokens(call: Call) -> Tokens:
+    from mnemarch.interfaces.http.tokens import Tokens
+
+    return Tokens(call.home.folder)
+
+
+def _shown(token: Token) -> dict[str, str]:
+    return {name: getattr(token, name) for name in _PUBLIC}
+
+
+def _create(call: Call) -> Answer:
+    actor: Actor = call.options.who
+    # The word of a person is evidence, so only a person hands out the right to give it.
+    if actor.kind is not ActorKind.AGENT and call.actor.kind is not ActorKind.HUMAN:
+        raise NotAllowed(
+            f"{call.actor} may not make a token for {actor} (rule R4: a person names people and orchestrators).",
+            rule="R4",
+            hint="The person types it in a terminal of their own.",
+        )
+    token, text = _tokens(call).create(actor, call.seat.scope, call.options.profile, call.options.days)
+    until = token.expires_at[:10]
+    shown = f"{text}\ntoken {token.id} is for {clean(actor)} in {clean(token.project)}, {token.profile}, until {until}."
+    return Answer(_shown(token) | {"token": text}, lambda: f"{shown} It is not shown again.")
+
+
+def _list(call: Call) -> Answer:
+    rows = [_shown(token) for token in _tokens(call).all().values()]
+    cells = [[*row.values()] for row in rows]
+    return Answer(rows, lambda: table(_PUBLIC, cells, "There is no token for this memory."))
+
+
+def _revoke(call: Call) -> Answer:
+    token = _tokens(call).revoke(call.options.id)
+    return Answer(_shown(token), lambda: f"revoked  {token.id}, which was for {clean(token.actor)}")
+
+
+def _serve(call: Call) -> Answer:
+    try:
+        import fastapi  # noqa: F401 - only whether it is there
+        import jsonschema  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import uvicorn
+    except ImportError:
+        raise InvalidInput(
+            "The server needs parts that are not installed.", hint="Install them: pip install 'mnemarch[server]'"
+        ) from None
+    from mnemarch.interfaces.http.app import Server
+
+    options = call.options
+    hosts = () if options.expose else (options.host, _LOOPBACK, "localhost", "::1")
+    tokens = _tokens(call)
+    with _listening(options.host, options.port, is_exposed=options.expose) as listening:
+        server = Server(call.memory, tokens, rate=options.rate, hosts=hosts)
+        running = uvicorn.Server(
+            uvicorn.Config(
+                server.app(),
+                log_level="warning",
+                access_log=False,  # An address may carry what nobody should read in a log.
+                server_header=False,
+                proxy_headers=False,
+                http="h11",
+                ws="none",
+                h11_max_incomplete_event_size=_HEADER_BYTES_MAX,
+                timeout_keep_alive=_KEEP_ALIVE_S,
+                timeout_graceful_shutdown=_SHUTDOWN_S_MAX,
+            )
+        )
+        server.closing = lambda: running.should_exit
+        # The server raises them again when it has ended; then the memory is still to be closed.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, running.handle_exit)
+        address = f"[{options.host}]" if ":" in options.host else options.host
+        known = tokens.all()
+        says = f"it knows {len(known)} tokens." if known else "it knows no token: mnemarch token create agent:NAME"
+        print(f"mnemarch serves http://{address}:{listening.getsockname()[1]}; {says}", file=sys.stderr, flush=True)
+        running.run(sockets=[listening])
+    return Answer(None, str, is_printed=True)
+
+
+def _listening(host: str, port: int, *, is_exposed: bool) -> socket.socket:
+    """The socket that is served. Others than this computer are let near it only on request: it speaks plain HTTP."""
+    import socket
+    from ipaddress import ip_address
+
+    try:
+        if not 0 <= port <= _PORT_MAX:
+            raise OverflowError(f"a port is a number up to {_PORT_MAX}")
+        place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, OverflowError) as error:
+        raise InvalidInput(f"{host}:{port} is no address: {error}.", hint="Write --host 127.0.0.1, say.") from None
+    if not is_exposed and not ip_address(place[4][0]).is_loopback:
+        raise InvalidInput(
+            f"{host} can be reached from other computers, and tokens would travel in plain text.",
+            hint="Put a proxy with TLS before 127.0.0.1; or add --expose if the network is your own.",
+        )
+    try:
+        return socket.create_server(place[4][:2], family=place[0], backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise InvalidInput(
+            f"{host}:{port} can't be listened on: {error}.", hint="Write --port 0 for a free one."
+        ) from None
+
+
+COMMANDS = {
+    "serve": Command(
+        *help_of("serve"),
+        _serve,
+        (
+            Parameter("host", WORDS, f"the address to listen on (default: {_LOOPBACK})", _LOOPBACK, metavar="ADDRESS"),
+            Parameter("port", NUMBER, f"the port; 0 is a free one (default: {_PORT})", _PORT),
+            Parameter("expose", FLAG, "let other computers reach it, without encryption", False),
+            Parameter("rate", NUMBER, f"requests a second that a token may make (default: {_RATE})", _RATE),
+        ),
+        begins_memory=True,
+    ),
+    "token create": Command(
+        *help_of("token create"),
+        _create,
+        (
+            Parameter("who", ACTOR, "who acts with it: agent:NAME, say", metavar="KIND:ID"),
+            Parameter("profile", WORDS, "what it may do: read, work (default) or admin", "work", metavar="NAME"),
+            Parameter("days", NUMBER, f"how long it lasts (default: {_DAYS})", _DAYS),
+        ),
+        begins_memory=True,
+    ),
+    "token list": Command(*help_of("token list"), _list, only_reads=True),
+    "token revoke": Command(
+        *help_of("token revoke"), _revoke, (Parameter("id", WORDS, "its id, which token list shows", metavar="TOKEN"),)
+    ),
+}

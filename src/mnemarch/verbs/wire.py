@@ -1,0 +1,208 @@
+"""What verbs give as JSON: from values to JSON, back again, and as JSON schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+
+from mnemarch.errors import InvalidInput
+from mnemarch.lazy import loaded
+from mnemarch.model.caller import Actor
+from mnemarch.model.citation import Citation
+from mnemarch.model.value import Names, Ranks
+from mnemarch.model.json_text import canonical_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# What a value can tell beyond its fields, and the fields that this makes superfluous.
+_DERIVED = {
+    "Unit": ("level", "confidence"),
+    "Event": ("payload",),
+    "Rebuild": ("same",),
+    "Decision": (
+        *("id", "root_id", "version", "strength", "domain", "is_active"),
+        *("text", "reason", "override", "evidence"),
+    ),
+}
+_LEFT_OUT = {"Event": ("body",)}
+# Where the classes of answers are.
+_HOMES = (
+    *(f"mnemarch.model.{name}" for name in ("caller", "citation", "decision", "event", "outcome")),
+    *(f"mnemarch.model.{name}" for name in ("search", "testrun", "unit", "upkeep")),
+    *(f"mnemarch.learning.{name}" for name in ("code_rules", "core", "rule")),
+)
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def to_json(value: Any) -> Any:
+    """`value` in JSON types: enums as words, instants in ISO 8601 (UTC), actors and citations as they are typed."""
+    if isinstance(value, Names | Ranks | Actor | Citation):
+        return str(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(name): to_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(to_json(item) for item in value)
+    return {name: to_json(getattr(value, name)) for name in _shown(type(value))}
+
+
+def _shown(kind: Any) -> tuple[str, ...]:
+    """What the JSON form of a value has."""
+    left_out = _LEFT_OUT.get(kind.__name__, ())
+    return (*(name for name in kind.__match_args__ if name not in left_out), *_DERIVED.get(kind.__name__, ()))
+
+
+def kind_of(annotation: str) -> Any:
+    """The type that a return annotation of the table means."""
+    return eval(annotation, _names())  # noqa: S307 - an annotation of this program
+
+
+@cache
+def _names() -> dict[str, Any]:
+    from typing import Any
+
+    names: dict[str, Any] = {"Any": Any, "Mapping": Mapping, "datetime": datetime}
+    for home in _HOMES:
+        classes = {name: kind for name, kind in vars(loaded(home)).items() if isinstance(kind, type)}
+        names |= {name: kind for name, kind in classes.items() if kind.__module__ == home}
+    return names
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any]:
+    """The type of everything that the JSON form of a value has, and of its other fields."""
+    from typing import get_type_hints
+
+    types = get_type_hints(kind, _names())
+    told = {
+        name: get_type_hints(getattr(kind, name).fget, _names())["return"] for name in _DERIVED.get(kind.__name__, ())
+    }
+    return {name: types[name] for name in kind.__match_args__} | told
+
+
+def _is_value(kind: Any) -> bool:
+    return isinstance(kind, type) and hasattr(kind, "__match_args__") and kind not in {Actor, Citation}
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    """What a union is made of; of anything else, itself."""
+    from types import UnionType
+    from typing import Union, get_args, get_origin
+
+    return get_args(kind) if get_origin(kind) in {UnionType, Union} else (kind,)
+
+
+def from_json(kind: Any, content: Any) -> Any:
+    """A value of this type from its JSON form."""
+    from typing import Any, get_args, get_origin
+
+    alternatives = [each for each in _alternatives(kind) if each is not type(None)]
+    if content is None or Any in alternatives:
+        return content
+    kind = alternatives[0]
+    if len(alternatives) > 1 and isinstance(content, dict):
+        # Every form has all of its fields, so that they tell what it is.
+        kind = next((each for each in alternatives if _is_value(each) and {*_shown(each)} == content.keys()), kind)
+    parts = get_args(kind)
+    match get_origin(kind):
+        case None:
+            return _one_from_json(kind, content)
+        case _ if isinstance(content, dict):
+            return {name: from_json(parts[1], item) for name, item in content.items()}
+        case collection if parts[-1] is ...:
+            return collection(from_json(parts[0], item) for item in content)
+        case collection:
+            kinds = parts if len(parts) > 1 else parts * len(content)
+            return collection(from_json(each, item) for each, item in zip(kinds, content, strict=True))
+
+
+def _one_from_json(kind: Any, content: Any) -> Any:
+    if kind is datetime:
+        return datetime.fromisoformat(content)
+    if kind is bytes:
+        return bytes.fromhex(content)
+    if kind in {Actor, Citation} or issubclass(kind, Ranks):
+        return kind.parse(content)
+    if issubclass(kind, Names):
+        return kind(content)
+    if not _is_value(kind):
+        return content
+    types = _fields(kind)
+    if "body" in _LEFT_OUT.get(kind.__name__, ()):
+        body = None if content["payload"] is None else canonical_json(content["payload"])
+        content = content | {"body": body}
+    return kind(**{name: from_json(types[name], content[name]) for name in kind.__match_args__})
+
+
+def recognised(content: Any) -> Any:
+    """What a conflict carries, as the value that its fields tell of; anything else as it is."""
+    kinds = map(kind_of, ("Unit", "Decision", "Dispute", "CoreSection"))
+    fields = content.keys() if isinstance(content, dict) else None
+    kind = next((each for each in kinds if {*_shown(each)} == fields), None)
+    return content if kind is None else from_json(kind, content)
+
+
+def read_value(kind: Any, content: Any, what: str) -> Any:
+    """A value from JSON that somebody sent: refused unless it is just what such a value gives."""
+    hint = "Give it back as it was answered."
+    try:
+        value = from_json(kind, content)
+        is_same = to_json(value) == content
+    except (AttributeError, KeyError, TypeError, ValueError, InvalidInput):
+        is_same, value = False, None
+    if not is_same:
+        raise InvalidInput(f"{what} is no {kind.__name__}.", hint=hint)
+    return value
+
+
+def schema_of_kind(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of a type; those of classes are put into `named`, and referred to."""
+    from typing import Any, get_args, get_origin
+
+    alternatives = _alternatives(kind)
+    if Any in alternatives:
+        return {}
+    if len(alternatives) > 1:
+        return {"anyOf": [schema_of_kind(each, named) for each in alternatives]}
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in {list, tuple}:
+        items = [schema_of_kind(each, named) for each in parts if each is not ...]
+        if origin is list or parts[-1] is ...:
+            return {"type": "array", "items": items[0]}
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    if origin is not None:
+        return {"type": "object", "additionalProperties": schema_of_kind(parts[1], named)}
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if kind is None or kind is type(None):
+        return {"type": "null"}
+    if kind is datetime:
+        return {"type": "string", "format": "date-time"}
+    if issubclass(kind, Names | Ranks):
+        return {"type": "string", "enum": [str(each) for each in kind]}
+    if not _is_value(kind):
+        return {"type": "string"}
+    return _schema_of_value(kind, named)
+
+
+def _schema_of_value(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
+    if kind.__name__ not in named:
+        named[kind.__name__] = {}
+        types = _fields(kind)
+        named[kind.__name__] = {
+            "type": "object",
+            "properties": {name: schema_of_kind(types[name], named) for name in _shown(kind)},
+            "required": list(_shown(kind)),
+            "additionalProperties": False,
+        }
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
