@@ -22,6 +22,7 @@ from mnemarch.testing.builders import (
     put,
     put_at,
     recorded,
+    rule_id,
 )
 from mnemarch.testing.probe import Probe, Stop, error_of, on_new_stores
 
@@ -41,7 +42,7 @@ def _changed(transaction: Transaction) -> None:
     transaction.drop_uses("u-1")
     transaction.drop_link("l-1")
     transaction.drop_relation("r-1", RelationType.REFINES, "r-2")
-    transaction.drop_code_rules(["c-1"])
+    transaction.drop_code_rules([rule_id("c-1")])
     transaction.clear_projections()
     put(transaction, made_unit("u-3"), key="text-key", skeleton="skeleton-key")
 

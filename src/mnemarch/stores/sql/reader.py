@@ -58,9 +58,8 @@ class Reader:
 
     def _in_parts(self, name: str, list_name: str, items: Iterable[str], /, **parameters: Any) -> Iterator[Any]:
         """The rows for many values, asked for in parts and in order: what is ordered by the value stays so."""
-        wanted = sorted(set(items))
-        for start in range(0, len(wanted), _BOUND_MAX):
-            yield from self.query(name, **{list_name: wanted[start : start + _BOUND_MAX]}, **parameters)
+        for part in in_parts(items):
+            yield from self.query(name, **{list_name: part}, **parameters)
 
     # The log
 
@@ -76,6 +75,11 @@ class Reader:
     def position(self) -> int:
         """The position of the newest event of all streams; positions follow commit order."""
         return int(self._one("position")[0])
+
+    def event_at(self, position: int) -> str:
+        """The id of the event at a position, or nothing: by it an index knows the store it was made from."""
+        event = next(self.events(after=position - 1, limit=1), None) if position else None
+        return event.id if event is not None and event.position == position else ""
 
     def event(self, event_id: str) -> Event | None:
         row = self._one("event", id=event_id)
@@ -381,6 +385,13 @@ class Reader:
         for table in ROWS:
             for row in self.query(f"row_{table}"):
                 yield (table, *row)
+
+
+def in_parts(items: Iterable[str]) -> Iterator[list[str]]:
+    """Many values in order, in lists that a database takes."""
+    wanted = sorted(set(items))
+    for start in range(0, len(wanted), _BOUND_MAX):
+        yield wanted[start : start + _BOUND_MAX]
 
 
 def _beginning(scope: Scope) -> str:
