@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import allocate_lock, get_ident
 
 import psycopg
 
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
+from mnemarch.stores.postgres.committer import Committer, Job
 from mnemarch.stores.postgres.sessions import Sessions, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.queries import Queries, named_queries
@@ -42,33 +42,17 @@ _TABLES = [
     "uses",
     "memory_code_rules",
 ]
-_BATCH_MAX = 64
-_DEADLOCKS_MAX = 5
+_ATTEMPTS_MAX = 5
 _STATEMENT_S_MAX = 60.0
 # Only to make the tables: of two processes the second finds them made.
 _MIGRATION_LOCK = 0x4D4E4152
 _FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
 
 
-class _Job:
-    """One piece of work that waits for its turn, and the lock by which its thread waits."""
-
-    __slots__ = ("error", "finished", "needs_org", "result", "wake", "work")
-
-    def __init__(self, work: Callable[[Transaction], Any]) -> None:
-        self.work = work
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.finished = self.needs_org = False
-        self.wake = allocate_lock()
-        self.wake.acquire()
-
-
 class PostgresStore:
     """The store of one stream, which sees that project and its org; without a stream, the operator's, which sees all.
 
-    Threads that write to one stream share commits: one of them leads and does the work of all that wait, and then the
-    next leads. So a process has one writer for each project, and each commit costs the wait for one disk.
+    A process has one committer for each stream.
     """
 
     format_version = FORMAT_VERSION
@@ -78,7 +62,6 @@ class PostgresStore:
         self._sessions = Sessions(url)
         self._lock_wait_s_max = lock_wait_s_max
         self._streams: dict[Stream, PostgresStore] = {}
-        self._writing: set[int] = set()
         self._bind(None)
         try:
             self.id = self._prepare()
@@ -90,9 +73,7 @@ class PostgresStore:
         self.stream = stream
         self._tenants = tenants_of(stream) if stream is not None else ()
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
-        self._queue: list[_Job] = []
-        self._queue_lock = allocate_lock()
-        self._is_led = False
+        self._committer = Committer(self.name, self._do)
         self._has_stream = False
 
     def of(self, stream: Stream) -> PostgresStore:
@@ -206,71 +187,22 @@ class PostgresStore:
 
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:  # noqa: ARG002
         """Run `work` alone among all writers of its stream and commit; see `ports.Store`. Every commit is durable."""
-        if get_ident() in self._writing:
+        if self._committer.is_writing:
             raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
-        job = _Job(work)
-        with self._queue_lock:
-            self._queue.append(job)
-            leads = not self._is_led
-            self._is_led = True
-        give_up_at = None if wait_s_max is None else time.monotonic() + wait_s_max
-        try:
-            if not leads and not job.wake.acquire(timeout=-1 if wait_s_max is None else wait_s_max):
-                raise StoreUnavailable(f"{self.name} is being written by another thread.", hint="Call again.")
-            if not job.finished:
-                self._lead(None if give_up_at is None else max(0.0, give_up_at - time.monotonic()))
-        finally:
-            if not job.finished:
-                self._withdraw(job, leads)
-        if job.error is not None:
-            raise job.error
-        return job.result  # type: ignore[no-any-return]
+        return self._committer.done(Job(work), wait_s_max)  # type: ignore[no-any-return]
 
-    def _lead(self, wait_s_max: float | None) -> None:
-        """Do the work of all that wait, then let the next lead."""
-        with self._queue_lock:
-            jobs, self._queue = self._queue[:_BATCH_MAX], self._queue[_BATCH_MAX:]
-        self._writing.add(get_ident())
-        try:
-            self._do(jobs, wait_s_max)
-        except BaseException:
-            for job in jobs:
-                job.error = job.error or StoreUnavailable("The write was interrupted.", hint="Call again.")
-            raise
-        finally:
-            self._writing.discard(get_ident())
-            for job in jobs:
-                job.finished = True
-                job.wake.release()
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        with self._queue_lock:
-            self._is_led = bool(self._queue)
-            if self._queue:
-                self._queue[0].wake.release()
-
-    def _withdraw(self, job: _Job, leads: bool) -> None:
-        """The thread of a job no longer waits for it: it gave up, or was interrupted."""
-        with self._queue_lock:
-            is_waiting = job in self._queue
-            if is_waiting:
-                self._queue.remove(job)
-        if is_waiting and (leads or job.wake.acquire(blocking=False)):
-            self._pass_on()
-
-    def _do(self, jobs: list[_Job], wait_s_max: float | None) -> None:
+    def _do(self, jobs: list[Job], wait_s_max: float | None) -> None:
         self._attempt(jobs, wait_s_max, wide=False)
         for job in jobs:
             if job.needs_org:
                 self._attempt([job], wait_s_max, wide=True)
 
-    def _attempt(self, jobs: list[_Job], wait_s_max: float | None, *, wide: bool) -> None:
+    def _attempt(self, jobs: list[Job], wait_s_max: float | None, *, wide: bool) -> None:
         """Do some jobs in one transaction. What a lost connection or a deadlock undid is done again."""
         wait_s = self._lock_wait_s_max if wait_s_max is None else wait_s_max
         is_new, last_event = False, ""
-        session: Session | None = None
-        for attempt in range(_DEADLOCKS_MAX):
+        for attempt in range(_ATTEMPTS_MAX):
+            session: Session | None = None
             try:
                 session = self._sessions.lend(is_new=is_new)
                 try:
@@ -292,12 +224,12 @@ class PostgresStore:
             except _AllFailed:
                 return
             except (psycopg.Error, OSError) as error:
-                is_lost = session is None or session.is_lost
-                if attempt + 1 < _DEADLOCKS_MAX and isinstance(error, psycopg.errors.DeadlockDetected):
+                is_new = session is not None and session.is_lost
+                if is_new and attempt + 1 < _ATTEMPTS_MAX:
+                    continue
+                if attempt + 1 < _ATTEMPTS_MAX and isinstance(error, psycopg.errors.DeadlockDetected):
                     last_event = ""
-                elif session is not None and is_lost and not is_new:
-                    is_new = True
-                elif len(jobs) > 1 and not is_lost:
+                elif len(jobs) > 1 and session is not None:
                     for job in jobs:  # One of them is at fault; which one, only shows alone.
                         self._attempt([job], wait_s_max, wide=wide)
                     return
@@ -308,7 +240,7 @@ class PostgresStore:
                 self._fail(jobs, error)
                 return
 
-    def _fail(self, jobs: list[_Job], error: Exception) -> None:
+    def _fail(self, jobs: list[Job], error: Exception) -> None:
         for job in jobs:  # One for each: raised in several threads, it would gather the tracebacks of all.
             job.error = error if isinstance(error, StoreError) else self._translation(error)
             job.error.__cause__ = error
@@ -338,7 +270,7 @@ class PostgresStore:
         transaction.begun(locked, transaction.query("next_positions"))
         return transaction
 
-    def _run(self, jobs: list[_Job], session: Session, transaction: PostgresTransaction) -> None:
+    def _run(self, jobs: list[Job], session: Session, transaction: PostgresTransaction) -> None:
         """Run jobs in one transaction; of one that fails, only its own changes are undone."""
         is_alone = len(jobs) == 1
         for job in jobs:

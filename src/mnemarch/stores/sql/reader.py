@@ -33,8 +33,6 @@ _BOUND_MAX = 500
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
-_GUIDES = ("policy", "anchor", "core")
-_AGEING = ("episode", "skill")
 # The projections, and how many columns of `row_…` are the key of each.
 ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2, "code_rules": 1}
 
@@ -157,8 +155,7 @@ class Reader:
         """The events whose id begins so; of the newest ones also by the last group of their id."""
         bounds = {"low": beginning, "high": f"{beginning}~", "limit": limit}
         rows = self.query("events_named", **bounds).fetchall()
-        rows = rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)
-        return [event_of(row) for row in rows]
+        return [event_of(row) for row in rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)]
 
     def events_containing(self, needle: str, stream: Stream | None = None) -> Iterator[Event]:
         """The events whose payload holds this text, in any case: in any string, or in JSON inside a string.
@@ -200,14 +197,14 @@ class Reader:
         """Units of these scopes, newest first, older than the unit `before`."""
         wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "limit": limit}
         wanted |= {"level": None if level is None else int(level), "before": before or _AFTER_ALL_IDS}
-        if live and kind in _GUIDES:
+        if live and kind in ("policy", "anchor", "core"):
             return self._units("guides_in", scope_keys=scope_keys, **wanted)
         name = "live_units_in" if live else "units_in"
         if not live:
             wanted["live"] = live
         # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
-        pages = [self._units(name, scope_key=key, **wanted) for key in dict.fromkeys(scope_keys)]
-        return _newest_first((unit for page in pages for unit in page), limit)
+        units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
+        return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
 
     def units_replaced(
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
@@ -252,7 +249,7 @@ class Reader:
 
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         """Every live unit of these kinds, in every scope: for the operator."""
-        name = "ageing_units" if set(kinds) <= set(_AGEING) else "units_of_kinds"
+        name = "ageing_units" if set(kinds) <= {"episode", "skill"} else "units_of_kinds"
         return map(unit_of, self.query(name, kinds=list(kinds)))
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
@@ -270,8 +267,7 @@ class Reader:
 
     def links_named(self, beginning: str, limit: int) -> list[Link]:
         """The links whose id, or its last group, begins so."""
-        rows = self.query("links_named", low=beginning, high=f"{beginning}~", limit=limit)
-        return [link_of(row) for row in rows]
+        return [link_of(row) for row in self.query("links_named", low=beginning, high=f"{beginning}~", limit=limit)]
 
     def links_of(self, unit_id: str) -> list[Link]:
         return [link_of(row) for row in self.query("links_of", unit_id=unit_id)]
@@ -296,8 +292,7 @@ class Reader:
 
     def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
         """Those of these units that a live unit of these scopes contradicts, while nobody has decided."""
-        rows = self._in_parts("contested", "unit_ids", unit_ids, scope_keys=scope_keys)
-        return {unit_id for (unit_id,) in rows}
+        return {id for (id,) in self._in_parts("contested", "unit_ids", unit_ids, scope_keys=scope_keys)}
 
     def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
         """The newest outcomes of these tests, place by place; with `called` by the short names people give them."""
@@ -403,7 +398,3 @@ def _beginning(scope: Scope) -> str:
 def _of_stream(stream: Stream, units: Iterable[Unit]) -> list[Unit]:
     wanted = (stream.project, None)
     return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]
-
-
-def _newest_first(units: Iterable[Unit], limit: int) -> list[Unit]:
-    return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
