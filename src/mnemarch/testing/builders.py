@@ -152,6 +152,7 @@ def everything(reader: Reader) -> dict[str, Any]:
     return {
         "events": events,
         "position": reader.position(),
+        "ids": [reader.event_at(event.position) for event in events],
         "heads": reader.heads(),
         "keys": [reader.event_for_key(event.scope.key, str(event.actor), event.key) for event in events if event.key],
         "rows": list(reader.rows()),

@@ -8,13 +8,16 @@ SELECT set_config('role', :role, true), set_config('mnemarch.tenants', :tenants,
 INSERT INTO streams (tenant, org, project) VALUES (:tenant, :org, :project) ON CONFLICT DO NOTHING;
 
 -- lock_head: Be the only writer of a stream until the transaction ends.
-SELECT seq, hash FROM streams WHERE tenant = :tenant FOR NO KEY UPDATE;
+SELECT seq, hash, position FROM streams WHERE tenant = :tenant FOR NO KEY UPDATE;
+
+-- lock_known_head: The same if the stream ends where it is thought to; else the division fails, and all that follows.
+SELECT CASE WHEN seq = :seq AND hash = :hash THEN seq ELSE 1 / (seq - seq) END FROM streams WHERE tenant = :tenant FOR NO KEY UPDATE;
 
 -- lock_all: Be the only writer of all streams.
 LOCK TABLE streams IN EXCLUSIVE MODE;
 
--- next_positions: The first of 100 positions. Drawn while the head is locked.
-SELECT nextval('positions');
+-- last_position: How far the furthest stream has come.
+SELECT coalesce(max(position), 0) FROM streams;
 
 -- head: The end of one stream.
 SELECT 0, seq, hash FROM streams WHERE org = :org AND project = :project AND tenant = :tenant;
@@ -34,7 +37,10 @@ VALUES (:tenant, :position, :seq, :id, :type, :actor, :scope, :scope_key, :sessi
 
 -- event_before: The hash of the entry before the one at a position, in its stream.
 SELECT b.hash FROM events e JOIN events b ON b.tenant = e.tenant AND b.position < e.position
-WHERE e.position = :position ORDER BY b.position DESC LIMIT 1;
+WHERE e.id = :id ORDER BY b.position DESC LIMIT 1;
+
+-- events: The log in order; what has one position comes together.
+SELECT * FROM entries WHERE position > :after ORDER BY position FETCH FIRST (:limit) ROWS WITH TIES;
 
 -- event_at: The event at a position of one tenant.
 SELECT id FROM events WHERE tenant = :tenant AND position = :position;

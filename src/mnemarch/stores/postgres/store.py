@@ -43,6 +43,8 @@ _TABLES = [
     "memory_code_rules",
 ]
 _ATTEMPTS_MAX = 5
+# After another process was seen to write to a stream, so many writes look at its end first.
+_DOUBTS = 16
 _STATEMENT_S_MAX = 60.0
 # Only to make the tables: of two processes the second finds them made.
 _MIGRATION_LOCK = 0x4D4E4152
@@ -75,6 +77,9 @@ class PostgresStore:
         self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
         self._committer = Committer(self.name, self._do)
         self._has_stream = False
+        # Where this process last left the stream. If others write to it too, it is soon no longer true.
+        self._end: tuple[int, bytes, int] | None = None
+        self._in_doubt = 0
 
     def of(self, stream: Stream) -> PostgresStore:
         """The same store for those who act in one stream."""
@@ -207,6 +212,7 @@ class PostgresStore:
                 session = self._sessions.lend(is_new=is_new)
                 try:
                     transaction = self._begin(session, wait_s, wide)
+                    self._end = None
                     if last_event and transaction.event(last_event) is not None:
                         session.end()  # The connection was lost after the commit.
                     else:
@@ -220,7 +226,10 @@ class PostgresStore:
                     raise
                 self._sessions.take_back(session)
                 self._has_stream = True
+                self._end = None if self.stream is None else transaction.end_of(self.stream)
                 return
+            except psycopg.errors.DivisionByZero:  # See `lock_known_head`.
+                self._end, self._in_doubt = None, _DOUBTS
             except _AllFailed:
                 return
             except (psycopg.Error, OSError) as error:
@@ -253,21 +262,25 @@ class PostgresStore:
         session.execute("BEGIN")
         self._set_up(session, wait_s)
         transaction = PostgresTransaction(
-            session.execute, _QUERIES, psycopg.IntegrityError, self._tenants, has_org=wide, sync=session.sync
+            session.execute, _QUERIES, psycopg.errors.UniqueViolation, self._tenants, has_org=wide, sync=session.sync
         )
-        locked = None
         if self.stream is None:
             transaction.query("lock_all")
         else:
+            locked = []
+            known = None if wide or self._in_doubt else self._end
+            self._in_doubt = max(0, self._in_doubt - 1)
             streams = [(self._tenants[-1], self.stream.project or "")]
             if wide:
                 streams.append((self._tenants[0], ""))
             for tenant, project in streams:
                 if wide or not self._has_stream:
                     transaction.query("new_stream", tenant=tenant, org=self.stream.org, project=project)
-                head = transaction.query("lock_head", tenant=tenant)
-                locked = locked or head
-        transaction.begun(locked, transaction.query("next_positions"))
+                if known is None:
+                    locked.append(transaction.query("lock_head", tenant=tenant))
+                else:
+                    transaction.query("lock_known_head", tenant=tenant, seq=known[0], hash=known[1])
+            transaction.begun(locked, known)
         return transaction
 
     def _run(self, jobs: list[Job], session: Session, transaction: PostgresTransaction) -> None:

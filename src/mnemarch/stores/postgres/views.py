@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mnemarch.model.caller import Level, Scope
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.rows import searchable_of
@@ -10,7 +12,6 @@ from mnemarch.stores.sql.transaction import Transaction
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Searchable, Unit
     from mnemarch.stores.sql.queries import Queries
 
-POSITIONS = 100  # How many the sequence `positions` gives at a time.
 _POSITION_BITS = 48
 _POSITION_MAX = (1 << _POSITION_BITS) - 1
 # What reads the ends of streams, which a transaction writes last.
 _OF_HEADS = {"head", "heads", "counts", "positions"}
+_WRITES = ("append", "clear", "drop", "erase", "judge", "move", "put")
 _PAGE = 1_000
 
 
@@ -52,6 +53,13 @@ class OfTenants(Reader):
     ) -> None:
         super().__init__(execute, queries)
         self._tenants = tenants
+        self._asked: dict[tuple[Any, ...], Any] = {}
+
+    def ahead(self, questions: Callable[[Any], object]) -> None:
+        asker = _Asker(self._execute, self._queries, self._tenants)
+        questions(asker)
+        for key, (name, parameters) in asker.noted.items():
+            self._asked[key] = super().query(name, **parameters)
 
     @property
     def _tenant(self) -> str:
@@ -59,7 +67,8 @@ class OfTenants(Reader):
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         parameters.setdefault("tenant", self._tenant)
-        return super().query(name, **parameters)
+        known = self._asked and self._asked.pop(_key(name, parameters), None)
+        return known or super().query(name, **parameters)
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         tenant = tenant_of(stream.org, stream.project)
@@ -121,6 +130,42 @@ class OfTenants(Reader):
         return parts
 
 
+class _NoRow(tuple[Any, ...]):
+    """The answer of a reader that has none: nothing, and 0 where a number is expected."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __getitem__(self, _: Any) -> Any:
+        return 0
+
+
+class _NoRows(list[Any]):
+    def fetchone(self) -> _NoRow:
+        return _NoRow()
+
+    def fetchall(self) -> list[Any]:
+        return []
+
+
+class _Asker(OfTenants):
+    """Notes what it is asked."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.noted: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {}
+
+    def query(self, name: str, /, **parameters: Any) -> Any:
+        parameters.setdefault("tenant", self._tenant)
+        self.noted[_key(name, parameters)] = name, parameters
+        return _NoRows()
+
+
+def _key(name: str, parameters: dict[str, Any]) -> tuple[Any, ...]:
+    items = ((each, tuple(item) if isinstance(item, list | tuple) else item) for each, item in parameters.items())
+    return name, *sorted(items, key=lambda pair: pair[0])
+
+
 def _joined(positions: list[int]) -> int:
     total = 0
     for position in positions:
@@ -143,13 +188,15 @@ class PostgresTransaction(OfTenants, Transaction):
     ) -> None:
         Transaction.__init__(self, execute, queries, integrity_error)
         self._tenants = tenants
+        self._asked = {}
         # Whose row is written, if not that of the tenant that acts.
         self._row_tenant = ""
         self._has_org = has_org or len(tenants) < 2
         self._sync = sync
-        self._positions: Iterator[int] = iter(())
-        self._first: Any = None
-        self._locked: Any = None
+        # The position of the newest event here; and, of the streams that were locked, results nobody waited for yet.
+        self._clock: int | None = None
+        self._locked: list[Any] = []
+        self._known: tuple[int, bytes, int] | None = None
         # By tenant: the end of a stream that is still to be written, and how far an org's units have changed.
         self._moved: dict[str, dict[str, Any]] = {}
         self._changed: dict[str, tuple[str, int]] = {}
@@ -161,13 +208,26 @@ class PostgresTransaction(OfTenants, Transaction):
             return self._row_tenant or super()._tenant
         return tenant_of(self.stream.org, self.stream.project)
 
-    def begun(self, locked: Any, first: Any) -> None:
-        """Take the results of the lock and of the first positions, which nobody has waited for yet."""
-        self._locked, self._first = locked, first
+    def begun(self, locked: list[Any], known: tuple[int, bytes, int] | None) -> None:
+        """Take the results of the locks, or, in their place, the end that the stream had when it was last written."""
+        self._locked, self._known = locked, known
+
+    def _see_end(self) -> tuple[int, bytes]:
+        """The end of the stream that this acts in."""
+        ends = [self._known] if self._known else [cursor.fetchone() or (0, b"", 0) for cursor in self._locked]
+        self._clock = max(position for *_, position in ends)
+        return ends[0][:2]
+
+    def end_of(self, stream: Stream) -> tuple[int, bytes, int] | None:
+        """Where a stream ends after this transaction, if it was looked at."""
+        head = self._heads.get(stream)
+        return None if head is None or self._clock is None else (*head[1:], self._clock)
 
     def query(self, name: str, /, **parameters: Any) -> Any:
         if self._moved and (name in _OF_HEADS or "entries" in self._queries.texts[name]):
             self.write_heads()
+        if name.startswith(_WRITES):
+            self._asked.clear()
         cursor = super().query(name, **parameters)
         if name == "put_unit" and parameters["root"] is not None:
             self._sync()  # The store may refuse a second version in force, and who wrote it must learn of that.
@@ -188,22 +248,19 @@ class PostgresTransaction(OfTenants, Transaction):
         head = self._heads.get(stream)
         if head is None:
             tenant = tenant_of(stream.org, stream.project)
-            if self._locked is not None and tenant == self._tenants[-1]:
-                head = (0, *(self._locked.fetchone() or (0, b"")))
-                self._locked = None
+            if self._tenants and self._clock is None and tenant == self._tenants[-1]:
+                head = (0, *self._see_end())
             else:
                 head = self._one("head", org=stream.org, project=stream.project or "", tenant=tenant) or (0, 0, b"")
             self._heads[stream] = head
         return head
 
     def _move_head(self, stream_id: int, event: Event, hash: bytes) -> int:
-        position = next(self._positions, None)
-        if position is None:
-            cursor, self._first = self._first or self.query("next_positions"), None
-            (position,) = cursor.fetchone()
-            self._positions = iter(range(position + 1, position + POSITIONS))
+        if self._clock is None:
+            self._clock = int(self._one("last_position")[0])
+        self._clock += 1
         end = {"org": event.stream.org, "project": event.stream.project or "", "seq": event.seq, "hash": hash}
-        self._moved[self._tenant] = end | {"position": position}
+        self._moved[self._tenant] = end | {"position": self._clock}
         self.last_event = event.id
         return stream_id
 
@@ -237,8 +294,8 @@ class PostgresTransaction(OfTenants, Transaction):
             if unit.version > 1 and is_wide:
                 self.query("move_links", id=unit.id)
                 self.query("move_link_units")
-            if is_wide and searchable_at is not None:
-                self._changed[tenant] = unit.scope.org, searchable_at
+            if is_wide:
+                self._changed[tenant] = unit.scope.org, self._clock or searchable_at or 0
         finally:
             self._row_tenant = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
+from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.rows import (
     code_rule_of,
     event_of,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.queries import Queries
 
 _ALL = 1 << 62
-_BOUND_MAX = 500
 # Types that no index is kept for: they come all the time.
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
@@ -47,6 +47,9 @@ class Reader:
     def query(self, name: str, /, **parameters: Any) -> Any:
         """The rows of a named query."""
         return self._execute(*self._queries.bound(name, parameters))
+
+    def ahead(self, questions: Callable[[Any], object]) -> None:
+        """Ask together what will be asked; only a store far away does so. `questions` gets a reader without answers."""
 
     def _one(self, name: str, /, **parameters: Any) -> Any:
         return self.query(name, **parameters).fetchone()
@@ -93,13 +96,13 @@ class Reader:
 
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
         """The events recorded from exactly this scope."""
-        events = map(event_of, self.query("events_of_scope", scope_key=scope_key))
-        return (event for event in events if not types or event.type in types)
+        rows = map(event_of, self.query("events_of_scope", scope_key=scope_key))
+        return (event for event in rows if not types or event.type in types)
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
         """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
-        rows = self.query("events_of_subject", subject=subject, after=after, last=_ALL if last is None else last)
-        return map(event_of, rows)
+        last = _ALL if last is None else last
+        return map(event_of, self.query("events_of_subject", subject=subject, after=after, last=last))
 
     def events_back(
         self,
@@ -133,7 +136,7 @@ class Reader:
     def waiting_entries(self, scope_key: str, actor: str, since: int, limit: int) -> list[Event]:
         """The entries since a moment that were over the rate limit and came to nothing yet, oldest first."""
         wanted: dict[str, Any] = {"scope_key": scope_key, "actor": actor, "since": since, "limit": limit}
-        return [event_of(row) for row in self.query("waiting_entries", first=self._first_since(since), **wanted)]
+        return list(map(event_of, self.query("waiting_entries", first=self._first_since(since), **wanted)))
 
     def scopes(self) -> list[Scope]:
         """Every scope that something was recorded from."""
@@ -164,8 +167,8 @@ class Reader:
         """
         where = {"org": stream and stream.org, "project": stream and stream.project}
         forms = [form.encode().lower().decode() for form in json_needles(needle)]  # ASCII alone, as SQLite does
-        rows = {row[0]: row for form in forms for row in self.query("events_containing", needle=form, **where)}
-        return (event_of(rows[position]) for position in sorted(rows))
+        rows = {row[:3]: row for form in forms for row in self.query("events_containing", needle=form, **where)}
+        return (event_of(rows[key]) for key in sorted(rows))
 
     # Units
 
@@ -234,7 +237,7 @@ class Reader:
     def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
         """The units of these scopes that cite one of these things, by id."""
         rows = self._in_parts("units_citing", "refs", refs, scope_keys=scope_keys, kind=str(kind))
-        return [unit_of(row) for row in dict.fromkeys(rows)]
+        return list(map(unit_of, dict.fromkeys(rows)))
 
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
         """The names of the tests that live units of these scopes cite."""
@@ -287,8 +290,7 @@ class Reader:
 
     def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
         """The undecided conflicts that any of these few units is in, the oldest first."""
-        links = [link_of(row) for row in self.query("conflicts_of", unit_ids=unit_ids)]
-        return [link for link in links if link.open]
+        return [link for link in map(link_of, self.query("conflicts_of", unit_ids=unit_ids)) if link.open]
 
     def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
         """Those of these units that a live unit of these scopes contradicts, while nobody has decided."""
@@ -296,8 +298,8 @@ class Reader:
 
     def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
         """The newest outcomes of these tests, place by place; with `called` by the short names people give them."""
-        where = {"org": stream.org, "project": stream.project or ""}
-        rows = self._in_parts("tests_called" if called else "tests", "names", names, **where)
+        name, org = "tests_called" if called else "tests", stream.org
+        rows = self._in_parts(name, "names", names, org=org, project=stream.project or "")
         return [test_of(stream, row) for row in rows]
 
     def code_rules(self, project_id: str) -> list[dict[str, Any]]:
@@ -380,13 +382,6 @@ class Reader:
         for table in ROWS:
             for row in self.query(f"row_{table}"):
                 yield (table, *row)
-
-
-def in_parts(items: Iterable[str]) -> Iterator[list[str]]:
-    """Many values in order, in lists that a database takes."""
-    wanted = sorted(set(items))
-    for start in range(0, len(wanted), _BOUND_MAX):
-        yield wanted[start : start + _BOUND_MAX]
 
 
 def _beginning(scope: Scope) -> str:

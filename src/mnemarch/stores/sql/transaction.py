@@ -6,7 +6,8 @@ from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.stamps import micros
-from mnemarch.stores.sql.reader import Reader, in_parts
+from mnemarch.stores.sql.queries import in_parts
+from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.rows import unit_columns, unit_of
 
 TYPE_CHECKING = False

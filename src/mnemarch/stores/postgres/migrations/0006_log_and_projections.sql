@@ -14,10 +14,9 @@ CREATE TABLE store (
   format     integer NOT NULL
 );
 
--- Positions grow in the order of commits inside a tenant: a block of 100 is drawn while its head is locked.
-CREATE SEQUENCE positions INCREMENT BY 100;
-
 -- One stream for each project, and one for each org, whose project is ''. To lock its row is to be its only writer.
+-- Positions grow in the order of commits inside a stream. Who writes to two streams goes on after the later of both, so
+-- that what follows from something else, in whichever stream, has the higher position.
 CREATE TABLE streams (
   tenant   text COLLATE "C" PRIMARY KEY,
   org      text COLLATE "C" NOT NULL,
@@ -207,4 +206,3 @@ BEGIN
   EXECUTE format('GRANT USAGE ON SCHEMA %I TO mnemarch_app, mnemarch_operator', current_schema());
 END $$;
 GRANT SELECT ON store, entries TO mnemarch_app, mnemarch_operator;
-GRANT USAGE ON SEQUENCE positions TO mnemarch_app, mnemarch_operator;
