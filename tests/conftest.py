@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import mnemarch
+from fixtures import postgres
 from mnemarch import Actor, Citation, Scope, user
 from mnemarch.model.caller import Caller
 from mnemarch.seat import Seat
@@ -33,11 +34,12 @@ for ignored in (signal.SIGINT, signal.SIGQUIT):
 for name in user._HOSTS.keys() & os.environ.keys():
     del os.environ[name]
 _OWN = tempfile.TemporaryDirectory(prefix="mnemarch-tests-")
-os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = _OWN.name
+os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = os.environ["XDG_CACHE_HOME"] = _OWN.name
 user.keep_person("ada")
 Path(user.path_of("orchestrators")).write_text("lead\nci\n")
 
-STORES = ("in_memory", "sqlite")
+# `MNEMARCH_TEST_STORES=postgres` runs on PostgreSQL what else runs on the stores of one machine.
+STORES = tuple(os.environ.get("MNEMARCH_TEST_STORES", "in_memory sqlite").split())
 
 settings.register_profile(
     "mnemarch",
@@ -101,7 +103,8 @@ class FixedClock:
 
 def own_seat(memory: mnemarch.Memory, actor: Actor, scope: Scope, root: str | None = None) -> Seat:
     """A seat for any actor, also the program itself."""
-    return Seat(memory._engine, Caller(actor, scope, root=root))
+    caller = Caller(actor, scope, root=root)
+    return Seat(memory._engine.of(caller.stream), caller)
 
 
 class Seats:
@@ -164,11 +167,26 @@ def settings_of_memory() -> None:
 
 
 @pytest.fixture
-def memory(store_kind, tmp_path, clock, settings_of_memory):
+def memory(request, store_kind, tmp_path, clock, settings_of_memory):
     """A memory on a store."""
-    target = ":memory:" if store_kind == "in_memory" else tmp_path / "home"
+    if store_kind == "postgres":
+        target = request.getfixturevalue("postgres_url")
+        (tmp_path / "home").mkdir()
+        request.getfixturevalue("monkeypatch").chdir(tmp_path / "home")  # The code is looked for here.
+    else:
+        target = ":memory:" if store_kind == "in_memory" else tmp_path / "home"
     with mnemarch.open(target, clock=clock, config=settings_of_memory) as opened:
         yield opened
+
+
+@pytest.fixture
+def postgres_url():
+    """The URL of an empty schema on a real PostgreSQL server."""
+    server = postgres.server_url()
+    url = postgres.new_schema(server)
+    yield url
+    if "MNEMARCH_TEST_POSTGRES_URL" in os.environ:
+        postgres.drop_schema(url)
 
 
 @pytest.fixture

@@ -122,7 +122,11 @@ class Asking:
             drafts = replaced_drafts(reader, self._caller, engine.config.recall, k) if is_drafts else frozenset[str]()
             return self._has_graph(reader), binding, drafts
 
-        has_graph, binding, drafts = engine.store.read(known_first)
+        def read(reader: Reader) -> tuple[bool, tuple[Sequence[Loaded], int], frozenset[str]]:
+            reader.ahead(known_first)
+            return known_first(reader)
+
+        has_graph, binding, drafts = engine.store.read(read)
         recall = Recall(
             engine.store,
             engine.finder,

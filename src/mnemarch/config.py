@@ -273,8 +273,12 @@ class HookRules:
 
 @value
 class StoreRules:
-    """How the embedded store behaves. `durability`: "process" survives a killed process, "power" a power cut."""
+    """Where the memory is, and how it behaves. `url`: a PostgreSQL database in place of a file in this folder.
 
+    `durability` is the file's: "process" survives a killed process, "power" a power cut.
+    """
+
+    url: str = ""
     durability: str = "process"
     lock_wait_s_max: float = 30.0
     index_tail_max: int = 512

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.episodic import EpisodeCaches
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
-    from mnemarch.model.caller import Caller
+    from mnemarch.model.caller import Caller, Stream
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
@@ -44,6 +44,7 @@ class Engine:
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
+        tenant: Callable[[Stream], tuple[Store, SearchIndex]] | None = None,
     ) -> None:
         self.config = config
         self.store = store
@@ -62,6 +63,28 @@ class Engine:
         self._codebases: dict[str, Codebase] = {}
         self._graphs: dict[tuple[str, str, str | None], MemoryOrchestrator] = {}
         self._closed = False
+        self._tenant = tenant
+        self._tenants: dict[Stream, Engine] = {}
+
+    def of(self, stream: Stream) -> Engine:
+        """The engine of those who act in a stream: this one, unless the store keeps tenants apart."""
+        if self._tenant is None:
+            return self
+        engine = self._tenants.get(stream)
+        if engine is None:
+            store, index = self._tenant(stream)
+            engine = Engine(
+                store,
+                index=index,
+                meanings=None,
+                vectors=None,
+                config=self.config,
+                clock=self.log.clock,
+                root=self.root,
+                analyst=self.analyst,
+            )
+            engine = self._tenants.setdefault(stream, engine)
+        return engine
 
     @property
     def finder(self) -> Finder:
@@ -178,6 +201,8 @@ class Engine:
         if self._closed:
             return
         self._closed = True
+        for tenant in self._tenants.values():
+            tenant.close()
         if self._janitor is not None:
             self._janitor.wait()
         try:

@@ -8,7 +8,7 @@ from mnemarch.checkout import sign
 from mnemarch.code.home import FOLDER, top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import Actor, Caller, Scope
+from mnemarch.model.caller import Actor, Caller, Scope, Stream
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
@@ -60,6 +60,7 @@ class Memory:
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
+        tenant: Callable[[Stream], tuple[Store, SearchIndex]] | None = None,
     ) -> None:
         self.config = config
         self._engine = Engine(
@@ -72,6 +73,7 @@ class Memory:
             root=root,
             remembered=remembered,
             analyst=analyst,
+            tenant=tenant,
         )
 
     def __enter__(self) -> Self:
@@ -101,7 +103,8 @@ class Memory:
             if name is not None:
                 checked_name(name, what)
         tree = self._engine.root if root is None else top_of(os.path.abspath(os.fspath(root)))
-        return Seat(self._engine, Caller(actor, scope, session, tree))
+        caller = Caller(actor, scope, session, tree)
+        return Seat(self._engine.of(caller.stream), caller)
 
     def now(self) -> datetime:
         """The time by this memory's clock."""
@@ -157,14 +160,15 @@ class Memory:
                 "A sweep compares the memory with code, and this seat has no working tree.",
                 hint=Hint("name the root"),
             )
-        return self._engine.janitor.sweep(Views(self._engine.codebase(root), seat.scope), progress)
+        engine = self._engine.of(seat.caller.stream)
+        return engine.janitor.sweep(Views(engine.codebase(root), seat.scope), progress)
 
     def cognify(self, seat: Seat, limit: int = 20, progress: Progress | None = None) -> Cognified:
         """Have the configured model analyse the tasks of the seat's project that wait for it (G8)."""
         from mnemarch.analysing import analyse_waiting
 
         count = checked_count(limit, "limit", _WAITING_MAX)
-        return analyse_waiting(self._engine, seat.caller, limit=count, progress=progress)
+        return analyse_waiting(self._engine.of(seat.caller.stream), seat.caller, limit=count, progress=progress)
 
     def maintain(self, seat: Seat, *, dry_run: bool = False, progress: Progress | None = None) -> Maintained:
         """Do what a night should do (G24): retention, the janitor, lessons, index, files, log, audit; say what it did.

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
-    from mnemarch.ports import MeaningIndex, Store
-    from mnemarch.stores import sqlite, tantivy_index
+    from mnemarch.model.caller import Stream
+    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.stores import postgres, sqlite, tantivy_index
 else:
     log_memory = Lazy("mnemarch.log.remembered")
+    postgres = Lazy("mnemarch.stores.postgres")
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
     models = Lazy("mnemarch.learning.model")
@@ -38,7 +40,8 @@ else:
 _KEY = "MNEMARCH_EMBEDDING_KEY"
 _DATABASE, _IGNORE = "memory.db", ".gitignore"
 _IGNORE_BYTES_MAX = 65_536
-_LATER = {"file:": "JSON files", "postgresql:": "PostgreSQL", "postgres:": "PostgreSQL", "qdrant:": "Qdrant"}
+_LATER = {"file:": "JSON files", "qdrant:": "Qdrant"}
+_POSTGRES = ("postgresql://", "postgres://")
 
 
 def open(
@@ -47,14 +50,15 @@ def open(
     config: Config | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> Memory:
-    """Open a memory: that of this git repository, of a folder, or ":memory:" with nothing on disk."""
+    """Open a memory: of this git repository, of a folder, at a postgresql:// URL, or ":memory:", nothing on disk."""
     clock = clock or stamps.now
     if target == ":memory:":
         settings = config or Config()
         analyst = _analyst(settings.analyst, is_own=True)
         return Memory(sqlite.InMemoryStore(), index=None, config=settings, clock=clock, root=None, analyst=analyst)
     address = None if target is None else _address(target)
-    if address is None:
+    is_shared = address is not None and address.startswith(_POSTGRES)
+    if address is None or is_shared:
         from mnemarch.code.home import home_of
 
         home = home_of(_current_folder())
@@ -63,6 +67,9 @@ def open(
         folder = root = os.path.abspath(address)
     # A configuration that the caller hands in is the caller's own.
     settings = config or checkout.load(folder)
+    url = address if is_shared else settings.store.url
+    if url:
+        return _shared(str(url), root, settings, clock, is_own=config is not None)
     return _embedded(folder, root, settings, clock, is_own=config is not None)
 
 
@@ -70,6 +77,27 @@ def open_offline(folder: str) -> Memory:
     """The memory of a folder for a process that must not wait: it asks no model and searches by words alone."""
     folder = os.path.abspath(folder)
     return _embedded(folder, folder, checkout.load(folder), stamps.now, is_own=False, asks_models=False)
+
+
+def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], *, is_own: bool) -> Memory:
+    """A memory in PostgreSQL. Each tenant has a search index of its own in the user's cache."""
+    if not url.startswith(_POSTGRES):
+        raise InvalidInput("store.url is no address of a PostgreSQL database.", hint="postgresql://user@host/database")
+    try:
+        shared = postgres.PostgresStore(url, lock_wait_s_max=config.store.lock_wait_s_max)
+    except ModuleNotFoundError:
+        raise InvalidInput(
+            "PostgreSQL stores need psycopg, which is not installed.", hint="pip install 'mnemarch[postgres]'"
+        ) from None
+
+    def tenant(stream: Stream) -> tuple[Store, SearchIndex]:
+        store = shared.of(stream)
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        place = os.path.join(cache, "mnemarch", store.id, store.tenant)
+        return store, tantivy_index.TantivyIndex(place, store.id, lambda position: _event_at(store, position))
+
+    analyst = _analyst(config.analyst, is_own=is_own)
+    return Memory(shared, index=None, config=config, clock=clock, root=root, analyst=analyst, tenant=tenant)
 
 
 def _current_folder() -> str:
@@ -169,9 +197,7 @@ def _wait(stop: Event, wait_s: float) -> None:
 
 
 def _event_at(store: Store, position: int) -> str:
-    """The id of the event at a position, or nothing: by it an index knows the store it was made from."""
-    found = store.read(lambda reader: list(reader.events(after=position - 1, limit=1))) if position else []
-    return found[0].id if found and found[0].position == position else ""
+    return store.read(lambda reader: reader.event_at(position))
 
 
 def _make_place(place: str) -> None:
@@ -224,7 +250,7 @@ def _refuse_unknown(address: str) -> None:
             raise InvalidInput(
                 f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead."
             )
-    if "://" in address:
+    if "://" in address and not address.startswith(_POSTGRES):
         raise InvalidInput(
             f"No store is known by {address!r}.", hint="Open a folder, or nothing for this repository's."
         )

@@ -2030,7 +2030,8 @@ def test_a_seat_needs_an_actor_and_a_scope(memory, actor, scope, more):
 
 
 @pytest.mark.parametrize(
-    "target", ["", " ", "postgresql://host/db", "qdrant://x", "redis://h", "sqlite:///x.db", "File:///x", 5, b"folder"]
+    "target",
+    ["", " ", "postgresql://[host/db", "qdrant://x", "redis://h", "sqlite:///x.db", "File:///x", 5, b"folder"],
 )
 def test_a_target_that_cannot_be_opened_is_refused_with_a_hint(target):
     with refused(InvalidInput):

@@ -71,7 +71,7 @@ NO_UNIT = "01a1e10a-75ac-7d0c-9ca4-6a8510450e10"
         ["export", "no/such/folder/log.jsonl"],
         ["demo", "--agents", "1"],
         ["demo", "--events", "0"],
-        ["init", "--store", "postgresql://host/db"],
+        ["init", "--store", "qdrant://host/db"],
     ],
     ids=lambda argv: " ".join(argv)[:50].encode("ascii", "replace").decode(),
 )

@@ -260,6 +260,8 @@ class Call:
         try:
             os.stat(os.path.join(self.home.folder, FOLDER, "memory.db"))
         except FileNotFoundError:
+            if load(self.home.folder).store.url:
+                return None
             return NotFound(
                 f"There is no memory in {self.home.folder}.",
                 hint="mnemarch init makes one; so does the first mnemarch log.",

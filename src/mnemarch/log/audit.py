@@ -162,7 +162,7 @@ def checked_receipt(store: Store, receipt: Receipt) -> ReceiptCheck:
         event = reader.event(receipt.event_id)
         if event is None:
             return ReceiptCheck(ok=False, event_id=receipt.event_id, says="not in this log: it was cut or replaced")
-        before = reader.query("event_before", position=event.position).fetchone()
+        before = reader.query("event_before", position=event.position, id=event.id).fetchone()
         previous = b"" if before is None else before[0]
         is_whole = event.body is None or (
             event.salt is not None and payload_hash(event.salt, event.body.encode()) == event.payload_hash

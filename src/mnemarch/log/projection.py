@@ -282,6 +282,7 @@ def rebuild(transaction: Transaction, progress: Callable[[int], None] | None = N
     position = folded = 0
     while page := list(transaction.events(after=position, limit=1000)):
         for event in page:
+            transaction.stream = event.stream
             project(transaction, event)
         position = page[-1].position
         folded += len(page)

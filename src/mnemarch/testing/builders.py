@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from uuid import NAMESPACE_OID, uuid5
 
 from mnemarch import Actor, Citation, Event, EventType, Kind, Level, Scope, Status, Unit
 from mnemarch.log.chain import checked_chain, entry_hash, payload_hash
@@ -124,11 +125,16 @@ def made_test(
     return TestRecord(stream=stream, name=name, place=place, passed=passed, at=START, event_id=event_id, **more)
 
 
-def made_rule(id: str, project: str = "shop") -> dict[str, Any]:
+def rule_id(name: str) -> str:
+    return str(uuid5(NAMESPACE_OID, name))
+
+
+def made_rule(name: str, project: str = "shop") -> dict[str, Any]:
     """A row of `memory_code_rules`."""
     numbers = dict.fromkeys(("observation_count", "success_count", "failure_count", "created_at", "updated_at"), 1)
     shares = {"confidence": 0.5, "min_confidence_threshold": 0.3, "promotion_threshold": 0.8}
-    return dict.fromkeys(CODE_RULE, id) | {"project_id": project} | numbers | shares
+    texts = {"id": rule_id(name), "project_id": project, "languages": '["python"]'}
+    return dict.fromkeys(CODE_RULE, name) | texts | numbers | shares
 
 
 def filled(transaction: Transaction) -> None:
@@ -149,6 +155,7 @@ def everything(reader: Reader) -> dict[str, Any]:
     return {
         "events": events,
         "position": reader.position(),
+        "ids": [reader.event_at(event.position) for event in events],
         "heads": reader.heads(),
         "keys": [reader.event_for_key(event.scope.key, str(event.actor), event.key) for event in events if event.key],
         "rows": list(reader.rows()),

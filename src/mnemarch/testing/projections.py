@@ -25,6 +25,7 @@ from mnemarch.testing.builders import (
     made_test,
     made_unit,
     on_new_stores,
+    rule_id,
 )
 from mnemarch.testing.model import Model
 
@@ -82,8 +83,8 @@ class _Story:
             ("drop_uses", (one,)),
             ("drop_relation", (one, relation.type, other)),
             ("put_code_rule", (made_rule(f"r-{one}", project=other),)),
-            ("judge_code_rule", (f"r-{one}", judged)),
-            ("drop_code_rules", ([f"r-{one}", *_VERY_MANY],)),
+            ("judge_code_rule", (rule_id(f"r-{one}"), judged)),
+            ("drop_code_rules", ([rule_id(f"r-{one}"), *_VERY_MANY],)),
             *[("put_unit", ())] * 8,
         ]
         name, arguments = pick(changes)

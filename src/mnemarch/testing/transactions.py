@@ -26,6 +26,7 @@ from mnemarch.testing.builders import (
     put,
     put_at,
     recorded,
+    rule_id,
 )
 
 _THREADS, _WRITES_EACH = 16, 50
@@ -44,7 +45,7 @@ def _changed(transaction: Transaction) -> None:
     transaction.drop_uses("u-1")
     transaction.drop_link("l-1")
     transaction.drop_relation("r-1", RelationType.REFINES, "r-2")
-    transaction.drop_code_rules(["c-1"])
+    transaction.drop_code_rules([rule_id("c-1")])
     transaction.clear_projections()
     put(transaction, made_unit("u-3"), key="text-key", skeleton="skeleton-key")
 
@@ -105,6 +106,18 @@ class TransactionContract:
         assert inside == store.read(everything)
         assert len(inside["events"]) == 3
         assert len(inside["rows"]) == 11
+
+    def test_what_is_asked_ahead_is_answered_as_it_is_when_it_is_asked(self, store: Probe) -> None:
+        empty = store.read(everything)
+
+        def work(transaction: Transaction) -> tuple[Any, Any]:
+            transaction.ahead(everything)
+            before = everything(transaction)
+            transaction.ahead(everything)
+            filled(transaction)
+            return before, everything(transaction)
+
+        assert store.write(work) == (empty, store.read(everything))
 
     def test_an_error_inside_a_write_undoes_all_of_it_and_comes_out_unchanged(self, store: Probe) -> None:
         def require_undone(change: Callable[[Transaction], None]) -> None:

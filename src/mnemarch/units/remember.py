@@ -35,6 +35,7 @@ from mnemarch.units.same_text import (
     is_same,
     live_with_same_text,
     past_with_same_text,
+    read_before_repeating,
     refusal_to_repeat,
     rejected_alike,
 )
@@ -88,6 +89,7 @@ def remember(
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
+    act.transaction.ahead(lambda reader: read_before_repeating(reader, act.caller.stream, claim.content))
     saying = act.transaction.units_saying(act.caller.stream, merge_key(claim.content))
     is_new = not saying
     known = None if is_new else _same(act, claim)

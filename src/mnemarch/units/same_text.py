@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mnemarch.log.act import Act
+    from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Claim, Unit
     from mnemarch.stores.sql.reader import Reader
@@ -85,6 +86,14 @@ def is_reworded(left: str, right: str) -> bool:
         for said, text in ((statement(left), left), (statement(right), right))
     )
     return ours == theirs and not differences(left, right)
+
+
+def read_before_repeating(reader: Reader, stream: Stream, content: str) -> tuple[list[Unit], list[Unit]]:
+    """The units with this text, and the rejected ones that nearly say it: of a project and its org."""
+    return (
+        reader.units_saying(stream, merge_key(content)),
+        reader.rejected_of_topic(stream, topic_key(content), _TOPIC_READ_MAX),
+    )
 
 
 def refusal_to_repeat(

@@ -10,8 +10,8 @@ from mnemarch.errors import InvalidInput
 from mnemarch.lazy import loaded
 from mnemarch.model.caller import Actor
 from mnemarch.model.citation import Citation
-from mnemarch.model.value import Names, Ranks
 from mnemarch.model.json_text import canonical_json
+from mnemarch.model.value import Names, Ranks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 _LIST = "IN (:"
+_BOUND_MAX = 500
 
 
 def named_queries(*paths: str) -> dict[str, str]:
@@ -20,6 +21,13 @@ def named_queries(*paths: str) -> dict[str, str]:
             name, _, rest = block.partition(":")
             queries[name] = rest.partition("\n")[2].strip()
     return queries
+
+
+def in_parts(items: Iterable[str]) -> Iterator[list[str]]:
+    """Many values in order, in lists that a database takes."""
+    wanted = sorted(set(items))
+    for start in range(0, len(wanted), _BOUND_MAX):
+        yield wanted[start : start + _BOUND_MAX]
 
 
 class Queries:

@@ -135,7 +135,7 @@ WHERE scope_key = :scope_key
   AND (CAST(:status AS TEXT) IS NULL OR status = :status)
   AND (CAST(:level AS INTEGER) IS NULL OR level = :level)
   AND (CAST(:domain AS TEXT) IS NULL OR domain = :domain)
-  AND (CAST(:live AS INTEGER) IS NULL OR live = :live)
+  AND (CAST(:live AS BOOLEAN) IS NULL OR live = :live)
   AND id < :before
 ORDER BY id DESC LIMIT :limit;
 
@@ -381,7 +381,7 @@ SELECT 'status' AS property, status AS name, count(*) FROM units GROUP BY status
 UNION ALL SELECT 'kind', kind, count(*) FROM units GROUP BY kind
 UNION ALL SELECT 'level', CAST(level AS TEXT), count(*) FROM units GROUP BY level
 UNION ALL SELECT 'total', 'events', count(*) FROM events
-UNION ALL SELECT 'total', 'streams', count(*) FROM streams
+UNION ALL SELECT 'total', 'streams', count(*) FROM streams WHERE seq > 0
 UNION ALL SELECT 'total', 'open_conflicts', count(*) FROM links WHERE open AND type = 'contradicts';
 
 -- row_units: Every unit, for the digest and the audit; its key comes first, as in the next ones. Not what only search needs.

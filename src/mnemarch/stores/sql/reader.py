@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemarch.model.caller import Scope, Stream
 from mnemarch.model.json_text import from_json, json_needles, kept_json
+from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.rows import (
     code_rule_of,
     event_of,
@@ -28,13 +29,10 @@ if TYPE_CHECKING:
     from mnemarch.stores.sql.queries import Queries
 
 _ALL = 1 << 62
-_BOUND_MAX = 500
 # Types that no index is kept for: they come all the time.
 _OFTEN = ("logged", "recalled", "graph.changed")
 _NEWEST_EVENTS = 100_000
 _AFTER_ALL_IDS = "\U0010ffff"
-_GUIDES = ("policy", "anchor", "core")
-_AGEING = ("episode", "skill")
 # The projections, and how many columns of `row_…` are the key of each.
 ROWS = {"units": 1, "citations": 3, "links": 1, "link_units": 2, "relations": 3, "tests": 5, "uses": 2, "code_rules": 1}
 
@@ -50,6 +48,9 @@ class Reader:
         """The rows of a named query."""
         return self._execute(*self._queries.bound(name, parameters))
 
+    def ahead(self, questions: Callable[[Any], object]) -> None:
+        """Ask together what will be asked; only a store far away does so. `questions` gets a reader without answers."""
+
     def _one(self, name: str, /, **parameters: Any) -> Any:
         return self.query(name, **parameters).fetchone()
 
@@ -58,9 +59,8 @@ class Reader:
 
     def _in_parts(self, name: str, list_name: str, items: Iterable[str], /, **parameters: Any) -> Iterator[Any]:
         """The rows for many values, asked for in parts and in order: what is ordered by the value stays so."""
-        wanted = sorted(set(items))
-        for start in range(0, len(wanted), _BOUND_MAX):
-            yield from self.query(name, **{list_name: wanted[start : start + _BOUND_MAX]}, **parameters)
+        for part in in_parts(items):
+            yield from self.query(name, **{list_name: part}, **parameters)
 
     # The log
 
@@ -77,6 +77,11 @@ class Reader:
         """The position of the newest event of all streams; positions follow commit order."""
         return int(self._one("position")[0])
 
+    def event_at(self, position: int) -> str:
+        """The id of the event at a position, or nothing: by it an index knows the store it was made from."""
+        event = next(self.events(after=position - 1, limit=1), None) if position else None
+        return event.id if event is not None and event.position == position else ""
+
     def event(self, event_id: str) -> Event | None:
         row = self._one("event", id=event_id)
         return row and event_of(row)
@@ -91,13 +96,13 @@ class Reader:
 
     def events_of_scope(self, scope_key: str, types: Sequence[EventType] = ()) -> Iterator[Event]:
         """The events recorded from exactly this scope."""
-        events = map(event_of, self.query("events_of_scope", scope_key=scope_key))
-        return (event for event in events if not types or event.type in types)
+        rows = map(event_of, self.query("events_of_scope", scope_key=scope_key))
+        return (event for event in rows if not types or event.type in types)
 
     def events_of_subject(self, subject: str, *, after: int = 0, last: int | None = None) -> Iterator[Event]:
         """The events about one unit, ledger or graph after a position, oldest first; only the newest `last`."""
-        rows = self.query("events_of_subject", subject=subject, after=after, last=_ALL if last is None else last)
-        return map(event_of, rows)
+        last = _ALL if last is None else last
+        return map(event_of, self.query("events_of_subject", subject=subject, after=after, last=last))
 
     def events_back(
         self,
@@ -131,7 +136,7 @@ class Reader:
     def waiting_entries(self, scope_key: str, actor: str, since: int, limit: int) -> list[Event]:
         """The entries since a moment that were over the rate limit and came to nothing yet, oldest first."""
         wanted: dict[str, Any] = {"scope_key": scope_key, "actor": actor, "since": since, "limit": limit}
-        return [event_of(row) for row in self.query("waiting_entries", first=self._first_since(since), **wanted)]
+        return list(map(event_of, self.query("waiting_entries", first=self._first_since(since), **wanted)))
 
     def scopes(self) -> list[Scope]:
         """Every scope that something was recorded from."""
@@ -153,8 +158,7 @@ class Reader:
         """The events whose id begins so; of the newest ones also by the last group of their id."""
         bounds = {"low": beginning, "high": f"{beginning}~", "limit": limit}
         rows = self.query("events_named", **bounds).fetchall()
-        rows = rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)
-        return [event_of(row) for row in rows]
+        return [event_of(row) for row in rows or self.query("recent_events_named", newest=_NEWEST_EVENTS, **bounds)]
 
     def events_containing(self, needle: str, stream: Stream | None = None) -> Iterator[Event]:
         """The events whose payload holds this text, in any case: in any string, or in JSON inside a string.
@@ -163,8 +167,8 @@ class Reader:
         """
         where = {"org": stream and stream.org, "project": stream and stream.project}
         forms = [form.encode().lower().decode() for form in json_needles(needle)]  # ASCII alone, as SQLite does
-        rows = {row[0]: row for form in forms for row in self.query("events_containing", needle=form, **where)}
-        return (event_of(rows[position]) for position in sorted(rows))
+        rows = {row[:3]: row for form in forms for row in self.query("events_containing", needle=form, **where)}
+        return (event_of(rows[key]) for key in sorted(rows))
 
     # Units
 
@@ -196,14 +200,14 @@ class Reader:
         """Units of these scopes, newest first, older than the unit `before`."""
         wanted: dict[str, Any] = {"kind": kind, "status": status, "domain": domain, "limit": limit}
         wanted |= {"level": None if level is None else int(level), "before": before or _AFTER_ALL_IDS}
-        if live and kind in _GUIDES:
+        if live and kind in ("policy", "anchor", "core"):
             return self._units("guides_in", scope_keys=scope_keys, **wanted)
         name = "live_units_in" if live else "units_in"
         if not live:
             wanted["live"] = live
         # Scope by scope, since each has its units in order: asked for together, all of them would have to be sorted.
-        pages = [self._units(name, scope_key=key, **wanted) for key in dict.fromkeys(scope_keys)]
-        return _newest_first((unit for page in pages for unit in page), limit)
+        units = [unit for key in dict.fromkeys(scope_keys) for unit in self._units(name, scope_key=key, **wanted)]
+        return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]
 
     def units_replaced(
         self, scope_keys: Sequence[str], *, kind: Kind | None, domain: str | None, limit: int
@@ -233,7 +237,7 @@ class Reader:
     def units_citing(self, scope_keys: Sequence[str], kind: str, refs: Sequence[str]) -> list[Unit]:
         """The units of these scopes that cite one of these things, by id."""
         rows = self._in_parts("units_citing", "refs", refs, scope_keys=scope_keys, kind=str(kind))
-        return [unit_of(row) for row in dict.fromkeys(rows)]
+        return list(map(unit_of, dict.fromkeys(rows)))
 
     def tests_cited(self, scope_keys: Sequence[str]) -> list[str]:
         """The names of the tests that live units of these scopes cite."""
@@ -248,7 +252,7 @@ class Reader:
 
     def units_of_kinds(self, kinds: Sequence[Kind]) -> Iterator[Unit]:
         """Every live unit of these kinds, in every scope: for the operator."""
-        name = "ageing_units" if set(kinds) <= set(_AGEING) else "units_of_kinds"
+        name = "ageing_units" if set(kinds) <= {"episode", "skill"} else "units_of_kinds"
         return map(unit_of, self.query(name, kinds=list(kinds)))
 
     def searchable_after(self, position: int, limit: int) -> list[Searchable]:
@@ -266,8 +270,7 @@ class Reader:
 
     def links_named(self, beginning: str, limit: int) -> list[Link]:
         """The links whose id, or its last group, begins so."""
-        rows = self.query("links_named", low=beginning, high=f"{beginning}~", limit=limit)
-        return [link_of(row) for row in rows]
+        return [link_of(row) for row in self.query("links_named", low=beginning, high=f"{beginning}~", limit=limit)]
 
     def links_of(self, unit_id: str) -> list[Link]:
         return [link_of(row) for row in self.query("links_of", unit_id=unit_id)]
@@ -287,18 +290,16 @@ class Reader:
 
     def open_conflicts(self, unit_ids: Sequence[str]) -> list[Link]:
         """The undecided conflicts that any of these few units is in, the oldest first."""
-        links = [link_of(row) for row in self.query("conflicts_of", unit_ids=unit_ids)]
-        return [link for link in links if link.open]
+        return [link for link in map(link_of, self.query("conflicts_of", unit_ids=unit_ids)) if link.open]
 
     def contested(self, unit_ids: Sequence[str], scope_keys: Sequence[str]) -> set[str]:
         """Those of these units that a live unit of these scopes contradicts, while nobody has decided."""
-        rows = self._in_parts("contested", "unit_ids", unit_ids, scope_keys=scope_keys)
-        return {unit_id for (unit_id,) in rows}
+        return {id for (id,) in self._in_parts("contested", "unit_ids", unit_ids, scope_keys=scope_keys)}
 
     def tests(self, stream: Stream, names: Iterable[str], *, called: bool = False) -> list[TestRecord]:
         """The newest outcomes of these tests, place by place; with `called` by the short names people give them."""
-        where = {"org": stream.org, "project": stream.project or ""}
-        rows = self._in_parts("tests_called" if called else "tests", "names", names, **where)
+        name, org = "tests_called" if called else "tests", stream.org
+        rows = self._in_parts(name, "names", names, org=org, project=stream.project or "")
         return [test_of(stream, row) for row in rows]
 
     def code_rules(self, project_id: str) -> list[dict[str, Any]]:
@@ -392,7 +393,3 @@ def _beginning(scope: Scope) -> str:
 def _of_stream(stream: Stream, units: Iterable[Unit]) -> list[Unit]:
     wanted = (stream.project, None)
     return [unit for unit in units if unit.scope.org == stream.org and unit.scope.project in wanted]
-
-
-def _newest_first(units: Iterable[Unit], limit: int) -> list[Unit]:
-    return sorted(units, key=lambda unit: unit.id, reverse=True)[:limit]

@@ -6,6 +6,7 @@ from mnemarch.errors import Conflict
 from mnemarch.lazy import Lazy
 from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.stamps import micros
+from mnemarch.stores.sql.queries import in_parts
 from mnemarch.stores.sql.reader import Reader
 from mnemarch.stores.sql.rows import unit_columns, unit_of
 
@@ -45,6 +46,8 @@ class Transaction(Reader):
         # What this transaction wrote or read and did not change since: nobody else can change it meanwhile.
         self._written: dict[str, Unit] = {}
         self._texts: dict[str, dict[tuple[str, ...], list[Unit]]] = {}
+        # Whose projections are written: a store that keeps tenants apart asks, if it is not one tenant's.
+        self.stream: Stream | None = None
 
     def _head(self, stream: Stream) -> tuple[int, int, bytes]:
         """The id, last sequence number and hash of a stream. Nobody else moves it while this transaction is open."""
@@ -79,18 +82,13 @@ class Transaction(Reader):
 
     def append(self, event: Event, hash: bytes) -> Event:
         """Add an event with its chain hash at the end of its stream; gives it with its position (`Event.placed`)."""
-        stream = event.stream
-        stream_id, seq, _ = self._head(stream)
+        self.stream = event.stream
+        stream_id, seq, _ = self._head(event.stream)
         assert event.seq == seq + 1, "an event takes the next place of its stream"
-        if stream_id:
-            self.query("move_head", seq=event.seq, hash=hash, id=stream_id)
-        else:
-            new = self._one("new_stream", org=stream.org, project=stream.project or "", seq=event.seq, hash=hash)
-            stream_id = new[0]
-        self._heads[stream] = (stream_id, event.seq, hash)
+        stream_id = self._move_head(stream_id, event, hash)
+        self._heads[event.stream] = (stream_id, event.seq, hash)
         recorded_at = micros(event.recorded_at)
-        (position,) = self._one(
-            "append",
+        position = self._append(
             stream=stream_id,
             seq=event.seq,
             id=event.id,
@@ -109,6 +107,17 @@ class Transaction(Reader):
             hash=hash,
         )
         return event.placed(position, hash)
+
+    def _move_head(self, stream_id: int, event: Event, hash: bytes) -> int:
+        """Move the end of the event's stream to it; gives the stream's id."""
+        if stream_id:
+            self.query("move_head", seq=event.seq, hash=hash, id=stream_id)
+            return stream_id
+        org, project = event.stream.org, event.stream.project or ""
+        return int(self._one("new_stream", org=org, project=project, seq=event.seq, hash=hash)[0])
+
+    def _append(self, **row: Any) -> int:
+        return int(self._one("append", **row)[0])
 
     def erase_payload(self, event_id: str) -> None:
         """Remove payload and salt of an event for good; its hashes stay (R16)."""
@@ -157,8 +166,9 @@ class Transaction(Reader):
 
     def put_link(self, link: Link) -> None:
         body = canonical_json(link.to_json())
-        self.query("put_link", id=link.id, type=link.type, open=link.open, body=body)
-        for unit_id in (link.source, link.target):
+        ends = [link.source, link.target]
+        self.query("put_link", id=link.id, type=link.type, open=link.open, body=body, ends=ends)
+        for unit_id in ends:
             self.put_link_unit(link.id, unit_id)
 
     def put_link_unit(self, link_id: str, unit_id: str) -> None:
@@ -195,8 +205,8 @@ class Transaction(Reader):
 
     def drop_tests(self, event_ids: Sequence[str]) -> None:
         """Forget the outcomes that these events recorded last."""
-        for _ in self._in_parts("drop_tests", "event_ids", event_ids):
-            pass
+        for part in in_parts(event_ids):
+            self.query("drop_tests", event_ids=part)
 
     def put_use(self, use: Use) -> None:
         """What a task did with a unit; a flag that is set stays set."""
@@ -220,8 +230,8 @@ class Transaction(Reader):
         self.query("judge_code_rule", id=rule_id, **row)
 
     def drop_code_rules(self, rule_ids: Sequence[str]) -> None:
-        for _ in self._in_parts("drop_code_rules", "ids", rule_ids):
-            pass
+        for part in in_parts(rule_ids):
+            self.query("drop_code_rules", ids=part)
 
     def clear_projections(self) -> None:
         self.forget()

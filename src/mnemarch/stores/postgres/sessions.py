@@ -1,0 +1,156 @@
+"""Connections to one PostgreSQL database: statements go out without waiting, and only a result is waited for."""
+
+from __future__ import annotations
+
+import logging
+import re
+from _thread import allocate_lock
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.string import TextLoader
+
+from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.forks import Forkable, abandon, watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_IDLE_MAX = 16
+_DEFAULTS = {"connect_timeout": 5, "application_name": "mnemarch", "keepalives_idle": 30, "client_encoding": "utf8"}
+# It warns of pipelines that end with a lost connection, which is told to whoever used it.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
+# A literal, which stays; a list; a parameter.
+_PARTS = re.compile(r"('[^']*')|IN \(:(\w+)\)|:(\w+)")
+
+
+def translated(text: str) -> str:
+    """A shared query in the words of PostgreSQL and its driver."""
+    text = text.replace("%", "%%").replace("instr(", "strpos(")
+    return _PARTS.sub(
+        lambda part: part[1] or (f"= ANY(%({part[2]})s)" if part[2] else f"%({part[3]})s"),
+        text,
+    )
+
+
+def _stored(item: Any) -> Any:
+    """PostgreSQL's texts can't hold NUL. What stands for it keeps the order of texts."""
+    if isinstance(item, str):
+        plain = item if type(item) is str else str(item)
+        return plain.replace("\1", "\1\2").replace("\0", "\1\1") if "\0" in plain or "\1" in plain else plain
+    if isinstance(item, list | tuple):
+        return list(map(_stored, item))
+    return item
+
+
+def _loaded(item: Any) -> Any:
+    if isinstance(item, str) and "\1" in item:
+        return item.replace("\1\1", "\0").replace("\1\2", "\1")
+    return item
+
+
+def _rows(_: Any) -> Any:
+    return lambda items: tuple(map(_loaded, items))
+
+
+class Session:
+    """One connection. It is always in pipeline mode, so a statement costs a round trip only if its result is read."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._connection = psycopg.connect(**settings, autocommit=True, row_factory=_rows)
+        for type in ("uuid", "json"):
+            self._connection.adapters.register_loader(type, TextLoader)
+        self._mode = self._connection.pipeline()
+        self._pipeline = self._mode.__enter__()
+
+    @property
+    def is_lost(self) -> bool:
+        return bool(self._connection.closed)
+
+    def execute(self, text: str, parameters: Mapping[str, Any] | None = None) -> Any:
+        if parameters is not None:
+            parameters = {name: _stored(item) for name, item in parameters.items()}
+        return self._connection.execute(text, parameters)
+
+    def sync(self) -> None:
+        """Wait for everything that was sent."""
+        self._pipeline.sync()
+
+    def end(self) -> None:
+        """End a transaction that wrote nothing, without waiting for it.
+
+        By COMMIT: after a ROLLBACK the driver forgets every prepared statement.
+        """
+        self._connection.execute("COMMIT")
+        self._connection.pgconn.flush()
+
+    def recover(self) -> None:
+        """After an error: skip what was sent after it, and end the transaction."""
+        try:
+            self.sync()
+        except psycopg.Error:
+            self.sync()
+        self._connection.execute("ROLLBACK")
+        self.sync()
+
+    def close(self) -> None:
+        self._connection.close()
+        self._mode.gen.close()
+
+
+class Sessions(Forkable):
+    """The connections that nobody uses, for all tenants of this process."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._settings: dict[str, Any] = _DEFAULTS | conninfo_to_dict(url)
+        except psycopg.Error as error:
+            raise InvalidInput(
+                f"The address of the store can't be read: {error}.", hint="Write postgresql://user@host:port/database."
+            ) from None
+        place = self._settings.get("host") or self._settings.get("hostaddr") or "localhost"
+        port, database = self._settings.get("port", 5432), self._settings.get("dbname", "")
+        self.name = f"postgresql://{place}:{port}/{database}"  # Without a password.
+        self._idle: list[Session] = []
+        self._lock = allocate_lock()
+        self._closed = False
+        watch(self)
+
+    def lend(self, *, is_new: bool = False) -> Session:
+        """A connection of one's own. With `is_new` all older ones are taken for lost."""
+        if self._closed:
+            raise StoreUnavailable(f"{self.name} was closed.", hint="Open the memory again.")
+        if is_new:
+            self._drop_idle()
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return Session(self._settings)
+
+    def take_back(self, session: Session) -> None:
+        with self._lock:
+            if not session.is_lost and not self._closed and len(self._idle) < _IDLE_MAX:
+                self._idle.append(session)
+                return
+        session.close()
+
+    def plain(self) -> Any:
+        """A connection outside of pipelines, for what PostgreSQL does in no transaction."""
+        return psycopg.connect(**self._settings, autocommit=True)
+
+    def _drop_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for session in idle:
+            session.close()
+
+    def close(self) -> None:
+        self._closed = True
+        self._drop_idle()
+
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:  # To close the parent's connections would end them for the parent too.
+            abandon(self._idle)
+            self._idle, self._lock = [], allocate_lock()

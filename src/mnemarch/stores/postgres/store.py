@@ -1,0 +1,383 @@
+"""The PostgreSQL dialect: whoever locks a stream's head writes it, and row-level security keeps tenants apart."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import psycopg
+
+from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.model.stamps import new_id
+from mnemarch.stores.postgres.committer import Committer, Job
+from mnemarch.stores.postgres.sessions import Sessions, translated
+from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
+from mnemarch.stores.sql.queries import Queries, named_queries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from mnemarch.model.caller import Stream
+    from mnemarch.stores.postgres.sessions import Session
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
+
+    T = TypeVar("T")
+
+_HERE = os.path.dirname(__file__)
+_TEXTS = named_queries(os.path.join(_HERE, "..", "sql", "queries.sql"), os.path.join(_HERE, "queries.sql"))
+_QUERIES = Queries({name: translated(text) for name, text in _TEXTS.items()})
+_FIRST_FORMAT = FORMAT_VERSION = 6
+_TABLES = [
+    "streams",
+    "events",
+    "units",
+    "citations",
+    "links",
+    "link_units",
+    "relations",
+    "tests",
+    "uses",
+    "memory_code_rules",
+]
+_ATTEMPTS_MAX = 5
+# After another process was seen to write to a stream, so many writes look at its end first.
+_DOUBTS = 16
+_STATEMENT_S_MAX = 60.0
+# Only to make the tables: of two processes the second finds them made.
+_MIGRATION_LOCK = 0x4D4E4152
+_FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
+
+
+class PostgresStore:
+    """The store of one stream, which sees that project and its org; without a stream, the operator's, which sees all.
+
+    A process has one committer for each stream.
+    """
+
+    format_version = FORMAT_VERSION
+    writable = True
+
+    def __init__(self, url: str, *, lock_wait_s_max: float = 30.0) -> None:
+        self._sessions = Sessions(url)
+        self._lock_wait_s_max = lock_wait_s_max
+        self._streams: dict[Stream, PostgresStore] = {}
+        self._bind(None)
+        try:
+            self.id = self._prepare()
+        except psycopg.Error as error:
+            raise self._translation(error) from error
+
+    def _bind(self, stream: Stream | None) -> None:
+        self.name = self._sessions.name
+        self.stream = stream
+        self._tenants = tenants_of(stream) if stream is not None else ()
+        self._role = "mnemarch_operator" if stream is None else "mnemarch_app"
+        self._committer = Committer(self.name, self._do)
+        self._has_stream = False
+        # Where this process last left the stream. If others write to it too, it is soon no longer true.
+        self._end: tuple[int, bytes, int] | None = None
+        self._in_doubt = 0
+
+    def of(self, stream: Stream) -> PostgresStore:
+        """The same store for those who act in one stream."""
+        bound = self._streams.get(stream)
+        if bound is None:
+            bound = PostgresStore.__new__(PostgresStore)
+            bound.__dict__.update(self.__dict__)
+            bound._bind(stream)
+            bound = self._streams.setdefault(stream, bound)
+        return bound
+
+    @property
+    def tenant(self) -> str:
+        """The name of the tenant whose store this is."""
+        return self._tenants[-1]
+
+    # Opening
+
+    def _prepare(self) -> str:
+        """Bring the tables to this format, whoever comes first; give the store's id."""
+        with self._sessions.plain() as connection:
+            if self._format(connection) < FORMAT_VERSION:
+                with connection.transaction():
+                    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
+                    for version in range(max(self._format(connection) + 1, _FIRST_FORMAT), FORMAT_VERSION + 1):
+                        self._migrate(connection, version)
+            return str(connection.execute("SELECT id FROM store").fetchone()[0])
+
+    def _format(self, connection: Any) -> int:
+        is_ours, has_units = connection.execute(_FIND_FORMAT).fetchone()
+        if not is_ours:
+            if has_units:
+                raise StoreCorrupt(
+                    f"{self.name} has a table of the name units that is not Mnemarch's; it was left untouched.",
+                    hint="Give Mnemarch a schema of its own: …?options=-csearch_path%3Dmnemarch",
+                )
+            return 0
+        (version,) = connection.execute("SELECT format FROM store").fetchone()
+        if version > FORMAT_VERSION:
+            raise Incompatible(
+                f"{self.name} has format {version}; this Mnemarch knows formats up to {FORMAT_VERSION}.",
+                hint="Upgrade Mnemarch. The database was left untouched.",
+            )
+        return int(version)
+
+    def _migrate(self, connection: Any, version: int) -> None:
+        connection.execute(self._migration(version))
+        if version == _FIRST_FORMAT:
+            row = [new_id(), time.time_ns() // 1000, version]
+            connection.execute("INSERT INTO store (id, created_at, format) VALUES (%s, %s, %s)", row)
+        connection.execute("UPDATE store SET format = %s", [version])
+
+    def _migration(self, version: int) -> str:
+        """The script that leads from `version - 1` to `version`."""
+        folder = os.path.join(_HERE, "migrations")
+        (name,) = (name for name in os.listdir(folder) if name.startswith(f"{version:04d}_"))
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    # Reading
+
+    def read(self, work: Callable[[Reader], T]) -> T:
+        """Run `work` on one consistent view. It is run again if the connection turns out to be lost."""
+        try:
+            try:
+                return self._read(work)
+            except psycopg.OperationalError as error:
+                if not isinstance(error, psycopg.errors.AdminShutdown) and error.sqlstate is not None:
+                    raise
+                return self._read(work, is_new=True)
+        except (psycopg.Error, OSError) as error:
+            raise self._translation(error) from error
+
+    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False) -> T:
+        session = self._sessions.lend(is_new=is_new)
+        try:
+            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._set_up(session, self._lock_wait_s_max)
+            result = work(OfTenants(session.execute, _QUERIES, self._tenants))
+            session.end()
+        except BaseException as error:
+            self._give_up(session, error)
+            raise
+        self._sessions.take_back(session)
+        return result
+
+    def _set_up(self, session: Session, wait_s_max: float) -> None:
+        """The role, the tenants and the time-outs, all for this transaction only."""
+        statement_s = _STATEMENT_S_MAX if self._tenants else 0.0
+        settings = {"role": self._role, "tenants": ",".join(self._tenants)}
+        times = {"statement_ms": f"{statement_s * 1000:.0f}", "lock_ms": f"{max(1.0, wait_s_max * 1000):.0f}"}
+        session.execute(_QUERIES.texts["begin"], settings | times)
+
+    def _give_up(self, session: Session, error: BaseException) -> None:
+        """End what went wrong; a connection that is in doubt is closed."""
+        try:
+            if isinstance(error, Exception | NeedsOrg) and not session.is_lost:
+                session.recover()
+                self._sessions.take_back(session)
+                return
+        except psycopg.Error:
+            pass
+        session.close()
+
+    def query(self, name: str, /, **parameters: Any) -> list[Any]:
+        """The rows of one named query, on a view of its own."""
+        return self.read(lambda reader: list(reader.query(name, **parameters)))
+
+    # Writing
+
+    def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:  # noqa: ARG002
+        """Run `work` alone among all writers of its stream and commit; see `ports.Store`. Every commit is durable."""
+        if self._committer.is_writing:
+            raise RuntimeError("a write inside a write would wait for itself; pass the open transaction on instead")
+        return self._committer.done(Job(work), wait_s_max)  # type: ignore[no-any-return]
+
+    def _do(self, jobs: list[Job], wait_s_max: float | None) -> None:
+        self._attempt(jobs, wait_s_max, wide=False)
+        for job in jobs:
+            if job.needs_org:
+                self._attempt([job], wait_s_max, wide=True)
+
+    def _attempt(self, jobs: list[Job], wait_s_max: float | None, *, wide: bool) -> None:
+        """Do some jobs in one transaction. What a lost connection or a deadlock undid is done again."""
+        wait_s = self._lock_wait_s_max if wait_s_max is None else wait_s_max
+        is_new, last_event = False, ""
+        for attempt in range(_ATTEMPTS_MAX):
+            session: Session | None = None
+            try:
+                session = self._sessions.lend(is_new=is_new)
+                try:
+                    transaction = self._begin(session, wait_s, wide)
+                    self._end = None
+                    if last_event and transaction.event(last_event) is not None:
+                        session.end()  # The connection was lost after the commit.
+                    else:
+                        last_event = ""
+                        self._run(jobs, session, transaction)
+                        last_event = transaction.last_event
+                        session.execute("COMMIT")
+                        session.sync()
+                except BaseException as error:
+                    self._give_up(session, error)
+                    raise
+                self._sessions.take_back(session)
+                self._has_stream = True
+                self._end = None if self.stream is None else transaction.end_of(self.stream)
+                return
+            except psycopg.errors.DivisionByZero:  # See `lock_known_head`.
+                self._end, self._in_doubt = None, _DOUBTS
+            except _AllFailed:
+                return
+            except (psycopg.Error, OSError) as error:
+                is_new = session is not None and session.is_lost
+                if is_new and attempt + 1 < _ATTEMPTS_MAX:
+                    continue
+                if attempt + 1 < _ATTEMPTS_MAX and isinstance(error, psycopg.errors.DeadlockDetected):
+                    last_event = ""
+                elif len(jobs) > 1 and session is not None:
+                    for job in jobs:  # One of them is at fault; which one, only shows alone.
+                        self._attempt([job], wait_s_max, wide=wide)
+                    return
+                else:
+                    self._fail(jobs, error)
+                    return
+            except StoreError as error:
+                self._fail(jobs, error)
+                return
+
+    def _fail(self, jobs: list[Job], error: Exception) -> None:
+        for job in jobs:  # One for each: raised in several threads, it would gather the tracebacks of all.
+            job.error = error if isinstance(error, StoreError) else self._translation(error)
+            job.error.__cause__ = error
+
+    def _begin(self, session: Session, wait_s: float, wide: bool) -> PostgresTransaction:
+        """Begin, lock, and draw positions, in one round trip that the first read pays for.
+
+        A project's head is locked before its org's, always: so no two writers wait for each other.
+        """
+        session.execute("BEGIN")
+        self._set_up(session, wait_s)
+        transaction = PostgresTransaction(
+            session.execute, _QUERIES, psycopg.errors.UniqueViolation, self._tenants, has_org=wide, sync=session.sync
+        )
+        if self.stream is None:
+            transaction.query("lock_all")
+        else:
+            locked = []
+            known = None if wide or self._in_doubt else self._end
+            self._in_doubt = max(0, self._in_doubt - 1)
+            streams = [(self._tenants[-1], self.stream.project or "")]
+            if wide:
+                streams.append((self._tenants[0], ""))
+            for tenant, project in streams:
+                if wide or not self._has_stream:
+                    transaction.query("new_stream", tenant=tenant, org=self.stream.org, project=project)
+                if known is None:
+                    locked.append(transaction.query("lock_head", tenant=tenant))
+                else:
+                    transaction.query("lock_known_head", tenant=tenant, seq=known[0], hash=known[1])
+            transaction.begun(locked, known)
+        return transaction
+
+    def _run(self, jobs: list[Job], session: Session, transaction: PostgresTransaction) -> None:
+        """Run jobs in one transaction; of one that fails, only its own changes are undone."""
+        is_alone = len(jobs) == 1
+        for job in jobs:
+            mark = transaction.mark()
+            job.error, job.needs_org = None, False
+            if not is_alone:
+                session.execute("SAVEPOINT job")
+            try:
+                job.result = job.work(transaction)
+            except psycopg.Error:
+                raise
+            except NeedsOrg:
+                job.needs_org = True
+            except BaseException as error:
+                if not is_alone and not isinstance(error, Exception):
+                    raise  # An interrupt of the thread that leads.
+                job.error = error
+            if job.error is None and not job.needs_org:
+                continue
+            if is_alone:
+                raise _AllFailed
+            session.execute("ROLLBACK TO SAVEPOINT job")
+            transaction.restore(mark)
+        transaction.write_heads()
+
+    # Maintenance
+
+    def scrub(self, *, rewrite: bool = True) -> int:
+        """Rewrite the tables and let the server begin its log anew; gives the number of tables.
+
+        What replicas, archives and backups keep is out of this store's reach.
+        """
+        try:
+            with self._sessions.plain() as connection:
+                for table in _TABLES if rewrite else ():
+                    connection.execute(f"VACUUM FULL {table}")
+                connection.execute("SELECT pg_switch_wal()")
+                connection.execute("CHECKPOINT")
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreUnavailable(
+                f"The content was erased, but files of {self.name} may still hold bytes of it: {_first_line(error)}.",
+                hint="As its administrator, VACUUM FULL the tables, SELECT pg_switch_wal() and CHECKPOINT.",
+            ) from None
+        except psycopg.Error as error:
+            raise self._translation(error) from error
+        return len(_TABLES)
+
+    def backup(self, path: str) -> None:
+        raise InvalidInput(
+            f"{self.name} is backed up by PostgreSQL, not into {path!r}.",
+            hint="Use pg_dump, or continuous archiving; mnemarch export writes the log as JSON lines.",
+        )
+
+    def check(self) -> str | None:
+        """What of the tables is not as it was made; or None."""
+        try:
+            with self._sessions.plain() as connection:
+                rows = connection.execute(
+                    "SELECT relname FROM pg_class WHERE oid = ANY(SELECT to_regclass(n) FROM unnest(%s::text[]) n)"
+                    " AND relrowsecurity AND relforcerowsecurity",
+                    [_TABLES],
+                ).fetchall()
+        except psycopg.Error as error:
+            raise self._translation(error) from error
+        missing = sorted(set(_TABLES) - {name for (name,) in rows})
+        return f"the table {missing[0]} is missing, or its row-level security is off" if missing else None
+
+    def close(self) -> None:
+        """Take no more work; a connection that is in use is closed when it comes back."""
+        if self.stream is None:
+            self._sessions.close()
+
+    def _translation(self, error: Exception) -> StoreError:
+        text = _first_line(error)
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return StoreUnavailable(
+                f"{self.name} was locked by other writers for too long.",
+                hint="Call again, or raise store.lock_wait_s_max in mnemarch.toml.",
+            )
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return StoreUnavailable(
+                f"{self.name}: the role {self._role} is not yours to use: {text}.",
+                hint=f"As its administrator: GRANT {self._role} TO the user that connects.",
+            )
+        if isinstance(error, psycopg.errors.ProgramLimitExceeded):
+            return StoreUnavailable(f"{self.name} can't keep so long a name: {text}.", hint="Use a shorter one.")
+        if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.DataCorrupted):
+            return StoreCorrupt(f"{self.name} is damaged: {text}.", hint="Restore a backup, or import an export.")
+        return StoreUnavailable(f"{self.name} can't be used now: {text}.", hint="Nothing was half-written; call again.")
+
+
+class _AllFailed(Exception):
+    """The only job of a transaction failed, so the transaction ends."""
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

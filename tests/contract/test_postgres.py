@@ -1,0 +1,355 @@
+"""What only a store for a team has to keep: tenants apart, order without one lock for all, and lost connections."""
+
+from __future__ import annotations
+
+import os
+import threading
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+import mnemarch
+from fixtures.wire import Wire
+from mnemarch import Actor, Citation, Scope, StoreUnavailable, user
+from mnemarch.model.caller import Stream
+from mnemarch.stores.postgres import PostgresStore
+from mnemarch.stores.postgres.sessions import Session
+from mnemarch.stores.postgres.store import _TABLES as TABLES
+from mnemarch.stores.postgres.views import tenant_of
+from mnemarch.testing import recorded
+from mnemarch.testing.builders import filled, made_link, made_rule, made_unit, put, put_at
+
+SHOP, BANK = Stream("acme", "shop"), Stream("acme", "bank")
+
+
+def seat(memory, project="shop", org="acme", kind="agent", name="a"):
+    return memory.seat(Actor(kind, name), Scope(org=org, project=project, task="T-1" if project else None))
+
+
+@pytest.fixture
+def shared(postgres_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(postgres_url) as memory:
+        yield memory
+
+
+@pytest.fixture
+def plain_url(postgres_url):
+    """The same schema for a user that is nobody special: a superuser would see everything."""
+    PostgresStore(postgres_url).close()
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = f"plain_{os.getpid()}"
+        connection.execute(f"CREATE ROLE {name} LOGIN IN ROLE mnemarch_app")
+        yield postgres_url.replace(urlsplit(postgres_url).netloc, f"{name}@", 1)
+        connection.execute(f"DROP ROLE {name}")
+
+
+@pytest.fixture
+def opened():
+    """Opens stores, and closes them after the test."""
+    stores = []
+
+    def open_store(url, **settings):
+        stores.append(PostgresStore(url, **settings))
+        return stores[-1]
+
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def wire(postgres_url):
+    wire = Wire(postgres_url)
+    yield wire
+    wire.close()
+
+
+def test_no_table_shows_a_row_to_who_names_no_tenant_or_another(opened, postgres_url, plain_url):
+    def fill(transaction):
+        filled(transaction)
+        transaction.put_code_rule(made_rule("r", project=tenant_of("acme", "shop")))
+
+    opened(postgres_url).write(fill)
+    shop, bank = (tenant_of(stream.org, stream.project) for stream in (SHOP, BANK))
+    with psycopg.connect(plain_url, autocommit=True) as connection:
+        for table in TABLES:
+            counted = []
+            for tenants in (None, "", bank, shop):
+                with connection.transaction():
+                    if tenants is not None:
+                        connection.execute("SELECT set_config('mnemarch.tenants', %s, true)", [tenants])
+                    counted.append(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+            assert counted[:3] == [0, 0, 0], table
+            assert counted[3] > 0, table
+        with connection.transaction(force_rollback=True):
+            connection.execute("SELECT set_config('mnemarch.tenants', %s, true)", [bank])
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute("INSERT INTO streams (tenant, org, project) VALUES (%s, 'acme', 'new')", [shop])
+
+
+def test_the_tenant_comes_first_in_every_key_and_index(postgres_url):
+    PostgresStore(postgres_url).close()
+    with psycopg.connect(postgres_url) as connection:
+        first = connection.execute(
+            "SELECT tablename, indexname, split_part(split_part(indexdef, '(', 2), ',', 1) FROM pg_indexes"
+            " WHERE schemaname = current_schema()"
+        ).fetchall()
+    others = {table for table, _, column in first if column.removesuffix(")") != "tenant"}
+    assert others == {"memory_code_rules"}, "whose table is as M21 says; its tenant is project_id"
+    assert {table for table, _, _ in first} == set(TABLES)
+
+
+def test_one_with_the_applications_role_only_works_and_can_not_see_all(plain_url, postgres_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(plain_url) as memory:
+        seat(memory).remember("The pool has 7 workers")
+        assert seat(memory).recall("how many workers?").items
+        with pytest.raises(StoreUnavailable, match="mnemarch_operator") as caught:
+            memory.audit()
+        assert "GRANT mnemarch_operator" in caught.value.hint
+    with mnemarch.open(postgres_url) as memory:
+        assert memory.audit().ok
+        assert memory.rebuild().same
+
+
+def test_a_table_whose_row_level_security_is_off_is_named(opened, postgres_url):
+    store = opened(postgres_url)
+    assert store.check() is None
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE units NO FORCE ROW LEVEL SECURITY")
+    assert "units" in store.check()
+
+
+def test_what_rises_to_the_org_is_seen_by_its_other_projects_and_by_no_other_org(opened, postgres_url):
+    store = opened(postgres_url)
+    org = Scope(org="acme")
+
+    def made(transaction):
+        for number in range(2):
+            put(transaction, made_unit(f"u-{number}", scope=Scope(org="acme", project="shop")))
+        transaction.put_link(made_link("l-1", "u-0", "u-1"))
+
+    def seen(stream):
+        return store.of(stream).read(
+            lambda reader: (
+                sorted(reader.units(["u-0", "u-1"])),
+                [link.id for link in reader.links_of("u-0")],
+                len(reader.units_citing([org.key], "test", ["tests/test_a.py::test_b"])),
+                len(reader.searchable_after(0, 9)),
+            )
+        )
+
+    store.of(SHOP).write(made)
+    assert seen(BANK) == ([], [], 0, 0)
+    for number in range(2):
+        risen = made_unit(f"u-{number}", scope=org, version=2)
+        store.of(SHOP).write(
+            lambda transaction, risen=risen: put_at(transaction, risen, recorded(transaction).position)
+        )
+        assert len(seen(BANK)[1]) == number, "a link is the org's once all its units are"
+    assert seen(BANK) == seen(SHOP) == (["u-0", "u-1"], ["l-1"], 2, 2)
+    assert seen(Stream("other", "shop")) == ([], [], 0, 0)
+
+
+def test_two_projects_that_say_the_same_to_their_org_at_once_get_one_unit(shared):
+    people = [seat(shared, project, kind="human", name=project) for project in ("a", "b", "c", "d")]
+    start = threading.Barrier(len(people))
+    outcomes = []
+
+    def say(person):
+        start.wait()
+        outcomes.append(
+            person.remember("Tabs, not spaces", level="org", citations=[Citation.human(person.actor.id)]).unit.id
+        )
+
+    threads = [threading.Thread(target=say, args=(person,)) for person in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == len(people)
+    assert len(set(outcomes)) == 1
+
+
+def test_an_index_that_follows_a_project_and_its_org_misses_nothing_whoever_commits_first(shared):
+    """A change at the org's level gets a position while one of the project is still uncommitted, and is seen first."""
+    store = shared._engine.store
+    follower = store.of(SHOP)
+    seat(shared).remember("one")
+    position = follower.read(lambda reader: reader.position())
+    seen = {}
+
+    def slow(transaction):
+        recorded(transaction, scope=Scope(org="acme", project="shop"))
+        thread = threading.Thread(
+            target=lambda: seat(shared, "bank", kind="human").remember(
+                "Tabs, not spaces", level="org", citations=[Citation.human("a")]
+            )
+        )
+        thread.start()
+        thread.join()
+        seen["org"] = follower.read(lambda reader: reader.searchable_after(position, 9))
+        for number in range(2):
+            put(transaction, made_unit(f"u-{number}"))
+
+    follower.write(slow)
+    assert [unit.content for unit in seen["org"]] == ["Tabs, not spaces"]
+    later = follower.read(lambda reader: reader.searchable_after(seen["org"][-1].changed_at, 9))
+    assert len(later) == 2
+    assert follower.read(lambda reader: reader.searchable_count_after(later[-1].changed_at)) == 0
+    assert follower.read(lambda reader: reader.position()) >= later[-1].changed_at
+
+
+def test_many_processes_write_one_stream_without_a_loss_or_a_gap(opened, postgres_url):
+    stores = [opened(postgres_url) for _ in range(4)]
+    seen: list[int] = []
+    written: list[str] = []
+    is_over = threading.Event()
+    scope = Scope(org="acme", project="shop", task="t")
+
+    def write(store):
+        bound = store.of(SHOP)
+        written.extend(bound.write(lambda transaction: recorded(transaction, scope=scope)).id for _ in range(10))
+
+    def follow():
+        position = 0
+        while True:
+            is_last = is_over.is_set()
+            for event in stores[0].of(SHOP).read(lambda reader, after=position: list(reader.events(after=after))):
+                seen.append(event.seq)
+                position = event.position
+            if is_last:
+                return
+
+    writers = [threading.Thread(target=write, args=(store,)) for store in stores for _ in range(8)]
+    follower = threading.Thread(target=follow)
+    for thread in (follower, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    is_over.set()
+    follower.join()
+    assert len(set(written)) == 320
+    assert seen == list(range(1, 321))
+
+
+def test_a_lost_connection_costs_the_caller_nothing(wire, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(wire.url) as memory:
+        agent, store = seat(memory), memory._engine.store.of(SHOP)
+        for number in range(3):
+            agent.log("note", f"before {number}")
+            wire.cut()
+            assert store.read(lambda reader: reader.head(SHOP))[0] == number + 1
+            wire.cut()
+        attempts = []
+
+        def work(transaction):
+            attempts.append(recorded(transaction, scope=Scope(org="acme", project="shop")))
+            if len(attempts) == 1:
+                wire.cut()
+            return attempts[-1]
+
+        event = store.write(work)
+        assert store.read(lambda reader: reader.event(event.id)) == event
+        assert len(attempts) == 2
+        assert event.seq == 4
+        assert memory.audit().ok
+
+
+def test_a_commit_whose_answer_was_lost_is_not_done_again(opened, postgres_url, monkeypatch):
+    store = opened(postgres_url).of(SHOP)
+    store.write(recorded)
+    calls = []
+    sync = Session.sync
+
+    def lost(session):
+        sync(session)
+        calls.append(1)
+        if len(calls) == 1:
+            session.close()
+            raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(Session, "sync", lost)
+    event = store.write(recorded)
+    assert [each.id for each in store.read(lambda reader: list(reader.events()))][-1] == event.id
+    assert event.seq == 2
+    assert store.read(lambda reader: reader.head(SHOP))[0] == 2
+
+
+def test_a_server_that_is_away_is_said_without_its_password_and_found_again(wire, opened):
+    url = wire.url.replace("postgresql://postgres@", "postgresql://postgres:geheim@")
+    store = opened(url)
+    wire.is_open = False
+    wire.cut()
+    for call in (lambda: store.of(SHOP).write(recorded), lambda: store.of(SHOP).read(lambda reader: reader.heads())):
+        with pytest.raises(StoreUnavailable) as caught:
+            call()
+        assert "geheim" not in str(caught.value)
+        assert caught.value.hint
+    wire.is_open = True
+    assert store.of(SHOP).write(recorded).seq == 1
+
+
+def test_a_writer_who_waits_too_long_for_another_process_says_so(opened, postgres_url):
+    one, other = (opened(postgres_url, lock_wait_s_max=0.2).of(SHOP) for _ in range(2))
+    one.write(recorded)
+
+    outcomes = []
+
+    def late():
+        with pytest.raises(StoreUnavailable, match="locked"):
+            other.write(recorded)
+        outcomes.append("late")
+
+    def work(transaction):
+        recorded(transaction)
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join()
+
+    one.write(work)
+    assert outcomes == ["late"]
+    assert other.write(recorded).seq == 3
+
+
+def test_an_address_in_a_clone_is_not_obeyed_until_it_is_accepted(tmp_path, monkeypatch, postgres_url):
+    (tmp_path / "mnemarch.toml").write_text(f'[store]\nurl = "{postgres_url}"\n')
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(tmp_path) as memory:
+        assert "store.url" in memory.config.ignored[0]
+        assert (tmp_path / ".mnemarch" / "memory.db").exists()
+    path = tmp_path / "mnemarch.toml"
+    user.accept(str(path), path.read_bytes())
+    with mnemarch.open(tmp_path) as memory:
+        assert isinstance(memory._engine.store, PostgresStore)
+        seat(memory).log("note", "to the team")
+        assert memory.stats().events == 1
+
+
+def test_each_verb_costs_a_bounded_number_of_round_trips(wire, tmp_path, monkeypatch):
+    """What was reached; a project that only this process writes. A team's database is often two milliseconds away."""
+    monkeypatch.chdir(tmp_path)
+    with mnemarch.open(wire.url) as memory:
+        agent = seat(memory)
+        facts = iter(("The pool has 7 workers", "Invoices are rounded to cents"))
+        verbs = {
+            "log": lambda: agent.log("note", "The pool is exhausted"),
+            "remember": lambda: agent.remember(next(facts)),
+            "recall": lambda: agent.recall("how many workers has the pool?"),
+            "context": lambda: agent.context("how many workers has the pool?"),
+            "verify": lambda: agent.verify(True, tests=["test_pool"]),
+            "log_many": lambda: agent.log_many([("note", f"entry {number}") for number in range(1_000)]),
+            "verify of 1,000": lambda: agent.verify(True, tests=["test_pool"]),
+        }
+        for verb in list(verbs.values())[:5]:  # The first of each makes what the next ones find.
+            verb()
+        trips = {}
+        for name, verb in verbs.items():
+            before = wire.trips
+            verb()
+            trips[name] = wire.trips - before
+    limits = {"log": 1, "remember": 3, "recall": 7, "context": 6, "verify": 26, "log_many": 9, "verify of 1,000": 28}
+    assert {name: count for name, count in trips.items() if count > limits[name]} == {}
