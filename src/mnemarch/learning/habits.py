@@ -91,11 +91,9 @@ def bring_back(act: Act, withdrawal: str) -> int:
 
 
 def _note(act: Act, text: str, data: dict[str, Any], key: str | None = None) -> Event:
-    there = act.caller.scope.at(Level.PROJECT)
-    at_project = type(act)(act.transaction, Caller(act.caller.actor, there, act.caller.session), act.now, act.config)
+    keeping = act.by(keeper(act.caller))
     payload = {"kind": "habits", "text": text, "data": data}
-    event, _ = at_project.record(EventType.LOGGED, payload, subject=f"habits:{there.key}", key=key)
-    return event
+    return keeping.record(EventType.LOGGED, payload, subject=f"habits:{keeping.caller.scope_key}", key=key)[0]
 
 
 def _standing(reader: Reader, scope: Scope) -> Votes:
@@ -116,8 +114,7 @@ def _recounted(act: Act) -> list[Unit]:
     """The habits that changed with the votes that count now."""
     known = habits_in(act.transaction, act.caller.scope)
     tallied = tallies(each for each, _ in _standing(act.transaction, act.caller.scope).values())
-    keeping = type(act)(act.transaction, keeper(act.caller), act.now, act.config)
-    changed = [_declared(keeping, tally, known.get(tally.topic)) for tally in tallied]
+    changed = [_declared(act.by(keeper(act.caller)), tally, known.get(tally.topic)) for tally in tallied]
     return [unit for unit in changed if unit is not None]
 
 
@@ -139,9 +136,10 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
         return change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": attributes}})
     if known is not None and not tally.is_declared and known.status not in TRUSTED:
         archive(act, known, "patches no longer bear it out")
-    content = SAID.get((tally.topic, tally.choice), f"Code is searched with {tally.choice}.")
+    of_tool = f"Code is searched with {tally.choice}." if tally.topic == "tool" else ""
+    content = SAID.get((tally.topic, tally.choice), of_tool)
     claim = Claim(content=content, kind=Kind.PREFERENCE, level=Level.PROJECT, attributes=attributes)
-    if not tally.is_declared or refusal_to_repeat(act, claim) is not None:
+    if not tally.is_declared or not content or refusal_to_repeat(act, claim) is not None:
         return None
     event, _ = record_unit(act, claim, None)
     if known is not None:
