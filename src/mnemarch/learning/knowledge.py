@@ -42,6 +42,7 @@ _TEXT_BYTES_MAX = 1_048_576
 _UNITS_MAX = 5_000
 _ENTRIES_MAX = 1_000
 _EPISODES_MAX = 1_000
+_OF_FAULT_MAX = 200
 _EDITS_READ = "edits-read"
 _IMPORTANCE = 0.6
 
@@ -207,7 +208,7 @@ def _kept_pattern(act: Act, claim: Claim | None) -> list[Unit]:
     if claim is None:
         return []
     attributes = dict(claim.attributes)
-    cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _UNITS_MAX)
+    cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _OF_FAULT_MAX)
     of_fault = [unit for unit in cited if unit.kind is Kind.FACT and unit.is_derived]
     same = [unit for unit in of_fault if telling.is_same(unit.attributes["solution"], attributes["solution"])]
     known = next((unit for unit in of_fault if unit.live), None)
