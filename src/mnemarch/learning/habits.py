@@ -68,11 +68,12 @@ def resting_on(act: Act, covers: Callable[[Event], bool]) -> list[str]:
 
 def unfounded(act: Act, withdrawn: Collection[str]) -> list[Unit]:
     """The habits that nobody would have declared without these votes."""
-    left = _standing(act.transaction, act.caller.scope)
-    tallied = tallies(each for name, (each, _) in left.items() if name not in withdrawn)
-    borne_out = {(tally.topic, tally.choice) for tally in tallied if tally.is_declared}
-    habits = habits_in(act.transaction, act.caller.scope).items() if withdrawn else ()
-    return [unit for topic, unit in habits if (topic, unit.attributes["choice"]) not in borne_out]
+    votes = _standing(act.transaction, act.caller.scope)
+    supported = {pair for name in withdrawn for pair in votes[name][0].items()}
+    tallied = tallies(each for name, (each, _) in votes.items() if name not in withdrawn)
+    lost = supported - {(tally.topic, tally.choice) for tally in tallied if tally.is_declared}
+    habits = habits_in(act.transaction, act.caller.scope).items() if lost else ()
+    return [unit for topic, unit in habits if (topic, unit.attributes["choice"]) in lost]
 
 
 def withdraw(act: Act, names: Sequence[str], why: str) -> str:
@@ -134,7 +135,9 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
             return None
         # The text stays as it is, so that a person's no to it lasts.
         return change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": attributes}})
-    if known is not None and not tally.is_declared and known.status not in TRUSTED:
+    if known is not None and known.status in TRUSTED:
+        return None  # A person stands for it: counts alone don't replace it.
+    if known is not None and not tally.is_declared:
         archive(act, known, "patches no longer bear it out")
     of_tool = f"Code is searched with {tally.choice}." if tally.topic == "tool" else ""
     content = SAID.get((tally.topic, tally.choice), of_tool)
