@@ -107,9 +107,7 @@ class Asking:
         from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 
-        unchecked: Any = query
-        if not isinstance(unchecked, str):
-            raise InvalidInput(f"A query is text, not {type(unchecked).__name__}.", hint=Hint("ask a question"))
+        _require_text(query)
         engine, now = self._engine, self._engine.log.clock()
         checked_count(k, "k", engine.config.recall.k_max)
         domain = None if domain is None else checked_id(domain, "a domain")
@@ -212,6 +210,11 @@ class Asking:
             return ()
         until = "" if not self._engine.store.writable else " yet, unless this process writes again"
         return (f"{UNRECORDED}{until}, so it counts as no use of what was found: {trouble}",)
+
+
+def _require_text(query: Any) -> None:
+    if not isinstance(query, str):
+        raise InvalidInput(f"A query is text, not {type(query).__name__}.", hint=Hint("ask a question"))
 
 
 def _limited(found: Found, query: str, without: Collection[str], *, sure: bool, session: str | None) -> Found:

@@ -126,7 +126,7 @@ def _decay(engine: Engine, _: Caller, __: bool) -> str:
         return total, faded, least
 
     total, faded, least = engine.store.read(ageing)
-    return f"of {counted(total, 'live unit')} {faded} less sure than when last validated, {least} at the least"
+    return f"{faded:,} of {counted(total, 'live unit')} less sure than when last validated, {least:,} at the minimum"
 
 
 def _index(engine: Engine, _: Caller, dry_run: bool) -> str:

@@ -23,17 +23,8 @@ if TYPE_CHECKING:
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
-    from mnemarch.model.outcome import (
-        Finding,
-        Imported,
-        LogCheck,
-        Pruned,
-        Rebuild,
-        ReceiptCheck,
-        Stats,
-        Swept,
-    )
-    from mnemarch.model.upkeep import Cognified, Maintained
+    from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
+    from mnemarch.model.upkeep import Cognified, Maintained, Pruned
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
 
     Progress = Callable[[int], None]

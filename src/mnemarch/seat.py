@@ -392,8 +392,7 @@ class Seat(Systems):
     ) -> Pack:
         """What answers a question, as one text for a model that fits a budget of tokens; `count` is its tokenizer.
 
-        With `floor="auto"` only what binds is in it where nothing in memory is likely to answer; see `recall`. The
-        units `without` are left out: the model has them.
+        `floor` is that of `recall`. The units `without` are left out: the model has them.
         """
         from mnemarch.asking import Asking
 

@@ -75,6 +75,15 @@ def test_a_habit_goes_when_half_of_the_votes_are_against_it_and_another_comes(se
     assert habits(seats)["naming"].attributes["choice"] == "camelCase"
 
 
+def test_votes_don_t_replace_a_habit_that_a_person_approved(seats):
+    for number in range(3):
+        work(seats, number)
+    seats.human().approve(habits(seats)["naming"].id)
+    for number in range(3, 20):
+        work(seats, number, CAMEL)
+    assert habits(seats)["naming"].attributes["choice"] == "snake_case"
+
+
 def test_an_answer_takes_every_habit_that_fits(seats):
     for number in range(4):
         work(seats, number, f'{SNAKE}    label = "a"\n')
@@ -126,6 +135,8 @@ def test_a_mended_error_becomes_a_bug_pattern_that_cites_its_episode_and_is_coun
     assert first.unit.content == f"“{POOL.format(1, 30)}”: what worked, as it was said: “Raise the pool size”."
     assert first.unit.citations[0].ref == episode.provenance[0].event_id
     assert (first.label, str(first.unit.level)) == ("[LESSON from 1 episode]", "project")
+    mended(seats, 1, "Raise the pool size")
+    assert patterns(seats)[0].label == "[LESSON from 1 episode]", "one task counts once"
     mended(seats, 2, "raise the pool size")
     assert [(item.unit.id, item.label) for item in patterns(seats)] == [(first.unit.id, "[LESSON from 2 episodes]")]
     mended(seats, 3, "Close connections after use")

@@ -7,6 +7,7 @@ import pytest
 import mnemarch
 from mnemarch import Actor, Scope, Status
 from mnemarch.config import config_from
+from mnemarch.model.stamps import short_id
 from mnemarch.model.unit import KEPT_AS, LESSON
 
 FAULT = "OperationalError: no such table: users"
@@ -64,7 +65,8 @@ def test_whoever_fails_is_told_the_lesson_of_the_error(seats):
     assert "make migrate" in told
     assert seats.agent("other", task="T-98").fail("KeyError: 'x'").seen_before == ""
     known = seats.human().knowledge.add_bug_pattern(FAULT, "Run the migrations first.").unit
-    assert known.content in seats.agent("other", task="T-97").fail(FAULT).seen_before, "a person's word comes first"
+    told = seats.agent("other", task="T-97").fail(FAULT).seen_before
+    assert told.endswith(f'Run the migrations first." See unit {short_id(known.id)}.'), "a person's word comes first"
 
 
 def test_reflecting_again_changes_nothing(memory, seats):

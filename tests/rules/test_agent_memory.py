@@ -105,8 +105,8 @@ def test_what_a_caller_does_to_the_schemas_stays_with_the_caller():
         ("core_memory_append", ["human"], "object"),
         ("core_memory_append", {"section": "human"}, "needs content"),
         ("conversation_search", {"query": "x", "limit": 3}, "takes no limit"),
-        ("conversation_search", {"query": "x", "page": "1"}, "must be a integer"),
-        ("conversation_search", {"query": "x", "page": True}, "must be a integer"),
+        ("conversation_search", {"query": "x", "page": "1"}, "must be an integer"),
+        ("conversation_search", {"query": "x", "page": True}, "must be an integer"),
         ("archival_memory_insert", {"content": None}, "must be a string"),
     ],
 )

@@ -19,9 +19,9 @@ from mnemarch.learning import (
     pattern_category,
     reinforce_rule,
 )
-from mnemarch.learning.lines import counted_lines, line_changes
 from mnemarch.learning.patches import diff_patches, pieces
 from mnemarch.learning.trees import LANGUAGES, parsed
+from mnemarch.learning.working import counted_lines, line_changes
 
 RUN = (
     "import subprocess\nx = subprocess.run(a, stdout=subprocess.PIPE, stderr=subprocess.PIPE)\n",

@@ -40,7 +40,7 @@ def test_what_worked_in_two_tasks_and_failed_in_none_is_told_with_its_numbers():
         episode(3, False, tried=tried("restart the service")),
     )
     assert (lesson.form, lesson.succeeded, lesson.failed) == (Form.WORKED, 2, 1)
-    assert lesson.content.startswith(f"3 tasks met “{LINE}”: 2 succeeded, 1 failed. What worked in 2 of the 2")
+    assert lesson.content.startswith(f"3 tasks met “{LINE}”: 2 succeeded, 1 failed. What worked in both that")
     assert "Failed in 2 tasks, and none says that it worked: “raise the pool size”." in lesson.content
     assert lesson.content.endswith("Quotes are agents' words, not verified.")
 
@@ -72,7 +72,7 @@ def test_a_command_that_failed_again_and_again_is_a_dead_end():
     calls = [{"command": f"search words={number}"} for number in range(4)]
     (lesson,) = lessons(episode(1, True, tried=calls), episode(2, False, tried=calls))
     assert (lesson.form, lesson.advice) == (Form.DEAD_END, "search")
-    assert "`search` failed so 8 times and worked later in none of 2 tasks" in lesson.content
+    assert "`search` failed with it 8 times and worked later in none of these 2 tasks" in lesson.content
 
 
 def test_what_failed_in_two_tasks_is_a_dead_end_and_what_nobody_solved_a_problem():

@@ -35,7 +35,8 @@ SURFACES = {
         "clear_stuck remember remember_many "
         "verify promote reflect inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
-        "show recall context actor scope loops decisions graph rules working core episodes knowledge items",
+        "show recall context actor scope loops decisions graph rules working core episodes knowledge items "
+        "about awaited_tests",
         "caller",
     ),
     Decisions: (
@@ -54,7 +55,7 @@ SURFACES = {
         "",
     ),
     CircularFixDetector: (
-        "check clear detect_repeated_approach get_failed_approaches hash_error mark_subtask_stuck stuck_reason "
+        "check clear detect_repeated_approach failures get_failed_approaches hash_error mark_subtask_stuck stuck_reason "
         "validate_approach",
         "counting settle",
     ),

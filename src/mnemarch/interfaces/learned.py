@@ -47,7 +47,8 @@ def _episodes(items: Sequence[Recalled], call: Call) -> str:
 
 
 def _section(section: CoreSection, _: Call) -> str:
-    lines = [f"{clean(section.name)}  version {section.version}, {section.room:,} characters left"]
+    state = f"version {section.version}" if section.version else "empty"
+    lines = [f"{clean(section.name)}  {state}, {section.room:,} characters left"]
     for unit in section.entries:
         lines.append(f"{INDENT}{short_id(unit.id)}  {unit.level}, {clean(unit.author)}, {age(unit.recorded_at)}")
         lines += [f"{INDENT * 2}{clean(line)}" for line in unit.content.splitlines()]

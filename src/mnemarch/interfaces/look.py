@@ -239,12 +239,15 @@ def _no_unit(told: Ingested) -> str:
 
 
 def _all_ingested(all_told: Sequence[Ingested], call: Call) -> str:
+    new = [told for told in all_told if not told.receipt.duplicate]
     counts: dict[str, int] = {}
-    for told in all_told:
+    for told in new:
         name = _no_unit(told) if told.unit is None else str(told.unit.kind)
         counts[name] = counts.get(name, 0) + 1
-    summed = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing"
-    return "\n".join([f"ingested  {summed}", *(_ingested(told, call) for told in all_told)])
+    known = len(all_told) - len(new)
+    summed = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing new"
+    before = f" ({known:,} taken in before)" if known else ""
+    return "\n".join([f"ingested  {summed}{before}", *(_ingested(told, call) for told in new)])
 
 
 # The project at a glance

@@ -68,6 +68,8 @@ def _learned_text(patches: int, repeated: int, outcomes: dict[str, dict[str, Cod
             lines.append(f"{name:<13}… {len(known) - _SHOWN_MAX} more")
     if repeated and not any(outcomes.values()):
         lines.append("Nothing new: what changed there was read before.")
+    elif not patches:
+        lines.append("Nothing to learn from: it changes no file in a language that rules are learned from.")
     elif not any(outcomes.values()):
         lines.append("No rule: a rule needs code that was replaced by other code in a way that can be repeated.")
     return "\n".join(lines)

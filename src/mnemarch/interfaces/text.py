@@ -287,6 +287,7 @@ def _stats(stats: outcome.Stats, _: Call) -> str:
 def _cognified(done: upkeep.Cognified, _: Call) -> str:
     cost = f", {done.money:.4f} by the configured prices" if done.money else ""
     lines = [f"{len(done.episodes)} analysed, {done.waiting} still waiting, {done.tokens:,} tokens{cost}"]
+    lines = lines if done.episodes or done.waiting or done.tokens else []
     lines += [f"episode  {short_id(each)}" for each in done.episodes]
     lines += [f"skill    {short_id(each)}" for each in done.skills]
     lines += [f"decided  {short_id(each)}  waits in the inbox for a person or a lead" for each in done.proposed]
@@ -323,7 +324,7 @@ def _swept(swept: outcome.Swept, _: Call) -> str:
     return "\n".join(lines)
 
 
-def _pruned(pruned: outcome.Pruned, _: Call) -> str:
+def _pruned(pruned: upkeep.Pruned, _: Call) -> str:
     verb = "would archive" if pruned.dry_run else "archived"
     lines = [f"{verb}  {len(pruned.units)} units, {pruned.kept} kept", *(f"  {short_id(id)}" for id in pruned.units)]
     return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)

@@ -31,30 +31,20 @@ if TYPE_CHECKING:
     from mnemarch.learning.rule import apply_rules as apply_rules
     from mnemarch.learning.working import WorkingMemoryManager as WorkingMemoryManager
 
-_HOME_OF = {
-    "Bucket": "mnemarch.learning.classify",
-    "Classified": "mnemarch.learning.classify",
-    "Classifier": "mnemarch.learning.classify",
-    "CodeRule": "mnemarch.learning.rule",
-    "CodeRules": "mnemarch.learning.code_rules",
-    "CoreMemory": "mnemarch.learning.core",
-    "HybridClassifier": "mnemarch.learning.classify",
-    "MemoryEvent": "mnemarch.learning.classify",
-    "RuleBasedClassifier": "mnemarch.learning.classify",
-    "WorkingMemoryManager": "mnemarch.learning.working",
-    "EpisodeCluster": "mnemarch.learning.errors",
-    "EpisodeClusterer": "mnemarch.learning.errors",
-    "LLMClassifier": "mnemarch.learning.analyst",
-    "apply_rules": "mnemarch.learning.rule",
-    "cleanup_weak_rules": "mnemarch.learning.code_rules",
-    "detect_code_rules_from_patch": "mnemarch.learning.detect",
-    "learn_code_rules": "mnemarch.learning.detect",
-    "merge_duplicate_rules": "mnemarch.learning.code_rules",
-    "pattern_category": "mnemarch.learning.categories",
-    "reinforce_rule": "mnemarch.learning.code_rules",
-    "EpisodicMemoryManager": "mnemarch.learning.episodic",
-    "SemanticMemoryManager": "mnemarch.learning.knowledge",
+_NAMES_IN = {
+    "analyst": "LLMClassifier",
+    "categories": "pattern_category",
+    "classify": "Bucket Classified Classifier HybridClassifier MemoryEvent RuleBasedClassifier",
+    "code_rules": "CodeRules cleanup_weak_rules merge_duplicate_rules reinforce_rule",
+    "core": "CoreMemory",
+    "detect": "detect_code_rules_from_patch learn_code_rules",
+    "episodic": "EpisodicMemoryManager",
+    "errors": "EpisodeCluster EpisodeClusterer",
+    "knowledge": "SemanticMemoryManager",
+    "rule": "CodeRule apply_rules",
+    "working": "WorkingMemoryManager",
 }
+_HOME_OF = {name: f"mnemarch.learning.{module}" for module, names in _NAMES_IN.items() for name in names.split()}
 
 __all__ = sorted(_HOME_OF)
 

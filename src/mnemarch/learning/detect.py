@@ -5,10 +5,9 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from itertools import combinations
 
-from mnemarch.learning.background import is_too_common
 from mnemarch.learning.categories import category_of, name_of, tag_of
 from mnemarch.learning.edits import Patch, lifted, patch_of
-from mnemarch.learning.gates import refusal
+from mnemarch.learning.gates import is_too_common, refusal
 from mnemarch.learning.generalise import LADDER, Generaliser, differing
 from mnemarch.learning.imports import imported_name, origins_of
 from mnemarch.learning.patterns import pattern_of

@@ -228,11 +228,12 @@ class EpisodicMemoryManager:
             return ""
         items = self._admitted([(unit_id, 1.0, {}) for unit_id in others], _SAME_FAULT_MAX, others)
         known = [item for item in items if item.unit.kind is not Kind.EPISODE]
-        if known:
-            first = min(known, key=lambda item: (item.unit.status not in TRUSTED, item.unit.kind is Kind.FACT))
-            what = "unit" if first.unit.kind is Kind.FACT else "lesson"
-            return f"{first.label} {first.unit.content} See {what} {short_id(first.unit.id)}."
-        return told_before([item.unit for item in items])
+        if not known:
+            return told_before([item.unit for item in items])
+        first = min(known, key=lambda item: item.unit.kind)  # A fact, which somebody vouches for, before a lesson.
+        is_fact, unit = first.unit.kind is Kind.FACT, first.unit
+        text = quoted(unit.content) if is_fact else unit.content
+        return f"{first.label} {text} See {'unit' if is_fact else 'lesson'} {short_id(unit.id)}."
 
     # By what was done
 
@@ -359,10 +360,10 @@ def told_error(error_type: str | None, message: str) -> str:
 
 
 def _tells_of_others(unit: Unit, task_key: str) -> bool:
-    """Whether a unit is the episode of another task, a lesson of several, or how somebody says an error is mended."""
+    """Whether a unit is the episode of another task, a lesson of several, or how an error is verified to be mended."""
     if unit.kind is Kind.EPISODE:
         return unit.attributes.get("task_key") != task_key
-    return unit.is_derived if unit.kind is Kind.SEMANTIC else unit.kind is Kind.FACT and not unit.is_derived
+    return unit.is_derived if unit.kind is Kind.SEMANTIC else unit.kind is Kind.FACT and unit.status in TRUSTED
 
 
 def told_before(episodes: Sequence[Unit]) -> str:

@@ -68,11 +68,12 @@ def resting_on(act: Act, covers: Callable[[Event], bool]) -> list[str]:
 
 def unfounded(act: Act, withdrawn: Collection[str]) -> list[Unit]:
     """The habits that nobody would have declared without these votes."""
-    left = _standing(act.transaction, act.caller.scope)
-    tallied = tallies(each for name, (each, _) in left.items() if name not in withdrawn)
-    borne_out = {(tally.topic, tally.choice) for tally in tallied if tally.is_declared}
-    habits = habits_in(act.transaction, act.caller.scope).items() if withdrawn else ()
-    return [unit for topic, unit in habits if (topic, unit.attributes["choice"]) not in borne_out]
+    votes = _standing(act.transaction, act.caller.scope)
+    supported = {pair for name in withdrawn for pair in votes[name][0].items()}
+    tallied = tallies(each for name, (each, _) in votes.items() if name not in withdrawn)
+    lost = supported - {(tally.topic, tally.choice) for tally in tallied if tally.is_declared}
+    habits = habits_in(act.transaction, act.caller.scope).items() if lost else ()
+    return [unit for topic, unit in habits if (topic, unit.attributes["choice"]) in lost]
 
 
 def withdraw(act: Act, names: Sequence[str], why: str) -> str:
@@ -91,11 +92,9 @@ def bring_back(act: Act, withdrawal: str) -> int:
 
 
 def _note(act: Act, text: str, data: dict[str, Any], key: str | None = None) -> Event:
-    there = act.caller.scope.at(Level.PROJECT)
-    at_project = type(act)(act.transaction, Caller(act.caller.actor, there, act.caller.session), act.now, act.config)
+    keeping = act.by(keeper(act.caller))
     payload = {"kind": "habits", "text": text, "data": data}
-    event, _ = at_project.record(EventType.LOGGED, payload, subject=f"habits:{there.key}", key=key)
-    return event
+    return keeping.record(EventType.LOGGED, payload, subject=f"habits:{keeping.caller.scope_key}", key=key)[0]
 
 
 def _standing(reader: Reader, scope: Scope) -> Votes:
@@ -116,8 +115,7 @@ def _recounted(act: Act) -> list[Unit]:
     """The habits that changed with the votes that count now."""
     known = habits_in(act.transaction, act.caller.scope)
     tallied = tallies(each for each, _ in _standing(act.transaction, act.caller.scope).values())
-    keeping = type(act)(act.transaction, keeper(act.caller), act.now, act.config)
-    changed = [_declared(keeping, tally, known.get(tally.topic)) for tally in tallied]
+    changed = [_declared(act.by(keeper(act.caller)), tally, known.get(tally.topic)) for tally in tallied]
     return [unit for unit in changed if unit is not None]
 
 
@@ -137,11 +135,14 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
             return None
         # The text stays as it is, so that a person's no to it lasts.
         return change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": attributes}})
-    if known is not None and not tally.is_declared and known.status not in TRUSTED:
+    if known is not None and known.status in TRUSTED:
+        return None  # A person stands for it: counts alone don't replace it.
+    if known is not None and not tally.is_declared:
         archive(act, known, "patches no longer bear it out")
-    content = SAID.get((tally.topic, tally.choice), f"Code is searched with {tally.choice}.")
+    of_tool = f"Code is searched with {tally.choice}." if tally.topic == "tool" else ""
+    content = SAID.get((tally.topic, tally.choice), of_tool)
     claim = Claim(content=content, kind=Kind.PREFERENCE, level=Level.PROJECT, attributes=attributes)
-    if not tally.is_declared or refusal_to_repeat(act, claim) is not None:
+    if not tally.is_declared or not content or refusal_to_repeat(act, claim) is not None:
         return None
     event, _ = record_unit(act, claim, None)
     if known is not None:

@@ -42,6 +42,7 @@ _TEXT_BYTES_MAX = 1_048_576
 _UNITS_MAX = 5_000
 _ENTRIES_MAX = 1_000
 _EPISODES_MAX = 1_000
+_OF_FAULT_MAX = _READ_AT_ONCE_MAX = 200
 _EDITS_READ = "edits-read"
 _IMPORTANCE = 0.6
 
@@ -122,17 +123,21 @@ class SemanticMemoryManager:
         """
         project = self._caller.scope.at(Level.PROJECT)
 
-        def unread(reader: Reader) -> list[tuple[str, list[Event]]]:
+        def unread(reader: Reader) -> list[Unit]:
             episodes = reader.units_in([project.key], kind=Kind.EPISODE, live=True, limit=_EPISODES_MAX)
             return [
-                (unit.id, _entries(reader, str(unit.attributes["task_key"])))
-                for unit in reversed(episodes)
+                unit
+                for unit in episodes
                 if unit.attributes.get("success") is True
                 and unit.attributes.get("patches")
                 and reader.event_for_key(project.key, str(GATE), f"{_EDITS_READ}:{unit.id}") is None
             ]
 
-        return [self._learn_code(*each) for each in self._log.store.read(unread)]
+        def entries_of(episode: Unit) -> list[Event]:
+            return self._log.store.read(lambda reader: _entries(reader, str(episode.attributes.get("task_key"))))
+
+        newest = self._log.store.read(unread)[:_READ_AT_ONCE_MAX]
+        return [self._learn_code(episode.id, entries_of(episode)) for episode in reversed(newest)]
 
     def _learn_code(self, episode_id: str, entries: Sequence[Event]) -> int:
         count = 0
@@ -198,6 +203,7 @@ def _bug_pattern(episode: Unit) -> Claim | None:
             "faults": [{"key": fault["key"], "line": fault["line"]}],
             "solution": said or solution,
             "episodes": [episode.id],
+            "tasks": [episode.attributes.get("task_key")],
         },
     )
 
@@ -207,17 +213,17 @@ def _kept_pattern(act: Act, claim: Claim | None) -> list[Unit]:
     if claim is None:
         return []
     attributes = dict(claim.attributes)
-    cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _UNITS_MAX)
+    cited = act.transaction.newest_citing([act.caller.scope_key], FAULT, attributes["faults"][0]["key"], _OF_FAULT_MAX)
     of_fault = [unit for unit in cited if unit.kind is Kind.FACT and unit.is_derived]
     same = [unit for unit in of_fault if telling.is_same(unit.attributes["solution"], attributes["solution"])]
     known = next((unit for unit in of_fault if unit.live), None)
-    is_told = known is not None and attributes["episodes"][0] in known.attributes["episodes"]
+    is_told = known is not None and attributes["tasks"][0] in known.attributes["tasks"]
     if is_told or any(rejection_of(act.transaction, unit) is not None for unit in same if not unit.live):
         return []
     if known is not None and known in same:
-        episodes = [*known.attributes["episodes"], *attributes["episodes"]]
-        more = {**known.attributes, "episodes": episodes, "kept_by": counted(len(episodes), "episode")}
-        return [change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": more}})]
+        lists = {name: [*known.attributes[name], *attributes[name]] for name in ("episodes", "tasks")}
+        counts = {**known.attributes, **lists, "kept_by": counted(len(lists["tasks"]), "episode")}
+        return [change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": counts}})]
     event, _ = record_unit(act, claim, None)
     if known is not None and known.status not in TRUSTED:
         retire(act, known, str(event.subject), "another way worked since")

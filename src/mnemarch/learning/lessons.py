@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Unit
 
 _LISTED_MAX = 2
-_OF_FAULT = "fault:"
 # So many of the newest episodes of one fault are compared.
 _COMPARED_MAX = 60
 # A difference that chance alone would make so often says nothing.
@@ -86,11 +85,6 @@ class Lesson:
     succeeded: int
     failed: int
     files: tuple[str, ...] = ()
-
-    @property
-    def fault(self) -> str:
-        """The fingerprint of the error that it speaks of, or ""."""
-        return self.subject.removeprefix(_OF_FAULT) if self.subject.startswith(_OF_FAULT) else ""
 
 
 def is_same_advice(lesson: Lesson, form: object, advice: object) -> bool:
@@ -151,7 +145,7 @@ class ReflectionGenerator:
             lines.append(f"Failed in {_most(failed, dead[0])} tasks, and none says that it worked: {listed}.")
         files = shared(won or lost, "files")[:_LISTED_MAX]
         return Lesson(
-            subject=f"{_OF_FAULT}{cluster.key}",
+            subject=f"fault:{cluster.key}",
             form=form,
             advice=advice,
             content=_text(lines, files, episodes),
@@ -281,7 +275,7 @@ def _what_worked(won: Sequence[Unit], lost: Sequence[Unit], failed: Sequence[lis
     if len(best) < 2 or len(best) <= 2 * fails:
         return None
     also = f" It failed in {_tasks(fails)}." if fails else ""
-    return best[0], f"What worked in {len(best)} of the {len(won)} that succeeded: “{quoted(best[0])}”.{also}"
+    return best[0], f"What worked in {_share(len(best), len(won))} that succeeded: “{quoted(best[0])}”.{also}"
 
 
 def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] | None:
@@ -296,8 +290,7 @@ def _missing_step(won: Sequence[Unit], lost: Sequence[Unit]) -> tuple[str, str] 
         if not best or best in absent or count < max(2, _SHARE_MIN * len(won)):
             continue
         if comb(len(won), count) / comb(len(won) + len(lost), count) <= _BY_CHANCE_MAX:
-            who = f"All {count}" if count == len(won) else f"{count} of the {len(won)}"
-            who = "Both" if who == "All 2" else who
+            who = _share(count, len(won)).capitalize()
             none = "none of those that failed did" if len(lost) > 1 else "the one that failed did not"
             return best, f"{who} that succeeded {did} `{quoted(best)}`; {none}."
     return None
@@ -325,6 +318,10 @@ def _tail(all_: int, failed: int, drawn: int, hits: int) -> float:
     """How often so many of `drawn` tasks would fail, or more, if it were by chance."""
     most = min(failed, drawn)
     return sum(comb(failed, k) * comb(all_ - failed, drawn - k) for k in range(hits, most + 1)) / comb(all_, drawn)
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count} of the {total}" if count < total else "both" if total == 2 else f"all {total}"
 
 
 def _tasks(number: int) -> str:

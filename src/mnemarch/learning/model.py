@@ -335,7 +335,7 @@ def misfit(content: Any, schema: Mapping[str, Any], what: str) -> str:
     """Where content breaks a JSON schema of the few forms that are used here, or nothing."""
     kind = schema["type"]
     if not isinstance(content, _TYPES[kind]) or (isinstance(content, bool) and kind != "boolean"):
-        return f"{what} must be of type {kind}"
+        return f"{what} must be {'an' if kind[0] in 'aio' else 'a'} {kind}"
     if isinstance(content, float) and not isfinite(content):
         return f"{what} must be a number"
     if "enum" in schema and content not in schema["enum"]:
@@ -347,9 +347,9 @@ def misfit(content: Any, schema: Mapping[str, Any], what: str) -> str:
         return ""
     known = schema["properties"]
     if missing := [name for name in schema["required"] if name not in content]:
-        return f"{what} has no {missing[0]}"
+        return f"{what} needs {missing[0]}"
     if unknown := [name for name in content if name not in known]:
-        return f"{what} has an unknown field {_short(str(unknown[0]))}"
+        return f"{what} takes no {_short(str(unknown[0]))}"
     return next(filter(None, (misfit(content[name], known[name], f"{what}.{name}") for name in content)), "")
 
 

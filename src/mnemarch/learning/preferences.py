@@ -38,7 +38,7 @@ MIXED = "mixed"
 _SEARCH_TOOLS = re.compile(r"\b(rg|grep|ripgrep|find|fd|glob|search|\w+_search)\b", re.IGNORECASE)
 _LONG_TASK_STEPS, _BATCH_CALLS, _MANY_FILES = 10, 3, 5
 
-# What is said of each habit once it is declared.
+# What is said of each habit once it is declared; what nothing is said of only counts against others.
 SAID = {
     ("naming", "snake_case"): "Names of functions and variables are written in snake_case.",
     ("naming", "camelCase"): "Names of functions and variables are written in camelCase.",
@@ -55,7 +55,6 @@ SAID = {
     ("interaction", "batch"): "Tasks are worked on in batches: more than three tool calls to a step.",
     ("interaction", "incremental"): "Tasks are worked on step by step: at most three tool calls to a step.",
     ("organization", "multi_file"): "A task touches more than five files.",
-    ("organization", "few_files"): "A task touches at most five files.",
 }
 
 

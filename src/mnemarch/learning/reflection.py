@@ -143,6 +143,7 @@ class Reflecting:
         cited = [Citation.log(unit.provenance[0].event_id) for unit in lesson.episodes[:_CITED_MAX] if unit.provenance]
         tree = None if self._codebase is None else self._codebase.tree
         cited += [Citation.file(path) for path in lesson.files if tree is not None and tree.has(path)]
+        about, _, key = lesson.subject.partition(":")
         digest = blake2b(f"{lesson.subject}\n{lesson.content}".encode(), digest_size=16).hexdigest()
         return Claim(
             content=lesson.content,
@@ -158,7 +159,8 @@ class Reflecting:
                 "form": str(lesson.form),
                 "advice": lesson.advice,
                 "episodes": [unit.id for unit in lesson.episodes[:_NAMED_MAX]],
-                "faults": [{"key": lesson.fault}] if lesson.fault else [],
+                # By it a failure finds the lesson.
+                "faults": [{"key": key}] if about == "fault" else [],
                 "succeeded": lesson.succeeded,
                 "failed": lesson.failed,
             },

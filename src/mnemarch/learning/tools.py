@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from mnemarch.errors import InvalidInput
+from mnemarch.learning.model import misfit
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.text.prompt import entry, fenced
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Stored
     from mnemarch.model.search import Recalled
 
-_TYPES: dict[str, type] = {"string": str, "integer": int}
 _SHOWN_CHARS_MAX = 2_000
 PAGE_ITEMS = 5
 
@@ -38,8 +38,8 @@ def schemas(style: str, sections: Sequence[str]) -> list[dict[str, Any]]:
     return [_STYLES[style](tool["name"], tool["description"], _schema(tool, sections)) for tool in _table().values()]
 
 
-def _schema(tool: Mapping[str, Any], sections: Sequence[str]) -> dict[str, Any]:
-    allowed = {"section": {"enum": list(sections)}}
+def _schema(tool: Mapping[str, Any], sections: Sequence[str] = ()) -> dict[str, Any]:
+    allowed = {"section": {"enum": list(sections)}} if sections else {}
     return {
         "type": "object",
         "properties": {name: field | allowed.get(name, {}) for name, field in tool["parameters"].items()},
@@ -62,24 +62,15 @@ def checked_arguments(name: str, arguments: Mapping[str, Any] | str) -> dict[str
     tool = _table().get(name)
     if tool is None:
         raise InvalidInput(f"There is no tool {name!r}.", hint=f"Call one of: {', '.join(_table())}.")
-    takes = tool["parameters"]
-    hint = f"Call {name} with {', '.join(takes)}."
+    hint = f"Call {name} with {', '.join(tool['parameters'])}."
     given: Any = arguments
     if isinstance(arguments, str):
         try:
             given = json.loads(arguments)
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"The arguments of {name} are no JSON: {error}.", hint=hint) from None
-    if not isinstance(given, dict):
-        raise InvalidInput(f"The arguments of {name} must be an object.", hint=hint)
-    missing = [each for each in tool["required"] if each not in given]
-    unknown = [each for each in given if each not in takes]
-    if missing or unknown:
-        says = f"{name} needs {', '.join(missing)}" if missing else f"{name} takes no {', '.join(map(str, unknown))}"
-        raise InvalidInput(f"{says}.", hint=hint)
-    for each, content in given.items():
-        if type(content) is not _TYPES[takes[each]["type"]]:
-            raise InvalidInput(f"{each} must be a {takes[each]['type']}, not {content!r:.80}.", hint=hint)
+    if problem := misfit(given, _schema(tool), name):
+        raise InvalidInput(f"{problem}.", hint=hint)
     return dict(given)
 
 

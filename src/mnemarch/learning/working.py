@@ -12,9 +12,10 @@ from itertools import pairwise
 
 from mnemarch.code.home import home_of
 from mnemarch.errors import InvalidInput
-from mnemarch.learning.lines import counted_lines, line_changes
 from mnemarch.model.event import EventType
 from mnemarch.model.value import replace, value
+from mnemarch.text.words import counted
+from mnemarch.units.analysis import TROUBLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
 
 
 _EDITING_TOOLS = frozenset({"edit", "write", "search_replace"})
-_TROUBLE = frozenset({"error", "failure", "fail", "exception"})
-_STEPS = _TROUBLE | {"step", "edit", "command", "tool", "tool_output"}
+_STEPS = TROUBLE | {"step", "edit", "command", "tool", "tool_output"}
 _READ = (EventType.LOGGED, EventType.TASK_VERIFIED, EventType.UNIT_REMEMBERED)
 # M8: two errors that are further apart than this have a change of strategy between them.
 _STEPS_APART = 5
@@ -289,8 +289,11 @@ class WorkingMemoryManager:
         edits = [step for step in steps if _sides(step) is not None]
         files = list(dict.fromkeys(str(step.data.get("path") or "") for step in edits))
         named = ", ".join(filter(None, files[:_FILES_SHOWN_MAX])) + ", …" * (len(files) > _FILES_SHOWN_MAX)
-        count = f"{len(edits)} edit{'s' * (len(edits) > 1)}"
-        return f"{count}, +{lines.added} -{lines.removed} lines{f': {named}' if named else ''}" if edits else ""
+        return (
+            f"{counted(len(edits), 'edit')}, +{lines.added} -{lines.removed} lines{f': {named}' if named else ''}"
+            if edits
+            else ""
+        )
 
     def _relative(self, path: str) -> str:
         """A path from the root of the working tree, if it lies there."""
@@ -307,7 +310,7 @@ def _kind(payload: Mapping[str, Any]) -> str:
 
 def _error(kind: str, text: str, data: Mapping[str, Any]) -> str:
     """What went wrong in a step, or nothing."""
-    if kind in _TROUBLE or data.get("exit"):
+    if kind in TROUBLE or data.get("exit"):
         return text
     return str(data.get("error") or "")
 
@@ -322,3 +325,40 @@ def _sides(step: Step) -> tuple[str, str] | None:
         before, after = ["".join(line[1:] for line in lines if line[:1] in {" ", mark}) for mark in "-+"]
         return before, after
     return str(data.get("before") or ""), str(data.get("after") or "")
+
+
+# Lines that an edit adds and removes: by a real diff, and by the older formula, which counts newlines only
+
+
+def line_changes(old: str, new: str) -> tuple[int, int]:
+    """Lines added and removed as `git diff --numstat --minimal` counts them: all but a longest common subsequence."""
+    before, after = _lines(old), _lines(new)
+    common = _common(before, after)
+    return len(after) - common, len(before) - common
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as git sees them: only a newline ends one, and a last line without it is another than one with it."""
+    *whole, rest = text.split("\n")
+    return [*(f"{line}\n" for line in whole), *([rest] if rest else [])]
+
+
+def _common(before: Sequence[str], after: Sequence[str]) -> int:
+    """The length of a longest common subsequence; one row of its table is one number, a bit for each line of `before`.
+
+    So a rewritten file of 20,000 lines takes a moment and not minutes.
+    """
+    places: dict[str, int] = {}
+    for place, line in enumerate(before):
+        places[line] = places.get(line, 0) | 1 << place
+    row = every = (1 << len(before)) - 1
+    for line in after:
+        matched = row & places.get(line, 0)
+        row = ((row + matched) | (row - matched)) & every
+    return len(before) - row.bit_count()
+
+
+def counted_lines(old: str, new: str) -> tuple[int, int]:
+    """Lines added and removed by the formula of M9: the difference of both counts of newlines, to one side."""
+    difference = new.count("\n") - old.count("\n")
+    return max(0, difference), max(0, -difference)

@@ -46,6 +46,10 @@ class Act:
         self.now = now
         self.config = config
 
+    def by(self, caller: Caller) -> Act:
+        """The same act in the name of another caller."""
+        return Act(self.transaction, caller, self.now, self.config)
+
     def record(
         self,
         type: EventType,

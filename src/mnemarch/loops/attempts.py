@@ -288,8 +288,7 @@ def bring_back(act: Act, forgotten: Mapping[str, Any]) -> None:
     if stuck is not None:
         told = [act.transaction.event(id) for id in forgotten["attempts"]]
         call = [event for event in told if event is not None and event.type is EventType.TASK_STUCK][-1]
-        author = Caller(call.actor, call.scope, call.session)
-        mark_stuck(type(act)(act.transaction, author, act.now, act.config), subject, call.scope.task, stuck)
+        mark_stuck(act.by(Caller(call.actor, call.scope, call.session)), subject, call.scope.task, stuck)
 
 
 def succeeded(act: Act, subject: str, task: str | None, passed: frozenset[str] | None = None) -> None:

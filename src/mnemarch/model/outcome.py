@@ -356,15 +356,6 @@ class Overview:
 
 
 @value
-class Pruned:
-    """What retention archived, or would in a dry run, and how many candidates it kept."""
-
-    units: tuple[str, ...]
-    kept: int
-    dry_run: bool
-
-
-@value
 class Swept:
     """What a sweep did. `moved`: now cite a file by its new name. `skipped`: can't be judged from this seat."""
 

@@ -11,6 +11,15 @@ if TYPE_CHECKING:
 
 
 @value
+class Pruned:
+    """What retention archived, or would in a dry run, and how many candidates it kept."""
+
+    units: tuple[str, ...]
+    kept: int
+    dry_run: bool
+
+
+@value
 class Reflected:
     """What a reflection made of so many episodes: the lessons that are new or changed, and those that it retired.
 

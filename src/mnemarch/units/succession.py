@@ -5,8 +5,8 @@ from __future__ import annotations
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
 from mnemarch.model.caller import Actor, Caller, checked_id
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import Pruned
 from mnemarch.model.unit import REPLACEMENT, Kind, LinkType, Signal, Status
+from mnemarch.model.upkeep import Pruned
 from mnemarch.policy.permissions import Deed
 from mnemarch.policy.promotion import refusal_to_replace
 from mnemarch.policy.trust import PRUNED_KINDS, prunable
