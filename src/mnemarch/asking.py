@@ -102,8 +102,7 @@ class Asking:
         as_of: datetime | None,
         floor: float | str = 0.0,
     ) -> tuple[Found, set[str]]:
-        """What answers the question, with what binds unless it is asked about one kind or another time or commit; and
-        what was handed out before."""
+        """What answers the question and, if it is about now and every kind, what binds; what was handed out before."""
         from mnemarch.model.stamps import checked_instant
         from mnemarch.model.unit import Kind
 

@@ -55,8 +55,8 @@ SURFACES = {
         "",
     ),
     CircularFixDetector: (
-        "check clear detect_repeated_approach failures get_failed_approaches hash_error mark_subtask_stuck stuck_reason "
-        "validate_approach",
+        "check clear detect_repeated_approach failures get_failed_approaches hash_error mark_subtask_stuck "
+        "stuck_reason validate_approach",
         "counting settle",
     ),
     MemoryOrchestrator: (
