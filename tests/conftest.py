@@ -32,7 +32,7 @@ for ignored in (signal.SIGINT, signal.SIGQUIT):
 for name in user._HOSTS.keys() & os.environ.keys():
     del os.environ[name]
 _OWN = tempfile.TemporaryDirectory(prefix="mnemarch-tests-")
-os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = _OWN.name
+os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_STATE_HOME"] = os.environ["XDG_CACHE_HOME"] = _OWN.name
 user.keep_person("ada")
 Path(user.path_of("orchestrators")).write_text("lead\nci\n")
 

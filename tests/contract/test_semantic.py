@@ -91,3 +91,54 @@ def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp
         found = agent.recall("where does the cat sleep")
         assert ids(found) == [unit.id]
         assert "words alone" in found.notes[0]
+
+
+def test_auto_takes_part_once_reindex_made_the_vectors_also_in_a_cold_process(tmp_path, clock):
+    def answered(**options):
+        with mnemarch.open(tmp_path / "home", clock=clock, **options) as memory:
+            return memory.seat(Actor.agent("a"), SCOPE).recall("고양이가 소파에서 자고 있다")
+
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
+        fact = memory.seat(Actor.agent("a"), SCOPE).remember("The cat is sleeping on the sofa").unit
+        memory.reindex()
+    assert (ids(answered()), answered().notes) == ([], ())
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
+        memory.reindex(meaning=True)
+    assert ids(answered()) == [fact.id]
+    assert ids(answered(config=config_from({"recall": {"semantic": ""}}))) == []
+
+
+def test_an_answer_says_that_meaning_took_no_part_while_vectors_are_missing(memory):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    agent.remember("The cat is sleeping on the sofa")
+    assert "words alone" in agent.recall("cat").notes[0]
+    memory.reindex()
+    assert agent.recall("cat").notes == ()
+
+
+def test_a_memory_without_a_folder_makes_no_vectors():
+    with mnemarch.open(":memory:") as memory, pytest.raises(InvalidInput, match="without a folder"):
+        memory.reindex(meaning=True)
+
+
+@pytest.mark.parametrize("left", [b"", b"\x02", b"\x01" + bytes(200), None])
+def test_a_model_that_another_process_left_is_used_or_made_anew(left, tmp_path, monkeypatch):
+    from mnemarch.embedding import SentenceEncoder, dense
+
+    path = tmp_path / "model"
+    monkeypatch.setattr(dense, "cache_path_of", lambda _: str(path))
+    if left is None:
+        first = SentenceEncoder().embed(["a cat"])
+        monkeypatch.setattr(dense, "_packed", None)
+        assert (SentenceEncoder().embed(["a cat"]) == first).all()
+    else:
+        path.write_bytes(left)
+        assert dense._unpacked(str(path)) is None
+
+
+def test_a_vector_takes_less_than_a_kilobyte_on_disk(memory, tmp_path):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    for number in range(300):
+        agent.remember(f"Statement number {number} about the cat that sleeps on sofa {number * 7}")
+    memory.reindex()
+    assert (tmp_path / "home" / ".mnemarch" / "vectors" / "vectors.db").stat().st_size < 300 * 1024
