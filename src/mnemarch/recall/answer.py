@@ -150,7 +150,7 @@ class Recall:
             rules=self._rules,
         )
         ordered = ranked(relevances, micros(self._now), self._rules)
-        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible))
+        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings)
         return ordered, [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
