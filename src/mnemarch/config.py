@@ -40,7 +40,7 @@ _CHOICES = {
     "analyst.api": ("", "openai", "anthropic"),
     "learning.classifier": ("rules", "hybrid"),
 }
-_EMBEDDERS = '"sentence", "https://host/v1#model", or "" for none'
+_EMBEDDERS = '"auto", "sentence", "https://host/v1#model", or "" for none'
 _ADDRESS = 'an http or https address without a name or key in it, or "" for the vendor\'s own'
 _WEIGHTS = ("weight_similarity", "weight_recency", "weight_importance")
 
@@ -130,7 +130,7 @@ class RecallRules:
     distinct: bool = True
     fusion: str = "weighted"
     floor: float = 0.2
-    semantic: str = ""
+    semantic: str = "auto"
 
     def __check__(self) -> None:
         _check("recall", self)
@@ -145,7 +145,7 @@ def _is_embedder(name: Any) -> bool:
     if not isinstance(name, str):
         return False
     kind, separator, place = name.partition(":")
-    return name in {"", "sentence"} or (bool(separator and place) and kind in {"http", "https"})
+    return name in {"", "auto", "sentence"} or (bool(separator and place) and kind in {"http", "https"})
 
 
 @value

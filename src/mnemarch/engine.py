@@ -38,6 +38,7 @@ class Engine:
         *,
         index: SearchIndex | None,
         meanings: MeaningIndex | None,
+        new_meanings: Callable[[], MeaningIndex] | None = None,
         vectors: str | None,
         config: Config,
         clock: Callable[[], datetime],
@@ -56,6 +57,7 @@ class Engine:
         self.has_new_units = False
         self._index = index
         self._meanings = meanings
+        self.new_meanings = new_meanings
         self._vectors = vectors
         self._finder: Finder | None = None
         self._janitor: Janitor | None = None

@@ -45,6 +45,7 @@ class Memory:
         *,
         index: SearchIndex | None,
         meanings: MeaningIndex | None = None,
+        new_meanings: Callable[[], MeaningIndex] | None = None,
         vectors: str | None = None,
         config: Config,
         clock: Callable[[], datetime],
@@ -58,6 +59,7 @@ class Memory:
             store,
             index=index,
             meanings=meanings,
+            new_meanings=new_meanings,
             vectors=vectors,
             config=config,
             clock=clock,
@@ -124,11 +126,17 @@ class Memory:
 
         return self._engine.store.write(lambda transaction: rebuild(transaction, progress), durable=True)
 
-    def reindex(self, progress: Progress | None = None) -> int:
-        """Make the search index anew; gives the number of documents. If interrupted, the old one stays."""
-        finder = self._engine.finder
+    def reindex(self, progress: Progress | None = None, *, meaning: bool = False) -> int:
+        """Make the search index anew; gives the number of documents. If interrupted, the old one stays.
+
+        With `meaning` the sentence model of `mnemarch[semantic]` reads every unit too, and from then on its vectors
+        take part in every recall, unless `recall.semantic` is "".
+        """
+        finder, new_meanings = self._engine.finder, self._engine.new_meanings
+        if meaning and new_meanings is None:
+            raise InvalidInput("A memory without a folder keeps no vectors.", hint="Open it in a folder.")
         finder.index_patiently(self.config.store.lock_wait_s_max, progress)
-        finder.embed_all()
+        finder.embed_all(new_meanings if meaning else None)
         return finder.documents()
 
     def stats(self) -> Stats:

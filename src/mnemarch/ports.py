@@ -107,7 +107,10 @@ class MeaningIndex(Protocol):
     """Vectors of units by a sentence model, which lag behind the store and are not there at all at first."""
 
     def ready(self) -> bool:
-        """Whether a question would be answered at once."""
+        """Whether all units up to some position have their vector."""
+
+    def position(self) -> int:
+        """How far the log has been followed."""
 
     def nearest(
         self,

@@ -49,6 +49,11 @@ def state_path_of(name: str) -> str:
     return _own("XDG_STATE_HOME", os.path.join(".local", "state"), name)
 
 
+def cache_path_of(name: str) -> str:
+    """Where something stands that can be made again: $XDG_CACHE_HOME/mnemarch, or ~/.cache/mnemarch."""
+    return _own("XDG_CACHE_HOME", ".cache", name)
+
+
 def _own(variable: str, otherwise: str, name: str) -> str:
     base = os.environ.get(variable, "")
     # Relative to a repository it would be the repository's.

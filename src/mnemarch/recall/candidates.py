@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log
 
+from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import MOMENT_S
 from mnemarch.model.caller import Level
 from mnemarch.model.search import place
@@ -179,9 +180,10 @@ class Finder(LiveIndex):
     # By meaning
 
     def nearest(self, text: str, scope_keys: Sequence[str], **within: Any) -> dict[str, float]:
-        """The units nearest in meaning with their cosine, once there are vectors; else their making begins.
+        """The units nearest in meaning with their cosine.
 
-        Not at the first question: a process that asks only one has ended before a model is loaded.
+        Without vectors their making begins. Not at the first question: a process that asks only one has ended before a
+        model is loaded.
         """
         meanings = self._meanings
         if meanings is None:
@@ -190,7 +192,8 @@ class Finder(LiveIndex):
         if not meanings.ready():
             if self._questions > 1:
                 meanings.follow(*self._log_to_follow())
-            return {}
+            raise StoreUnavailable("not all vectors are made yet.", hint="Make them now: mnemarch reindex")
+        self._followed = self._followed or meanings.position()
         if self._tail.position - self._followed > _FOLLOWED_EVERY:
             self._followed = self._tail.position
             meanings.follow(*self._log_to_follow())
@@ -203,8 +206,10 @@ class Finder(LiveIndex):
             return {}
         return meanings.similarities(text, [sketch.id for sketch in sketches])
 
-    def embed_all(self) -> None:
-        """Bring the vectors up to date and load the model, here and now."""
+    def embed_all(self, new_meanings: Callable[[], MeaningIndex] | None = None) -> None:
+        """Bring the vectors up to date and load the model, here and now; where there are none they may be begun."""
+        if self._meanings is None and new_meanings is not None:
+            self._meanings = new_meanings()
         if self._meanings is not None:
             self._meanings.catch_up(*self._log_to_follow())
             self._meanings.warm()

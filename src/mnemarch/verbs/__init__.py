@@ -355,13 +355,14 @@ _REFLECTION = (
     _PROGRESS,
 )
 _NIGHT = (Parameter("seat", of.SEAT, "whose working tree is compared with"), _NOTHING_DONE, _PROGRESS)
+_MEANING = Parameter("meaning", of.FLAG, "search by meaning too from now on, by mnemarch[semantic]", False)
 _OPERATE = (
     Verb("memory.doctor", "admin", "list[Finding]"),
     Verb("memory.stats", "read", "Stats"),
     Verb("memory.audit", "read", "LogCheck", _AUDIT),
     Verb("memory.verify_receipt", "read", "ReceiptCheck", (_RECEIPT,), "verify-receipt"),
     Verb("memory.rebuild", "admin", "Rebuild", (_PROGRESS,)),
-    Verb("memory.reindex", "admin", "int", (_PROGRESS,)),
+    Verb("memory.reindex", "admin", "int", (_PROGRESS, _MEANING)),
     Verb("memory.janitor", "admin", "Swept", (_SEAT, _PROGRESS)),
     Verb("memory.prune", "admin", "Pruned", (_DRY_RUN,)),
     Verb("memory.cognify", "admin", "Cognified", (_SEAT, _at_most(20), _PROGRESS)),
