@@ -37,8 +37,7 @@ def test_an_underscore_in_a_path_says_nothing():
 
 
 @pytest.mark.parametrize(
-    ("votes", "of", "declared"),
-    [(2, 2, 0), (3, 3, 1), (3, 4, 0), (10, 11, 1), (7, 10, 0), (70, 100, 1), (60, 100, 0)],
+    ("votes", "of", "declared"), [(2, 2, 0), (3, 3, 1), (3, 4, 0), (10, 11, 1), (7, 10, 0), (70, 100, 1), (60, 100, 0)]
 )
 def test_a_habit_needs_enough_votes_and_a_clear_majority(votes, of, declared):
     assert Tally("naming", "snake_case", votes, of).is_declared == bool(declared)

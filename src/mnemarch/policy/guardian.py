@@ -132,11 +132,7 @@ def impact(
             paths[other] = (*paths[before], other)
             nodes.append(
                 ImpactNode(
-                    id=other,
-                    path=paths[other],
-                    relation=relation.type,
-                    source=relation.source,
-                    target=relation.target,
+                    id=other, path=paths[other], relation=relation.type, source=relation.source, target=relation.target
                 )
             )
             edge.append(other)

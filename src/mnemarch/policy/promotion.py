@@ -152,9 +152,7 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
     refusal = refusal_to_write(actor, target, unit.status, policy, is_witnessed=carries(unit))
     if refusal is None and target is Level.ORG and unit.status is not Status.PUBLISHED:
         return Refusal(
-            "S10.3",
-            "Only published knowledge reaches org scope.",
-            "Let more tasks reuse it first (gate.reuse_min).",
+            "S10.3", "Only published knowledge reaches org scope.", "Let more tasks reuse it first (gate.reuse_min)."
         )
     return refusal
 
