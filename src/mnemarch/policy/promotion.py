@@ -1,4 +1,4 @@
-"""What the gate lets through: status by evidence (S10, R2), level by actor and status (G6, R4)."""
+"""What the gate lets through: status by evidence (S10, R2), level by actor and status (G6, R4); what a test shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
-
 
 _SUCCESS_RATE_MIN = 0.5
 # So many tests are named in a reason.
