@@ -99,7 +99,7 @@ LIVES = {
 
 
 @pytest.mark.usefixtures("any_store")
-@pytest.mark.parametrize(("life", "any_store"), zip(LIVES, cycle(STORES), strict=False), indirect=["any_store"])
+@pytest.mark.parametrize(("life", "any_store"), [*zip(LIVES, cycle(STORES), strict=False)], indirect=["any_store"])
 def test_r16_no_byte_of_erased_content_is_left(folder, life):
     with mnemarch.open(folder) as memory:
         seat = memory.seat(Actor.agent("a"), SCOPE)
