@@ -9,6 +9,7 @@ import pytest
 from model_server import ModelServer, openai_body
 
 import mnemarch
+from fixtures.cases import cases
 from mnemarch import Actor, Scope
 from mnemarch.analysing import MeteredModel
 from mnemarch.config import AnalystRules, Config, LearningRules
@@ -270,73 +271,9 @@ def test_without_a_model_hybrid_is_the_rules():
 
 
 # Ten logs as agents write them; what of them a lead would want to be asked, and nothing else.
-LOGS = {
-    "retry": [
-        ("goal", "Make checkout retry on pool timeouts"),
-        ("thought", "The client has no retry. I'll look at the tests first."),
-        ("error", "TimeoutError: pool exhausted"),
-        ("thought", "We decided to retry only idempotent requests because a repeated POST would charge twice."),
-        ("command", "pytest -q"),
-        ("thought", "Decided to run the whole suite again because one test looked flaky."),
-    ],
-    "sessions": [
-        ("user", "세션 저장소를 바꿔 주세요"),
-        ("thought", "쿠키 세션은 4KB 제한이 있다."),
-        ("assistant", "TTL이 필요하기 때문에 세션 저장소로 Redis를 쓰기로 했다."),
-        ("thought", "먼저 로그를 확인하기로 했다."),
-        ("result", "됐다"),
-    ],
-    "bundler": [
-        ("goal", "Shrink the front-end bundle"),
-        ("decision", "Use hono instead of express", {"rationale": "the bundle is 40 kB smaller"}),
-        ("decision", "Continue with the next file"),
-        ("tool_output", "We decided to use webpack because it is the default."),
-    ],
-    "migrate": [
-        ("goal", "Add a currency column"),
-        (
-            "thought",
-            "I chose a nullable column with a backfill job over a default, since a default locks the table.",
-        ),
-        ("thought", "I'm going to check alembic heads."),
-        ("command", "alembic upgrade head"),
-    ],
-    "docs": [("goal", "Fix a typo in the README"), ("thought", "The word is spelled wrong in line 3. I'll fix it.")],
-    "flaky": [
-        ("goal", "Make test_login stable"),
-        ("thought", "It depends on the clock. Trying freezegun instead of a sleep."),
-        ("error", "freezegun breaks asyncio"),
-        ("thought", "Going with an injected clock rather than freezegun, because freezegun patches asyncio's loop."),
-    ],
-    "api": [
-        ("plan", "1. Read the router. 2. Add pagination."),
-        ("thought", "Should we use cursors or offsets? Offsets skip rows under writes."),
-        ("decision", "Paginate with cursors", {"rationale": "offsets skip rows when others write"}),
-        ("decision", "Paginate with cursors", {"rationale": "offsets skip rows when others write"}),
-    ],
-    "lock": [
-        ("goal", "주문 동시 수정 오류 고치기"),
-        ("thought", "비관적 잠금은 대기 시간이 길다."),
-        ("thought", "대기 시간을 줄이려고 낙관적 잠금을 채택했습니다."),
-        ("thought", "테스트를 다시 실행하기로 했다."),
-    ],
-    "dep": [
-        ("goal", "Upgrade numpy"),
-        ("error", "ImportError: numpy.core.multiarray failed"),
-        ("note", "Pin numpy below 2.4 rather than upgrade, because 2.4 drops Python 3.11."),
-        ("thought", "If we decided to drop 3.11 we could upgrade."),
-    ],
-    "log": [
-        ("goal", "Add request ids to logs"),
-        (
-            "thought",
-            "structlog is heavy. Kept the stdlib logging module instead of structlog to avoid a dependency.",
-        ),
-        ("thought", "I opted for contextvars since threads share the logger."),
-        ("thought", "We went with ULIDs because they sort by time."),
-        ("thought", "We decided to name the header X-Request-Id since the proxy sets it already."),
-    ],
-}
+LOGS: dict[str, list[tuple]] = {}
+for name, *entry in cases("cognify", "logs"):
+    LOGS.setdefault(name, []).append(tuple(entry))
 ASKED = {
     "Retry only idempotent requests": "a repeated POST would charge twice",
     "세션 저장소로 Redis를 쓰기로 했다": "TTL이 필요하기 때문에",

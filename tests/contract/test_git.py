@@ -316,17 +316,15 @@ def test_git_is_asked_for_a_torn_branch(tmp_path, processes):
 # Settings
 
 CONFIGS = [
-    '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n',
-    '[remote "origin"] url = a\n[REMOTE "origin"]\nURL=b',
-    "[remote.Origin]\nurl = a\n",
-    '[remote "or\\"ig\\\\in"]\nurl = a\n',
-    '[a]\nb = "x # y" ; c\nc = x # y\nd = x ; y\ne = x"  y  "z  \nf = "" \ng =\nh\n',
-    '[a]\nb = one \\\n  two\nc = \\"q\\" \\t|\\\\\nd = "end\\\n of it"\n',
-    "# c\n; d\n\n[a] # e\n  b = 1 ; f\n",
-    "\ufeff[a]\r\nb = c\r\n",
-    '[url "https://x:y@host/"]\n\tinsteadOf = gh:\n[include]\n\tpath = elsewhere\n',
-    '[a "x]y"]\nb = c\n[a "sub # no comment"]\nb = d\n',
-    '[core]\n\tbare = false\n[branch "상점"]\n\tremote = origin\n',
+    *('[remote "origin"]\n\turl = git@github.com:acme/shop.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n',),
+    *('[remote "origin"] url = a\n[REMOTE "origin"]\nURL=b', "[remote.Origin]\nurl = a\n"),
+    *('[remote "or\\"ig\\\\in"]\nurl = a\n',),
+    *('[a]\nb = "x # y" ; c\nc = x # y\nd = x ; y\ne = x"  y  "z  \nf = "" \ng =\nh\n',),
+    *('[a]\nb = one \\\n  two\nc = \\"q\\" \\t|\\\\\nd = "end\\\n of it"\n',),
+    *("# c\n; d\n\n[a] # e\n  b = 1 ; f\n", "\ufeff[a]\r\nb = c\r\n"),
+    *('[url "https://x:y@host/"]\n\tinsteadOf = gh:\n[include]\n\tpath = elsewhere\n',),
+    *('[a "x]y"]\nb = c\n[a "sub # no comment"]\nb = d\n',),
+    *('[core]\n\tbare = false\n[branch "상점"]\n\tremote = origin\n',),
 ]
 
 

@@ -130,15 +130,6 @@ def test_A9_search_results_are_equal_after_save_and_load(clock, path, texts, mak
 
 
 @LANGUAGES
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_A11_the_same_text_gives_the_same_vector_every_time(clock, texts, maker):
-    first, second = filled(clock, texts, maker()), filled(clock, texts, maker())
-    vectors = [[node.get("embedding") for node in store.to_snapshot()["nodes"]] for store in (first, second)]
-    assert vectors[0] == vectors[1]
-    assert any(vectors[0])
-
-
-@LANGUAGES
 @pytest.mark.parametrize("name", ["default", "ngram"])
 def test_A11_the_state_of_the_embedder_is_saved_and_restored(clock, path, texts, name):
     embedder = MAKERS[name](dim=512, seed=99, ngram_range=(2, 4))

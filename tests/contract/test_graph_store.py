@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from math import tanh
 
 import pytest
@@ -573,16 +572,6 @@ def test_settings_that_are_none_are_refused(wrong):
     assert refused.value.hint
 
 
-def test_secrets_are_kept_out_of_every_text(store):
-    id = store.upsert_query(f"Why is {API_KEY} rejected?")
-    store.record_answer(id, f"Because {API_KEY} expired")
-    store.record_feedback(id, "down", f"{API_KEY} still fails")
-    store.upsert_entity("ada", "api", f"the api of {API_KEY}")
-    assert API_KEY not in str(everything(store))
-    with pytest.raises(InvalidInput, match="secret"):
-        store.upsert_entity("ada", API_KEY)
-
-
 def test_weights_that_grow_beyond_all_bounds_stay_numbers(store, clock, tmp_path):
     id = store.upsert_query(ENGLISH[0])
     for _ in range(3):
@@ -610,20 +599,6 @@ def test_r18_what_an_embedder_made_before_it_learned_is_made_anew(clock):
     assert [node["embedding"] for node in store.to_snapshot()["nodes"]] == [
         node["embedding"] for node in fresh.to_snapshot()["nodes"]
     ]
-
-
-def test_a12_threads_may_share_a_graph(store):
-    queries = [store.upsert_query(text) for text in (*ENGLISH, *UNLIKE)]
-
-    def work(number):
-        for turn in range(25):
-            store.record_feedback(queries[(number + turn) % 2 + 2], "up")
-            store.search_similar_queries(ENGLISH[0])
-            store.nodes()
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))
-    assert sum(weights(store, id)[1] for id in queries[2:]) == 100.0
 
 
 def test_a30_a_long_text_describes_an_entity_and_is_no_name_of_it(store):

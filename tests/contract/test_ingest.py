@@ -50,10 +50,7 @@ def test_a_preference_said_again_counts_its_evidence_and_is_one_unit(human, agen
     first = human.ingest(PNPM)
     again = human.ingest(f"Fix the cart test. And {PNPM}!")
     assert again.unit.id == first.unit.id
-    assert [c.ref for c in again.unit.citations if c.kind == "log"] == [
-        first.receipt.event_id,
-        again.receipt.event_id,
-    ]
+    assert [c.ref for c in again.unit.citations if c.kind == "log"] == [first.receipt.event_id, again.receipt.event_id]
     assert len(agent.units(kind="preference")) == 1
 
 

@@ -188,14 +188,6 @@ def test_a_stuck_task_is_blocked_until_a_person_clears_it(seats):
     assert agent.fail(POOL).type == "ALLOW"
 
 
-def test_clearing_is_refused_to_agents_and_the_refusal_is_logged(seats, memory):
-    before = memory.stats().events
-    with pytest.raises(NotAllowed) as refused:
-        seats.agent().clear_stuck("please")
-    assert refused.value.rule == "R4"
-    assert memory.stats().events == before + 1
-
-
 def test_a_retry_with_the_same_key_counts_once_and_gives_the_same_verdict(seats):
     seat = seats.agent()
     seat.fail(POOL)
@@ -300,20 +292,6 @@ def test_bad_input_is_refused_and_changes_nothing(seats, memory, call):
     assert memory.stats().events == before
 
 
-def test_a_long_output_is_kept_by_its_ends_and_known_again(seats):
-    seat = seats.agent()
-    long = "collecting\n" + "test output line\n" * 20_000 + "Traceback (most recent call last):\n" + NAME
-    assert types([seat.fail(long), seat.fail(long), seat.fail(long)]) == ["ALLOW", "ALLOW", "BLOCK"]
-
-
-def test_secrets_in_errors_never_reach_the_log(seats):
-    secret = "ghp_" + "a1B2" * 9
-    verdict = seats.agent().fail(f"AuthError: token {secret} was refused", approach=f"use {secret}")
-    assert verdict.receipt.redacted
-    assert not any(secret in (event.body or "") for event in seats.events())
-    assert secret not in str(verdict)
-
-
 def test_a_failure_that_repeats_an_erased_unit_is_a_copy_of_it(seats):
     human = seats.human(scope=seats.HOME.at("project"))
     content = "The checkout password of Mina is in the blue folder"
@@ -324,3 +302,11 @@ def test_a_failure_that_repeats_an_erased_unit_is_a_copy_of_it(seats):
     assert not any(content in (event.body or "") for event in seats.events())
     assert agent.failed_approaches() == []
     assert human.fail(POOL).type == "ALLOW"
+
+
+def test_secrets_in_errors_never_reach_the_log(seats):
+    secret = "ghp_" + "a1B2" * 9
+    verdict = seats.agent().fail(f"AuthError: token {secret} was refused", approach=f"use {secret}")
+    assert verdict.receipt.redacted
+    assert not any(secret in (event.body or "") for event in seats.events())
+    assert secret not in str(verdict)

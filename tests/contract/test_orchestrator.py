@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -240,18 +238,6 @@ def test_A16_a_session_from_its_opening_to_its_end(agent, said):
     assert before == {}
     assert set(after) == {canonical_key(said["main"]), canonical_key(said["alike"])}
     assert one.search("next", said["again"])[0].from_ == "agent"
-
-
-def test_A16_the_sample_script_runs_and_writes_a_checkpoint(tmp_path):
-    script = ROOT / "examples" / "session_demo.py"
-    ended = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False, encoding="utf-8"
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.strip()
-    checkpoints = list((tmp_path / ".agentos" / "checkpoints").glob("*.json"))
-    assert checkpoints
-    assert GraphStore.load_from_file(checkpoints[0]).nodes("query")
 
 
 # A26
@@ -824,18 +810,3 @@ def test_an_entity_comes_along_once_and_with_what_names_there_is_room_for(agent)
     assert len(entity.about["names"]) == 64
     assert entity.about["users"] == ["ada", "bob"]
     assert entity.weights.repeat == 1.0
-
-
-def test_what_is_asked_while_a_session_ends_is_in_the_checkpoint_or_in_the_next_session(agent):
-    from threading import Thread
-
-    one = agent()
-    one.upsert_query("s", ENGLISH["main"])
-    finalized = []
-    ender = Thread(target=lambda: finalized.append(one.finalize_session("s", promote=False)))
-    ender.start()
-    query = one.upsert_query("s", ENGLISH["other"])
-    ender.join()
-    kept = GraphStore.load_from_file(finalized[0].checkpoint).nodes("query")
-    later = one.get_session_store("s").nodes("query") if one.get_active_sessions() else []
-    assert query in {node.id for node in (*kept, *later)}

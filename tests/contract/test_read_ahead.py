@@ -19,14 +19,7 @@ LOOKING_UP = {"redacted", "redacted_tree", "_redacted_dict", "_is_clean_entry", 
 LOOKING_UP |= {"_name_of", "canonical_key", "_hashed", "statement", "breaks"}
 # The names that are looked for are the graph's own, which the transaction has just read.
 OF_THE_GRAPH = {
-    "found_in",
-    "_level",
-    "_folded",
-    "composed",
-    "__init__",
-    "_may_begin",
-    "_is_spelled",
-    "_is_ended",
+    *("found_in", "_level", "_folded", "composed", "__init__", "_may_begin", "_is_spelled", "_is_ended"),
     "_may_end",
 }
 

@@ -13,12 +13,8 @@ from mnemarch.config import config_from
 
 HOME = Scope(org="acme", project="shop", worktree="main", task="T-1")
 QUERIES = [
-    "orchard harvest",
-    "Where does the orchard sell its harvest?",
-    "harvest",
-    "배포 설정은 어디에 있나요?",
-    "orchard 설정 harvest",
-    "harvst orchards",
+    *("orchard harvest", "Where does the orchard sell its harvest?", "harvest", "배포 설정은 어디에 있나요?"),
+    *("orchard 설정 harvest", "harvst orchards"),
 ]
 FRUIT = ["apple", "pear", "plum", "quince", "cherry", "medlar", "fig", "olive", "grape", "peach", "lemon", "walnut"]
 PLACES = ["cellar", "market", "barn", "harbour", "attic", "bakery", "station", "chapel", "bridge", "mill"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from repositories import commit, git, made, worktree
 
@@ -9,35 +11,7 @@ from mnemarch import Citation
 from mnemarch.code.codebase import Codebase
 from mnemarch.code.tests import Place, file_of, is_about, is_missing, names_in_test, place_of, renamed_test
 
-PAYMENTS = """import os
-import shop.auth as gate
-from shop.pay import (
-    charge,
-    refund,
-)
-from helpers import unrelated
-
-
-def account():
-    return gate.login("ada")
-
-
-@pytest.mark.parametrize("act", [refund])
-def test_refund(act):
-    assert act(account()) == 1
-
-
-def test_charge():
-    assert charge(1) == 1
-
-
-class TestPool(Base):
-    def setUp(self):
-        self.pool = os.cpu_count()
-
-    def test_size(self):
-        assert self.pool
-"""
+PAYMENTS = (Path(__file__).parents[1] / "fixtures" / "payments.txt").read_text(encoding="utf-8")
 TYPESCRIPT = """import { login } from "../src/user-store";
 describe("auth", () => {
   it("logs in", () => { expect(login("ada")).toBe(true); });

@@ -77,12 +77,7 @@ def test_g2_a_logged_entry_keeps_its_text_actor_scope_and_time(memory, agent, cl
     assert (receipt.event_id, receipt.seq, receipt.hash) == (event.id, 1, event.hash.hex())
     assert (receipt.duplicate, receipt.redacted) == (False, ())
     assert event.payload == {"kind": "thought", "text": "The pool is exhausted", "data": {"n": [1, None, "가"]}}
-    assert (event.type, event.actor, event.scope, event.session) == (
-        EventType.LOGGED,
-        agent.actor,
-        agent.scope,
-        "s-1",
-    )
+    assert (event.type, event.actor, event.scope, event.session) == (EventType.LOGGED, agent.actor, agent.scope, "s-1")
     assert (event.occurred_at, event.recorded_at) == (when, clock.now)
 
 
@@ -212,13 +207,6 @@ def test_r5_two_agents_with_the_same_fact_get_one_unit_with_two_provenances(memo
     assert len(seats.agent().units()) == 1
     explained = seats.agent().explain(first.unit.id)
     assert [str(source.actor) for source in explained.provenance] == ["agent:coder-1", "agent:coder-2"]
-
-
-def test_r6_korean_spacing_does_not_make_another_fact(seats):
-    first = seats.agent("a").remember("결제 재시도는 3번이다", level="worktree")
-    second = seats.agent("b").remember("결제재시도는 3번 이다.", level="worktree")
-    assert second.merged
-    assert second.unit.id == first.unit.id
 
 
 def test_a_fact_repeated_by_its_author_is_a_mention(agent):
@@ -575,10 +563,7 @@ ACTS = {
     "cite": ([EVERYBODY] * 4, lambda unit, other: (unit.id, Citation.test("t"))),
     "use": ([EVERYBODY] * 4, lambda unit, other: (unit.id,)),
     "validate": (JUDGES, lambda unit, other: (unit.id, "tests_passed")),
-    "revive": (
-        [{"human", "orchestrator", "system"}] * 3 + [{"human", "system"}],
-        lambda unit, other: (unit.id, "why"),
-    ),
+    "revive": ([{"human", "orchestrator", "system"}] * 3 + [{"human", "system"}], lambda unit, other: (unit.id, "why")),
     "resolve": (JUDGES, None),
 }
 
@@ -1278,21 +1263,6 @@ def test_a_false_contradiction_is_closed_and_both_sides_hold(memory, seats):
     assert agent.conflicts() == []
 
 
-def test_a_dispute_of_two_that_both_hold_is_not_opened_again(seats):
-    first, second, conflict = opposed(seats)
-    boss = seats.orchestrator()
-    boss.resolve(conflict.id, both=True, reason="two services")
-    boss.verify(True, tests=[TEST])
-    for unit in (first, second):
-        boss.remember(unit.content, level="worktree", citations=[Citation.test(TEST)])
-        boss.promote(unit.id)
-    assert seats.agent().conflicts() == []
-    with pytest.raises(Conflict, match="both hold"):
-        boss.resolve(conflict.id, winner=first.id, reason="no, mine")
-    with pytest.raises(Conflict, match="both hold"):
-        boss.resolve(conflict.id, both=True, reason="again")
-
-
 def test_resolving_for_both_takes_the_permission_to_resolve_and_no_winner(seats):
     first, second, conflict = opposed(seats)
     with pytest.raises(NotAllowed):
@@ -1478,13 +1448,6 @@ def test_r1_changing_a_returned_value_changes_nothing_stored(memory, seats):
 # Recall
 
 
-def test_a_fresh_unit_is_found_at_once(seats):
-    agent = seats.agent()
-    for number in range(5):
-        unit = agent.remember(f"The widget{number} factory closes at {number + 10} oclock").unit
-        assert agent.recall(f"when does widget{number} close?").items[0].unit.id == unit.id
-
-
 def test_r2_hypotheses_come_after_trusted_units_and_are_labelled(seats):
     guess = seats.agent().remember("Checkout retries checkout retries checkout", level="worktree").unit
     known = verified(seats, "Sometimes the checkout client does its retries in the night")
@@ -1501,28 +1464,6 @@ def test_r2_hypotheses_are_recalled_only_inside_the_task_or_worktree_that_made_t
     assert len(seats.agent().recall("checkout").items) == 2
     assert len(seats.agent(task="T-2").recall("checkout").items) == 1
     assert len(seats.agent(worktree="feature").recall("checkout").items) == 0
-
-
-def test_superseded_and_archived_units_are_withheld_with_the_reason(seats, clock):
-    old, new = verified(seats), verified(seats, "Checkout retries with a backoff")
-    stale = verified(seats, "Checkout retries at night")
-    seats.orchestrator().supersede(new.id, old.id, "measured")
-    seats.system().archive(stale.id, "stale file")
-    clock.advance(minutes=1)
-    found = seats.agent().recall("checkout retries")
-    assert [item.unit.id for item in found.items] == [new.id]
-    reasons = {item.unit_id: item.reason for item in found.withheld}
-    assert set(reasons) == {old.id, stale.id}
-    assert new.id in reasons[old.id]
-    assert "stale file" in reasons[stale.id]
-
-
-def test_units_of_other_scopes_are_not_even_listed_as_withheld(seats):
-    unit = verified(seats, worktree="feature")
-    seats.system(worktree="feature").archive(unit.id, "old")
-    verified(seats, "Checkout retries in the bank", project="bank")
-    found = seats.agent().recall("checkout retries")
-    assert (found.items, found.withheld) == ((), ())
 
 
 def test_as_of_looks_back(seats, clock):
@@ -1549,14 +1490,6 @@ def test_a_unit_of_the_future_is_withheld_until_then(seats, clock):
     assert recalled(agent, "checkout Berlin") == [unit.id]
 
 
-def test_recall_gives_at_most_k_and_none_for_zero(seats):
-    agent = seats.agent()
-    agent.remember_many([Claim(content=f"Apple number {n} is red{n}") for n in range(12)])
-    assert len(agent.recall("apple", k=5).items) == 5
-    assert agent.recall("apple", k=0).items == ()
-    assert len(agent.recall("apple", k=1000).items) == 12
-
-
 @pytest.mark.parametrize(
     "query", ["", "   ", "🧠🚀", "???", "\x00", "a" * 100_000, "' OR 1=1 --", 'AND OR NOT ( ) " *']
 )
@@ -1565,15 +1498,6 @@ def test_any_query_is_answered(seats, query):
     found = seats.agent().recall(query)
     assert {item.unit.id for item in found.items} <= {unit.id}
     assert found.intent
-
-
-def test_an_empty_query_gives_the_newest_units(seats, clock):
-    agent = seats.agent()
-    ids = []
-    for number in range(3):
-        ids.append(agent.remember(f"Fact about thing{number}").unit.id)
-        clock.advance(hours=1)
-    assert recalled(agent, "", k=2) == ids[:0:-1]
 
 
 def test_an_empty_query_finds_a_live_unit_among_many_archived_ones(seats):
@@ -1592,15 +1516,6 @@ def test_an_empty_query_of_a_kind_finds_it_among_many_of_another(seats):
     assert recalled(agent, "", kinds=["skill"]) == [skill.id]
 
 
-def test_recall_understands_korean_and_emoji(seats):
-    agent = seats.agent()
-    korean = agent.remember("결제 재시도는 최대 세 번까지 허용된다").unit
-    emoji = agent.remember("Deploys are marked with 🚀 in the channel").unit
-    assert agent.recall("결제를 몇 번 재시도하나요?").items[0].unit.id == korean.id
-    assert agent.recall("결제재시도").items[0].unit.id == korean.id
-    assert agent.recall("how are deploys marked 🚀").items[0].unit.id == emoji.id
-
-
 def test_recall_keeps_to_kinds_and_domain(seats):
     agent = seats.agent()
     fact = agent.remember("Apples are red", domain="fruit").unit
@@ -1610,14 +1525,6 @@ def test_recall_keeps_to_kinds_and_domain(seats):
     assert set(recalled(agent, "apples", domain="fruit")) == {fact.id, skill.id}
     assert set(recalled(agent, "apples")) == {fact.id, skill.id, other.id}
     assert len(agent.recall("apples", phase="verify").items) == 3
-
-
-def test_recall_says_why(seats):
-    unit = verified(seats)
-    (item,) = seats.agent().recall("checkout retries").items
-    assert item.unit.id == unit.id
-    assert {"similarity", "recency", "importance", "lexical"} <= set(item.why)
-    assert item.score == pytest.approx(item.why["similarity"] + item.why["recency"] + item.why["importance"])
 
 
 # Clocks

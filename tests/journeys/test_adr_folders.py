@@ -16,51 +16,8 @@ from mnemarch import Actor, Claim, InvalidInput, NotAllowed, Reason, Scope
 from mnemarch.interfaces import adr
 from mnemarch.interfaces.adr import import_folder
 
-NYGARD = """# {number}. {title}
-
-Date: 2024-0{number}-01
-
-## Status
-
-{status}
-
-## Context
-
-We need to keep {title}.
-
-## Decision
-
-We will {title}.
-
-## Consequences
-
-It costs time.
-"""
-MADR = """---
-status: accepted
-date: 2024-05-01
-decision-makers: [kim, lee]
----
-
-# Keep money as integers
-
-## Context and Problem Statement
-
-Floats lose cents.
-
-## Considered Options
-
-* floats
-* integers
-
-## Decision Outcome
-
-Chosen option: "integers", because floats lose cents.
-
-### Consequences
-
-* Good, because sums are exact.
-"""
+RECORDS = Path(__file__).parents[1] / "fixtures" / "records"
+NYGARD, MADR = ((RECORDS / name).read_text(encoding="utf-8") for name in ("nygard_form.md", "madr_money.md"))
 
 
 def nygard(number, title, status="Accepted"):
@@ -483,12 +440,7 @@ def test_what_a_task_keeps_as_a_file_is_no_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("", ""),
-        ("costs time", "costs money"),
-        ("# 1. aa", "# 7. aa"),
-        ("Accepted", "Deprecated"),
-    ],
+    [("", ""), ("costs time", "costs money"), ("# 1. aa", "# 7. aa"), ("Accepted", "Deprecated")],
     ids=["nothing", "a word", "the number", "the status"],
 )
 def test_a_file_that_was_renamed_and_edited_is_the_same_record(seat, tmp_path, old, new):

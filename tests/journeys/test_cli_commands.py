@@ -94,28 +94,11 @@ def test_a_command_answers_a_person_in_words(cli, command):
     assert bool(run.err) == (command == "context")
 
 
-def test_what_was_logged_is_in_the_log_with_its_data(cli):
-    receipt = cli.ok("log", "tool_output", "42 passed", "--data", '{"seconds": 3}', "--session", "s-1")
-    cli.ok("export", "log.jsonl")
-    (event,) = [json.loads(line) for line in (cli.home / "log.jsonl").read_text().splitlines()[1:-1]]
-    assert event["id"] == receipt["event_id"]
-    assert json.loads(event["body"]) == {"kind": "tool_output", "text": "42 passed", "data": {"seconds": 3}}
-    assert event["session"] == "s-1"
-
-
 @pytest.mark.parametrize("argv", [["log", "thought", "-"], ["log", "thought"], ["remember", "-"], ["remember"]])
 def test_text_is_read_from_standard_input(cli, argv):
     cli.ok(*argv, stdin="재시도는 세 번\n".encode())
     cli.ok("export", "log.jsonl")
     assert '재시도는 세 번\\"' in (cli.home / "log.jsonl").read_text()
-
-
-def test_another_text_under_the_same_key_is_a_conflict(cli):
-    cli.ok("log", "thought", "once", "--key", "k")
-    run = cli("log", "thought", "twice", "--key", "k")
-    assert run.exit_code == 1
-    assert run.err.startswith("mnemarch: ")
-    assert "\nhint: " in run.err
 
 
 def test_a_batch_of_log_entries_is_stored_whole_or_not_at_all(cli):
@@ -202,16 +185,6 @@ def test_recall_gives_reasons_and_says_what_was_withheld(cli):
     assert f"{short_id(old)}  superseded by {short_id(new)}" in said
 
 
-def test_recall_can_be_narrowed(cli):
-    cli.ok("remember", "Checkout retries often", "--kind", "fact", "--domain", "coding")
-    cli.ok("remember", "I like checkout to retry", "--kind", "preference", "--domain", "taste")
-    kinds = [item["unit"]["kind"] for item in cli.ok("recall", "checkout retry", "--kind", "preference")["items"]]
-    assert kinds == ["preference"]
-    assert len(cli.ok("recall", "checkout retry", "--domain", "coding")["items"]) == 1
-    assert len(cli.ok("recall", "checkout retry", "-k", "1")["items"]) == 1
-    assert cli.ok("recall", "checkout retry", "--as-of", "2001-01-01T00:00Z")["items"] == []
-
-
 def test_a_question_without_an_answer_is_answered_in_words(cli):
     run = cli("recall", "quantum entanglement")
     assert run.exit_code == 0
@@ -265,25 +238,6 @@ def test_every_verb_that_changes_a_unit_can_name_the_version_it_saw(cli, command
     run = cli(*argv_for(cli, command), "--expected-version", "99", "--json")
     assert run.exit_code == 1
     assert run.json["error"]["type"] == "Conflict"
-
-
-def test_an_export_read_back_gives_the_same_state(cli):
-    unit = cli.unit_at("worktree")
-    cli.ok("export", "log.jsonl")
-    cli.ok("import", "log.jsonl", "--restore", "--actor", "human:ada", "--store", "copy")
-    there = ("--store", "copy")
-    assert cli.ok("get", unit, *there) == cli.ok("get", unit)
-    assert cli.ok("rebuild", *there)["digest_after"] == cli.ok("rebuild")["digest_after"]
-    again = cli.ok("import", "log.jsonl", "--restore", "--actor", "human:ada", *there)
-    assert again["events"] == 0
-    assert again["skipped"] > 0
-
-
-def test_a_backup_is_a_memory(cli):
-    unit = cli.unit_at("worktree")
-    (cli.home / "copy" / ".mnemarch").mkdir(parents=True)
-    cli.ok("backup", "copy/.mnemarch/memory.db")
-    assert cli.ok("get", unit, "--store", "copy")["id"] == unit
 
 
 def test_erase_shows_the_copies_and_needs_a_yes_where_nobody_can_be_asked(cli):

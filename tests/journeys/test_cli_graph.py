@@ -165,16 +165,6 @@ def test_an_answer_is_a_text_or_a_unit(cli, given):
     assert "--unit" in run.err
 
 
-def test_feedback_moves_the_question_and_those_like_it(cli):
-    query = ask(cli)
-    ask(cli, LIKE_IT)
-    cli.ok("graph", "feedback", query, "down", *SESSION)
-    weights = {node["text"]: node["weights"]["feedback"] for node in cli.ok("graph", *SESSION)["nodes"] if node["text"]}
-    assert weights[QUESTION] == -1
-    assert -1 < weights[LIKE_IT] < 0
-    assert cli("graph", "feedback", query, "good", *SESSION).exit_code == 2
-
-
 def test_an_entity_is_the_sessions_or_the_agents(cli):
     ask(cli)
     here = cli.ok("graph", "entity", "checkout", "--alias", "결제", "--user", "user:kim", *SESSION)
@@ -221,13 +211,6 @@ def test_an_empty_graph_says_how_to_begin(cli, where):
     assert "mnemarch graph ask" in run.out
     assert cli.ok("graph", *where)["nodes"] == []
     assert cli.ok("graph", "sessions") == []
-
-
-def test_looking_at_a_session_does_not_begin_it(cli):
-    cli.begun().ok("graph", "--session", "s-1")
-    cli.ok("graph", "search", QUESTION, "--session", "s-1")
-    assert cli("graph", "end", "--session", "s-1").exit_code == 2
-    assert "No session is under way" in cli("graph", "sessions").out
 
 
 def test_the_json_has_whole_ids_and_edges_between_them(cli):
@@ -391,25 +374,8 @@ def test_a_session_with_nothing_hot_says_what_it_would_have_taken(cli):
     assert "promoted  nothing: it takes rank" in cli("graph", "end", *SESSION).out
 
 
-def test_heat_of_one_actor_is_not_anothers(cli):
-    filled(cli)
-    assert cli.ok("graph", *SESSION, "--actor", "agent:other")["nodes"] == []
-    run = cli("graph", "end", *SESSION, "--actor", "agent:other")
-    assert run.exit_code == 2
-    assert "under way" in run.err
-
-
 @pytest.mark.parametrize("act", [["paint"], ["ask"], ["show", "x"], ["feedback", "abcd"]])
 def test_an_act_that_is_not_one_or_lacks_words_is_wrong_use(cli, act):
     run = cli("graph", *act, *SESSION)
     assert run.exit_code == 2
     assert "hint:" in run.err
-
-
-def test_an_answering_unit_is_told_by_recall_only_if_the_gate_lets_it(cli):
-    unit = cli.unit_at("worktree", "The pool holds 20 connections.")
-    query = ask(cli, "why does the login page hang?")
-    cli.ok("graph", "answer", query, "--unit", unit, *SESSION)
-    cli.ok("reject", unit, "--reason", "wrong", "--actor", "human:ada")
-    found = cli.ok("recall", "why does the login page hang?", *SESSION)
-    assert unit not in [item["unit"]["id"] for item in found["items"]]

@@ -162,12 +162,7 @@ READING = [
     *(["audit"], ["stats"], ["units"], ["doctor"], ["rebuild"], ["reindex"], ["janitor"], ["prune", "--apply"]),
     *(["export", "copy"], ["export", "-"], ["backup", "copy"], ["conflicts"], ["proposals"]),
     *(["get", NO_ID], ["explain", NO_ID], ["history", NO_ID], ["use", NO_ID], ["approve", NO_ID], ["promote", NO_ID]),
-    *(
-        ["impact", NO_ID],
-        ["decisions"],
-        ["decisions", "show", NO_ID],
-        ["decisions", "export", "adr"],
-    ),
+    *(["impact", NO_ID], ["decisions"], ["decisions", "show", NO_ID], ["decisions", "export", "adr"]),
     *(["graph"], ["graph", "sessions"], ["graph", "search", "x"], ["import", "nothing.jsonl"]),
 ]
 

@@ -36,10 +36,7 @@ LOOSE = {
     "store.lock_wait_s_max": "[store]\nlock_wait_s_max = 100000\n",
 }
 ANALYST = '[analyst]\napi = "openai"\nmodel = "small"\nbase_url = "https://models.example.org/v1"\n'
-LOOSE |= {
-    "analyst.base_url": ANALYST,
-    "analyst.money_per_day_max": "[analyst]\nmoney_per_day_max = 1000.0\n",
-}
+LOOSE |= {"analyst.base_url": ANALYST, "analyst.money_per_day_max": "[analyst]\nmoney_per_day_max = 1000.0\n"}
 HARMLESS = """
 project = "till"
 [analyst]

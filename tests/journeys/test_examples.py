@@ -47,13 +47,7 @@ def test_the_session_demos_checkpoint_is_whole_and_nothing_else_is_left(ran):
     checkpoint = folder / ".agentos" / "checkpoints" / "session-demo.json"
     record = json.loads(checkpoint.read_text(encoding="utf-8"))
     assert {
-        "version",
-        "agentId",
-        "sessionId",
-        "createdAt",
-        "topQueries",
-        "edges",
-        "embedderState",
+        *("version", "agentId", "sessionId", "createdAt", "topQueries", "edges", "embedderState"),
         "canonicalMeta",
     } <= set(record)
     restored = {node.text for node in GraphStore.load_from_file(checkpoint).nodes("query")}

@@ -17,23 +17,9 @@ NONE = ("if cart == None:\n    go()\n", "if cart is None:\n    go()\n")
 OLD = "import subprocess\n\n\ndef run(cmd):\n    return subprocess.run(cmd, universal_newlines=True)\n"
 USES = "import subprocess\n\nsubprocess.run(['마켓'], check=True, universal_newlines=True)\n"
 M21 = [
-    "id",
-    "project_id",
-    "name",
-    "description",
-    "category",
-    "before_pattern",
-    "after_pattern",
-    "pattern_type",
-    "languages",
-    "confidence",
-    "observation_count",
-    "success_count",
-    "failure_count",
-    "min_confidence_threshold",
-    "promotion_threshold",
-    "created_at",
-    "updated_at",
+    *("id", "project_id", "name", "description", "category", "before_pattern", "after_pattern", "pattern_type"),
+    *("languages", "confidence", "observation_count", "success_count", "failure_count"),
+    *("min_confidence_threshold", "promotion_threshold", "created_at", "updated_at"),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,121 +14,10 @@ from mnemarch.interfaces.adr.exporting import file_name, new_record, with_status
 from mnemarch.interfaces.adr.importing import superseded
 from mnemarch.interfaces.adr.record import Force, is_as_exported, read_record, record_in, titled
 
-NYGARD = """\
-# 12. Keep the event log in SQLite
-
-Date: 2024-01-31
-
-## Status
-
-Accepted
-
-Supersedes [3. Keep the event log in files](0003-keep-the-event-log-in-files.md)
-
-## Context
-
-Files were torn when two writers met.
-
-```markdown
-## Status
-
-Rejected
-```
-
-### What we measured
-
-40 ms for each append.
-
-## Decision
-
-We will write every event in one transaction.
-
-## Consequences
-
-* One writer at a time.
-"""
-
-MADR_4 = """\
----
-status: "accepted"
-date: 2024-03-05
-decision-makers: [Ada Park, Bo Lee]
-informed:
-  - the whole team
----
-
-# Search with tantivy
-
-## Context and Problem Statement
-
-How do we find a unit among a million?
-
-## Considered Options
-
-* tantivy
-
-### SQLite FTS5
-
-#### Decision
-
-None to speak of.
-
-## Decision Outcome
-
-Chosen option: "tantivy", because it opens fast.
-
-### Consequences
-
-* Good, because a cold query is quick
-
-## More Information
-
-Supersedes [ADR-0004](./0004-no-daemon.md#why). See [the bench](https://bench.example/run.md).
-"""
-
-MADR_2 = """\
-# Use UUIDv7 as ids
-
-* Status: superseded by [ADR-0009](0009-use-ulid.md) <!-- optional -->
-* Deciders: Dana, Eun
-* Date: 7 May 2023
-
-## Context and Problem Statement
-
-Ids should sort by time.
-
-## Decision Outcome
-
-Chosen option: "UUIDv7", because it sorts.
-
-### Positive Consequences <!-- optional -->
-
-* Ranges are cheap
-"""
-
-KOREAN = """\
-# 7. 캐시는 한 곳에 둔다
-
-날짜: 2024년 5월 7일
-
-## 상태
-
-✅ **승인됨**
-
-[ADR-0003](0003-캐시.md)을 대체함
-
-## 배경
-
-여러 에이전트가 같은 값을 따로 보관했다.
-
-## 결정
-
-캐시를 한 프로세스에만 둔다.
-
-## 결과
-
-첫 호출은 느려진다.
-"""
+NYGARD, MADR_4, MADR_2, KOREAN = (
+    (Path(__file__).parents[1] / "fixtures" / "records" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("nygard", "madr_4", "madr_2", "korean")
+)
 
 
 def record_with(status):

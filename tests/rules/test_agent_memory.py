@@ -76,11 +76,7 @@ def test_both_styles_describe_the_same_five_tools():
     ]
     for left, right in zip(openai, anthropic, strict=True):
         assert set(right) == {"name", "description", "input_schema"}
-        assert left == {
-            "name": right["name"],
-            "description": right["description"],
-            "parameters": right["input_schema"],
-        }
+        assert left == {"name": right["name"], "description": right["description"], "parameters": right["input_schema"]}
         schema = right["input_schema"]
         assert schema["type"] == "object"
         assert schema["additionalProperties"] is False

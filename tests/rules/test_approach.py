@@ -41,14 +41,7 @@ OTHER_NUMBER = [
     ("read the file as utf-8", "read the file as utf-16"),
     ("set the retries to 0", "set the retries to 5"),
 ]
-FRAMES = [
-    "Let me try to {}",
-    "I will now {}",
-    "Fix: {}",
-    "OK, so I'll just {}!",
-    "Maybe we should {}.",
-    "다시 한번 {}",
-]
+FRAMES = ["Let me try to {}", "I will now {}", "Fix: {}", "OK, so I'll just {}!", "Maybe we should {}.", "다시 한번 {}"]
 PLANS = [plan for pair in SAME[:16] + DIFFERENT[:20] for plan in pair if plan.isascii()]
 WORDS = (
     "raise lower add remove not don't without the of to before after from pool size cache a.py foo_bar getUser 50 0 #3"
@@ -180,18 +173,8 @@ def steps(text: str) -> int:
 
 
 LONG = [
-    "word{} ",
-    "of ",
-    "not ",
-    "before x{} ",
-    "again ",
-    "않는다 ",
-    "rename {} to ",
-    "재시도{}를 ",
-    "foo_{}.bar, ",
-    "a. ",
-    "a",
-    "1",
+    *("word{} ", "of ", "not ", "before x{} ", "again ", "않는다 ", "rename {} to ", "재시도{}를 ", "foo_{}.bar, "),
+    *("a. ", "a", "1"),
 ]
 
 

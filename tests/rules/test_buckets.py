@@ -19,10 +19,7 @@ def bucket(text: str, source: str = "user") -> str:
     return str(RULES.classify(MemoryEvent(text, source)).bucket)
 
 
-@pytest.mark.parametrize(
-    ("source", "text", "expected"),
-    cases("buckets", "the source decides first and words second"),
-)
+@pytest.mark.parametrize(("source", "text", "expected"), cases("buckets", "the source decides first and words second"))
 def test_the_source_decides_first_and_words_second(source, text, expected):
     assert bucket(text, source) == expected
 

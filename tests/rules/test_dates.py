@@ -57,21 +57,9 @@ def test_every_date_that_is_named_is_read():
 @pytest.mark.parametrize(
     "text",
     [
-        "you may deploy",
-        "May I deploy?",
-        "we march on",
-        "the march of progress",
-        "a mar on the surface",
-        "the mayor decides",
-        "octopus and augment",
-        "port 8080",
-        "build 20230507",
-        "the 1990s",
-        "3 retries",
-        "0월",
-        "13월 5일",
-        "2023-13-45",
-        "",
+        *("you may deploy", "May I deploy?", "we march on", "the march of progress", "a mar on the surface"),
+        *("the mayor decides", "octopus and augment", "port 8080", "build 20230507", "the 1990s", "3 retries"),
+        *("0월", "13월 5일", "2023-13-45", ""),
     ],
 )
 def test_what_only_looks_like_a_date_is_none(text):

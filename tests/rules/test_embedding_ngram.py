@@ -20,14 +20,14 @@ from mnemarch.errors import InvalidInput
 from mnemarch.text.canonical import ngrams
 
 TEXTS = [
-    "Checkout retries 3 times",
-    "결제는 세 번까지 재시도한다",
-    "에이전트OS를 설정에서 getUserName으로 바꾼다",
-    "ab",
-    "👍🏽 日本語 café ½ 10²",
-    "lone \ud800 surrogate",
-    "",
-    "...",
+    *(
+        "Checkout retries 3 times",
+        "결제는 세 번까지 재시도한다",
+        "에이전트OS를 설정에서 getUserName으로 바꾼다",
+        "ab",
+        "👍🏽 日本語 café ½ 10²",
+    ),
+    *("lone \ud800 surrogate", "", "..."),
 ]
 SETTINGS = [((3, 5), 16_384, 20_251), ((2, 4), 4_096, 7), ((1, 1), 1, 0), ((5, 8), 1 << 20, (1 << 64) - 1)]
 GOLDEN = {

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -29,123 +28,9 @@ for file in sorted((FIXTURES / "faults").glob("*.txt")):
         fault, _, output = part.partition("\n")
         ALL[file.stem][fault] = (*ALL[file.stem].get(fault, ()), output)
 
-LOCALES: Faults = {
-    "Korean: a file": (
-        "오류: 파일 '설정.json'을 찾을 수 없습니다 (코드 2)",
-        "오류: 파일 “/tmp/x81/설정.json”을 찾을 수 없습니다 (코드 17)",
-    ),
-    "Korean: another file": ("오류: 파일 '자료.json'을 찾을 수 없습니다 (코드 2)",),
-    "German": ("Fehler: Datei „brief.txt“ nicht gefunden", "Fehler: Datei „C:\\neu\\brief.txt“ nicht gefunden"),
-    "Russian": ("Ошибка: не удалось открыть «а.txt»: код 5", "Ошибка: не удалось открыть «а.txt»: код 13"),
-    "Korean: a right": ("접근이 거부되었습니다: /home/ann/a.txt", "접근이 거부되었습니다: /srv/b.txt"),
-    "Korean: a traceback": (
-        'Traceback (most recent call last):\n  File "/home/ann/주문.py", line 3, in 합계\n    raise\n'
-        "ValueError: 금액 -3은 0보다 작을 수 없습니다\n",
-        'Traceback (most recent call last):\n  File "/srv/주문.py", line 9, in 합계\n    raise\n'
-        "ValueError: 금액 -12는 0보다 작을 수 없습니다\n",
-    ),
-    "French": ("Erreur : le fichier « a.txt » est introuvable", "Erreur : le fichier « b c.txt » est introuvable"),
-    ".NET in Korean": (
-        "System.InvalidOperationException: 시퀀스에 요소가 없습니다.\n"
-        "   위치: Shop.Cart.First() 파일 C:\\shop\\Cart.cs:줄 12\n",
-        "System.InvalidOperationException: 시퀀스에 요소가 없습니다.\n"
-        "   위치: System.Linq.Enumerable.First[T](IEnumerable source)\n"
-        "   위치: Shop.Cart.First() 파일 D:\\ci\\Cart.cs:줄 19\n",
-    ),
-    "macOS takes syllables apart": (
-        "파일을 열 수 없음",
-        normalize("NFD", "파일을 열 수 없음"),
-    ),
-}
+LOCALES: Faults = {name: tuple(runs) for name, *runs in cases("fingerprint", "locales")}
 
-LINES: Faults = {
-    "HTTP 404": (
-        "GET https://a.example.com/x/17 failed with status code 404",
-        "GET http://b.org/y failed with status code 404",
-    ),
-    "HTTP 500": ("GET https://a.example.com/x/17 failed with status code 500",),
-    "an exit code": ("worker 3 exited with code 137", "worker 12 exited with code 137"),
-    "another exit code": ("worker 3 exited with code 1",),
-    "an Oracle code": ("ORA-00942: table or view does not exist",),
-    "another Oracle code": ("ORA-01017: invalid username or password; logon denied",),
-    "gcc": ("main.c:3:5: error: 'x' undeclared (first use)", "src/main.c:9:7: error: ‘x’ undeclared (first use)"),
-    "gcc: another name": ("main.c:3:5: error: 'y' undeclared (first use)",),
-    "mypy": (
-        'shop/cart.py:3: error: "int" not callable  [operator]',
-        'cart.py:33: error: "int" not callable  [operator]',
-    ),
-    "ruff": ("shop/cart.py:1:8: F401 [*] `os` imported but unused", "cart.py:2:8: F401 [*] `os` imported but unused"),
-    "a warning beside an error": (
-        "a.c:1:1: warning: unused variable 'x'\na.c:3:5: error: expected ';' before 'y'",
-        "a.c:9:5: error: expected ')' before 'y'",
-    ),
-    "a connection": (
-        "2024-05-06T07:08:09.123Z ERROR cannot reach 10.0.0.1:5432 after 3 tries (1.5 s)",
-        "[2024-05-06 17:18:19,999] [WARN] cannot reach db-7.example.com:6543 after 12 tries (900 ms)",
-        "cannot reach localhost.localdomain:1 after 1 tries (2 min)",
-    ),
-    "an object": (
-        "job 6f1e2d3c-aaaa-bbbb-cccc-0123456789ab failed: Worker@1f2e3d4c is gone",
-        "job 00000000-1111-2222-3333-444444444444 failed: Worker@7a6b5c4d is gone",
-    ),
-    "settings": (
-        "login refused: user=ann host=web1 port=22 attempt = 3, reason=expired",
-        "login refused: user=bo host=10.2.3.4 port=2222 attempt = 41, reason=locked",
-    ),
-    "a person": (
-        "Failed password for ann from 10.0.0.1 port 4711 ssh2",
-        "Failed password for bo from 10.0.0.2 port 22 ssh2",
-    ),
-    "a request": (
-        '10.1.1.1 "GET /v2/orders/17 HTTP/1.1" status: 500 len: 12',
-        '10.1.1.2 "GET /v3/users HTTP/1.1" status: 500 len: 1893',
-    ),
-    "another request": ('10.1.1.1 "DELETE /v2/orders/17 HTTP/1.1" status: 500 len: 12',),
-    "an optional remark": ("closed by peer () after 5 bytes", "closed by peer (10.0.0.1) after 17 KB (17408 bytes)"),
-    "a command": (
-        "$ make all\nmake: *** [Makefile:12: all] Error 2",
-        "ann@web1:~/shop$ make all\nmake: *** [Makefile:9: all] Error 1",
-    ),
-    "a link": ("cannot fetch https://a.example.com/x?y=1: forbidden", "cannot fetch ftp://b.example.org/: forbidden"),
-    "a date": (
-        "no lease since Mon Jul  4 12:52:44 2005 at all",
-        "no lease since Tue 15 Aug 2006 at all",
-        "no lease since 2024-05-06 07:08:09 UTC at all",
-        "no lease since 5/6/2024 at all",
-    ),
-    "hex without a digit": ("no object deadbeef in store", "no object abcdefab in store"),
-    "a function whose name has a digit": ("sha1_init() failed", "sha1_init() failed\n"),
-    "another such function": ("utf8_init() failed",),
-    "a folder with a space": (
-        "cannot open C:\\Program Files\\Shop x\\a.ini now",
-        "cannot open D:\\My Data\\b.ini now",
-    ),
-    "noise around the error": (
-        "step 1 done\nlinking shop\nfatal: no space left on device\n",
-        "step 9 done\ncopying files\nchecking\nfatal: no space left on device\n",
-    ),
-    "a command that speaks of errors": (
-        "$ cat errors-of-may.log\naccess denied for role 3\n",
-        "$ tail failed.txt\naccess denied for role 4\n",
-    ),
-    "JSON": (
-        '{"level":"error","ts":1700000000.1,"msg":"cannot reach shard 4","host":"web-1"}',
-        '{"ts":1800000000,"host":"web-22","level":"error","msg":"cannot reach shard 17"}',
-    ),
-    "another JSON": ('{"level":"error","ts":1700000000.1,"msg":"shard is read only","host":"web-1"}',),
-    "logfmt": (
-        'time=2024-05-06T07:08:09Z level=error msg="cannot renew lease" err="timeout after 3s" id=5',
-        'time=2025-01-01T00:00:00Z level=error msg="cannot renew lease" err="timeout after 11s" id=6',
-    ),
-    "another logfmt": ('time=2024-05-06T07:08:09Z level=error msg="lease is lost" err="timeout after 3s" id=5',),
-    "a message that is one quotation": ('Error: "the row is too long"', 'Error: "the row is too long"\n'),
-    "another quotation": ('Error: "the table is too wide"',),
-    "nested objects": (
-        "Skipping Token{9f4ef63 Window{1 u0 com.example/.Main t7}} since hidden",
-        "Skipping Token{a64f992 Window{22 u10 org.other/.Start t81}} since hidden",
-    ),
-    "a card": ("no lease for 00:11:43:e3:ba:c3", "no lease for aa:bb:cc:dd:ee:ff"),
-}
+LINES: Faults = {name: tuple(runs) for name, *runs in cases("fingerprint", "lines")}
 
 ALL |= {"locales": LOCALES, "lines": LINES}
 FAULTS = [pytest.param(runs, id=f"{group}: {name}") for group, faults in ALL.items() for name, runs in faults.items()]
@@ -381,20 +266,8 @@ def test_a_broken_surrogate_is_no_obstacle() -> None:
 
 SHORT = cases("fingerprint", "short")
 SHORT += [
-    "a=",
-    "a:1 ",
-    "/",
-    "\\",
-    "=",
-    "*",
-    "*,",
-    "::",
-    "() ",
-    "\u0301",
-    "a.Error",
-    "in user ",
-    "for a from ",
-    'File "',
+    *("a=", "a:1 ", "/", "\\", "=", "*", "*,", "::", "() ", "\u0301", "a.Error", "in user ", "for a from "),
+    *('File "',),
 ]
 SHORT += ["FAILED a.py::b[", "property x object ", "cannot use a as a ", "<locals>.", "mon jan 1 ", '{"msg":"a', "a\\"]
 LINES_OF_TOOLS = [

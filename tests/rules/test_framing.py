@@ -20,10 +20,7 @@ def left_of(question):
     return " ".join(without_frame(question).split())
 
 
-@pytest.mark.parametrize(
-    ("question", "left"),
-    cases("framing", "a frame is taken away and the rest stays"),
-)
+@pytest.mark.parametrize(("question", "left"), cases("framing", "a frame is taken away and the rest stays"))
 def test_a_frame_is_taken_away_and_the_rest_stays(question, left):
     assert left_of(question) == left
     assert left_of(question.upper()) == left.upper()
@@ -32,16 +29,9 @@ def test_a_frame_is_taken_away_and_the_rest_stays(question, left):
 @pytest.mark.parametrize(
     "question",
     [
-        "Where does Mina live?",
-        "Checkout retries three times",
-        "showed the sword",
-        "Do the release notes mention the new port?",
-        "however many",
-        "an indifferent cat",
-        "retry after 3 attempts",
-        "the storytelling medium",
-        "결제는 몇 번 재시도하나요?",
-        "",
+        *("Where does Mina live?", "Checkout retries three times", "showed the sword"),
+        *("Do the release notes mention the new port?", "however many", "an indifferent cat"),
+        *("retry after 3 attempts", "the storytelling medium", "결제는 몇 번 재시도하나요?", ""),
     ],
 )
 def test_a_question_without_a_frame_stays_as_it_is(question):

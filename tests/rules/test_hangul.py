@@ -57,10 +57,7 @@ def test_anything_has_a_stem_and_features(text):
     assert is_suffix(text) == (stem("가나" + text) == "가나")
 
 
-@pytest.mark.parametrize(
-    ("word", "bare"),
-    cases("hangul", "a word has this stem"),
-)
+@pytest.mark.parametrize(("word", "bare"), cases("hangul", "a word has this stem"))
 def test_a_word_has_this_stem(word, bare):
     assert stem(word) == bare
 
@@ -68,12 +65,16 @@ def test_a_word_has_this_stem(word, bare):
 @pytest.mark.parametrize(
     "forms",
     [
-        "알려줘 알려주세요 알려줄래 알려 알렸다 알린다",
-        "설정을 설정에서는 설정 설정이 설정으로 설정했다 설정하면 설정된",
-        "봤다 본다 봐요 보았다 봅니다 보면서",
-        "재시도 재시도를 재시도한다 재시도했다 재시도하지만 재시도할",
-        "걸린다 걸렸다 걸려요 걸립니다",
-        "냉장고 냉장고를 냉장고에서",
+        *(
+            "알려줘 알려주세요 알려줄래 알려 알렸다 알린다",
+            "설정을 설정에서는 설정 설정이 설정으로 설정했다 설정하면 설정된",
+            "봤다 본다 봐요 보았다 봅니다 보면서",
+        ),
+        *(
+            "재시도 재시도를 재시도한다 재시도했다 재시도하지만 재시도할",
+            "걸린다 걸렸다 걸려요 걸립니다",
+            "냉장고 냉장고를 냉장고에서",
+        ),
         "배포 배포됐다 배포되었다 배포된다 배포합니다 배포하세요",
     ],
 )

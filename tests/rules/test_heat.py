@@ -33,8 +33,7 @@ def near(expected):
 
 
 @pytest.mark.parametrize(
-    ("age_min", "expected"),
-    [(0, 1.0), (240, 0.5), (480, 0.25), (720, 0.125), (120, 0.70710678118654752), (-30, 1.0)],
+    ("age_min", "expected"), [(0, 1.0), (240, 0.5), (480, 0.25), (720, 0.125), (120, 0.70710678118654752), (-30, 1.0)]
 )
 def test_a22_recency_halves_with_every_half_life_and_the_future_is_now(age_min, expected):
     assert recency(age_min, 240) == near(expected)

@@ -52,11 +52,7 @@ def test_a_question_is_after_this(question, intent):
 @pytest.mark.parametrize(
     "question",
     [
-        "in my namespace",
-        "list a terror novel",
-        "show docs",
-        "candid ideas",
-        "tell about metrics",
+        *("in my namespace", "list a terror novel", "show docs", "candid ideas", "tell about metrics"),
         "the price, did it rise",
     ],
 )

@@ -119,10 +119,7 @@ def test_a_common_form_is_not_taken_from_one_patch():
 
 
 def test_two_patches_have_more_in_common_than_either_shows_and_a_wrong_rule_is_dropped():
-    patches = [
-        ("os.open(a, mode=1)\n", "io.open(a)\n"),
-        ("os.open(b, mode='w')\n", "io.open(b)\n"),
-    ]
+    patches = [("os.open(a, mode=1)\n", "io.open(a)\n"), ("os.open(b, mode='w')\n", "io.open(b)\n")]
     rules = learn_code_rules(patches)
     assert apply_rules(rules, "os.open(c, mode=None)\n", "python") == "os.open(c, mode=None)\n"
     assert {apply_rules(rules, before, "python") for before, _ in patches} == {"io.open(a)\n", "io.open(b)\n"}

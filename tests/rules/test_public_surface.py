@@ -108,16 +108,7 @@ def test_a_surface_has_exactly_these_names_each_documented(surface):
 
 
 CHANGING = {
-    "cite",
-    "validate",
-    "use",
-    "approve",
-    "reject",
-    "supersede",
-    "archive",
-    "revive",
-    "erase",
-    "promote",
+    *("cite", "validate", "use", "approve", "reject", "supersede", "archive", "revive", "erase", "promote"),
     "resolve",
 }
 

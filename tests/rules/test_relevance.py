@@ -23,13 +23,7 @@ def judgements(query, found, around=(), *, coherence=0.0, own_session=None, **ru
     question = Question(query, RecallRules(**rules))
     terms = [Term([word], weight, 2.0) for word, weight in question.weights.items()]
     results = judged(
-        question,
-        terms,
-        found,
-        list(around),
-        coherence=coherence,
-        own_session=own_session,
-        rules=RecallRules(**rules),
+        question, terms, found, list(around), coherence=coherence, own_session=own_session, rules=RecallRules(**rules)
     )
     assert len({result.sketch.id for result in results}) == len(results)
     return {result.sketch.id: result for result in results}

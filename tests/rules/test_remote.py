@@ -62,17 +62,8 @@ def test_a_folder_is_no_host(url, folder):
 @pytest.mark.parametrize(
     "url",
     [
-        "",
-        " ",
-        "://",
-        "https://",
-        "https:///shop",
-        ":shop",
-        "ext::sshpass -p s3cr3t ssh host %S shop",
-        "ada:s3cr3t@host/shop",
-        "https://ada:s3cr3t/shop",
-        "https://host/a%0ab",
-        "host:a\x00b",
+        *("", " ", "://", "https://", "https:///shop", ":shop", "ext::sshpass -p s3cr3t ssh host %S shop"),
+        *("ada:s3cr3t@host/shop", "https://ada:s3cr3t/shop", "https://host/a%0ab", "host:a\x00b"),
     ],
 )
 def test_nonsense_has_no_name(url):

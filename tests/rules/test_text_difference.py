@@ -28,10 +28,7 @@ def test_a_guarded_difference_is_seen(what: str, left: str, right: str) -> None:
     assert {each.what for each in differences(left, right)} == {what}
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    cases("text_difference", "the same said otherwise has no difference"),
-)
+@pytest.mark.parametrize(("left", "right"), cases("text_difference", "the same said otherwise has no difference"))
 def test_the_same_said_otherwise_has_no_difference(left: str, right: str) -> None:
     assert differences(left, right) == ()
 
@@ -66,8 +63,7 @@ def test_a_difference_says_what_each_side_wrote() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right"),
-    cases("text_difference", "statements that contradict each other share a topic"),
+    ("left", "right"), cases("text_difference", "statements that contradict each other share a topic")
 )
 def test_statements_that_contradict_each_other_share_a_topic(left: str, right: str) -> None:
     assert statement(left).key == statement(right).key

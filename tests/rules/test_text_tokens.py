@@ -15,10 +15,7 @@ from mnemarch.text.tokens import TOKEN_CHARS_MAX, query_tokens, telling_tokens, 
 from mnemarch.text.words import STOP_WORDS
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    cases("text_tokens", "a text gives these tokens"),
-)
+@pytest.mark.parametrize(("text", "found"), cases("text_tokens", "a text gives these tokens"))
 def test_a_text_gives_these_tokens(text: str, found: list[str]) -> None:
     assert list(dict.fromkeys(tokens(text))) == found
 

@@ -12,9 +12,9 @@ import pytest
 
 import mnemarch
 from fixtures.dialect import PrefixedStore
-from mnemarch import Actor, Citation, Claim, Scope
+from mnemarch import Actor, Citation, Claim, Scope, wiring
 from mnemarch.config import config_from
-from mnemarch.stores import sqlite
+from mnemarch.stores.sqlite import SqliteStore
 
 SCOPE = Scope(org="acme", project="shop", worktree="main", task="T-1")
 SECRET = "The kaleidoscopic marmalade of Zanzibar ferments quietly"
@@ -49,8 +49,9 @@ STORES = ("sqlite", "third dialect")
 @pytest.fixture(params=STORES)
 def any_store(request, monkeypatch):
     """Every store with files that the contract suite knows; what is in memory alone leaves none."""
-    if request.param == "third dialect":
-        monkeypatch.setattr(sqlite, "SqliteStore", PrefixedStore)
+    store = PrefixedStore if request.param == "third dialect" else SqliteStore
+    monkeypatch.setattr(wiring.sqlite, "SqliteStore", store)
+    return store
 
 
 LIVES = {
@@ -98,10 +99,10 @@ LIVES = {
 }
 
 
-@pytest.mark.usefixtures("any_store")
-@pytest.mark.parametrize(("life", "any_store"), zip(LIVES, cycle(STORES), strict=False), indirect=["any_store"])
-def test_r16_no_byte_of_erased_content_is_left(folder, life):
+@pytest.mark.parametrize(("life", "any_store"), [*zip(LIVES, cycle(STORES), strict=False)], indirect=["any_store"])
+def test_r16_no_byte_of_erased_content_is_left(folder, life, any_store):
     with mnemarch.open(folder) as memory:
+        assert type(memory._engine.store) is any_store
         seat = memory.seat(Actor.agent("a"), SCOPE)
         many(seat)
         unit = seat.remember(SECRET, level="worktree").unit

@@ -43,10 +43,7 @@ def checked_in_tree(citation: Citation, root: str | None, tree: WorkTree | None 
     if citation.kind is not CitationKind.COMMIT and citation.kind not in OF_CODE:
         return citation
     if root is None:
-        raise InvalidInput(
-            f"{citation} can't be checked: this seat has no working tree.",
-            hint=Hint("name the root"),
-        )
+        raise InvalidInput(f"{citation} can't be checked: this seat has no working tree.", hint=Hint("name the root"))
     if citation.kind is CitationKind.COMMIT:
         whole = full_hash(root, citation.ref)
         if whole is None:

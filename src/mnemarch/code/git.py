@@ -26,13 +26,7 @@ _HOPS_MAX = 5
 _HASHED_BYTES_MAX = 1_048_576
 # What a run of tests leaves behind is no change of the tree.
 _CACHES = (
-    "__pycache__",
-    ".pytest_cache",
-    ".hypothesis",
-    ".mypy_cache",
-    ".coverage*",
-    "node_modules",
-    "target",
+    *("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".coverage*", "node_modules", "target"),
     ".mnemarch",
 )
 _NO_CACHES = (":/", *(f":(top,exclude,glob)**/{name}{end}" for name in _CACHES for end in ("", "/**")))

@@ -25,14 +25,7 @@ _RENAMES = ("-M", "-l400", "--name-status", "-z")
 # Patches as they are, with the commit's hash behind a mark that begins no line of a patch.
 _COMMIT_MARK = b"\x01"
 _PATCHES = (
-    "log",
-    "-p",
-    "-U0",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--no-abbrev",
+    *("log", "-p", "-U0", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-abbrev"),
     "--format=%x01%H",
 )
 _REWRITTEN_WAIT_S_MAX = 0.5

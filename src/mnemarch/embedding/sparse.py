@@ -54,8 +54,7 @@ def cosine(left: Mapping[K, float], right: Mapping[K, float]) -> float:
     makers = getattr(left, "embedder_id", None), getattr(right, "embedder_id", None)
     if makers[0] != makers[1] and None not in makers:
         raise InvalidInput(
-            f"Vectors of {makers[0]} and of {makers[1]} can't be compared.",
-            hint="Embed both texts with one embedder.",
+            f"Vectors of {makers[0]} and of {makers[1]} can't be compared.", hint="Embed both texts with one embedder."
         )
     scale = _length(left) * _length(right)
     if not scale:

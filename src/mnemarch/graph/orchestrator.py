@@ -8,16 +8,7 @@ from threading import RLock
 
 from mnemarch.errors import Hint, InvalidInput, NotFound
 from mnemarch.forks import Forkable, is_torn, watch
-from mnemarch.graph.core import (
-    Ended,
-    Full,
-    Keeper,
-    checked_answer,
-    checked_entity,
-    checked_feedback,
-    finite,
-    storable,
-)
+from mnemarch.graph.core import Ended, Full, Keeper, checked_answer, checked_entity, checked_feedback, finite, storable
 from mnemarch.graph.store import GraphStore
 from mnemarch.graph.values import EdgeType, Finalized, NodeType, Promoted
 from mnemarch.lazy import Lazy

@@ -37,8 +37,7 @@ _LEVELS_CHARS = len("task, worktree, project")
 MORE_OPTIONS = {
     "seat.events": (Parameter("follow", FLAG, "go on with what comes next, until Ctrl-C", False),),
     **dict.fromkeys(
-        ("seat.erase", "seat.undo"),
-        (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),),
+        ("seat.erase", "seat.undo"), (Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),)
     ),
     "memory.maintain": (Parameter("every", DURATION, "do it again so often (6h, 30m, 1d), until Ctrl-C", None),),
     "decisions.impact": (Parameter("mermaid", FLAG, "as a Mermaid flowchart, for a Markdown page", False),),

@@ -123,13 +123,7 @@ class Call:
     """
 
     def __init__(
-        self,
-        options: Any,
-        given: dict[str, Any],
-        *,
-        places: Any,
-        begins_memory: bool = False,
-        only_reads: bool = False,
+        self, options: Any, given: dict[str, Any], *, places: Any, begins_memory: bool = False, only_reads: bool = False
     ) -> None:
         self.options = options
         self.given = given

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mnemarch.model.upkeep import Maintained, Reflected
     from mnemarch.verbs.types import Verb
 
-
 _LINE_CHARS = 240
 
 

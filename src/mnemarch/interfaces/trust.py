@@ -130,8 +130,7 @@ def _trust(call: Call) -> Answer:
     for one in waiting:
         user.accept(one.path, one.content)
     return Answer(
-        data | {"accepted": True},
-        lambda: "\n".join(f"accepted  {one.path}, until it changes" for one in waiting),
+        data | {"accepted": True}, lambda: "\n".join(f"accepted  {one.path}, until it changes" for one in waiting)
     )
 
 
@@ -160,5 +159,5 @@ COMMANDS = {
             Parameter("revoke", FLAG, "forget what was accepted here", False),
             Parameter("yes", FLAG, "don't ask; needed where nobody is at a terminal", False),
         ),
-    ),
+    )
 }

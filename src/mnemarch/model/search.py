@@ -25,19 +25,8 @@ class Sketch:
     """
 
     __slots__ = (
-        "id",
-        "importance",
-        "kind",
-        "length",
-        "occurred_at",
-        "place",
-        "scope_key",
-        "session",
-        "signs",
-        "speaker",
-        "state",
-        "turn",
-        "words",
+        *("id", "importance", "kind", "length", "occurred_at", "place", "scope_key", "session", "signs"),
+        *("speaker", "state", "turn", "words"),
     )
 
     def __init__(self, unit: Searchable, speaker: str, words: list[str], signs: str = "") -> None:

@@ -1,4 +1,7 @@
-"""What the guardian says of a proposal (D11, R12): from strength and explicit relations alone, the same every time."""
+"""What the guardian says of a proposal (D11, R12), and what a change of a decision reaches (D10-D14).
+
+Both come from strength and explicit relations alone, never from text, and are the same every time.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ if TYPE_CHECKING:
 
     from mnemarch.model.caller import Level
     from mnemarch.model.decision import Decision, Relation
-
 
 _EVERYWHERE = "global"
 
@@ -90,8 +92,7 @@ def _named(decision: Decision) -> str:
     return f'"{line if len(line) <= 80 else line[:79] + "…"}" ({decision.id}, version {decision.version})'
 
 
-# What a change of one decision reaches
-
+# What a change of one decision reaches: never endless
 
 # Of these a change travels from source to target (`A CONSTRAINS B`: changing A reaches B), of all others back.
 _WITH_IT = frozenset({RelationType.CONSTRAINS})
@@ -132,11 +133,7 @@ def impact(
             paths[other] = (*paths[before], other)
             nodes.append(
                 ImpactNode(
-                    id=other,
-                    path=paths[other],
-                    relation=relation.type,
-                    source=relation.source,
-                    target=relation.target,
+                    id=other, path=paths[other], relation=relation.type, source=relation.source, target=relation.target
                 )
             )
             edge.append(other)

@@ -43,11 +43,7 @@ KINDS: dict[str, KindRules] = {
     "profile": KindRules("PROFILE", ("PROFILE",), merges=True, disputes=True, decay_policy="manual_only"),
     "preference": KindRules("PREFERENCE", ("PREFERENCE",), merges=True, disputes=True, decay_policy="manual_only"),
     "episode": KindRules(
-        "EPISODIC",
-        ("RECALL", "DEBUG"),
-        decay_policy="recency_bias",
-        pruned_by="reward",
-        is_kept_per_task=True,
+        "EPISODIC", ("RECALL", "DEBUG"), decay_policy="recency_bias", pruned_by="reward", is_kept_per_task=True
     ),
     "semantic": KindRules("SEMANTIC", ("KNOWLEDGE", "DEBUG"), merges=True, disputes=True),
     "fact": KindRules("FACT", ("KNOWLEDGE",), merges=True, disputes=True),

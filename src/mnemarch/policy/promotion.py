@@ -1,4 +1,4 @@
-"""What the gate lets through: status by evidence (S10, R2), level by actor and status (G6, R4)."""
+"""What the gate lets through: status by evidence (S10, R2), level by actor and status (G6, R4); what a test shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Unit
     from mnemarch.policy.permissions import Policy
-
 
 _SUCCESS_RATE_MIN = 0.5
 # So many tests are named in a reason.
@@ -152,9 +151,7 @@ def refusal_to_promote(unit: Unit, target: Level, actor: Actor, policy: Policy) 
     refusal = refusal_to_write(actor, target, unit.status, policy, is_witnessed=carries(unit))
     if refusal is None and target is Level.ORG and unit.status is not Status.PUBLISHED:
         return Refusal(
-            "S10.3",
-            "Only published knowledge reaches org scope.",
-            "Let more tasks reuse it first (gate.reuse_min).",
+            "S10.3", "Only published knowledge reaches org scope.", "Let more tasks reuse it first (gate.reuse_min)."
         )
     return refusal
 

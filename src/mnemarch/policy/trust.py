@@ -1,4 +1,4 @@
-"""How sure a unit is: signals raise or lower it, time lowers it (G14-G18, R7)."""
+"""How sure a unit is: signals raise or lower it, time lowers it (G14-G18, R7); and what is too worthless to keep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from mnemarch.model.unit import Signal, Trust, Unit
-
 
 DAYS_PER_MONTH = 30
 

@@ -1,4 +1,4 @@
-"""Events, units and links to test stores with."""
+"""Events, units and links to test stores with, and a probe that calls a store's typed reads and writes directly."""
 
 from __future__ import annotations
 
