@@ -333,7 +333,7 @@ class TaskUnderWay:
 
 @value
 class Overview:
-    """A project at a glance. `is_complete` is false where an agent sees its own task alone, or more waits than counted."""
+    """A project at a glance. `is_complete` is false where an agent sees its own task alone, or more waits than that."""
 
     project: str | None
     at: datetime
