@@ -7,9 +7,8 @@ from datetime import timedelta
 
 from mnemarch.decisions.requests import open_requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed, NotFound
-from mnemarch.log.act import Act
 from mnemarch.loops.attempts import clear_stuck
-from mnemarch.model.caller import ActorKind, Caller, Level, Scope
+from mnemarch.model.caller import ActorKind, Level
 from mnemarch.model.citation import Citation
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import InboxItem, Refused, Settled
@@ -24,6 +23,7 @@ from mnemarch.units.imports import judge_import, waiting_imports
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
 from mnemarch.units.same_text import RULE
+from mnemarch.units.succession import acting_in
 from mnemarch.units.verify import NOT_CLAIMS
 
 TYPE_CHECKING = False
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from mnemarch.decisions.decisions import Decisions
     from mnemarch.engine import Engine
+    from mnemarch.log.act import Act
+    from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
@@ -193,7 +195,8 @@ class Inbox:
                 units = list(reader.units(dispute.units).values())
                 texts = " / ".join(f"“{_cut(unit.content)}” ({short_id(unit.id)})" for unit in units)
                 author = str(max(units, key=lambda unit: unit.id).author)
-                yield InboxItem(dispute.id, what, texts, dispute.reason, _DECIDE[what], author, dispute.opened_at)
+                why = _DECIDE[what].format(short_id(dispute.id))
+                yield InboxItem(dispute.id, what, texts, dispute.reason, why, author, dispute.opened_at)
 
     def _wanted(self, claims: Sequence[Unit], recalls: Sequence[Event]) -> dict[str, list[str]]:
         """The questions that each claim would have answered, had it been visible where they were asked."""
@@ -219,7 +222,7 @@ class Inbox:
         """A person's yes verifies a claim for the project; a lead's only lets it through, labelled so."""
         unit = act.transaction.unit(unit_id)
         assert unit is not None
-        there = _there(act, unit.scope)
+        there = acting_in(act, unit.scope)
         if rejection is not None:
             return reject(there, unit_id, rejection, None)
         if act.caller.actor.kind is ActorKind.HUMAN:
@@ -243,7 +246,7 @@ class Inbox:
         assert event is not None
         assert event.payload is not None
         claim = replace(Claim.from_json(event.payload["claim"]), level=Level.PROJECT, key=None)
-        there = _there(act, event.scope)
+        there = acting_in(act, event.scope)
         if rejection is not None:
             # Kept as a rejected unit, so that it is refused when it comes back (R4).
             refused, _ = record_unit(there, replace(claim, level=event.scope.level), None)
@@ -258,8 +261,8 @@ class Inbox:
 
 
 _DECIDE = {
-    CONFLICT: "decide with: mnemarch resolve ID --winner UNIT --reason WHY (or --both)",
-    PROPOSAL: "merge with: mnemarch resolve ID --winner UNIT --reason WHY (or --both to keep the two)",
+    CONFLICT: "decide with: mnemarch resolve {} --winner UNIT --reason WHY (or --both)",
+    PROPOSAL: "merge with: mnemarch resolve {} --winner UNIT --reason WHY (or --both to keep the two)",
 }
 
 
@@ -280,12 +283,6 @@ def _settled_among(events: Sequence[Event]) -> set[str | None]:
     for event in events:
         newest.setdefault(event.subject, "reopens" not in (event.payload or {}))
     return {subject for subject, is_settled in newest.items() if is_settled}
-
-
-def _there(act: Act, scope: Scope) -> Act:
-    """The act where the item is: people and leads of a project may inspect what lies below it (R3)."""
-    caller = Caller(act.caller.actor, scope, act.caller.session, act.caller.root)
-    return Act(act.transaction, caller, act.now, act.config)
 
 
 def _let_through(outcome: Stored | Refused) -> Unit:

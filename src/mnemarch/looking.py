@@ -7,7 +7,7 @@ from itertools import islice
 
 from mnemarch.analysing import told_of
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.inbox import Inbox
+from mnemarch.inbox import CONFLICT, Inbox
 from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
@@ -171,7 +171,8 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         since = micros(now - _DAY)
         below = Scope(org=scope.org, project=scope.project)
         activity = [row for row in reader.activity_since(below, since) if caller.may_read(row[1])]
-        news = _page(reader, caller, types=_NEWS, since=since, limit=_NEWS_MAX)
+        # What was learned in another worktree may be everybody's: each reader is shown what it may read.
+        news = reader.events_back(below, types=_NEWS, since=since, limit=_NEWS_MAX)
         stuck = [event for event in reader.stuck_tasks(below, _STUCK_MAX) if caller.may_read(event.scope)]
         conflicts = len(open_disputes(reader, caller.visible_keys, LinkType.CONTRADICTS))
         merges = len(open_disputes(reader, caller.visible_keys, LinkType.DUPLICATES))
@@ -188,7 +189,8 @@ def overview(engine: Engine, caller: Caller) -> Overview:
     is_complete = scope.project is None
     if caller.inspects:
         inbox = Inbox(engine, caller)
-        seen["waiting"] = len(inbox.waiting())
+        items = inbox.waiting()
+        seen |= {"waiting": len(items), "open_conflicts": sum(item.what == CONFLICT for item in items)}
         is_complete = not inbox.is_cut
     branches = {} if caller.root is None else engine.codebase(caller.root).branches()
     return Overview(

@@ -462,3 +462,18 @@ def test_what_an_episode_keeps_of_a_long_task_is_bounded(seats):
     kept = agent.get(agent.verify(False).episode_id).attributes
     assert len(str(kept)) < 50_000
     assert kept["commands"][-1].startswith("step 59")
+
+
+def test_r20_what_a_branch_verified_is_credited_once_when_the_default_branch_has_its_test(memory, shop, tmp_path):
+    there = worktree(shop, tmp_path / "feat", "-b", "feat")
+    place(memory, there, tree="feat").remember("Luck helps", citations=[Citation.test("test_luck.py::test_luck")])
+    text = FLAKY + "\n# changed in this task\n"
+    (there / "test_luck.py").write_text(text)
+    (unit,) = outcome(memory, there, True, tree="feat").units
+    assert (unit.level, unit.proof.worktree) == (Level.PROJECT, "feat")
+    commit(shop, "merged", test_luck__py=text)
+    signals = [
+        {change.signal for change in outcome(memory, shop, True, task=task).trust_changes if change.unit_id == unit.id}
+        for task in ("T-2", "T-3")
+    ]
+    assert ["pr_merged" in each for each in signals] == [True, False]

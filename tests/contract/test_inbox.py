@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from repositories import repository, worktree
 
-from mnemarch import Actor, Claim, Level, Reason, Scope
+from mnemarch import Actor, Claim, Level, NotFound, Reason, Scope
 
 
 @pytest.fixture
@@ -76,6 +76,19 @@ def test_a_claim_that_the_code_contradicts_says_so_in_the_inbox(memory, tmp_path
     (shop / "AGENTS.md").write_text("- Deploys need a ticket\n")
     stale = {item.subject: "does not hold in this tree" in item.why for item in person.inbox()}
     assert stale == {"Always use pnpm in the shop": True, "Deploys need a ticket": False}
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_conflict_that_the_inbox_lists_is_resolved_from_wherever_a_person_stands(seats, person, both):
+    agent = seats.agent(worktree="w2")
+    first, second = (agent.remember(text).unit for text in ("Totals are rounded up", "Totals are rounded down"))
+    conflict = next(item for item in person.inbox() if item.what == "conflict")
+    person.resolve(conflict.id, winner=None if both else first.id, both=both, reason="measured")
+    assert agent.get(second.id).live is both
+    assert "conflict" not in {item.what for item in person.inbox()}
+    for seat in (seats.agent(worktree="w3"), seats.human(project="other")):
+        with pytest.raises(NotFound):
+            seat.resolve(conflict.id, both=True, reason="no")
 
 
 def test_what_nobody_wanted_for_30_days_leaves_the_inbox(seats, person, clock):

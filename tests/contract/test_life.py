@@ -247,3 +247,33 @@ def test_rejecting_an_archived_unit_leaves_it_archived(seats):
     assert seats.orchestrator().reject(unit.id, "still wrong").status is Status.ARCHIVED
     with pytest.raises(NotAllowed):
         seats.agent().reject(unit.id, "me too")
+
+
+def test_r4_an_author_withdraws_a_claim_until_somebody_else_used_it(seats):
+    author = seats.agent("author", task="T-1")
+    unit = author.remember("The feed is paged", level="worktree").unit
+    with pytest.raises(NotAllowed):
+        seats.agent("other", task="T-1").withdraw(unit.id, "not mine")
+    assert not author.withdraw(unit.id, "I was wrong").live
+    used = author.remember("Totals are rounded up", level="worktree").unit
+    seats.agent("other", task="T-2").use(used.id)
+    with pytest.raises(NotAllowed):
+        author.withdraw(used.id, "too late")
+
+
+def test_r4_one_signal_of_one_kind_counts_once_for_a_unit_and_task(seats):
+    unit = seats.human(worktree="main").remember("Deploys need a ticket").unit
+    lead = seats.orchestrator()
+    first = lead.validate(unit.id, "tests_failed")
+    assert first < unit.confidence
+    assert lead.validate(unit.id, "tests_failed") == first
+    assert seats.orchestrator(task="T-9").validate(unit.id, "tests_failed") < first
+
+
+def test_r7_of_two_equal_answers_the_surer_comes_first(seats):
+    person = seats.human()
+    doubted, sure = (person.remember(f"The {name} gateway retries at night").unit for name in ("eastern", "western"))
+    seats.orchestrator().validate(doubted.id, "tests_failed")
+    items = person.recall("when does the gateway retry?").items
+    assert [item.unit.id for item in items] == [sure.id, doubted.id]
+    assert items[0].why["importance"] > items[1].why["importance"]

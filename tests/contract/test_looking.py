@@ -200,6 +200,14 @@ def test_a_status_tells_who_works_on_what_and_what_waits(seats, clock):
     assert "stuck" not in {task.state for task in seats.human(task=None).status().tasks}
 
 
+def test_what_another_worktree_learned_for_the_project_is_in_everybodys_status(seats):
+    unit = seats.human(worktree="feat").remember("Deploys need a ticket").unit
+    seats.agent("other", worktree="feat", task="T-2").remember("Checkout retries 3 times")
+    seats.agent("other", worktree="feat", task="T-2").remember("Checkout retries 4 times")
+    assert [learned.id for learned in seats.agent().status().learned] == [unit.id]
+    assert (seats.agent().status().open_conflicts, seats.human(task=None).status().open_conflicts) == (0, 1)
+
+
 def test_an_agents_status_tells_nothing_of_other_tasks(seats):
     seats.agent("other", task="T-2").mark_stuck("secret")
     seats.agent("other", task="T-2").remember("Hidden")

@@ -264,8 +264,6 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     yield f"memory     {clean(call.home.folder)}"
     unnamed = user.person() is None and at_terminal(sys.stdin) and at_terminal(sys.stdout) and user.host() is None
     yield f"you act as {clean(str(call.actor))}{'; mnemarch init asks who you are' if unnamed else ''}"
-    if not seen.is_complete and call.actor.kind is ActorKind.AGENT:
-        yield "seen       this worktree and task alone; a person or a lead sees the whole project"
     yield from _chapter(
         "worktrees",
         [
@@ -289,8 +287,12 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
         "",
     )
     yield ""
-    waiting = f"{seen.waiting}{'' if seen.is_complete else ' or more'}"
-    yield f"waiting    {waiting} for a person or a lead, {counted(seen.open_conflicts, 'open conflict')} among them"
+    conflicts = f"{counted(seen.open_conflicts, 'open conflict')} among them"
+    if seen.is_complete or call.actor.kind is not ActorKind.AGENT:
+        yield f"waiting    {seen.waiting}{'' if seen.is_complete else ' or more'} for a person or a lead, {conflicts}"
+    else:
+        yield f"waiting    {seen.waiting} in this worktree and task, {conflicts}"
+        yield "           An agent sees no other tasks; a person or a lead sees them all."
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
     yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"

@@ -151,10 +151,7 @@ class Promotion:
 
 @value
 class InboxItem:
-    """One thing that waits for a person or a lead (R20): what it is, what it says, what speaks for it, why it waits.
-
-    `author` is whose doing it is, `at` since when it waits, `wanted` how often others asked for it.
-    """
+    """One thing that waits for a person or a lead since `at` (R20); `wanted` is how often others asked for it."""
 
     id: str
     what: str
@@ -335,10 +332,7 @@ class TaskUnderWay:
 
 @value
 class Overview:
-    """A project at a glance: who works on what, what was learned within a day, what waits for somebody.
-
-    `is_complete` is false for an agent, which sees its own worktree and task, and where more waits than was counted.
-    """
+    """A project at a glance. `is_complete` is false where an agent sees its own task alone, or more waits than that."""
 
     project: str | None
     at: datetime

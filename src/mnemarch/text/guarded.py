@@ -148,7 +148,7 @@ class _Scan:
             what, key, shape, *_ = self.pieces[at]
             # An article, or the hyphen of non-blocking.
             is_light = (what == "word" and not shape) or key == "sum-"
-            if key == "always-":  # never, which is two pieces
+            if key == "always-" and at and self.pieces[at - 1][1] == "un":  # never, which is two pieces
                 return at - 1
             if not is_light:
                 return at if (what, key) == ("negation", "not") else -1

@@ -128,8 +128,8 @@ def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]
     found, slots, relations = parsed(pieces(told))
     if rejected and not slots:
         # Merge with rebase, never with squash: what is chosen comes last.
-        slots = {at: at + 1 for at in range(len(found)) if is_name(found[at])}
-        slots = dict([max(slots.items())]) if slots else {}
+        names = [at for at, piece in enumerate(found) if is_name(piece)]
+        slots = {at: at + 1 for at in names[-1:]}
     topic: list[str] = []
     at = 0
     while at < len(found):

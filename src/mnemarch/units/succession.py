@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.errors import Conflict, Hint, InvalidInput, NotAllowed, NotFound
+from mnemarch.log.act import Act
 from mnemarch.model.caller import Actor, Caller, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import REPLACEMENT, Kind, LinkType, Signal, Status
@@ -18,7 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mnemarch.log.act import Act, Log
+    from mnemarch.log.act import Log
+    from mnemarch.model.caller import Scope
     from mnemarch.model.outcome import Dispute
     from mnemarch.model.unit import Link, Unit
     from mnemarch.stores.sql.reader import Reader
@@ -119,7 +121,8 @@ def resolve(
     act: Act, dispute_id: str, winner_id: str, reason: str, commit: str | None, expected_version: int | None
 ) -> Dispute:
     """Decide a dispute: the winner stands, the others are superseded by it and, if they contradicted, lose trust."""
-    link, units = _link_in_sight(act, dispute_id)
+    here, (act, link, units) = act, _link_in_sight(act, dispute_id)
+    commit = commit if act is here else None  # What is decided for another worktree says nothing of this one's HEAD.
     if winner_id not in units:
         raise InvalidInput(
             f"Unit {winner_id!r} is no side of conflict {dispute_id}.", hint=f"Choose one of {_named(units)}."
@@ -152,7 +155,7 @@ def _named(unit_ids: Iterable[str]) -> str:
 
 def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
     """Close a dispute without a winner: all stay as they are, and it is not opened for them again."""
-    link, units = _link_in_sight(act, dispute_id)
+    act, link, units = _link_in_sight(act, dispute_id)
     for unit in units.values():
         act.require(Deed.RESOLVE, unit)
     _check_open(act, link, None)
@@ -160,16 +163,26 @@ def let_both_hold(act: Act, dispute_id: str, reason: str) -> Dispute:
     return _decided(act, dispute_id, units)
 
 
-def _link_in_sight(act: Act, dispute_id: str) -> tuple[Link, dict[str, Unit]]:
-    """A dispute and those of its units that this seat can see, if there are two."""
+def _link_in_sight(act: Act, dispute_id: str) -> tuple[Act, Link, dict[str, Unit]]:
+    """A dispute and those of its units that can be seen from where it is, if there are two; and the act there."""
     link = act.transaction.link(checked_id(dispute_id, "a conflict's id"))
     sides = act.transaction.units(act.transaction.units_of_link(dispute_id)) if link is not None else {}
+    # People and leads of a project decide what the inbox lists, in whichever worktree it is (R3).
+    below = min((side.scope for side in sides.values()), key=lambda scope: scope.level, default=act.caller.scope)
+    if below.key not in act.caller.visible_keys and act.caller.may_read(below):
+        act = acting_in(act, below)
     seen = {id: side for id, side in sides.items() if side.scope.key in act.caller.visible_keys}
     if link is None or len(seen) < 2:
         raise NotFound(f"No conflict {dispute_id!r} here.", hint=Hint("list the conflicts"))
     # A decision that was committed against another stays in conflict with it until one of them is revised (R12).
     _refuse_decided(*(side for side in seen.values() if link.open))
-    return link, seen
+    return act, link, seen
+
+
+def acting_in(act: Act, scope: Scope) -> Act:
+    """The same act by the same actor in a scope below the project: people and leads may inspect it (R3)."""
+    caller = Caller(act.caller.actor, scope, act.caller.session, act.caller.root)
+    return Act(act.transaction, caller, act.now, act.config)
 
 
 def _check_open(act: Act, link: Link, proposed: Unit | None) -> None:
