@@ -36,6 +36,7 @@ TEST = "from pool import size\n\n\ndef test_size():\n    assert size() == 3\n"
 NAME = "tests/test_pool.py::test_size"
 CLAIM = "The pool has three connections."
 RECORDER = "mnemarch_witness"
+COMMAND = [sys.executable, "-m", "mnemarch", "hook", "--host", "claude-code", "--unknown", "option"]
 
 
 class Agent:
@@ -239,6 +240,22 @@ def test_an_event_that_arrives_twice_counts_once(repo, agent, host):
     one.sends(prompt)
     one.sends(prompt)
     assert len(logged(repo, "user")) == 1
+
+
+def test_an_event_that_two_processes_get_at_once_counts_once(repo, agent):
+    payload = json.dumps(agent().payload("failed")).encode()
+    running = [subprocess.Popen(COMMAND, cwd=repo, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(3)]
+    for each in running:
+        each.stdin.write(payload)
+    assert [each.communicate(timeout=60)[0] for each in running] == [b""] * 3
+    assert len(logged(repo, "command")) == 1
+
+
+@pytest.mark.parametrize("command", ["pytest -q | tail -3", "pytest -q || true"])
+def test_what_a_runner_printed_counts_more_than_an_exit_code_that_a_pipe_hides(repo, agent, command):
+    failed = agent().samples["failed"]["stdin"]["error"].partition("\n")[2]
+    agent().tells("passed", tool_input={"command": command}, tool_response={"stdout": failed})
+    assert [run["passed"] for run in verifications(repo)] == [False]
 
 
 def test_what_one_agent_proved_reaches_another_worktree(repo, agent):
@@ -514,5 +531,4 @@ def test_what_the_settings_switch_off_is_not_done(repo, agent):
 
 def process(folder, stdin):
     """The real command, as a host starts it."""
-    command = [sys.executable, "-m", "mnemarch", "hook", "--host", "claude-code", "--unknown", "option"]
-    return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, timeout=60, check=False)
+    return subprocess.run(COMMAND, cwd=folder, input=stdin, capture_output=True, timeout=60, check=False)
