@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemarch.interfaces.hooks.hosts import EVENTS, HOSTS, answer, host_of, read
@@ -94,6 +94,7 @@ def test_events_of_which_nothing_is_known_are_passed_over():
     assert {seen("codex", native).name for words in EVENTS.values() for native in words.split()} == set(EVENTS)
 
 
+@settings(max_examples=40)
 @given(host=st.sampled_from(sorted(HOSTS)), fields=st.dictionaries(FIELDS, JSON))
 def test_no_payload_breaks_the_reader(host, fields):
     event = seen(host, **fields)
