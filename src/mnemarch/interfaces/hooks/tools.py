@@ -110,6 +110,10 @@ def run_in(event: HookEvent, seat: Seat, root: str, configured: tuple[str, ...],
     command = _text(event.input, ("command", "cmd"))
     if event.tool_kind != "shell" or not command.strip():
         return None
+    from mnemarch.witness.commands import runner_of
+
+    if runner_of(command, configured) is None:  # Most commands: what reads the output of runners is not loaded.
+        return None
     from mnemarch.witness.output import from_output
 
     seen = from_output(
