@@ -90,18 +90,22 @@ class Moment:
 
 
 def start(moment: Moment) -> str:
-    """What binds and what is known for this task. After a compaction the agent has forgotten what it was shown."""
+    """What binds and what is known for this task; where a session goes on, only what is new.
+
+    After a compaction the agent has forgotten what it was shown.
+    """
     session, rules = moment.session, moment.rules
     session.clean()
-    session.change(lambda state: state.update(shown=[], warned=[]))
+    known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
+    session.change(lambda state: state.update(shown=known, warned=[]))
     if rules.reports and os.environ.get("CLAUDE_ENV_FILE"):
         moment.later.append(lambda: _have_reports_written(moment.reports, os.environ["CLAUDE_ENV_FILE"]))
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
-    pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain)
+    pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain, without=known)
     _shown(moment, (*pack.binding, *pack.items))
-    return f"{_ABOUT}\n{pack.text}".strip()
+    return pack.text if known else f"{_ABOUT}\n{pack.text}".strip()
 
 
 def _task_in_words(moment: Moment) -> str:
