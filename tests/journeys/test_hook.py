@@ -278,12 +278,13 @@ def test_what_a_person_asked_for_becomes_a_claim_when_the_agent_ends_its_turn(re
     one.tells("prompt", prompt="Thanks a lot!")
     with mnemarch.open(repo) as memory:
         assert seat_in(memory, repo).units(kind="preference") == []
+    one.tells("subagent_stop")
     one.tells("stop")
     one.tells("stop", last_assistant_message="Done again.")
     with mnemarch.open(repo) as memory:
         [unit] = seat_in(memory, repo).units(kind="preference")
     assert (unit.content, str(unit.status)) == ("We always want three connections in the pool.", "hypothesis")
-    assert [entry["text"] for entry in logged(repo, "assistant")][1:] == ["Done again."]
+    assert [entry["text"] for entry in logged(repo, "assistant")][2:] == ["Done again."]
     assert len(logged(repo, "classified")) == 1
     assert one.tells("prompt", prompt="How many connections do we want in the pool?") == ""
     assert "three connections" in agent(session="s-2").tells("prompt", prompt="How many connections in the pool?")
@@ -314,6 +315,24 @@ def test_a_compaction_makes_the_agent_forget_what_it_was_shown(repo, agent):
         [anchor] = seat_in(memory, repo).units(kind="anchor")
         snapshot = seat_in(memory, repo).get(anchor.attributes["target"])
     assert "How many connections does the pool have?" in snapshot.content
+
+
+def test_what_other_tasks_said_of_an_error_arrives_fenced(repo, agent):
+    other = worktree(repo, "other", "fix/other")
+    agent(root=other, session="s-2").fails(1)
+    said = agent().fails(1)
+    assert said.startswith("<mnemarch-memory")
+    assert "Seen before in 1 other task" in said
+
+
+def test_a_long_conversation_is_anchored_too(repo, agent):
+    one = agent()
+    for number in range(6):
+        one.tells("prompt", prompt=f"Remark {number}: " + "the pool is small. " * 800)
+    one.tells("compact")
+    assert not (repo / ".mnemarch" / "hooks" / "trouble.log").exists()
+    with mnemarch.open(repo) as memory:
+        assert len(seat_in(memory, repo).units(kind="anchor")) == 1
 
 
 def test_a_notification_is_no_prompt(repo, agent):
