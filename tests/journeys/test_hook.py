@@ -63,9 +63,8 @@ class Agent:
             for name, item in environ.items():
                 patch.setenv(name, item)
             patch.chdir(self.root)
-            patch.setattr(hook, "_stop_after", lambda *_: None)
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(stdin).encode())))
-            assert hook.run(["--host", self.host] if named else []) == 0
+            assert hook.run(["--host", self.host] if named else [], is_timed=False) == 0
         printed = self._capsys.readouterr()
         assert printed.err == ""
         return json.loads(printed.out) if printed.out else {}
