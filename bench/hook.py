@@ -65,7 +65,8 @@ def measured(root: str, hosts: list[str], rounds: int) -> dict[str, dict[str, fl
         for line in map(json.loads, lines):
             spent = []
             for number in range(rounds + 1):
-                stdin = {name: f"{item}-{number}" if name in IDS else item for name, item in line["stdin"].items()}
+                own = {name: f"{host}-{item}-{number}" for name, item in line["stdin"].items() if name in IDS}
+                stdin = line["stdin"] | own
                 if line["event"] == "failed":
                     Path(root, "pool.py").write_text(f"def size():\n    return 1  # {host} {number}\n")
                 command = [sys.executable, "-m", "mnemarch", "hook", "--host", host]

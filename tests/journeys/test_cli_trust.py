@@ -143,7 +143,7 @@ def test_every_setting_that_a_repository_changes_unasked_is_one_that_was_found_h
     assert asked == {
         *("project", "limits", "trust", "trust.decay_per_month", "gate.reuse_min", "loops.threshold", "decisions"),
         *("store.lock_wait_s_max", "store.durability", "witness.test_commands", "core.chars_max", "core.sections"),
-        *("analyst", "analyst.api", "analyst.price_input", "analyst.price_output"),
+        *("analyst", "analyst.api", "analyst.price_input", "analyst.price_output", "hook", "hook.domains"),
     }
 
 

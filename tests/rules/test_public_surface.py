@@ -32,11 +32,10 @@ SURFACES = {
     ),
     mnemarch.Seat: (
         "log log_many ingest ingest_many ingest_file ingested validate_approach fail failed_approaches mark_stuck "
-        "clear_stuck remember remember_many "
+        "clear_stuck remember remember_many about awaited_tests "
         "verify promote reflect inbox accept decline import_claims get units cite validate use approve reject withdraw "
         "supersede archive revive erase undo revert conflicts proposals resolve explain related history events status "
-        "show recall context actor scope loops decisions graph rules working core episodes knowledge items "
-        "about awaited_tests",
+        "show recall context actor scope loops decisions graph rules working core episodes knowledge items",
         "caller",
     ),
     Decisions: (
@@ -55,9 +54,9 @@ SURFACES = {
         "",
     ),
     CircularFixDetector: (
-        "check clear detect_repeated_approach failures get_failed_approaches hash_error mark_subtask_stuck "
-        "stuck_reason validate_approach",
-        "counting settle",
+        "check clear detect_repeated_approach get_failed_approaches hash_error mark_subtask_stuck stuck_reason "
+        "validate_approach",
+        "counting failures settle",
     ),
     MemoryOrchestrator: (
         "finalize_session gc_sessions get_active_sessions get_agent_store get_session_store record_answer "

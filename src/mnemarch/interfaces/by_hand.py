@@ -336,7 +336,7 @@ def _after_demo(folder: str | None, unit_id: str) -> str:
 def _hook(call: Call) -> Answer:
     from mnemarch.interfaces.hook import run
 
-    run(["--host", call.options.host] if call.options.host else [])
+    run(["--host", call.options.host] if call.options.host else [], is_timed=False)
     return Answer(None, lambda: "", is_printed=True)
 
 

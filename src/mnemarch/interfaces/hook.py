@@ -14,10 +14,12 @@ from mnemarch.model.json_text import from_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from mnemarch.interfaces.hooks.hosts import HookEvent
+
+    Timer = Callable[[float, str, str], None]
 
 _STDIN_BYTES_MAX = 32 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -27,14 +29,18 @@ _SECONDS_MAX = 8.0
 _SECONDS_AT_END = 1.2
 
 
-def run(argv: Sequence[str]) -> int:
-    """Read one event, do what it asks for, print what the host understands. It gives 0, whatever happens."""
+def run(argv: Sequence[str], *, is_timed: bool = True) -> int:
+    """Read one event, do what it asks for, print what the host understands. It gives 0, whatever happens.
+
+    If it `is_timed`, the process ends with 0 when its time is over.
+    """
     if sys.stdin is None or sys.stdin.isatty():
         print("mnemarch hook is called by a coding agent's host. Set it up: mnemarch install", file=sys.stderr)
         return 0
-    _stop_after(_SECONDS_MAX, "", "")
+    stop_after = _stop_after if is_timed else lambda *_: None
+    stop_after(_SECONDS_MAX, "", "")
     with suppress(Exception):  # A host that is told of an error may stop its agent.
-        _run(_host_named(argv))
+        _run(_host_named(argv), stop_after)
     _signal.setitimer(_signal.ITIMER_REAL, 0)
     return 0
 
@@ -44,7 +50,7 @@ def _host_named(argv: Sequence[str]) -> str | None:
     return words[words.index("--host") + 1] if "--host" in words[:-1] else None
 
 
-def _run(named: str | None) -> None:
+def _run(named: str | None, stop_after: Timer) -> None:
     from mnemarch.interfaces.hooks import hosts
 
     content = sys.stdin.buffer.read(_STDIN_BYTES_MAX + 1)
@@ -63,12 +69,12 @@ def _run(named: str | None) -> None:
     if not os.path.lexists(os.path.join(place, "memory.db")):
         return
     try:
-        _answer(event, home, store, place)
+        _answer(event, home, store, place, stop_after)
     except Exception as error:  # noqa: BLE001 - see above
         _tell_trouble(place, event, error)
 
 
-def _answer(event: HookEvent, home: Any, store: str, place: str) -> None:
+def _answer(event: HookEvent, home: Any, store: str, place: str, stop_after: Timer) -> None:
     from mnemarch.interfaces.hooks import events, hosts
     from mnemarch.interfaces.hooks.sessions import Session
     from mnemarch.model.value import replace
@@ -78,7 +84,7 @@ def _answer(event: HookEvent, home: Any, store: str, place: str) -> None:
     memory = open_offline(store)
     # A memory that is not this user's was refused by now.
     seconds = _SECONDS_AT_END if event.name == "end" else memory.config.hook.seconds_max
-    _stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
+    stop_after(min(seconds, _SECONDS_MAX), place, f"{event.host.name} {event.name}")
     try:
         session = Session(place, event.session, event.host.name)
         if not session.admits(event):
