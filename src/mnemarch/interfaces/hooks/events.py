@@ -9,6 +9,7 @@ from mnemarch.ingesting import DEFERRED
 from mnemarch.interfaces.hooks import tools
 from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, Scope
+from mnemarch.model.stamps import short_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,18 +91,22 @@ class Moment:
 
 
 def start(moment: Moment) -> str:
-    """What binds and what is known for this task. After a compaction the agent has forgotten what it was shown."""
+    """What binds and what is known for this task; where a session goes on, only what is new.
+
+    After a compaction the agent has forgotten what it was shown.
+    """
     session, rules = moment.session, moment.rules
     session.clean()
-    session.change(lambda state: state.update(shown=[], warned=[]))
+    known = session.listed("shown") if moment.event.payload.get("source") == "resume" else []
+    session.change(lambda state: state.update(shown=known, warned=[]))
     if rules.reports and os.environ.get("CLAUDE_ENV_FILE"):
         moment.later.append(lambda: _have_reports_written(moment.reports, os.environ["CLAUDE_ENV_FILE"]))
     if not rules.start_tokens:
         return ""
     room = rules.start_tokens - prompts.estimated_tokens(_ABOUT)
-    pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain)
+    pack = moment.seat.context(_task_in_words(moment), max(room, 1), domain=moment.domain, without=known)
     _shown(moment, (*pack.binding, *pack.items))
-    return f"{_ABOUT}\n{pack.text}".strip()
+    return pack.text if known else f"{_ABOUT}\n{pack.text}".strip()
 
 
 def _task_in_words(moment: Moment) -> str:
@@ -198,22 +203,33 @@ def after_tool(moment: Moment) -> str:
     judged = seat.verify(run=run)
     if judged.passed:
         moment.session.change(lambda state: state.update(edits=[], failed_edits=[], failures=0))
-        return _raised(judged)
+        return "\n".join([*_raised(judged), *_trust_changed(judged)])
     failed = [*moment.session.listed("failed_edits"), *moment.session.listed("edits")]
     moment.session.change(lambda state: state.update(edits=[], failed_edits=failed[-100:], failures=1))
-    return _verdict(judged.loop)
+    return "\n".join([*_verdict(judged.loop), *_trust_changed(judged)])
 
 
-def _verdict(loop: LoopVerdict | None) -> str:
-    return "" if loop is None else "\n".join(filter(None, (loop.instruction, loop.seen_before)))
+def _verdict(loop: LoopVerdict | None) -> list[str]:
+    """The instruction; and what came of the error in other tasks, which is their word and so fenced."""
+    if loop is None:
+        return []
+    before = prompts.fenced([prompts.entry("[EPISODE]", loop.seen_before)]) if loop.seen_before else ""
+    return [text for text in (loop.instruction, before) if text]
 
 
-def _raised(judged: Promotion) -> str:
+def _raised(judged: Promotion) -> list[str]:
     """What the run verified; said to whoever claimed it."""
     from mnemarch.policy.loops import quoted
 
     lines = [f"The tests verified, for {unit.level}: {quoted(unit.content)}" for unit in judged.units]
-    return "\n".join([*lines, *(refused.reason for refused in judged.refused if refused.rule == _LOCAL_ONLY)])
+    return [*lines, *(refused.reason for refused in judged.refused if refused.rule == _LOCAL_ONLY)]
+
+
+def _trust_changed(judged: Promotion) -> list[str]:
+    """What the run made of what the task relied on (R2); what it verified is said already."""
+    raised = {unit.id for unit in judged.units}
+    changes = [change for change in judged.trust_changes if change.unit_id not in raised]
+    return [f"Unit {short_id(c.unit_id)}: trust {c.before:.2f} to {c.after:.2f} ({c.signal})." for c in changes]
 
 
 def compact(moment: Moment) -> str:
@@ -224,7 +240,9 @@ def compact(moment: Moment) -> str:
     if not asked:
         return ""
     decisions = moment.seat.decisions
-    snapshot = "\n".join(["Asked in this session, the newest first:", *(f"- {text}" for text in asked)])
+    snapshot = "\n".join(
+        ["Asked in this session, the newest first:", *(f"- {text[:_SAID_CHARS_MAX]}" for text in asked)]
+    )
 
     def keep() -> None:
         evidence = decisions.add_evidence(snapshot, ["compaction"])
@@ -243,7 +261,8 @@ def stop(moment: Moment) -> str:
     said = prompts.without_fenced(moment.event.said).strip()[:_SAID_CHARS_MAX]
     if said and moment.rules.records and not moment.event.payload.get("stop_hook_active"):
         moment.later.append(lambda: moment.seat.log("assistant", said))
-    if moment.session.state.get("asked"):
+    # A subagent acts under a name of its own, and the prompts wait for who was asked.
+    if moment.session.state.get("asked") and moment.event.name != "subagent_stop":
         moment.later.append(lambda: _take_up_prompts(moment))
     return ""
 

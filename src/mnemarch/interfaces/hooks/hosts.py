@@ -64,15 +64,15 @@ class Host:
     """One host. `actor` is who its agents are in the log.
 
     `context` says where it looks for context: `nested` in hookSpecificOutput, at the `top`, or in `both`; `key` is what
-    it is called there. `silent_at` are events at which it takes none. `exit` is where the output of a command tells its
-    exit code, `exit_else` what it is if it does not, and `label` what stands before the output.
+    it is called there; `before_tools` whether it takes any then. `exit` is where the output of a command tells its exit
+    code, `exit_else` what it is if it does not, and `label` what stands before the output.
     """
 
     name: str
     actor: str
     context: str = "nested"
     key: str = "additionalContext"
-    silent_at: tuple[str, ...] = ("compact", "stop", "subagent_stop", "end")
+    before_tools: bool = True
     exit: str = ""
     exit_else: int | None = None
     label: str = ""
@@ -88,19 +88,13 @@ HOSTS = {
         Host(
             "gemini",
             "gemini-cli",
-            silent_at=("before_tool", "compact", "stop", "subagent_stop", "end"),
+            before_tools=False,
             exit=r"(?m)^Exit Code: (\d+)",
             exit_else=0,
             label=r"(?m)^Output: ",
         ),
-        Host("opencode", "opencode", context="top", silent_at=("stop", "subagent_stop", "end")),
-        Host(
-            "cursor",
-            "cursor",
-            context="top",
-            key="additional_context",
-            silent_at=("before_tool", "compact", "stop", "subagent_stop", "end"),
-        ),
+        Host("opencode", "opencode", context="top"),
+        Host("cursor", "cursor", context="top", key="additional_context", before_tools=False),
         Host("vscode", "vscode"),
     )
 }
@@ -193,7 +187,7 @@ def read(host: Host, payload: Mapping[str, Any], cwd: str) -> HookEvent | None:
 def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
     """What to print so that the host hands the text to its agent; None where it would not."""
     host = event.host
-    if not text or event.name in host.silent_at:
+    if not text or (event.name == "before_tool" and not host.before_tools):
         return None
     at_top = {} if host.context == "nested" else {host.key: text}
     inside = {"hookSpecificOutput": {"hookEventName": event.native, host.key: text}}

@@ -86,15 +86,14 @@ def digest_of(edit: Mapping[str, Any]) -> str:
 
 
 def paths_changed(event: HookEvent, root: str) -> list[str]:
-    """The files that a tool is about to change."""
-    if event.tool_kind != "shell":
-        return list(dict.fromkeys(edit["path"] for edit in edits_of(event, root)))
-    command = _text(event.input, ("command", "cmd"))
-    if not any(word in command for word in _CHANGING):
-        return list(dict.fromkeys(edit["path"] for edit in edits_of(event, root)))
-    words = [word.strip("'\"`();|&<>") for word in command.split()[:_WORDS_MAX]]
-    paths = [path_in(word, root, event.cwd) for word in words if word and not word.startswith("-")]
-    return [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
+    """The files that a tool is about to change; of a command that may change files, those that it names."""
+    paths = [edit["path"] for edit in edits_of(event, root)]
+    command = _text(event.input, ("command", "cmd")) if event.tool_kind == "shell" else ""
+    if any(word in command for word in _CHANGING):
+        words = (word.strip("'\"`();|&<>") for word in command.split()[:_WORDS_MAX])
+        named = (path_in(word, root, event.cwd) for word in words if word and word[0] != "-")
+        paths += [path for path in named if os.path.isfile(os.path.join(root, path))]
+    return list(dict.fromkeys(paths))
 
 
 def path_in(path: str, root: str, cwd: str) -> str:
@@ -110,6 +109,10 @@ def run_in(event: HookEvent, seat: Seat, root: str, configured: tuple[str, ...],
     """The run of tests that a command was, if it was one; a report that its runner wrote names each test."""
     command = _text(event.input, ("command", "cmd"))
     if event.tool_kind != "shell" or not command.strip():
+        return None
+    from mnemarch.witness.commands import runner_of
+
+    if runner_of(command, configured) is None:  # Most commands: what reads the output of runners is not loaded.
         return None
     from mnemarch.witness.output import from_output
 

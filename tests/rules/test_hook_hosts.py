@@ -1,0 +1,102 @@
+"""What hosts say, in our words: which host and event it is, what a tool printed, and how it ended."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemarch.interfaces.hooks.hosts import EVENTS, HOSTS, answer, host_of, read
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+FIELDS = st.sampled_from(
+    [
+        "tool_response",
+        "tool_input",
+        "toolArgs",
+        "tool_output",
+        "error",
+        "prompt",
+        "session_id",
+        "cwd",
+        "workspace_roots",
+    ]
+)
+
+
+def seen(host, native="PostToolUse", **payload):
+    told = {"hook_event_name": native, "tool_name": "Bash", "tool_input": {"command": "x"}, **payload}
+    return read(HOSTS[host], told, "/work")
+
+
+@pytest.mark.parametrize(
+    ("host", "payload", "printed", "exit_code"),
+    [
+        ("claude-code", {"tool_response": {"stdout": "ok", "stderr": "", "interrupted": False}}, "ok", 0),
+        ("claude-code", {"native": "PostToolUseFailure", "error": "Exit code 2\nError: no"}, "Error: no", 2),
+        ("claude-code", {"native": "PostToolUseFailure", "error": "killed"}, "killed", 1),
+        ("claude-code", {"tool_response": {"stdout": "", "backgroundTaskId": "b-1"}}, "", None),
+        ("claude-code", {"tool_response": {"stdout": "ok", "interrupted": True}}, "ok", None),
+        ("codex", {"tool_response": "1 passed in 0.1s"}, "1 passed in 0.1s", None),
+        (
+            "copilot",
+            {
+                "tool_result": {
+                    "result_type": "success",
+                    "text_result_for_llm": "no\n<shellId: 0 completed with exit code 1>",
+                }
+            },
+            "no\n<shellId: 0 completed with exit code 1>",
+            1,
+        ),
+        (
+            "gemini",
+            {"tool_response": {"llmContent": "Output: ok\nProcess Group PGID: 7"}},
+            "ok\nProcess Group PGID: 7",
+            0,
+        ),
+        ("gemini", {"tool_response": {"llmContent": "Output: no\nExit Code: 3"}}, "no\nExit Code: 3", 3),
+        ("opencode", {"tool_response": {"output": "no", "metadata": {"exit": 4}}}, "no", 4),
+        ("cursor", {"tool_output": '{"output": "no", "exitCode": 5}'}, "no", 5),
+        ("vscode", {"tool_response": [{"type": "text", "text": "no"}]}, "no", None),
+    ],
+)
+def test_each_host_tells_in_its_own_way_how_a_command_ended(host, payload, printed, exit_code):
+    event = seen(host, **payload)
+    assert (event.output, event.exit, event.name, event.tool_kind) == (printed, exit_code, "after_tool", "shell")
+
+
+@pytest.mark.parametrize(
+    ("named", "payload", "environ", "host"),
+    [
+        (None, {}, {"CLAUDECODE": "1"}, "claude-code"),
+        (None, {"turn_id": "1"}, {}, "codex"),
+        (None, {"cursor_version": "3"}, {"CLAUDECODE": "1"}, "cursor"),
+        ("claude-code", {}, {"COPILOT_CLI": "1"}, "copilot"),
+        ("vscode", {}, {"COPILOT_CLI": "1"}, "copilot"),
+        ("claude-code", {"hookEventName": "Stop"}, {}, "vscode"),
+        ("codex", {}, {"CLAUDECODE": "1"}, "codex"),
+        ("of tomorrow", {}, {}, "claude-code"),
+    ],
+)
+def test_a_host_that_runs_the_hooks_of_another_is_told_apart(named, payload, environ, host):
+    assert host_of(named, payload, environ).name == host
+
+
+def test_events_of_which_nothing_is_known_are_passed_over():
+    assert read(HOSTS["claude-code"], {"hook_event_name": "WorktreeCreate", "prompt": "x"}, "/work") is None
+    assert read(HOSTS["copilot"], {"toolName": "bash", "toolArgs": '{"command": "ls"}'}, "/work").input == {
+        "command": "ls"
+    }
+    assert {seen("codex", native).name for words in EVENTS.values() for native in words.split()} == set(EVENTS)
+
+
+@settings(max_examples=40)
+@given(host=st.sampled_from(sorted(HOSTS)), fields=st.dictionaries(FIELDS, JSON))
+def test_no_payload_breaks_the_reader(host, fields):
+    event = seen(host, **fields)
+    assert event is not None
+    assert answer(event, "") is None
