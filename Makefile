@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
+HOSTS ?= .hosts
 
-.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook clean
+.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -27,6 +28,13 @@ demo: $(READY)  ## Five agents, five processes, one memory
 test: check  ## Every check and every test
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -q > /dev/null  # Compiled once, not by each worker.
 	$(BIN)/pytest -n $(WORKERS)
+
+test-hosts: $(READY)  ## Real coding agents from npm, offline, in a throw-away folder (node, 1.4 GB)
+	@mkdir -p $(HOSTS) && cp tests/hosts/package.json $(HOSTS)
+	npm install --prefix $(HOSTS) --no-audit --no-fund --ignore-scripts
+	cd $(HOSTS)/node_modules/@anthropic-ai/claude-code && node install.cjs
+	cd $(HOSTS)/node_modules/opencode-ai && node postinstall.mjs
+	MNEMARCH_HOSTS=$(HOSTS) $(BIN)/pytest tests/hosts
 
 coverage: $(READY)  ## Every test, and the lines that none of them runs
 	$(BIN)/coverage erase
@@ -76,4 +84,4 @@ bench-rules: $(READY)  ## What patches teach: yield, precision, transfer, catego
 	$(BIN)/python -m bench.learning.categories
 
 clean:  ## Remove what was generated
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* bench/out
+	rm -rf $(VENV) $(HOSTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* bench/out

@@ -60,7 +60,8 @@ def write_whole(path: str, text: str, *, private: bool = False) -> None:
     # Always the same name: what a crash leaves of a text goes with the next writing.
     partial = target + PARTIAL_END
     try:
-        if private and not os.path.exists(target):
+        # What others may not read, they may not read while it is written either.
+        if private or os.path.exists(target):
             make_private(partial, anew=True)
         with open(partial, "w", encoding="utf-8", newline="") as file:
             file.write(text)

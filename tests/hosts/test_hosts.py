@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +21,9 @@ HOSTS_FOLDER = os.environ.get("MNEMARCH_HOSTS", "")
 pytestmark = pytest.mark.skipif(not HOSTS_FOLDER, reason="needs the hosts of npm: make test-hosts")
 
 BIN = Path(HOSTS_FOLDER).absolute() / "node_modules/.bin"
-RECORDED = Path(__file__).parents[1] / "fixtures/hosts"
+ROOT = Path(__file__).parents[2]
+ACTORS = {"copilot": "copilot-cli", "gemini": "gemini-cli"}
+RECORDED = Path(__file__).parents[1] / "fixtures/hosts/recorded"
 SECONDS_MAX = 300
 PROMPT = "How many connections does the pool have? Make its test pass."
 LESSON = "The pool has exactly three connections, since the database allows no more."
@@ -54,7 +58,7 @@ class Bench:
         self.home.mkdir()
         self.environ = {
             "HOME": str(self.home),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{folder}/bin:{BIN}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -82,8 +86,11 @@ class Bench:
         self.git("add", "-A")
         self.git("commit", "-qm", message)
 
-    def run(self, words: list[str], at: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(words, cwd=at, env=self.environ, check=True, capture_output=True, text=True)
+    def run(self, words: list[str], at: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        environ = self.environ | variables
+        done = subprocess.run(words, cwd=at, env=environ, capture_output=True, text=True, timeout=SECONDS_MAX)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done
 
     def mnemarch(self, *words: str, at: Path | None = None) -> str:
         """What a command prints; hosts are to start the recorder, so it says that it is the program."""
@@ -98,7 +105,6 @@ class Bench:
     def session(self, model: ScriptedModel) -> str:
         """One session of the host in the worktree; what it printed."""
         words, variables = PREPARED[self.host](self, model.url)
-        words[0] = str(BIN / words[0])
         process = subprocess.Popen(
             words,
             cwd=self.worktree,
@@ -132,12 +138,13 @@ def _codex(bench: Bench, url: str):
     trusted = "".join(f'[projects."{path}"]\ntrust_level = "trusted"\n' for path in (bench.repo, bench.worktree))
     config = bench.home / ".codex/config.toml"
     config.parent.mkdir(exist_ok=True)
-    config.write_text(
-        'model = "scripted"\nmodel_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\n'
-        f'base_url = "{url}/v1"\nwire_api = "responses"\n{trusted}'
-    )
+    if not config.exists():  # A plugin is noted in it, too.
+        config.write_text(
+            'model = "scripted"\nmodel_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\n'
+            f'wire_api = "responses"\n{trusted}'
+        )
     options = ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
-    return ["codex", "exec", *options, PROMPT], {}
+    return ["codex", "exec", *options, "-c", f'model_providers.scripted.base_url="{url}/v1"', PROMPT], {}
 
 
 def _copilot(_: Bench, url: str):
@@ -162,7 +169,7 @@ def _opencode(bench: Bench, url: str):
     path = bench.home / ".config/opencode/opencode.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(config))
-    return ["opencode", "run", PROMPT], {}
+    return ["opencode", "run", PROMPT], {"OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
 PREPARED = {"claude-code": _claude, "codex": _codex, "copilot": _copilot, "gemini": _gemini, "opencode": _opencode}
@@ -203,10 +210,41 @@ def test_a_host_is_given_context_stopped_in_its_circle_and_witnessed(host, tmp_p
     recalled = bench.mnemarch("recall", CLAIM, at=tmp_path / "other")
     assert f"[VERIFIED by test_size] {CLAIM}" in recalled, "another worktree that has the code knows it"
 
+    says = bench.mnemarch("doctor", at=bench.worktree)
+    assert "the command of its hooks runs" in says
+    assert "shows that they arrived" in says or host == "opencode", "which has no transcript to look at"
     if request.config.getoption("--rewrite"):
         record(bench, calls)
     bench.mnemarch("uninstall", host)
     assert bench.files() == before
+
+
+PLUGGED_IN = {
+    "claude-code": ["claude plugin marketplace add {}", "claude plugin install mnemarch@mnemarch"],
+    "codex": ["codex plugin marketplace add {}", "codex plugin add mnemarch@mnemarch"],
+    "copilot": ["copilot plugin marketplace add {}", "copilot plugin install mnemarch@mnemarch"],
+    "gemini": ["gemini extensions install {}/plugin/gemini --consent"],
+}
+
+
+@pytest.mark.parametrize("host", PLUGGED_IN)
+def test_a_plugin_gives_context_and_the_hook_knows_its_host(host, tmp_path):
+    bench = Bench(host, tmp_path)
+    bench.mnemarch("init")
+    bench.mnemarch("remember", LESSON, "--actor", "human:ada")
+    bench.git("worktree", "add", "-q", "-b", "feature", str(bench.worktree))
+    market = tmp_path / "market"
+    for folder in (".claude-plugin", "plugin"):
+        shutil.copytree(ROOT / folder, market / folder)
+    _, variables = PREPARED[host](bench, "http://127.0.0.1:9")
+    for command in PLUGGED_IN[host]:
+        bench.run(command.format(market).split(), bench.worktree, **variables)
+    with ScriptedModel([RUN]) as model:
+        printed = bench.session(model)
+    assert len(model.turns) == 2, printed
+    assert LESSON in model.turns[0]
+    events = json.loads(bench.mnemarch("log", "--task", "feature", "--json", at=bench.worktree))
+    assert {event["actor"] for event in events} == {f"agent:{ACTORS.get(host, host)}"}
 
 
 def record(bench: Bench, calls: list[dict]) -> None:
@@ -220,6 +258,7 @@ def record(bench: Bench, calls: list[dict]) -> None:
         name = event.name if not runs else "passed" if " passed" in event.output else "failed"
         line = {"event": name, "environ": call["environ"], "stdin": call["stdin"]}
         text = json.dumps(line, ensure_ascii=False)
+        text = re.sub(r'("transcript_path": ")[^"]*(/[^"/]*")', r"\1{folder}\2", text)
         for path, sign in ((bench.worktree, "{root}"), (bench.folder, "{folder}")):
             text = text.replace(str(path), sign)
         lines[name] = text

@@ -184,7 +184,8 @@ def test_every_command_of_the_overview_is_pinned(home, monkeypatch, capsys):
     assert main(["--help"]) == 0
     listed = set(re.findall(r"^  ([a-z][a-z-]*) {2,}\S", capsys.readouterr().out, re.MULTILINE))
     assert len(listed) >= 40
-    assert {path.stem for path in (FIXTURES / "outputs").iterdir()} == listed
+    # What hosts call answers in their words, or not at all: test_hook.py has it.
+    assert {path.stem for path in (FIXTURES / "outputs").iterdir()} == listed - {"hook"}
 
 
 def test_every_act_of_the_commands_that_have_several_is_pinned():

@@ -129,6 +129,15 @@ def test_every_block_of_a_readme_runs(readme, tmp_path):
     assert "[VERIFIED by test_retry] " in ran.stdout
 
 
+def test_every_block_of_the_tutorial_runs_and_prints_what_it_shows(tmp_path):
+    commands = "".join(text for language, text in blocks_of("docs/tutorial/two-agents.md") if language == "sh")
+    ran = pasted(commands, tmp_path / "tutorial")
+    assert ran.returncode == 0, ran.stdout
+    shown = re.findall(r"^  # (.+)$", commands, re.MULTILINE)
+    assert len(shown) > 3
+    assert [line for line in shown if line not in ran.stdout] == []
+
+
 def facts_of(page: str) -> list[dict[str, object]]:
     """What two languages must have in common, section by section: links, code, numbers, rows."""
     sections = []

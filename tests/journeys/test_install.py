@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mnemarch.interfaces.cli import main
+from mnemarch.interfaces.install.files import planned
 from mnemarch.interfaces.install.hosts import HOSTS
 
 
@@ -140,6 +142,30 @@ def test_a_new_path_of_the_program_replaces_the_old_one(repo, monkeypatch, tmp_p
     assert text.count("hook --host claude-code") == text.count(f"'{moved}' hook") == 9
     main(["uninstall", "claude-code"])
     assert tree(repo) == before
+
+
+def test_a_file_that_only_its_owner_may_read_is_so_while_it_is_written(repo, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle)))
+    path = repo / ".claude/settings.json"
+    path.chmod(0o600)
+    main(["install", "claude-code"])
+    written = [status for status in synced if status.st_size == path.stat().st_size]
+    assert [stat.S_IMODE(status.st_mode) for status in (*written, path.stat())] == [0o600, 0o600]
+
+
+def test_a_file_that_a_host_writes_in_the_same_moment_is_left_to_it(repo, monkeypatch, capsys):
+    path = repo / ".claude/settings.json"
+
+    def planned_while_the_host_writes(*words, **how):
+        change = planned(*words, **how)
+        path.write_text('{"by": "the host"}')
+        return change
+
+    monkeypatch.setattr("mnemarch.interfaces.install.commands.planned", planned_while_the_host_writes)
+    assert main(["install", "claude-code"]) == 2
+    assert "changed in this moment" in capsys.readouterr().err
+    assert path.read_text() == '{"by": "the host"}'
 
 
 def test_an_unknown_host_is_refused_with_the_names_of_those_known(repo, capsys):

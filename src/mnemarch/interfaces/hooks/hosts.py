@@ -54,6 +54,8 @@ _TOOL_OF = {word: kind for kind, words in _TOOLS.items() for word in words.split
 _TEXTS = ("stdout", "stderr", "output", "llmContent", "text_result_for_llm", "textResultForLlm", "text", "content")
 _EXITS = ("exit", "exitCode", "exit_code")
 _TEXT_DEPTH_MAX = 4
+# What a hook handed to Gemini stands before what the person typed.
+_HANDED = r"(?s)\A(?:<hook_context>.*?</hook_context>\s*)+"
 _FAILED = r"\AExit code (\d+)\n"
 
 
@@ -98,6 +100,8 @@ HOSTS = {
 }
 # What only one host's payload has, and what hosts set for the programs they start: the first that is there counts.
 _PAYLOAD_SIGNS = {"cursor_version": "cursor", "hookEventName": "vscode", "turn_id": "codex"}
+# What Codex calls its transcripts; at the start and the end of a session it sends no other sign.
+_ROLLOUT = "/rollout-"
 _VARIABLES = {
     "COPILOT_CLI": "copilot",
     "GEMINI_SESSION_ID": "gemini",
@@ -138,6 +142,8 @@ class HookEvent:
 def host_of(named: str | None, payload: Mapping[str, Any], environ: Mapping[str, str]) -> Host:
     """The host that sent this: the one that the command names, unless another reads that one's files."""
     by_payload = next((name for sign, name in _PAYLOAD_SIGNS.items() if sign in payload), None)
+    if _ROLLOUT in str(payload.get("transcript_path")):
+        by_payload = "codex"
     by_variable = next((name for sign, name in _VARIABLES.items() if environ.get(sign)), None)
     seen = by_payload or by_variable
     if named is None or named not in HOSTS or named in _READ_OTHERS.get(seen or "", ()):
@@ -171,7 +177,7 @@ def read(host: Host, payload: Mapping[str, Any], cwd: str) -> HookEvent | None:
         input=_mapping(field["input"]),
         output=printed,
         exit=exit_code,
-        prompt=str(field["prompt"] or "") if name == "prompt" else "",
+        prompt=pattern(_HANDED).sub("", str(field["prompt"] or "")) if name == "prompt" else "",
         turn=str(field["turn"] or ""),
         said=str(field["said"] or ""),
         task=str(field["task"] or ""),

@@ -110,14 +110,19 @@ def _run(call: Call, *, installs: bool) -> Answer:
 
 
 def _notes(call: Call, name: str, changes: list[Change]) -> list[str]:
+    """What the user should know beyond what the host asks of everybody."""
+    from importlib.util import find_spec
+
+    places = places_of(name, call.home.root, of_user=call.options.user)
     notes = [
         f"{change.path} has a server {SERVER} that was not written by this command; it stays as it is."
         for change in changes
-        for form in [form_of(change.path)]
-        if form != "script"
+        if places[change.path].has_server
         and change.original is not None
-        and has_server(places_of(name, call.home.root, of_user=call.options.user)[change.path], change.original, form)
+        and has_server(places[change.path], change.original, form_of(change.path))
     ]
+    if find_spec("mcp") is None:
+        notes.append("The MCP server needs a part that is not installed: pip install 'mnemarch[mcp]'. The hooks don't.")
     if call.options.user:
         return [*notes, "A repository takes part once it has a memory: mnemarch init there."]
     return [
@@ -153,7 +158,9 @@ def _words(data: dict[str, Any], diff: str) -> str:
         lines.append(f"memory     {data['memory']}")
     if data["todo"]:
         lines += ["", "next", *(f"  {todo}" for todo in data["todo"])]
-        lines.append("  mnemarch doctor shows whether the hooks run. mnemarch uninstall undoes all this.")
+        lines.append(
+            f"  mnemarch doctor shows whether the hooks run. mnemarch uninstall {data['host']} undoes all this."
+        )
     return "\n".join(lines)
 
 

@@ -66,6 +66,8 @@ def planned(path: str, entries: Entries, *, installs: bool) -> Change:
 
 def carried_out(change: Change) -> None:
     """Write the file, or remove it, with the note that goes with it."""
+    if text_of(change.path) != change.now:  # Hosts write their files, too.
+        raise InvalidInput(f"{change.path} changed in this moment; it was left as it is.", hint="Run this again.")
     place, folder = _place_of(change.path), os.path.dirname(os.path.realpath(change.path))
     if change.then == change.original:
         if change.then is None:
