@@ -31,7 +31,7 @@ class Hint:
     def worded(self, interface: str) -> str:
         from mnemarch.hints import INTERFACES, WORDS
 
-        words = WORDS[self.name][INTERFACES.index(interface)]
+        words = (WORDS[self.name] + WORDS[self.name][-1:])[INTERFACES.index(interface)]
         for part, content in self.parts.items():
             words = words.replace(f"{{{part}}}", str(content))
         return words
@@ -50,7 +50,7 @@ class MnemarchError(Exception):
         return self.hint_for("python")
 
     def hint_for(self, interface: str) -> str:
-        """What to do next, in the words of an interface: python or command line."""
+        """What to do next, in the words of an interface: python, command line or tool."""
         return self.advice if isinstance(self.advice, str) else self.advice.worded(interface)
 
     def __str__(self) -> str:
