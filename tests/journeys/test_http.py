@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import typed_program
 from fastapi.testclient import TestClient
 from http_session import serving
 
@@ -225,6 +226,10 @@ def test_what_is_recalled_comes_fenced_and_a_forged_fence_is_no_fence(server, te
         mark = text.split()[1]
         assert text.startswith("<mnemarch-memory")
         assert text.endswith(f"</mnemarch-memory {mark}>")
+
+
+def test_a_typed_program_runs_over_the_network(server, texts):
+    assert typed_program.connected(server.url, texts["admin"]).intent
 
 
 def test_a_conflict_carries_both_versions_over_the_network(server, texts):

@@ -15,7 +15,7 @@ from functools import partial
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from anyio import fail_after, sleep, to_thread
+from anyio import CapacityLimiter, fail_after, sleep, to_thread
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 8_000_000
 _BODY_S_MAX = 30.0
+# Threads. A recall computes, and more of them only take the interpreter from each other; a write does not queue for it.
+_READING, _WRITING = 8, 16
 _FOLLOWERS_MAX = 64
 _POLL_S = 0.25
 _ALIVE_S = 15.0
@@ -102,6 +104,7 @@ class Server:
         self._seconds = Histogram("mnemarch_request_seconds", "Time to answer.", ["verb"], registry=registry)
         self._followers = Gauge("mnemarch_followers", "Streams of the log that are open.", registry=registry)
         self._following = 0
+        self._threads = {True: CapacityLimiter(_READING), False: CapacityLimiter(_WRITING)}
         self._schemas: dict[str, Any] = {"Error": _error_schema()}
 
     def app(self) -> FastAPI:
@@ -216,7 +219,8 @@ class Server:
             began = time.monotonic()
             token = self._token(request, profile)
             body = _parsed(await _body_of(request))
-            content = await to_thread.run_sync(partial(work, token, body, worktree, task, session))
+            asked = partial(work, token, body, worktree, task, session)
+            content = await to_thread.run_sync(asked, limiter=self._threads[verb.profile == "read"])
             self._seconds.labels(verb.name).observe(time.monotonic() - began)
             self._requests.labels(verb.name, "200").inc()
             return Response(content, media_type="application/json")
