@@ -31,7 +31,7 @@ BY_HAND = {
         f"graph {act}": "graph" for act in ("show", "ask", "answer", "feedback", "entity", "search", "sessions", "end")
     },
     "operate": {"demo": "demo", "init": "by_hand", "policy": "by_hand", "trust": "trust", "mcp": "mcp"}
-    | dict.fromkeys(("serve", "token create", "token list", "token revoke"), "http.serve"),
+    | dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
 }
 # Words that stand for several commands, and what those do together.
 _GROUPS = {
