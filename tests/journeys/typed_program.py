@@ -45,7 +45,7 @@ def connected(url: str, token: str) -> Found:
         assert_type(seat.log("thought", "step 1"), Receipt)
         assert_type(seat.decisions.active("coding"), list[Decision])
         assert_type(memory.audit(), LogCheck)
-        for event in memory.follow(after=0):
+        for event in memory.follow(worktree="main", task="T-1", after=0):
             assert_type(event, Event)
             break
         return seat.recall("how often does checkout retry?", k=3)

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _DEPTH_MAX = 64
-_NODES_MAX = 10_000
-_LIMIT_MAX = 10_000
+_NODES_MAX = _LIMIT_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 _USUAL = {"strength": Strength.NORMAL, "domain": loading.GLOBAL, "level": Level.PROJECT}
 _OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain", "level", "key")
