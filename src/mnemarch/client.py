@@ -168,7 +168,7 @@ class _Verbs:
             for name in given.keys() - sent.keys() - {"progress"}:  # The server works unseen.
                 raise InvalidInput(
                     f"{verb.name}: {name} can't be sent over a network.",
-                    hint="Leave it out. Tests are run here, and their report is sent: verify(report=...).",
+                    hint="Leave it out. Run tests here, and send the report that they write.",
                 )
             content = {name: _sent(sent[name], item) for name, item in given.items() if name in sent}
             return from_json(kind_of(verb.gives), self._line.ask("POST", path_of(verb), place, content))

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-INTERFACES = ("python", "command line")
+INTERFACES = ("python", "command line", "tool")
 
 
 @cache
 def advice() -> dict[str, list[str]]:
-    """What to do next, by name, in the words of each interface; `{part}` stands for what the error fills in."""
+    """What to do next, by name, in the words of each interface; `{part}` stands for what the error fills in.
+
+    What tools have no words for is said to them as to the command line.
+    """
     from mnemarch.lazy import paragraphs_beside
 
     return paragraphs_beside(__file__, "hints.txt")
@@ -42,7 +45,8 @@ class Hint:
         self.parts = parts
 
     def worded(self, interface: str) -> str:
-        words = advice()[self.name][INTERFACES.index(interface)]
+        known = advice()[self.name]
+        words = (known + known[-1:])[INTERFACES.index(interface)]
         for part, content in self.parts.items():
             words = words.replace(f"{{{part}}}", str(content))
         return words
@@ -61,7 +65,7 @@ class MnemarchError(Exception):
         return self.hint_for("python")
 
     def hint_for(self, interface: str) -> str:
-        """What to do next, in the words of an interface: python or command line."""
+        """What to do next, in the words of an interface: python, command line or tool."""
         return self.advice if isinstance(self.advice, str) else self.advice.worded(interface)
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import typed_program
 from fastapi.testclient import TestClient
 from http_session import serving
 
@@ -21,7 +22,9 @@ import mnemarch
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope, StoreUnavailable
 from mnemarch.interfaces.http.app import BODY_BYTES_MAX, Server
 from mnemarch.interfaces.http.tokens import Tokens
+from mnemarch.learning.rule import CodeRule
 from mnemarch.verbs.remote import path_of, profile_of, served
+from mnemarch.verbs.wire import to_json
 
 SHOP = Scope(project="shop")
 ASKED = "/v1/seat/recall"
@@ -227,6 +230,10 @@ def test_what_is_recalled_comes_fenced_and_a_forged_fence_is_no_fence(server, te
         assert text.endswith(f"</mnemarch-memory {mark}>")
 
 
+def test_a_typed_program_runs_over_the_network(server, texts):
+    assert typed_program.connected(server.url, texts["admin"]).intent
+
+
 def test_a_conflict_carries_both_versions_over_the_network(server, texts):
     with mnemarch.connect(server.url, texts["work"]) as memory:
         seat = memory.seat(task="T-1")
@@ -236,6 +243,27 @@ def test_a_conflict_carries_both_versions_over_the_network(server, texts):
         assert (told.value.expected_version, told.value.actual_version) == (9, unit.version)
         assert told.value.current == unit
         assert told.value.hint
+
+
+def test_what_is_given_back_must_be_what_was_answered(server, web):
+    headers = bearer(server.tokens.create(Actor.human("ada"), SHOP, "admin", 9)[1])
+    reason = {"type": "risk", "summary": "so"}
+    first = web.post(
+        "/v1/decisions/propose", headers=headers, json={"text": "Use x", "reason": reason, "snapshots": ["a"]}
+    )
+    rule = to_json(CodeRule(name="n", category="c", before_pattern="x = $A", after_pattern="y = $A"))
+    for path, name, whole, changes in (
+        (
+            "decisions/commit",
+            "proposal",
+            first.json(),
+            ({"id": "../x"}, {"text": 5}, {"base": {}}, {"level": "org"}, {}),
+        ),
+        ("rules/save_code_rule", "rule", rule, ({"languages": []}, {"name": 5}, {"confidence": "1"}, {"more": 1}, {})),
+    ):
+        codes = [web.post(f"/v1/{path}", headers=headers, json={name: whole | one}).status_code for one in changes]
+        assert codes[-1] == 200
+        assert set(codes[:-1]) <= {400, 409}
 
 
 def test_what_can_not_go_over_a_network_is_told_before_it_is_sent(server, texts, tmp_path):

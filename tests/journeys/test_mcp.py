@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import mnemarch
 from mnemarch import InvalidInput
-from mnemarch.interfaces.tools import TOOLS, tools_for
+from mnemarch.interfaces.tools import CORE_TOOLS, TOOLS, tools_for
 
 ERAS = ["auto", "legacy"]
 
@@ -111,6 +112,8 @@ def test_an_agent_begins_learns_fails_and_verifies_by_tools_alone(shop, mode):
         ("explain", {"id": "nothing"}, "Nothing here is called"),
         ("log", {"kind": "note", "text": "x", "data": "@/etc/passwd"}, "not valid JSON"),
         ("accept", {"ids": ["x"]}, "--profile admin"),
+        ("verify", {}, "Give report, a file that the runner wrote"),
+        ("core_memory_append", {"section": "human", "content": "x"}, "--profile core"),
         ("rm", {}, "no tool 'rm'"),
     ],
 )
@@ -152,6 +155,26 @@ def test_a_profile_has_its_tools_and_a_denial_wins(shop):
     assert in_session(server(shop, "--profile", "read", "--deny", "recall"), names) == read - {"recall"}
 
 
+@pytest.mark.parametrize("mode", ERAS)
+def test_the_tools_of_core_memory_are_a_profile(shop, mode):
+    async def work(client):
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        told = await client.call_tool("core_memory_append", {"section": "human", "content": "이름은 Ada"})
+        wrong = await client.call_tool("core_memory_append", {"section": "mood", "content": "x"})
+        return names, text(told), text(wrong), (await client.read_resource("mnemarch://core")).contents[0].text
+
+    names, told, wrong, compiled = in_session(server(shop, "--profile", "core"), work, mode)
+    assert set(names) == {tool.name for tool in CORE_TOOLS}
+    assert told.startswith("Done. Section human")
+    assert "mood" in wrong
+    assert "이름은 Ada" in compiled
+    assert "<mnemarch-memory" in compiled
+
+
+# Ten with MNEMARCH_TORTURE=full: each is a process to start.
+CLIENTS = 10 if os.environ.get("MNEMARCH_TORTURE") == "full" else 4
+
+
 def test_many_clients_at_once_lose_nothing(shop):
     async def write(number):
         async with Client(server(shop, CLAUDE_CODE_SESSION_ID=f"s-{number}")) as client:
@@ -161,15 +184,17 @@ def test_many_clients_at_once_lose_nothing(shop):
 
     async def main():
         async with anyio.create_task_group() as tasks:
-            for number in range(4):
+            for number in range(CLIENTS):
                 tasks.start_soon(write, number)
 
     anyio.run(main)
     with mnemarch.open(shop) as memory:
         person = memory.seat(mnemarch.Actor.human("ada"), mnemarch.Scope(project=shop.name))
         events = person.events(types=["logged"], limit=100)
-        assert {event.payload["text"] for event in events} == {f"{n}-{each}" for n in range(4) for each in range(4)}
-        assert {event.session for event in events} == {f"s-{number}" for number in range(4)}
+        assert {event.payload["text"] for event in events} == {
+            f"{n}-{each}" for n in range(CLIENTS) for each in range(4)
+        }
+        assert {event.session for event in events} == {f"s-{number}" for number in range(CLIENTS)}
 
 
 def started(shop, *options, **kwargs):
@@ -212,6 +237,10 @@ def test_a_server_goes_when_its_host_was_killed_and_the_pipe_stays_open(shop):
     process = subprocess.Popen([sys.executable, "-c", host], cwd=shop, env=environment(), text=True, **pipes)
     pid = int(process.stderr.readline())
     greeted(process)
+    # Killed in the middle of a call.
+    call = {"name": "log", "arguments": {"kind": "note", "text": "x"}}
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}) + "\n")
+    process.stdin.flush()
     process.kill()
     process.wait()
     end = time.monotonic() + 30
@@ -267,3 +296,33 @@ def test_over_http_only_who_has_the_token_is_let_in(listening, mode):
         assert answer.status_code == 401
     strange = {"Authorization": "Bearer t-0-k-e-n", "Host": "evil.example", "Accept": "application/json"}
     assert httpx2.post(listening, headers=strange, json={}).status_code in {403, 421}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_ten_clients_over_http_lose_nothing_and_one_that_breaks_off_disturbs_nobody(shop, listening, mode):
+    port = int(listening.rpartition(":")[2].partition("/")[0])
+    half = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t-0-k-e-n\r\nContent-Length: 900\r\n\r\n{"
+
+    async def write(number):
+        with socket.create_connection(("127.0.0.1", port)) as broken:
+            broken.sendall(half)
+            broken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        headers = {"Authorization": "Bearer t-0-k-e-n"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as web,
+            Client(streamable_http_client(listening, http_client=web), mode=mode) as client,
+        ):
+            for each in range(3):
+                result = await client.call_tool("log", {"kind": "note", "text": f"{number}-{each}"})
+                assert not result.is_error, text(result)
+
+    async def main():
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(write, number)
+
+    anyio.run(main)
+    with mnemarch.open(shop) as memory:
+        person = memory.seat(mnemarch.Actor.human("ada"), mnemarch.Scope(project=shop.name))
+        told = {event.payload["text"] for event in person.events(types=["logged"], limit=100)}
+        assert told == {f"{number}-{each}" for number in range(10) for each in range(3)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_type
 
 import mnemarch.aio
-from mnemarch import Actor, Decision, Found, LoopVerdict, Promotion, Receipt, Refused, Scope, Stored, Unit
+from mnemarch import Actor, Decision, Event, Found, LoopVerdict, Promotion, Receipt, Refused, Scope, Stored, Unit
 from mnemarch.graph.values import GraphHit
 from mnemarch.model.outcome import LogCheck
 
@@ -37,3 +37,15 @@ async def journey(folder: str) -> tuple[Found, LogCheck]:
 
 async def opened_by_await(folder: str) -> mnemarch.aio.AsyncMemory:
     return await mnemarch.aio.open(folder)
+
+
+def connected(url: str, token: str) -> Found:
+    with mnemarch.connect(url, token) as memory:
+        seat = memory.seat(worktree="main", task="T-1", session="s-1")
+        assert_type(seat.log("thought", "step 1"), Receipt)
+        assert_type(seat.decisions.active("coding"), list[Decision])
+        assert_type(memory.audit(), LogCheck)
+        for event in memory.follow(worktree="main", task="T-1", after=0):
+            assert_type(event, Event)
+            break
+        return seat.recall("how often does checkout retry?", k=3)

@@ -19,8 +19,8 @@ PUBLIC = """
     Actor ActorKind Analysis AnalystFailed ApproachValidation Citation Claim Conflict Decision DecisionProposal
     Entry Event EventType FailedApproach Found Incompatible Ingested InvalidInput Kind Level LoopVerdict Memory
     MnemarchError NotAllowed NotFound Pack Promotion Reason Recalled Receipt Refused Scope Seat Status
-    StoreCorrupt StoreError StoreUnavailable Stored Strength Swept Unit Verdict Withheld
-    can_promote can_write connect open
+    StoreCorrupt StoreError StoreUnavailable Stored Strength Swept Unit Verdict Withheld can_promote can_write
+    connect open
 """
 NAMES = PUBLIC.split()
 # Every name of a class that has no underscore: what users call, and (second) what only our own rooms do.

@@ -6,6 +6,7 @@ from itertools import islice
 
 from mnemarch.decisions import chain, commit, guard, loading, requests
 from mnemarch.errors import Hint, InvalidInput, NotAllowed
+from mnemarch.log.shapes import is_id
 from mnemarch.model.caller import Level, checked_id
 from mnemarch.model.decision import (
     AnchorKind,
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _DEPTH_MAX = 64
-_NODES_MAX = 10_000
-_LIMIT_MAX = 10_000
+_NODES_MAX = _LIMIT_MAX = 10_000
 _REASON_BYTES_MAX = 4_096
 _USUAL = {"strength": Strength.NORMAL, "domain": loading.GLOBAL, "level": Level.PROJECT}
 _OF_A_DECISION = ("text", "reason", "evidence", "snapshots", "strength", "domain", "level", "key")
@@ -201,8 +201,8 @@ class Decisions:
         Of whoever may not decide it becomes a request that waits for a person or an orchestrator (R12).
         """
         given: Any = proposal
-        if not isinstance(given, DecisionProposal):
-            raise InvalidInput(f"{given!r} is no proposal.", hint=Hint("make a decision"))
+        if not isinstance(given, DecisionProposal) or not is_id(given.id):
+            raise InvalidInput(f"{given!r:.200} is no proposal.", hint=Hint("make a decision"))
         if given.revises != (given.base.root_id if isinstance(given.base, Decision) else given.base):
             raise InvalidInput(f"Proposal {given.id} does not revise what it names.", hint=Hint("revise the decision"))
         # A proposal is anybody's to copy and change, so what R12 wants is asked again.

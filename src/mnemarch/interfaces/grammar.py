@@ -34,7 +34,7 @@ BY_HAND = {
         **dict.fromkeys(("demo", "init", "policy", "hook"), "by_hand"),
         **{name: name for name in ("trust", "mcp")},
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
-        **dict.fromkeys(("serve", "token create", "token list", "token revoke"), "http.serve"),
+        **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },
 }
 # Words that stand for several commands, and what those do together.

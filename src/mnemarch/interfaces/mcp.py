@@ -19,7 +19,7 @@ from mnemarch.code.git import git
 from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces.command import DONE, Answer, Command
 from mnemarch.interfaces.show import json_text
-from mnemarch.interfaces.tools import PROFILES, Reply, called, checked, refused_to, tools_for, words
+from mnemarch.interfaces.tools import Reply, called, checked, refused_to, tools_for, words
 from mnemarch.lazy import Lazy
 from mnemarch.verbs.types import FLAG, NUMBER, WORDS, Parameter, help_of
 
@@ -40,7 +40,7 @@ _LOOPBACK = "127.0.0.1"
 # Where hosts say which conversation this is: variables of the process, and fields of a request's `_meta`.
 _SESSION_VARIABLES = ("CLAUDE_CODE_SESSION_ID", "COPILOT_AGENT_SESSION_ID")
 _SESSION_FIELDS = ("sessionId", "threadId")
-_UNIT, _DECISIONS = "mnemarch://unit/", "mnemarch://decisions"
+_UNIT, _DECISIONS, _CORE_TEXT = "mnemarch://unit/", "mnemarch://decisions", "mnemarch://core"
 _BEGINNING = "start_task"
 _PROMPTS = (_BEGINNING, "finish_task")
 
@@ -109,8 +109,9 @@ class _Handlers:
         return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.data)
 
     async def list_resources(self, _context: Any, _params: Any) -> types.ListResourcesResult:
-        described = types.Resource(uri=_DECISIONS, name="decisions", description="The decisions in force.")
-        return types.ListResourcesResult(resources=[described])
+        decisions = types.Resource(uri=_DECISIONS, name="decisions", description="The decisions in force.")
+        core = types.Resource(uri=_CORE_TEXT, name="core", description="Core memory, as it stands in a prompt.")
+        return types.ListResourcesResult(resources=[decisions, core])
 
     async def list_templates(self, _context: Any, _params: Any) -> types.ListResourceTemplatesResult:
         unit = types.ResourceTemplate(uri_template=f"{_UNIT}{{id}}", name="unit", description="Where a unit is from.")
@@ -121,7 +122,8 @@ class _Handlers:
             text = await _in_thread(partial(_resource, self._desk, str(params.uri), _session_in(context.meta)))
         except MnemarchError as error:
             raise _wrong(_said(error)) from None
-        part = types.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
+        kind = "text/plain" if str(params.uri) == _CORE_TEXT else "application/json"
+        part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[part])
 
     async def list_prompts(self, _context: Any, _params: Any) -> types.ListPromptsResult:
@@ -154,7 +156,7 @@ def _text(text: str) -> types.TextContent:
 
 
 def _said(error: MnemarchError) -> str:
-    return f"{error.message} {error.hint_for('command line')}".strip()
+    return f"{error.message} {error.hint_for('tool')}".strip()
 
 
 def _wrong(problem: str) -> Exception:
@@ -205,9 +207,11 @@ def _resource(desk: _Desk, uri: str, session: str | None) -> str:
     with desk.asked(session, {}) as call:
         if uri == _DECISIONS:
             return json_text(call.seat.decisions.active())
+        if uri == _CORE_TEXT:
+            return call.seat.core.compiled()
         if uri.startswith(_UNIT):
             return json_text(call.seat.explain(uri.removeprefix(_UNIT)))
-    raise NotFound(f"There is no resource {uri}.", hint=f"There are {_DECISIONS} and {_UNIT}ID.")
+    raise NotFound(f"There is no resource {uri}.", hint=f"There are {_DECISIONS}, {_CORE_TEXT} and {_UNIT}ID.")
 
 
 # Running
@@ -310,7 +314,7 @@ COMMANDS = {
         *help_of("mcp"),
         _mcp,
         (
-            Parameter("profile", WORDS, f"which tools: {', '.join(PROFILES)} (default: work)", "work", metavar="NAME"),
+            Parameter("profile", WORDS, "which tools: read, work (default), admin or core", "work", metavar="NAME"),
             Parameter(
                 "deny", WORDS, "a tool to leave out, whatever the profile; repeatable", (), many=True, metavar="TOOL"
             ),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from mnemarch.errors import InvalidInput, NotAllowed
 from mnemarch.interfaces.command import performed, text_of
 from mnemarch.lazy import paragraphs_beside
+from mnemarch.learning.tools import description_of
 from mnemarch.model.outcome import Refused
 from mnemarch.model.stamps import short_id
 from mnemarch.model.value import replace, value
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from mnemarch.interfaces.command import Call
     from mnemarch.model.search import Recalled
 
+# Each has the tools of those before it; the tools of core memory are a profile of their own.
 PROFILES = ("read", "work", "admin")
+CORE = "core"
 _VERBS = {verb.name: verb for verb in VERBS}
 _TEXTS = paragraphs_beside(__file__, "tools.txt")
 _UNCUT = 1_000_000
@@ -74,7 +78,7 @@ class Tool:
 
     @property
     def says(self) -> str:
-        return words(f"tool {self.name}")
+        return description_of(self.name) if self.profile == CORE else words(f"tool {self.name}")
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -88,18 +92,14 @@ class Tool:
 
 def tools_for(profile: str, denied: Iterable[str] = ()) -> dict[str, Tool]:
     """The tools of a profile, without those that are denied: a denial always wins."""
-    if profile not in PROFILES:
-        raise InvalidInput(f"There is no profile {profile!r}.", hint=f"Use {', '.join(PROFILES)}.")
-    refused = set(denied)
-    unknown = refused - {tool.name for tool in TOOLS}
+    if profile not in {*PROFILES, CORE}:
+        raise InvalidInput(f"There is no profile {profile!r}.", hint=f"Use {', '.join((*PROFILES, CORE))}.")
+    refused, tools = set(denied), {tool.name: tool for tool in (*TOOLS, *CORE_TOOLS)}
+    unknown = sorted(refused - tools.keys())
     if unknown:
-        raise InvalidInput(f"There is no tool {sorted(unknown)[0]!r}.", hint=f"They are {', '.join(_names())}.")
-    reach = PROFILES[: PROFILES.index(profile) + 1]
-    return {tool.name: tool for tool in TOOLS if tool.needs in reach and tool.name not in refused}
-
-
-def _names() -> list[str]:
-    return [tool.name for tool in TOOLS]
+        raise InvalidInput(f"There is no tool {unknown[0]!r}.", hint=f"They are {', '.join(tools)}.")
+    reach = (CORE,) if profile == CORE else PROFILES[: PROFILES.index(profile) + 1]
+    return {name: tool for name, tool in tools.items() if tool.needs in reach and name not in refused}
 
 
 def checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,6 +158,11 @@ def _decide(call: Call) -> tuple[Any, str]:
     if isinstance(result, Refused):
         return result, result.reason
     return result, f"decided  {short_id(result.id)}  version {result.version}"
+
+
+def _core(name: str, call: Call) -> tuple[Any, str]:
+    said = call.seat.core.call(name, call.given)
+    return said, said
 
 
 def _feedback(call: Call) -> tuple[Any, str]:
@@ -250,6 +255,7 @@ _SHAPES: dict[str, _Shape] = {
         "strength": ("text", lambda decision: str(decision.strength)),
     },
     "Unit": {"unit": ("object", _unit)},
+    "str": {"text": ("text", str)},
     "Explanation": {
         "unit": ("object", lambda told: _unit(told.unit)),
         "why": ("text", lambda told: told.status_reason),
@@ -309,7 +315,20 @@ TOOLS = (
 )
 
 
+_CORE_TOOLS = {
+    "core_memory_append": ("section", "content"),
+    "core_memory_replace": ("section", "old", "new"),
+    "conversation_search": ("query", "page"),
+    "archival_memory_insert": ("content",),
+    "archival_memory_search": ("query", "page"),
+}
+CORE_TOOLS = tuple(
+    Tool(name, f"core.{name}", offers, ("str",), run=partial(_core, name), profile=CORE)
+    for name, offers in _CORE_TOOLS.items()
+)
+
+
 def refused_to(tool: str, profile: str) -> NotAllowed:
-    needed = next((each.needs for each in TOOLS if each.name == tool), None)
+    needed = next((each.needs for each in (*TOOLS, *CORE_TOOLS) if each.name == tool), None)
     hint = f"A person starts the server with --profile {needed}." if needed else "List the tools again."
     return NotAllowed(f"There is no tool {tool!r} in the profile {profile}.", rule="R4", hint=hint)

@@ -252,9 +252,10 @@ class CodeRules:
 
     def save_code_rule(self, rule: CodeRule) -> CodeRule:
         """Keep a rule that somebody wrote; one of the same patterns is given back as it is."""
-        if form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
+        if not rule.languages or form_of(rule.before_pattern, rule.after_pattern, rule.languages[0]) is None:
             raise InvalidInput(
-                "The patterns of this rule don't parse.", hint="Write code with $A, $NAME_1 or $$$ARGS_1."
+                "The patterns of this rule don't parse.",
+                hint="Write code of a language, with $A or $$$ARGS_1.",
             )
         for known in self.find_code_rules():
             if (known.before_pattern, known.after_pattern) == (rule.before_pattern, rule.after_pattern):

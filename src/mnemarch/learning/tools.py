@@ -31,6 +31,10 @@ def _table() -> dict[str, dict[str, Any]]:
     return {tool["name"]: tool for tool in listed}
 
 
+def description_of(name: str) -> str:
+    return str(_table()[name]["description"])
+
+
 def schemas(style: str, sections: Sequence[str]) -> list[dict[str, Any]]:
     """Every tool in one style of tool calling."""
     if style not in _STYLES:

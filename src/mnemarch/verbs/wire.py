@@ -136,6 +136,8 @@ def _one_from_json(kind: Any, content: Any) -> Any:
     if issubclass(kind, Names):
         return kind(content)
     if not _is_value(kind):
+        if type(content) is not kind and (kind, type(content)) != (float, int):
+            raise TypeError(f"{content!r:.80} is no {kind.__name__}")
         return content
     types = _fields(kind)
     if "body" in _LEFT_OUT.get(kind.__name__, ()):

@@ -7,15 +7,13 @@ in logs. Who acts, in which org and project, comes from the token alone; worktre
 from __future__ import annotations
 
 import json
-import sys
 import time
-import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from anyio import fail_after, sleep, to_thread
+from anyio import CapacityLimiter, fail_after, sleep, to_thread
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -36,7 +34,7 @@ from mnemarch.verbs.types import REPORT, help_of, read_all, schema_of
 from mnemarch.verbs.wire import kind_of, schema_of_kind, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from mnemarch.interfaces.http.tokens import Token, Tokens
     from mnemarch.memory import Memory
@@ -45,6 +43,8 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 8_000_000
 _BODY_S_MAX = 30.0
+# Threads. A recall computes, and more of them only take the interpreter from each other; a write does not queue for it.
+_READING, _WRITING = 8, 16
 _FOLLOWERS_MAX = 64
 _POLL_S = 0.25
 _ALIVE_S = 15.0
@@ -102,6 +102,7 @@ class Server:
         self._seconds = Histogram("mnemarch_request_seconds", "Time to answer.", ["verb"], registry=registry)
         self._followers = Gauge("mnemarch_followers", "Streams of the log that are open.", registry=registry)
         self._following = 0
+        self._threads = {True: CapacityLimiter(_READING), False: CapacityLimiter(_WRITING)}
         self._schemas: dict[str, Any] = {"Error": _error_schema()}
 
     def app(self) -> FastAPI:
@@ -203,7 +204,7 @@ class Server:
             with ExitStack() as files:
                 for each in offered(verb):
                     if each.type is REPORT and each.name in given:
-                        given[each.name] = files.enter_context(_Upload(given[each.name])).name
+                        given[each.name] = files.enter_context(_report_file(given[each.name]))
                 return _written(bound(verb, _Place(self.memory, self._seat(token, *where)), given)())
 
         async def endpoint(
@@ -216,7 +217,8 @@ class Server:
             began = time.monotonic()
             token = self._token(request, profile)
             body = _parsed(await _body_of(request))
-            content = await to_thread.run_sync(partial(work, token, body, worktree, task, session))
+            asked = partial(work, token, body, worktree, task, session)
+            content = await to_thread.run_sync(asked, limiter=self._threads[verb.profile == "read"])
             self._seconds.labels(verb.name).observe(time.monotonic() - began)
             self._requests.labels(verb.name, "200").inc()
             return Response(content, media_type="application/json")
@@ -283,7 +285,7 @@ class Server:
             self._followers.dec()
 
     async def _failed(self, request: Request, failure: Exception) -> Response:
-        """Every failure in one form. What is nobody's fault but ours is told on stderr, without the request."""
+        """Every failure in one form. Of one that is nobody's fault but ours, uvicorn writes the trace to stderr."""
         headers: dict[str, str] = {}
         error: MnemarchError
         if isinstance(failure, Refusal):
@@ -301,26 +303,18 @@ class Server:
             error = kind(f"{failure.detail}: {request.method} {request.url.path}.", hint="See /openapi.json.")
             headers = dict(failure.headers or {})
         else:
-            traceback.print_exception(failure, file=sys.stderr)
             status, error = 500, StoreUnavailable("The server failed.", hint="Its log says why; please report it.")
         self._requests.labels(getattr(request.state, "verb", "other"), str(status)).inc()
         return Response(_written(error_form(error)), status, headers, media_type="application/json")
 
 
-class _Upload:
-    """A text as a private file for as long as a verb reads it."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __enter__(self) -> Any:
-        self._file = NamedTemporaryFile("w", encoding="utf-8", suffix=".report")
-        self._file.write(self._text)
-        self._file.flush()
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+@contextmanager
+def _report_file(text: str) -> Iterator[str]:
+    """The path of a private file with this text, for as long as a verb reads it."""
+    with NamedTemporaryFile("w", encoding="utf-8", suffix=".report") as file:
+        file.write(text)
+        file.flush()
+        yield file.name
 
 
 def _body(schema: dict[str, Any]) -> dict[str, Any]:

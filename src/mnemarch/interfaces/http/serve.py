@@ -103,7 +103,7 @@ def _serve(call: Call) -> Answer:
             signal.signal(number, running.handle_exit)
         address = f"[{options.host}]" if ":" in options.host else options.host
         known = tokens.all()
-        says = f"it knows {len(known)} tokens." if known else "it knows no token: mnemarch token create agent:NAME"
+        says = f"tokens: {len(known)}" if known else "no token yet: mnemarch token create agent:NAME"
         print(f"mnemarch serves http://{address}:{listening.getsockname()[1]}; {says}", file=sys.stderr, flush=True)
         running.run(sockets=[listening])
     return Answer(None, str, is_printed=True)
