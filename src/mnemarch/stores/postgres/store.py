@@ -80,6 +80,7 @@ class PostgresStore:
         # Where this process last left the stream. If others write to it too, it is soon no longer true.
         self._end: tuple[int, bytes, int] | None = None
         self._in_doubt = 0
+        self._losses = self._sessions.losses
 
     def of(self, stream: Stream) -> PostgresStore:
         """The same store for those who act in one stream."""
@@ -259,6 +260,8 @@ class PostgresStore:
 
         A project's head is locked before its org's, always: so no two writers wait for each other.
         """
+        if self._losses != self._sessions.losses:
+            self._losses, self._has_stream, self._end = self._sessions.losses, False, None
         session.execute("BEGIN")
         self._set_up(session, wait_s)
         transaction = PostgresTransaction(
