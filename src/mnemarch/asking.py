@@ -119,11 +119,7 @@ class Asking:
             drafts = replaced_drafts(reader, self._caller, engine.config.recall, k) if is_drafts else frozenset[str]()
             return self._has_graph(reader), binding, drafts
 
-        def read(reader: Reader) -> tuple[bool, tuple[Sequence[Loaded], int], frozenset[str]]:
-            reader.ahead(known_first)
-            return known_first(reader)
-
-        has_graph, binding, drafts = engine.store.read(read)
+        has_graph, binding, drafts = engine.store.read(lambda reader: reader.together(known_first))
         recall = Recall(
             engine.store,
             engine.finder,

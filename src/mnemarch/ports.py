@@ -30,8 +30,10 @@ class Store(Protocol):
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains.
 
+        A store of one stream (`Engine.of`) locks that stream, and its org's after it if the work writes there.
         It may run in another thread, one that commits for several, so it must not wait for a lock that a writer may
-        hold. A write inside a write is refused with RuntimeError: pass the open transaction on. With a `wait_s_max`
+        hold; and more than once, if a connection is lost, so it must not keep what it learned in one attempt.
+        A write inside a write is refused with RuntimeError: pass the open transaction on. With a `wait_s_max`
         it raises StoreUnavailable if its turn has not come by then.
         """
 

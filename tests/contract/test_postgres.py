@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 import mnemarch
 from fixtures.wire import Wire
@@ -353,3 +355,26 @@ def test_each_verb_costs_a_bounded_number_of_round_trips(wire, tmp_path, monkeyp
             trips[name] = wire.trips - before
     limits = {"log": 1, "remember": 3, "recall": 7, "context": 6, "verify": 26, "log_many": 9, "verify of 1,000": 28}
     assert {name: count for name, count in trips.items() if count > limits[name]} == {}
+
+
+@pytest.mark.skipif("MNEMARCH_TEST_POSTGRES_URL" in os.environ, reason="the files of that server are not here")
+def test_no_byte_of_what_was_erased_is_left_in_the_files_of_the_server(shared, postgres_url):
+    word = "Quittengelee"
+    files = Path(conninfo_to_dict(postgres_url)["host"])
+    person = seat(shared, kind="human", name="ada")
+    unit = person.remember(f"The recipe is {word} 데이터").unit
+    person.recall(f"which recipe has {word}?")
+
+    def left():
+        return [path.name for path in files.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
+
+    assert left()
+    person.erase(unit.id, "private")
+    assert left() == []
+    assert shared.audit().ok
+
+
+def test_who_may_not_rewrite_the_tables_is_told_what_an_administrator_has_to_do(opened, plain_url):
+    with pytest.raises(StoreUnavailable, match="may still hold bytes") as caught:
+        opened(plain_url).scrub()
+    assert "VACUUM FULL" in caught.value.hint

@@ -95,7 +95,7 @@ def spoiled(result):
             return list(result)[:-1] if isinstance(result, Iterator) else None
 
 
-READS = sorted(name for name in dir(Reader) if not name.startswith("_") and name not in ("ahead", "query"))
+READS = sorted(name for name in dir(Reader) if not name.startswith("_") and name not in ("query", "together"))
 
 
 @pytest.mark.parametrize("broken", READS)

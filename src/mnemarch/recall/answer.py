@@ -300,15 +300,15 @@ class Recall:
         bound = self._bound(reader) if self._binding else ()
         ids = list(dict.fromkeys(item.unit.id for item in (*bound, *items)))
         task = self._caller.scope_key
-        reader.ahead(lambda reader: (reader.contested(ids, self._visible), reader.noted_uses(ids, task)))
-        contested = reader.contested(ids, self._visible)
+        contested, self.handed_before = reader.together(
+            lambda reader: (reader.contested(ids, self._visible), reader.noted_uses(ids, task))
+        )
         items = _winners_first(reader, items, contested & {item.unit.id for item in items})
         unlisted = max(0, self._binding_count - len(bound))
         if unlisted:
             where = f" --domain {self._domain}" if self._domain else ""
             note = f"{unlisted} more that bind are not listed here. See them: mnemarch decisions load{where}"
             self._notes.append(note)
-        self.handed_before = reader.noted_uses(ids, task) if ids else set()
         return Found(
             items=tuple(self._labelled(item, contested) for item in items),
             withheld=tuple(Withheld(unit_id=id, reason=reason) for id, reason in withheld.items())[:_WITHHELD_MAX],

@@ -107,17 +107,16 @@ class TransactionContract:
         assert len(inside["events"]) == 3
         assert len(inside["rows"]) == 11
 
-    def test_what_is_asked_ahead_is_answered_as_it_is_when_it_is_asked(self, store: Probe) -> None:
+    def test_what_is_asked_together_is_answered_as_if_it_were_asked_alone(self, store: Probe) -> None:
         empty = store.read(everything)
 
         def work(transaction: Transaction) -> tuple[Any, Any]:
-            transaction.ahead(everything)
-            before = everything(transaction)
-            transaction.ahead(everything)
+            before = transaction.together(everything)
             filled(transaction)
-            return before, everything(transaction)
+            return before, transaction.together(everything)
 
         assert store.write(work) == (empty, store.read(everything))
+        assert store.read(lambda reader: reader.together(everything)) == store.read(everything)
 
     def test_an_error_inside_a_write_undoes_all_of_it_and_comes_out_unchanged(self, store: Probe) -> None:
         def require_undone(change: Callable[[Transaction], None]) -> None:

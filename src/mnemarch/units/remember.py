@@ -25,7 +25,6 @@ from mnemarch.model.value import replace
 from mnemarch.policy.admission import checked_claim
 from mnemarch.policy.kinds import KINDS
 from mnemarch.policy.promotion import cited_names, refusal_to_write
-from mnemarch.text.canonical import merge_key
 from mnemarch.text.prompt import contents_in, has_fence, without_fenced
 from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links, with_disputes
@@ -49,7 +48,7 @@ from mnemarch.units.status import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from mnemarch.code.codebase import Codebase
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Claim, Proof, Unit
     from mnemarch.policy.promotion import Refusal
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.same_text import KnownTexts
     from mnemarch.units.scene import TestSource
 
 
@@ -89,11 +89,11 @@ def remember(
     if proof is None and claim.level is Level.WORKTREE:
         claim = _as_observed(act, claim)
     # Nearly every text is new: then nothing can be the same, rejected or replaced.
-    act.transaction.ahead(lambda reader: read_before_repeating(reader, act.caller.stream, claim.content))
-    saying = act.transaction.units_saying(act.caller.stream, merge_key(claim.content))
-    is_new = not saying
+    stream = act.caller.stream
+    known_texts = act.transaction.together(lambda reader: read_before_repeating(reader, stream, claim.content))
+    is_new = not known_texts[0]
     known = None if is_new else _same(act, claim)
-    refusal = _refusal(act, claim, known, saying, is_verified=proof is not None, is_witnessed=carries)
+    refusal = _refusal(act, claim, known, known_texts, is_verified=proof is not None, is_witnessed=carries)
     if refusal is not None:
         payload = {"claim": claim.to_json(), "rule": refusal.rule, "reason": refusal.reason, "hint": refusal.hint}
         event, found = act.record(
@@ -133,13 +133,13 @@ def _lifted(act: Act, stored: Stored) -> Stored:
 
 
 def _refusal(
-    act: Act, claim: Claim, known: Unit | None, saying: Sequence[Unit], *, is_verified: bool, is_witnessed: bool
+    act: Act, claim: Claim, known: Unit | None, known_texts: KnownTexts, *, is_verified: bool, is_witnessed: bool
 ) -> Refusal | None:
     """Why the claim is not taken, or None. What was rejected is not said again by anybody but a person (R4, R5)."""
     assert isinstance(claim.level, Level)
     actor = act.caller.actor
     if known is None and actor.kind is not ActorKind.HUMAN:
-        refusal = refusal_to_repeat(act, claim, saying=saying)
+        refusal = refusal_to_repeat(act, claim, known_texts=known_texts)
         if refusal is not None:
             return refusal
     if KEPT_AS in claim.attributes:

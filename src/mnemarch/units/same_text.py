@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Claim, Unit
     from mnemarch.stores.sql.reader import Reader
 
+    KnownTexts = tuple[list[Unit], list[Unit]]
+
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
     """Live units of these scopes with this canonical text, oldest first."""
@@ -88,7 +90,7 @@ def is_reworded(left: str, right: str) -> bool:
     return ours == theirs and not differences(left, right)
 
 
-def read_before_repeating(reader: Reader, stream: Stream, content: str) -> tuple[list[Unit], list[Unit]]:
+def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:
     """The units with this text, and the rejected ones that nearly say it: of a project and its org."""
     return (
         reader.units_saying(stream, merge_key(content)),
@@ -97,20 +99,18 @@ def read_before_repeating(reader: Reader, stream: Stream, content: str) -> tuple
 
 
 def refusal_to_repeat(
-    act: Act, said: Claim | Unit, unit_id: str | None = None, *, saying: Sequence[Unit] | None = None
+    act: Act, said: Claim | Unit, unit_id: str | None = None, *, known_texts: KnownTexts | None = None
 ) -> Refusal | None:
     """Why this may not be trusted, or None: it was rejected, and no person has spoken for it since (R4).
 
     What a person rejected anywhere in the project is rejected for all of it, in nearly the same words too. Another
     actor's rejection is of the same words, where it can be seen. `unit_id` is the unit that says it, if there is one;
-    `saying` are the project's units with its canonical key, if they were read.
+    `known_texts` is what `read_before_repeating` gives, if it was read.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
     text, topic = mergeable(said.content), topic_key(said.content)
-    if saying is None:
-        saying = reader.units_saying(stream, merge_key(said.content))
+    saying, near = known_texts or read_before_repeating(reader, stream, said.content)
     same = [unit for unit in saying if mergeable(unit.content) == text]
-    near = reader.rejected_of_topic(stream, topic, _TOPIC_READ_MAX)
     near = [unit for unit in near if is_reworded(unit.content, said.content)]
     for unit in {unit.id: unit for unit in (*same, *near)}.values():
         rejection = rejection_of(reader, unit) if _says_it(unit, said) else None

@@ -116,6 +116,8 @@ class Sessions(Forkable):
         self._idle: list[Session] = []
         self._lock = allocate_lock()
         self._closed = False
+        # How often connections were lost: with them goes what is thought to be known of the server.
+        self.losses = 0
         watch(self)
 
     def lend(self, *, is_new: bool = False) -> Session:
@@ -123,6 +125,7 @@ class Sessions(Forkable):
         if self._closed:
             raise StoreUnavailable(f"{self.name} was closed.", hint="Open the memory again.")
         if is_new:
+            self.losses += 1
             self._drop_idle()
         with self._lock:
             if self._idle:

@@ -46,6 +46,10 @@ _ATTEMPTS_MAX = 5
 # After another process was seen to write to a stream, so many writes look at its end first.
 _DOUBTS = 16
 _STATEMENT_S_MAX = 60.0
+_OLD_SEGMENTS = (
+    "SELECT count(*) FROM pg_ls_waldir()"
+    " WHERE name > pg_walfile_name(pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'"
+)
 # Only to make the tables: of two processes the second finds them made.
 _MIGRATION_LOCK = 0x4D4E4152
 _FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
@@ -80,6 +84,7 @@ class PostgresStore:
         # Where this process last left the stream. If others write to it too, it is soon no longer true.
         self._end: tuple[int, bytes, int] | None = None
         self._in_doubt = 0
+        self._losses = self._sessions.losses
 
     def of(self, stream: Stream) -> PostgresStore:
         """The same store for those who act in one stream."""
@@ -259,6 +264,8 @@ class PostgresStore:
 
         A project's head is locked before its org's, always: so no two writers wait for each other.
         """
+        if self._losses != self._sessions.losses:
+            self._losses, self._has_stream, self._end = self._sessions.losses, False, None
         session.execute("BEGIN")
         self._set_up(session, wait_s)
         transaction = PostgresTransaction(
@@ -322,6 +329,11 @@ class PostgresStore:
                     connection.execute(f"VACUUM FULL {table}")
                 connection.execute("SELECT pg_switch_wal()")
                 connection.execute("CHECKPOINT")
+                # The server keeps old segments of its log for later, with what they hold: each is written over.
+                (segments,) = connection.execute(_OLD_SEGMENTS).fetchone()
+                for _ in range(segments if rewrite else 0):
+                    connection.execute("SELECT pg_logical_emit_message(false, 'mnemarch', '')")
+                    connection.execute("SELECT pg_switch_wal()")
         except psycopg.errors.InsufficientPrivilege as error:
             raise StoreUnavailable(
                 f"The content was erased, but files of {self.name} may still hold bytes of it: {_first_line(error)}.",

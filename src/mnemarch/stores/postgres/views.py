@@ -12,12 +12,15 @@ from mnemarch.stores.sql.transaction import Transaction
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeVar
 
     from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Searchable, Unit
     from mnemarch.stores.sql.queries import Queries
+
+    T = TypeVar("T")
 
 _POSITION_BITS = 48
 _POSITION_MAX = (1 << _POSITION_BITS) - 1
@@ -55,11 +58,14 @@ class OfTenants(Reader):
         self._tenants = tenants
         self._asked: dict[tuple[Any, ...], Any] = {}
 
-    def ahead(self, questions: Callable[[Any], object]) -> None:
+    def together(self, work: Callable[[Any], T]) -> T:
         asker = _Asker(self._execute, self._queries, self._tenants)
-        questions(asker)
-        for key, (name, parameters) in asker.noted.items():
-            self._asked[key] = super().query(name, **parameters)
+        work(asker)
+        self._asked = {key: super(OfTenants, self).query(name, **more) for key, (name, more) in asker.noted.items()}
+        try:
+            return work(self)
+        finally:
+            self._asked = {}
 
     @property
     def _tenant(self) -> str:
@@ -232,6 +238,10 @@ class PostgresTransaction(OfTenants, Transaction):
         if name == "put_unit" and parameters["root"] is not None:
             self._sync()  # The store may refuse a second version in force, and who wrote it must learn of that.
         return cursor
+
+    def together(self, work: Callable[[Any], T]) -> T:
+        self.write_heads()
+        return super().together(work)
 
     def mark(self) -> tuple[Any, ...]:
         """What `restore` needs to undo what comes."""

@@ -19,7 +19,7 @@ from mnemarch.stores.sql.rows import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from mnemarch.model.caller import Level
     from mnemarch.model.decision import Relation
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Kind, Link, LinkType, Searchable, Status, Unit, Use
     from mnemarch.stores.sql.queries import Queries
+
+    T = TypeVar("T")
 
 _ALL = 1 << 62
 # Types that no index is kept for: they come all the time.
@@ -48,8 +50,9 @@ class Reader:
         """The rows of a named query."""
         return self._execute(*self._queries.bound(name, parameters))
 
-    def ahead(self, questions: Callable[[Any], object]) -> None:
-        """Ask together what will be asked; only a store far away does so. `questions` gets a reader without answers."""
+    def together(self, work: Callable[[Any], T]) -> T:
+        """What `work` gives. A store far away first runs it without answers, and sends all its questions at once."""
+        return work(self)
 
     def _one(self, name: str, /, **parameters: Any) -> Any:
         return self.query(name, **parameters).fetchone()

