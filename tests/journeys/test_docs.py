@@ -213,6 +213,7 @@ def test_the_programs_of_the_libraries_page_run(capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out.splitlines() == [
         "{'text': 'Ada prefers dark themes'}",
         "[{'content': 'Where is my order?', 'role': 'user'}]",
+        "['context', 'explain', 'recall']",
     ]
 
 

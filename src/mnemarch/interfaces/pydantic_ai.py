@@ -1,0 +1,55 @@
+"""`toolset`: the tools of a seat for an agent of Pydantic AI.
+
+from mnemarch.interfaces.pydantic_ai import toolset
+
+agent = Agent(model, toolsets=[toolset(seat)])
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pydantic_ai import ModelRetry, Tool
+from pydantic_ai.toolsets import FunctionToolset
+
+from mnemarch.errors import MnemarchError, StoreError
+from mnemarch.interfaces import tools
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mnemarch.interfaces.command import Call
+    from mnemarch.seat import Seat
+
+
+@value
+class _Asked:
+    """As much of a call as a tool needs."""
+
+    seat: Seat
+    given: dict[str, Any]
+
+
+def toolset(seat: Seat, *, profile: str = "work", denied: Iterable[str] = ()) -> FunctionToolset[Any]:
+    """The tools of a profile, as `mnemarch mcp` offers them; each acts as the seat does."""
+    offered = tools.tools_for(profile, denied)
+    return FunctionToolset([_tool(seat, each) for each in offered.values()], id="mnemarch")
+
+
+def _tool(seat: Seat, tool: tools.Tool) -> Tool[Any]:
+    def run(**arguments: Any) -> str:
+        asked = _Asked(seat, tools.checked(tool, arguments))
+        return tools.called(tool, cast("Call", asked)).text
+
+    def told(**arguments: Any) -> str:
+        """What went wrong is told to the model, which can do better; only a store that fails ends the run."""
+        try:
+            return run(**arguments)
+        except StoreError:
+            raise
+        except MnemarchError as error:
+            raise ModelRetry(f"{error.message} {error.hint_for('tool')}".strip()) from error
+
+    return Tool.from_schema(told, tool.name, tool.says, tool.input_schema)
