@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 4
 
-.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules clean
+.PHONY: help setup demo test coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-postgres clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -66,6 +66,9 @@ bench-decisions: $(READY)  ## Decisions at 1,100,000 rows against 1,000
 bench-graph: $(READY)  ## The session graph: speed, memory, and Korean paraphrases
 	$(BIN)/python -m bench.graph
 	$(BIN)/python -m bench.graph_likeness
+
+bench-postgres: $(READY)  ## The PostgreSQL store against bare inserts, and against the embedded one
+	$(BIN)/python -m bench.postgres
 
 bench-rules: $(READY)  ## What patches teach: yield, precision, transfer, categories
 	$(BIN)/python -m bench.learning.rules

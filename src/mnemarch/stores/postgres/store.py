@@ -250,6 +250,7 @@ class PostgresStore:
             except StoreError as error:
                 self._fail(jobs, error)
                 return
+        self._fail(jobs, StoreUnavailable(f"{self.name} was lost again and again.", hint="Call again."))
 
     def _fail(self, jobs: list[Job], error: Exception) -> None:
         for job in jobs:  # One for each: raised in several threads, it would gather the tracebacks of all.
