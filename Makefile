@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 4
 HOSTS ?= .hosts
 
-.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook clean
+.PHONY: help setup demo test test-hosts coverage check bench bench-retrieval bench-loops bench-statements bench-staleness bench-decisions bench-graph bench-rules bench-hook bench-postgres clean
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/'
@@ -78,6 +78,9 @@ bench-hook: $(READY)  ## What a hook costs, event by event and host by host
 bench-graph: $(READY)  ## The session graph: speed, memory, and Korean paraphrases
 	$(BIN)/python -m bench.graph
 	$(BIN)/python -m bench.graph_likeness
+
+bench-postgres: $(READY)  ## The PostgreSQL store against bare inserts, and against the embedded one
+	$(BIN)/python -m bench.postgres
 
 bench-rules: $(READY)  ## What patches teach: yield, precision, transfer, categories
 	$(BIN)/python -m bench.learning.rules

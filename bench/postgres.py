@@ -82,7 +82,7 @@ def recalls(url: str, units: int) -> None:
                 medians[name] = statistics.median(times) * 1000
     same = sum(one == other for one, other in answers.values())
     print(f"recall at {units:,} units: " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in medians.items()))
-    print(f"{medians['PostgreSQL'] / medians['embedded']:.1f} times; same items for {same} of {len(answers)} questions")
+    print(f"{medians['PostgreSQL'] / medians['embedded']:.1f} times; the same items for {same} of {len(answers)}")
 
 
 def main() -> None:

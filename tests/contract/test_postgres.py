@@ -368,6 +368,8 @@ def test_no_byte_of_what_was_erased_is_left_in_the_files_of_the_server(shared, p
     def left():
         return [path.name for path in files.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
 
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
     assert left()
     person.erase(unit.id, "private")
     assert left() == []

@@ -15,7 +15,7 @@ from mnemarch.forks import Forkable, abandon, watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 _IDLE_MAX = 16
@@ -73,6 +73,10 @@ class Session:
         if parameters is not None:
             parameters = {name: _stored(item) for name, item in parameters.items()}
         return self._connection.execute(text, parameters)
+
+    def execute_many(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        plain = [{name: _stored(item) for name, item in row.items()} for row in rows]
+        self._connection.cursor().executemany(text, plain)
 
     def sync(self) -> None:
         """Wait for everything that was sent."""

@@ -10,6 +10,7 @@ import psycopg
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.postgres.committer import Committer, Job
+from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables
 from mnemarch.stores.postgres.sessions import Sessions, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.queries import Queries, named_queries
@@ -46,10 +47,6 @@ _ATTEMPTS_MAX = 5
 # After another process was seen to write to a stream, so many writes look at its end first.
 _DOUBTS = 16
 _STATEMENT_S_MAX = 60.0
-_OLD_SEGMENTS = (
-    "SELECT count(*) FROM pg_ls_waldir()"
-    " WHERE name > pg_walfile_name(pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'"
-)
 # Only to make the tables: of two processes the second finds them made.
 _MIGRATION_LOCK = 0x4D4E4152
 _FIND_FORMAT = "SELECT to_regclass('store') IS NOT NULL, to_regclass('units') IS NOT NULL"
@@ -222,7 +219,7 @@ class PostgresStore:
                         session.end()  # The connection was lost after the commit.
                     else:
                         last_event = ""
-                        self._run(jobs, session, transaction)
+                        self._run(jobs, transaction)
                         last_event = transaction.last_event
                         session.execute("COMMIT")
                         session.sync()
@@ -253,6 +250,7 @@ class PostgresStore:
             except StoreError as error:
                 self._fail(jobs, error)
                 return
+        self._fail(jobs, StoreUnavailable(f"{self.name} was lost again and again.", hint="Call again."))
 
     def _fail(self, jobs: list[Job], error: Exception) -> None:
         for job in jobs:  # One for each: raised in several threads, it would gather the tracebacks of all.
@@ -269,7 +267,7 @@ class PostgresStore:
         session.execute("BEGIN")
         self._set_up(session, wait_s)
         transaction = PostgresTransaction(
-            session.execute, _QUERIES, psycopg.errors.UniqueViolation, self._tenants, has_org=wide, sync=session.sync
+            session, _QUERIES, psycopg.errors.UniqueViolation, self._tenants, has_org=wide
         )
         if self.stream is None:
             transaction.query("lock_all")
@@ -290,14 +288,12 @@ class PostgresStore:
             transaction.begun(locked, known)
         return transaction
 
-    def _run(self, jobs: list[Job], session: Session, transaction: PostgresTransaction) -> None:
+    def _run(self, jobs: list[Job], transaction: PostgresTransaction) -> None:
         """Run jobs in one transaction; of one that fails, only its own changes are undone."""
         is_alone = len(jobs) == 1
         for job in jobs:
-            mark = transaction.mark()
+            begun = None if is_alone else transaction.begin_job()
             job.error, job.needs_org = None, False
-            if not is_alone:
-                session.execute("SAVEPOINT job")
             try:
                 job.result = job.work(transaction)
             except psycopg.Error:
@@ -308,12 +304,14 @@ class PostgresStore:
                 if not is_alone and not isinstance(error, Exception):
                     raise  # An interrupt of the thread that leads.
                 job.error = error
-            if job.error is None and not job.needs_org:
-                continue
-            if is_alone:
-                raise _AllFailed
-            session.execute("ROLLBACK TO SAVEPOINT job")
-            transaction.restore(mark)
+            failed = job.error is not None or job.needs_org
+            if begun is None:
+                if failed:
+                    raise _AllFailed
+            elif failed:
+                transaction.undo_job(begun)
+            else:
+                transaction.end_job()
         transaction.write_heads()
 
     # Maintenance
@@ -325,15 +323,9 @@ class PostgresStore:
         """
         try:
             with self._sessions.plain() as connection:
-                for table in _TABLES if rewrite else ():
-                    connection.execute(f"VACUUM FULL {table}")
-                connection.execute("SELECT pg_switch_wal()")
-                connection.execute("CHECKPOINT")
-                # The server keeps old segments of its log for later, with what they hold: each is written over.
-                (segments,) = connection.execute(_OLD_SEGMENTS).fetchone()
-                for _ in range(segments if rewrite else 0):
-                    connection.execute("SELECT pg_logical_emit_message(false, 'mnemarch', '')")
-                    connection.execute("SELECT pg_switch_wal()")
+                if rewrite:
+                    rewrite_tables(connection, _TABLES, self.name, self._lock_wait_s_max)
+                empty_log(connection)
         except psycopg.errors.InsufficientPrivilege as error:
             raise StoreUnavailable(
                 f"The content was erased, but files of {self.name} may still hold bytes of it: {_first_line(error)}.",

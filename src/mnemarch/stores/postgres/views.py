@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.testrun import TestRecord
     from mnemarch.model.unit import Searchable, Unit
+    from mnemarch.stores.postgres.sessions import Session
     from mnemarch.stores.sql.queries import Queries
 
     T = TypeVar("T")
@@ -184,21 +185,23 @@ class PostgresTransaction(OfTenants, Transaction):
 
     def __init__(
         self,
-        execute: Callable[[str, dict[str, Any]], Any],
+        session: Session,
         queries: Queries,
         integrity_error: type[Exception],
         tenants: tuple[str, ...],
         *,
         has_org: bool,
-        sync: Callable[[], None],
     ) -> None:
-        Transaction.__init__(self, execute, queries, integrity_error)
+        Transaction.__init__(self, session.execute, queries, integrity_error)
+        self._session = session
+        # Events that are still to be sent; those of the job under way begin at `_job_start`, if it has no savepoint.
+        self._unsent: list[dict[str, Any]] = []
+        self._job_start: int | None = None
         self._tenants = tenants
         self._asked = {}
         # Whose row is written, if not that of the tenant that acts.
         self._row_tenant = ""
         self._has_org = has_org or len(tenants) < 2
-        self._sync = sync
         # The position of the newest event here; and, of the streams that were locked, results nobody waited for yet.
         self._clock: int | None = None
         self._locked: list[Any] = []
@@ -230,26 +233,55 @@ class PostgresTransaction(OfTenants, Transaction):
         return None if head is None or self._clock is None else (*head[1:], self._clock)
 
     def query(self, name: str, /, **parameters: Any) -> Any:
+        if name == "append":
+            self._asked.clear()
+            self._unsent.append(parameters | {"tenant": self._tenant})
+            return None
+        self._send()
         if self._moved and (name in _OF_HEADS or "entries" in self._queries.texts[name]):
             self.write_heads()
         if name.startswith(_WRITES):
             self._asked.clear()
         cursor = super().query(name, **parameters)
         if name == "put_unit" and parameters["root"] is not None:
-            self._sync()  # The store may refuse a second version in force, and who wrote it must learn of that.
+            self._session.sync()  # The store may refuse a second version in force, and who wrote it must learn of that.
         return cursor
 
     def together(self, work: Callable[[Any], T]) -> T:
         self.write_heads()
         return super().together(work)
 
-    def mark(self) -> tuple[Any, ...]:
-        """What `restore` needs to undo what comes."""
-        return dict(self._heads), dict(self._moved), dict(self._changed)
+    def _send(self) -> None:
+        """Send the events that wait. Those of a job that asks for more than that can be undone from now on."""
+        start, self._job_start = self._job_start, None
+        if start is not None:
+            self._send_events(start)
+            self._session.execute("SAVEPOINT job")
+        self._send_events(len(self._unsent))
 
-    def restore(self, mark: tuple[Any, ...]) -> None:
+    def _send_events(self, count: int) -> None:
+        events, self._unsent = self._unsent[:count], self._unsent[count:]
+        if events:
+            self._session.execute_many(self._queries.texts["append"], events)
+
+    def begin_job(self) -> tuple[Any, ...]:
+        """Begin one of several jobs; gives what `undo_job` needs."""
+        self._job_start = len(self._unsent)
+        return dict(self._heads), dict(self._moved), dict(self._changed), self._clock
+
+    def end_job(self) -> None:
+        if self._job_start is None:
+            self._send()
+            self._session.execute("RELEASE SAVEPOINT job")
+        self._job_start = None
+
+    def undo_job(self, begun: tuple[Any, ...]) -> None:
+        start, self._job_start = self._job_start, None
+        del self._unsent[start or 0 :]
+        if start is None:
+            self._session.execute("ROLLBACK TO SAVEPOINT job")
         self.forget()
-        self._heads, self._moved, self._changed = map(dict, mark)
+        self._heads, self._moved, self._changed, self._clock = begun
 
     def head(self, stream: Stream) -> tuple[int, bytes]:
         return self._head(stream)[1:]

@@ -1,0 +1,50 @@
+"""Erasure to the last byte of a PostgreSQL server: its tables, and its write-ahead log."""
+
+from __future__ import annotations
+
+import time
+
+from mnemarch.errors import StoreUnavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_OLDER_READERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND age(backend_xmin) > age(CAST(%s AS xid))"
+)
+_OLD_SEGMENTS = (
+    "SELECT count(*) FROM pg_ls_waldir()"
+    " WHERE name > pg_walfile_name(pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'"
+)
+_NAP_S = 0.02
+# Others may make the server keep a segment between the steps of the first round.
+_ROUNDS = 2
+
+
+def rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_max: float) -> None:
+    """Leave nothing in the tables but their rows. Whoever still reads what was there before would keep it there."""
+    (now,) = connection.execute("SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text)").fetchone()
+    give_up_at = time.monotonic() + wait_s_max
+    while connection.execute(_OLDER_READERS, [now]).fetchone()[0]:
+        if time.monotonic() > give_up_at:
+            raise StoreUnavailable(
+                f"The content was erased, but files of {name} may still hold bytes of it: others are reading.",
+                hint="Let them finish, then erase it again.",
+            )
+        time.sleep(_NAP_S)
+    for table in tables:
+        connection.execute(f"VACUUM FULL {table}")
+
+
+def empty_log(connection: Any) -> None:
+    """Have the server let go of its log, and write over the old segments that it keeps for later."""
+    for _ in range(_ROUNDS):
+        connection.execute("SELECT pg_switch_wal()")
+        connection.execute("CHECKPOINT")
+        (segments,) = connection.execute(_OLD_SEGMENTS).fetchone()
+        for _ in range(segments):
+            connection.execute("SELECT pg_logical_emit_message(false, 'mnemarch', '')")
+            connection.execute("SELECT pg_switch_wal()")
