@@ -370,7 +370,14 @@ class UnitVerbs:
 
         with suppress(StoreUnavailable):  # Where nothing can be written, what is known is listed.
             self._engine.finder.link_duplicates()
-        return self._read(lambda reader: open_disputes(reader, self.caller.visible_keys, LinkType(type)))
+        return self._read(lambda reader: open_disputes(reader, self._readable_keys(reader), LinkType(type)))
+
+    def _readable_keys(self, reader: Reader) -> Sequence[str]:
+        """The scopes that this seat sees, and those below its project that it may inspect."""
+        caller = self.caller
+        written = reader.scopes() if caller.inspects else ()
+        below = (place.key for scope in written for place in scope.visible if caller.may_read(place))
+        return list(dict.fromkeys([*caller.visible_keys, *below]))
 
     def _head(self) -> str | None:
         """The commit checked out where the seat is, if it is in a repository."""

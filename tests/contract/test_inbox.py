@@ -83,6 +83,8 @@ def test_a_conflict_that_the_inbox_lists_is_resolved_from_wherever_a_person_stan
     agent = seats.agent(worktree="w2")
     first, second = (agent.remember(text).unit for text in ("Totals are rounded up", "Totals are rounded down"))
     conflict = next(item for item in person.inbox() if item.what == "conflict")
+    assert [dispute.id for dispute in person.conflicts()] == [conflict.id]
+    assert seats.agent(worktree="w3").conflicts() == seats.human(project="other").conflicts() == []
     person.resolve(conflict.id, winner=None if both else first.id, both=both, reason="measured")
     assert agent.get(second.id).live is both
     assert "conflict" not in {item.what for item in person.inbox()}
