@@ -8,8 +8,10 @@ import inspect
 import json
 import os
 import pkgutil
+from itertools import pairwise
 from math import inf
 from pathlib import Path
+from statistics import median
 from time import process_time
 
 import pytest
@@ -143,18 +145,21 @@ def _seconds(call, text: str, repeats: int = 1) -> float:
 
 
 def _growth(call, form: tuple[str, str, str]) -> float:
-    """How much longer twice the text takes, on the mean of three doublings: 8 times as long is linear, 64 the square.
+    """How much longer twice the text takes, by the median of three doublings: 2 is linear, 4 the square.
 
     The shorter text is one that takes long enough to be told from noise; what is faster than that at any size is fast.
+    The median passes over one step, which memory of another kind makes; a text that grows too fast does at each.
     """
     size = SIZE
-    while (once := _seconds(call, _text(form, size))) < SECONDS_MIN and size < SIZE_MAX:
+    while _seconds(call, _text(form, size)) < SECONDS_MIN and size < SIZE_MAX:
         size *= 2
-    eightfold = inf
+    least = dict.fromkeys((1, 2, 4, 8), inf)
     for tries in range(1, TRIES + 1):
-        once = min(once, _seconds(call, _text(form, size), tries))
-        eightfold = min(eightfold, _seconds(call, _text(form, 8 * size), tries))
-        if (growth := (eightfold / max(SECONDS_MIN, once)) ** (1 / 3)) <= GROWTH_MAX:
+        for times in least:
+            least[times] = min(least[times], _seconds(call, _text(form, times * size), tries))
+        took = [max(SECONDS_MIN, each) for each in least.values()]
+        growth = median(twice / once for once, twice in pairwise(took))
+        if growth <= GROWTH_MAX:
             break
     return growth
 
