@@ -10,7 +10,8 @@ from cli_session import TEST, Cli
 from mnemarch.interfaces.grammar import sections
 from mnemarch.model.stamps import short_id
 
-COMMANDS = sorted({name for names in sections().values() for name in names} - {"demo"})
+# Some have tests of their own: one takes long, one serves until it is ended, one answers a host and no person.
+COMMANDS = sorted({name for names in sections().values() for name in names} - {"demo", "serve", "hook"})
 
 
 PERSON, LEAD = ("--actor", "human:ada"), ("--actor", "orchestrator:lead")
@@ -45,6 +46,8 @@ HAPPY = {
     "archive": ("archive", "UNIT", *BECAUSE, *PERSON),
     "revive": ("revive", "UNIT", *BECAUSE, *PERSON),
     "mcp": ("mcp", "--tools"),
+    "install": ("install", "claude-code", "--dry-run"),
+    "uninstall": ("uninstall", "claude-code"),
     "recall": ("recall", "how does checkout retry?"),
     "context": ("context", "how does checkout retry?"),
     "graph": ("graph", "--session", "s-1"),
@@ -62,6 +65,7 @@ FIRST = {
     "revive": ("archive", "UNIT", *BECAUSE, *PERSON),
     "graph": ("graph", "ask", "how does checkout retry?", "--session", "s-1"),
     "import": ("export", "copy"),
+    "uninstall": ("install", "claude-code"),
 }
 
 
