@@ -1,19 +1,24 @@
 """`mnemarch`, also as `python -m mnemarch`. A hook comes with every tool call, so it loads no command line."""
 
+import gc
 import sys
+
+_NEWLY_MADE_MAX = 50_000
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["hook"] and {"-h", "--help"}.isdisjoint(sys.argv):
-        import gc
+    # A process of one command: what is garbage goes with it, unless it runs for long.
+    gc.set_threshold(_NEWLY_MADE_MAX)
+    try:
+        if sys.argv[1:2] == ["hook"] and {"-h", "--help"}.isdisjoint(sys.argv):
+            from mnemarch.interfaces.hook import run
 
-        from mnemarch.interfaces.hook import run
+            return run(sys.argv[2:])
+        from mnemarch.interfaces import cli
 
-        gc.disable()  # What is garbage goes with the process.
-        return run(sys.argv[2:])
-    from mnemarch.interfaces import cli
-
-    return cli.main()
+        return cli.main()
+    finally:
+        gc.freeze()  # The interpreter would look through everything once more as it ends.
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from mnemarch.decisions import requests
-from mnemarch.decisions.decisions import Decisions
 from mnemarch.errors import AnalystFailed, InvalidInput
+from mnemarch.lazy import Lazy
 from mnemarch.log.act import Act
 from mnemarch.model.caller import Actor, Caller, Level
 from mnemarch.model.event import EventType
@@ -17,27 +16,36 @@ from mnemarch.model.stamps import micros
 from mnemarch.model.unit import Kind
 from mnemarch.model.upkeep import Cognified
 from mnemarch.model.value import replace
-from mnemarch.text.canonical import canonical
-from mnemarch.text.choices import choice_of
 from mnemarch.units.analysis import steps_of
 from mnemarch.units.episode import WAITS, keep_analysis
 from mnemarch.units.remember import Intake
-from mnemarch.units.same_text import live_with_same_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from mnemarch.decisions import decisions as deciding
+    from mnemarch.decisions import requests
     from mnemarch.engine import Engine
     from mnemarch.learning.model import ApiModel, Usage
     from mnemarch.model.caller import Scope
     from mnemarch.model.outcome import Promotion
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import canonical as texts
+    from mnemarch.text import choices as choosing
     from mnemarch.text.choices import Choice
+    from mnemarch.units import same_text
 
     Progress = Callable[[int], None]
+else:
+    # Most tasks decide nothing, and these take as long to load as a verification needs.
+    deciding = Lazy("mnemarch.decisions.decisions")
+    requests = Lazy("mnemarch.decisions.requests")
+    texts = Lazy("mnemarch.text.canonical")
+    choosing = Lazy("mnemarch.text.choices")
+    same_text = Lazy("mnemarch.units.same_text")
 
 _ANALYST = Actor.system("analyst")
 _DAY = timedelta(days=1)
@@ -223,13 +231,13 @@ def propose_choices(engine: Engine, author: Caller, episode: Unit) -> list[str]:
 
     It is never decided here, whoever did the task: that waits for a person or a lead.
     """
-    choices = [choice_of(str(text)) for text in episode.attributes.get("key_decisions", ())]
+    choices = [choosing.choice_of(str(text)) for text in episode.attributes.get("key_decisions", ())]
     wanted = [choice for choice in choices if choice.why and choice.lasts]
     if not wanted or author.scope.project is None or not episode.attributes.get("success"):
         return []
     asked, known = engine.store.read(lambda reader: _asked_and_known(reader, author, wanted))
     left = _PROPOSED_MAX - sum(scope == author.scope for scope in asked)
-    new = {canonical(choice.what): choice for choice in wanted if canonical(choice.what) not in known}
+    new = {texts.canonical(choice.what): choice for choice in wanted if texts.canonical(choice.what) not in known}
     made = [_requested(engine, author, choice, episode.id) for choice in list(new.values())[: max(left, 0)]]
     return [request_id for request_id in made if request_id is not None]
 
@@ -237,15 +245,15 @@ def propose_choices(engine: Engine, author: Caller, episode: Unit) -> list[str]:
 def _asked_and_known(reader: Reader, author: Caller, wanted: Sequence[Choice]) -> tuple[list[Scope], set[str]]:
     """Where something was ever asked for, answered or not; and all that was, or is in force or known already."""
     asked = requests.texts_asked_for(reader, author.stream)
-    told = [choice.what for choice in wanted if live_with_same_text(reader, author.visible_keys, choice.what)]
-    return [scope for scope, _ in asked], {canonical(text) for text in (*(text for _, text in asked), *told)}
+    told = [choice.what for choice in wanted if same_text.live_with_same_text(reader, author.visible_keys, choice.what)]
+    return [scope for scope, _ in asked], {texts.canonical(text) for text in (*(text for _, text in asked), *told)}
 
 
 def _requested(engine: Engine, author: Caller, choice: Choice, episode_id: str) -> str | None:
     """The id of the request; None if that is no decision by its length or its characters."""
     quote = f"Said by {author.actor} in {author.scope}, a task that succeeded (episode {episode_id}): “{choice.text}”"
     reason = {"type": "other", "summary": choice.why[:_SUMMARY_CHARS_MAX]}
-    decisions = Decisions(engine.log, author, Intake(engine.log, author, None))
+    decisions = deciding.Decisions(engine.log, author, Intake(engine.log, author, None))
     try:
         proposal = decisions.propose(choice.what, reason=reason, snapshots=[quote])
     except InvalidInput:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mnemarch.asking import Asking
 from mnemarch.learning.knowledge import SemanticMemoryManager
 
 TYPE_CHECKING = False
@@ -24,5 +23,7 @@ class Knowledge(SemanticMemoryManager):
 
     def get_relevant_knowledge(self, query: str, k: int = 8) -> list[Recalled]:
         """What the project knows about a question: facts, lessons, habits and skills, as recall ranks them."""
+        from mnemarch.asking import Asking  # A verification learns, and asks nothing.
+
         asking = Asking(self._engine, self._caller)
         return list(asking.recall(query, k, kinds=_KINDS, domain=None, at_commit=None, as_of=None).items)

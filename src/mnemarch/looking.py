@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import islice
 
-from mnemarch.analysing import told_of
 from mnemarch.errors import InvalidInput, NotFound
-from mnemarch.inbox import CONFLICT, Inbox
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import Actor, ActorKind, Scope, checked_id
 from mnemarch.model.event import EventType
 from mnemarch.model.outcome import AgentAtWork, Overview, TaskUnderWay, WorktreeInUse
@@ -15,7 +14,6 @@ from mnemarch.model.stamps import checked_instant, instant, micros
 from mnemarch.model.unit import Kind, LinkType, Status
 from mnemarch.policy.admission import checked_count, checked_list
 from mnemarch.units import lookup
-from mnemarch.units.conflicts import dispute_from, open_disputes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +21,21 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    from mnemarch import analysing, inbox
     from mnemarch.engine import Engine
     from mnemarch.model.caller import Caller
     from mnemarch.model.event import Event
     from mnemarch.model.outcome import Dispute
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units import conflicts
 
     Activity = Sequence[tuple[str, Scope, str, int, int]]
+else:
+    # Who reads the log needs none of these.
+    analysing = Lazy("mnemarch.analysing")
+    inbox = Lazy("mnemarch.inbox")
+    conflicts = Lazy("mnemarch.units.conflicts")
 
 _PAGE_MAX = 10_000
 _FORWARD = 1_000
@@ -152,7 +157,7 @@ def named(reader: Reader, caller: Caller, typed: str) -> Unit | Dispute | Event:
     if link is not None:
         sides = [side for side in reader.units(reader.units_of_link(whole)).values() if caller.may_read(side.scope)]
         if len(sides) > 1:
-            return dispute_from(link, sides)
+            return conflicts.dispute_from(link, sides)
     event = None if link is not None else reader.event(whole)
     if event is not None and caller.may_read(event.scope):
         return event
@@ -174,24 +179,24 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         # What was learned in another worktree may be everybody's: each reader is shown what it may read.
         news = reader.events_back(below, types=_NEWS, since=since, limit=_NEWS_MAX)
         stuck = [event for event in reader.stuck_tasks(below, _STUCK_MAX) if caller.may_read(event.scope)]
-        conflicts = len(open_disputes(reader, caller.visible_keys, LinkType.CONTRADICTS))
-        merges = len(open_disputes(reader, caller.visible_keys, LinkType.DUPLICATES))
+        contradicted = len(conflicts.open_disputes(reader, caller.visible_keys, LinkType.CONTRADICTS))
+        merges = len(conflicts.open_disputes(reader, caller.visible_keys, LinkType.DUPLICATES))
         return {
             "agents": _at_work(activity, now - _HOUR),
             "tasks": _under_way(activity, news, stuck),
             "learned": _learned(reader, caller, news),
-            "open_conflicts": conflicts,
-            "waiting": conflicts + merges + len(stuck),
-            "analyst": told_of(engine, reader, caller),
+            "open_conflicts": contradicted,
+            "waiting": contradicted + merges + len(stuck),
+            "analyst": analysing.told_of(engine, reader, caller),
         }
 
     seen = engine.store.read(work)
     is_complete = scope.project is None
     if caller.inspects:
-        inbox = Inbox(engine, caller)
-        items = inbox.waiting()
-        seen |= {"waiting": len(items), "open_conflicts": sum(item.what == CONFLICT for item in items)}
-        is_complete = not inbox.is_cut
+        waiting = inbox.Inbox(engine, caller)
+        items = waiting.waiting()
+        seen |= {"waiting": len(items), "open_conflicts": sum(item.what == inbox.CONFLICT for item in items)}
+        is_complete = not waiting.is_cut
     branches = {} if caller.root is None else engine.codebase(caller.root).branches()
     return Overview(
         project=scope.project,

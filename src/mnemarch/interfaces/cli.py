@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from mnemarch.interfaces.command import Answer
 
-_NEWLY_MADE_MAX = 50_000
 EXIT_CODE_OF: dict[type[BaseException], int] = {
     errors.NotAllowed: REFUSED,
     errors.Conflict: REFUSED,
@@ -35,9 +33,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
     _let_any_text_out()
     printer = _Printer(as_json="--json" in grammar.options_in(typed))
-    if argv is None:
-        # A process of one command: what is garbage goes with it, unless it runs for long.
-        gc.set_threshold(_NEWLY_MADE_MAX)
     try:
         return _run(typed, printer)
     except BrokenPipeError:

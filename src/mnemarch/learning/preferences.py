@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import Counter
 from math import sqrt
-from textwrap import dedent
 
+from mnemarch.lazy import Lazy
 from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
+else:
+    ast = Lazy("ast")
 
 _VOTES_MIN = 3
 # Whether a function needs a docstring depends on the function, so that habit must have hardly an exception.
@@ -22,20 +24,20 @@ _SHARE_MIN = {"comment": 0.9}
 _SHARE_MIN_USUAL = 0.8
 # The lower bound of Wilson's interval at 90 % must be above one half.
 _Z = 1.645
-_SNAKE = re.compile(r"_*[a-z0-9]+(_[a-z0-9]+)+")
-_CAMEL = re.compile(r"_*[a-z]+[a-z0-9]*([A-Z][a-z0-9]*)+")
+_SNAKE = r"_*[a-z0-9]+(_[a-z0-9]+)+"
+_CAMEL = r"_*[a-z]+[a-z0-9]*([A-Z][a-z0-9]*)+"
 # Names that a framework lays down say nothing of who writes them.
-_LAID_DOWN = re.compile(r"test_|visit_|do_[A-Z]|setUp|tearDown|maxDiff|asyncSetUp|runTest|__")
+_LAID_DOWN = r"test_|visit_|do_[A-Z]|setUp|tearDown|maxDiff|asyncSetUp|runTest|__"
 # What stands there uses the package from outside: how it imports it says nothing of the package.
 _OUTSIDE = frozenset(
     {"benchmark", "benchmarks", "demo", "demos", "doc", "docs", "example", "examples", "scripts"}
     | {"test", "testing", "tests"}
 )
-_TEST = re.compile(r"(?:^|[/\\_.])tests?(?:[/\\_.]|$)")
+_TEST = r"(?:^|[/\\_.])tests?(?:[/\\_.]|$)"
 _TOPICS = ("naming", "comment", "style", "quotes", "imports", "assertions")
 # What is done both ways.
 MIXED = "mixed"
-_SEARCH_TOOLS = re.compile(r"\b(rg|grep|ripgrep|find|fd|glob|search|\w+_search)\b", re.IGNORECASE)
+_SEARCH_TOOLS = r"(?i)\b(rg|grep|ripgrep|find|fd|glob|search|\w+_search)\b"
 _LONG_TASK_STEPS, _BATCH_CALLS, _MANY_FILES = 10, 3, 5
 
 # What is said of each habit once it is declared; what nothing is said of only counts against others.
@@ -114,7 +116,7 @@ def style_votes(before: str, after: str, path: str = "") -> dict[str, str]:
 
 def interaction_votes(tools: Sequence[str], steps: int, files: int) -> dict[str, str]:
     """What a task's log votes for: the search tool it used most, how it went on, how many files it touched (M15)."""
-    searched = Counter(match[0].lower() for match in map(_SEARCH_TOOLS.search, tools) if match)
+    searched = Counter(match[0].lower() for match in map(pattern(_SEARCH_TOOLS).search, tools) if match)
     votes = {"tool": choice} if (choice := _majority(searched)) else {}
     if steps > _LONG_TASK_STEPS:
         votes["interaction"] = "batch" if len(tools) / steps > _BATCH_CALLS else "incremental"
@@ -135,6 +137,8 @@ def _majority(ballot: Counter[str]) -> str:
 
 def _completed(before: str, after: str) -> list[str]:
     """Both sides as code that parses: an edit is often a part of a file."""
+    from textwrap import dedent
+
     plain = [dedent(before), dedent(after)]
     if all(_tree(text) is not None for text in plain):
         return plain
@@ -155,9 +159,9 @@ def _shown(source: str, path: str) -> dict[str, Counter[tuple[str, str]]] | None
     tree = _tree(source)
     if tree is None:
         return None
-    own, is_test = set(path.replace("\\", "/").split("/")[:-1]), _TEST.search(path) is not None
+    own, is_test = set(path.replace("\\", "/").split("/")[:-1]), pattern(_TEST).search(path) is not None
     is_outside = not _OUTSIDE.isdisjoint(own)
-    lines = re.split(rb"\r\n?|\n", source.encode())
+    lines = source.encode().replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     shown: dict[str, Counter[tuple[str, str]]] = {topic: Counter() for topic in _TOPICS}
     inside: set[int] = set()
     for node in ast.walk(tree):
@@ -175,7 +179,7 @@ def _told_by(node: ast.AST, lines: Sequence[bytes], own: set[str], *, is_test: b
     """What one node shows: topic, what it is, and how it is done."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            if not _LAID_DOWN.match(name):
+            if not pattern(_LAID_DOWN).match(name):
                 yield "comment", name, "docstring" if ast.get_docstring(node) else "no_docstring"
                 yield "style", name, "type_hints" if _is_typed(node) else "no_type_hints"
             yield from _cased(name)
@@ -194,10 +198,10 @@ def _told_by(node: ast.AST, lines: Sequence[bytes], own: set[str], *, is_test: b
 
 def _cased(name: str) -> Iterator[tuple[str, str, str]]:
     """Only a name of several words tells how words are joined."""
-    if not _LAID_DOWN.match(name):
-        if _SNAKE.fullmatch(name):
+    if not pattern(_LAID_DOWN).match(name):
+        if pattern(_SNAKE).fullmatch(name):
             yield "naming", name, "snake_case"
-        elif _CAMEL.fullmatch(name):
+        elif pattern(_CAMEL).fullmatch(name):
             yield "naming", name, "camelCase"
 
 

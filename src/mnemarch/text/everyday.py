@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from mnemarch.text.cache import cached
 from mnemarch.text.tokens import query_tokens
 from mnemarch.text.words import entries
 
@@ -25,7 +26,7 @@ def widened(text: str, weights: Mapping[str, float]) -> dict[str, float]:
     """
     wider: dict[str, float] = {}
     for word in text.casefold().split(None, _WORDS_MAX)[:_WORDS_MAX]:
-        for entry, group in _table().get(_beginning(word.strip(_AROUND)), ()):
+        for entry, group in _entries(_beginning(word.strip(_AROUND))):
             asked = _tokens(entry)
             if not asked or not all(token in weights for token in asked):
                 continue
@@ -41,15 +42,21 @@ def _beginning(word: str) -> str:
     return word[:1] if "가" <= word[:1] <= "힣" else word[:_BEGINNING_CHARS]
 
 
+@cached(4_096)
+def _entries(beginning: str) -> list[tuple[str, list[str]]]:
+    """Each entry that begins so, with its group. Only their lines are read, which is faster than to read the table."""
+    groups, found, at = _groups(), [], -1
+    while beginning and (at := groups.find(f" {beginning}", at + 1)) >= 0:
+        entry = groups[at + 1 : groups.find(" ", at + 1)]
+        if _beginning(entry) == beginning:
+            found.append((entry, groups[groups.rfind("\n", 0, at) + 1 : groups.find("\n", at)].split()))
+    return found
+
+
 @cache
-def _table() -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-    """Each entry with its group, by how it begins: the tokens of few entries are needed for one question."""
-    table: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    for line in entries("everyday", "groups"):
-        group = tuple(line.split())
-        for entry in group:
-            table.setdefault(_beginning(entry), []).append((entry, group))
-    return table
+def _groups() -> str:
+    """A group on each line, with a space around each entry."""
+    return "".join([f" {line} \n" for line in entries("everyday", "groups")])
 
 
 @cache

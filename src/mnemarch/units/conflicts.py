@@ -7,6 +7,7 @@ write reads a few units of its topic, opens a conflict or joins the open one, an
 from __future__ import annotations
 
 from mnemarch.embedding.sparse import NgramHashEmbedder, cosine
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.citation import CitationKind
 from mnemarch.model.event import EventType
@@ -18,9 +19,6 @@ from mnemarch.policy.kinds import kinds_where
 from mnemarch.policy.permissions import owners_of
 from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical
-from mnemarch.text.changes import ended
-from mnemarch.text.difference import differences
-from mnemarch.text.opposition import opposes, statement, topic_key
 from mnemarch.text.tokens import tokens
 from mnemarch.units.same_text import past_with_same_text
 
@@ -34,6 +32,14 @@ if TYPE_CHECKING:
     from mnemarch.model.outcome import Stored
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import changes as changing
+    from mnemarch.text import difference as differing
+    from mnemarch.text import opposition as opposing
+else:
+    # A run of tests mostly compares no statements, and their words take a while to load.
+    changing = Lazy("mnemarch.text.changes")
+    differing = Lazy("mnemarch.text.difference")
+    opposing = Lazy("mnemarch.text.opposition")
 
 
 DISPUTED_KINDS = kinds_where(lambda rules: rules.disputes)
@@ -76,13 +82,17 @@ def compared(content: str, others: Iterable[Unit], rules: GateRules) -> list[Com
 
 
 def _compared(content: str, other: Unit, rules: GateRules) -> Comparison | None:
-    opposition = ended(other.content, content) or ended(content, other.content) or opposes(other.content, content)
+    opposition = (
+        changing.ended(other.content, content)
+        or changing.ended(content, other.content)
+        or opposing.opposes(other.content, content)
+    )
     if opposition is not None:
         return Comparison(LinkType.CONTRADICTS, other, 0.0, opposition.reason)
-    ours, theirs = statement(content), statement(other.content)
+    ours, theirs = opposing.statement(content), opposing.statement(other.content)
     if ours.key != theirs.key and not _shares_words(content, other.content):
         return None
-    if differences(content, other.content):
+    if differing.differences(content, other.content):
         return None
     similarity = _similarity(content, other.content)
     if ours.topic == theirs.topic and ours.telling == theirs.telling:
@@ -135,7 +145,7 @@ def _in_order(reader: Reader, unit_ids: Sequence[str]) -> list[Unit]:
 def dispute_from(link: Link, members: Iterable[Unit]) -> Dispute:
     units = sorted(members, key=lambda unit: unit.id)
     contradicts = link.type is LinkType.CONTRADICTS
-    statements = [statement(unit.content) for unit in units] if contradicts else []
+    statements = [opposing.statement(unit.content) for unit in units] if contradicts else []
     announces = contradicts and link.note.startswith(CHANGE)
     return Dispute(
         id=link.id,
@@ -204,7 +214,7 @@ def open_links(
         return []
     linked = {unit.id} if is_new else {unit.id, *_linked(act, unit)}
     successors = [] if is_new_text else _successors(act, unit.content)
-    key = topic_key(unit.content)
+    key = opposing.topic_key(unit.content)
     topic = act.transaction.units_of_topic(act.caller.visible_keys, key, _MEMBERS_READ_MAX)
     rivals = {each.id: each for each in topic} | act.transaction.units(candidates)
     rivals |= {after.id: after for after, _ in successors}
@@ -255,7 +265,7 @@ def _open_conflict(act: Act, unit_ids: Sequence[str]) -> Link | None:
 
 
 def _values(unit: Unit) -> tuple[frozenset[str], ...]:
-    return tuple(each.words for each in statement(unit.content).values)
+    return tuple(each.words for each in opposing.statement(unit.content).values)
 
 
 def _is_vouched_for(unit: Unit) -> bool:
@@ -331,5 +341,5 @@ def _relate_same_evidence(act: Act, unit: Unit, known: set[str]) -> None:
 
 
 def _amounts(unit: Unit) -> frozenset[str]:
-    values = statement(unit.content).values if unit.kind in DISPUTED_KINDS else ()
+    values = opposing.statement(unit.content).values if unit.kind in DISPUTED_KINDS else ()
     return frozenset(word for each in values if each.is_amount for word in each.words)

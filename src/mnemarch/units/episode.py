@@ -242,8 +242,8 @@ def _last(items: Iterable[object]) -> list[str]:
 def _relate(act: Act, episode: Unit) -> int:
     """Link an episode to similar ones (G11); gives how many of them succeeded."""
     visible = act.caller.visible_keys
-    episodes = act.transaction.units_in(visible, kind=Kind.EPISODE, limit=_COMPARED_EPISODES_MAX)
-    others = [unit for unit in episodes if unit.id != episode.id and unit.live]
+    episodes = act.transaction.units_in(visible, kind=Kind.EPISODE, live=True, limit=_COMPARED_EPISODES_MAX)
+    others = [unit for unit in episodes if unit.id != episode.id]
     tasks = [replace(unit, content=str(unit.attributes.get("task") or unit.content)) for unit in others]
     similar = compared(str(episode.attributes["task"]), tasks, act.config.gate)
     for each in similar[:_SIMILAR_EPISODES_MAX]:

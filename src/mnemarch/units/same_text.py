@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from mnemarch.lazy import Lazy
 from mnemarch.model.caller import ActorKind
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import Kind, Status
 from mnemarch.policy.promotion import Refusal
 from mnemarch.text.canonical import merge_key, mergeable
-from mnemarch.text.difference import differences
-from mnemarch.text.opposition import statement, topic_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +19,14 @@ if TYPE_CHECKING:
     from mnemarch.model.event import Event
     from mnemarch.model.unit import Claim, Unit
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.text import difference as differing
+    from mnemarch.text import opposition as opposing
 
     KnownTexts = tuple[list[Unit], list[Unit]]
+else:
+    # A run of tests mostly compares no statements, and their words take a while to load.
+    differing = Lazy("mnemarch.text.difference")
+    opposing = Lazy("mnemarch.text.opposition")
 
 
 def live_with_same_text(reader: Reader, scope_keys: Sequence[str], content: str) -> list[Unit]:
@@ -85,16 +90,16 @@ def is_reworded(left: str, right: str) -> bool:
     """
     ours, theirs = (
         (said.topic, said.telling, [value.words for value in said.values], _LIMITS.intersection(text.lower().split()))
-        for said, text in ((statement(left), left), (statement(right), right))
+        for said, text in ((opposing.statement(left), left), (opposing.statement(right), right))
     )
-    return ours == theirs and not differences(left, right)
+    return ours == theirs and not differing.differences(left, right)
 
 
 def read_before_repeating(reader: Reader, stream: Stream, content: str) -> KnownTexts:
     """The units with this text, and the rejected ones that nearly say it: of a project and its org."""
     return (
         reader.units_saying(stream, merge_key(content)),
-        reader.rejected_of_topic(stream, topic_key(content), _TOPIC_READ_MAX),
+        reader.rejected_of_topic(stream, opposing.topic_key(content), _TOPIC_READ_MAX),
     )
 
 
@@ -108,7 +113,7 @@ def refusal_to_repeat(
     `known_texts` is what `read_before_repeating` gives, if it was read.
     """
     reader, stream, visible = act.transaction, act.caller.stream, act.caller.visible_keys
-    text, topic = mergeable(said.content), topic_key(said.content)
+    text, topic = mergeable(said.content), opposing.topic_key(said.content)
     saying, near = known_texts or read_before_repeating(reader, stream, said.content)
     same = [unit for unit in saying if mergeable(unit.content) == text]
     near = [unit for unit in near if is_reworded(unit.content, said.content)]

@@ -11,7 +11,9 @@ from mnemarch.code.home import repository_around
 from mnemarch.code.tests import file_of, is_missing, names_in_test, renamed_test
 from mnemarch.model.caller import Level
 from mnemarch.model.citation import OF_CODE, CitationKind
+from mnemarch.model.event import EventType
 from mnemarch.model.testrun import DEFAULT_BRANCH, base_name, forms_of
+from mnemarch.model.unit import Kind
 from mnemarch.model.value import value
 
 TYPE_CHECKING = False
@@ -102,11 +104,17 @@ def _only_ending(name: str, ran: Iterable[str]) -> str | None:
 
 
 def _units_met(reader: Reader, caller: Caller, run: TestRun) -> list[Unit]:
-    """The visible units that cite a test of the run, and those that the task was handed or used."""
+    """The visible units that cite a test of the run, and those that the task was handed or used.
+
+    Episodes cite tests too and are not judged by them: they count only for a refused claim, which may cite the same.
+    """
     names = [result.name for result in run.results]
     refs = {form for name in names for form in forms_of(name)}
+    citing = reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs))
+    if next(reader.events_of_scope(caller.scope_key, (EventType.CLAIM_REFUSED,)), None) is None:
+        citing = [unit for unit in citing if unit.kind is not Kind.EPISODE]
     met = reader.units(use.unit_id for use in reader.uses_of_task(caller.scope_key))
-    return [*reader.units_citing(caller.visible_keys, CitationKind.TEST, sorted(refs)), *met.values()]
+    return [*citing, *met.values()]
 
 
 def _began_at(reader: Reader, caller: Caller, codebase: Codebase) -> datetime | None:

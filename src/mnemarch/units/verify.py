@@ -69,9 +69,10 @@ def read_ahead(reader: Reader, caller: Caller) -> None:
     staged = list(reader.events_of_scope(caller.scope_key, _STAGED))
     for event in staged:
         payload = event.payload or {}
-        content = (payload.get("claim") or payload.get("unit") or {}).get("content")
-        if content:
-            keys_of(redacted(str(content))[0])
+        said = payload.get("claim") or payload.get("unit") or {}
+        # What cites nothing is not raised, and an episode is no claim: nobody asks for their keys.
+        if said.get("content") and said.get("citations") and said.get("kind") not in NOT_CLAIMS:
+            keys_of(redacted(str(said["content"]))[0])
     faults_of(staged)
     analysed(steps_of(staged), False, 0)
 

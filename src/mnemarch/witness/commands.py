@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 
 from mnemarch.model.value import value
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# How a command begins, once its wrappers are off. A runner without a name is known by what it prints.
+# How a command begins, once its wrappers are off: its programs, and a pattern of what has to follow. A runner without a
+# name is known by what it prints.
 _RUNNERS = (
-    ("pytest", r"pytest|py\.test"),
-    ("unittest", r"unittest|(django-admin|manage\.py) test"),
-    ("go", r"go( -C \S+)? test"),
-    ("cargo", r"cargo( \+\S+)? (test|t|nextest run)"),
-    ("vitest", r"vitest"),
-    ("jest", r"jest|react-scripts test"),
-    ("node", r"node( \S+)* --test"),
-    ("tap", r"prove|bats|tap"),
-    ("maven", r"mvnw?( \S+)* (test|verify|package|install)"),
-    ("gradle", r"gradlew?( \S+)* (\S*:)?(test|check|build)"),
-    ("", r"(npm|pnpm|yarn|bun)( -\S+)*( run)? (t|test)(:\S+)?|(make|just|task|rake)( \S+)* (test|tests|check)|tox|nox"),
+    ("pytest", "pytest py.test", ""),
+    ("unittest", "unittest", ""),
+    ("unittest", "django-admin manage.py", r" test"),
+    ("go", "go", r"( -C \S+)? test"),
+    ("cargo", "cargo", r"( \+\S+)? (test|t|nextest run)"),
+    ("vitest", "vitest", ""),
+    ("jest", "jest", ""),
+    ("jest", "react-scripts", r" test"),
+    ("node", "node", r"( \S+)* --test"),
+    ("tap", "prove bats tap", ""),
+    ("maven", "mvn mvnw", r"( \S+)* (test|verify|package|install)"),
+    ("gradle", "gradle gradlew", r"( \S+)* (\S*:)?(test|check|build)"),
+    ("", "npm pnpm yarn bun", r"( -\S+)*( run)? (t|test)(:\S+)?"),
+    ("", "make just task rake", r"( \S+)* (test|tests|check)"),
+    ("", "tox nox", ""),
 )
 # What runs another command, and those of its options that take a value.
 _WRAPPERS = {
@@ -55,7 +60,7 @@ _WRAPPERS = {
     "python": "-X -W",
     "py": "-X -W",
 }
-_PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
+_VERSION = "0123456789."
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 # With one of these nothing is run, whatever the runner.
 _NO_RUN = frozenset(
@@ -69,8 +74,6 @@ _NO_RUN = frozenset(
 _HARMLESS_OPTION = (
     r"-[qvsxl]+|-r\w+|--(?:tb|color|durations|maxfail|verbosity|capture)=\S+|--(?:quiet|verbose|no-header)"
 )
-_ASSIGNMENT = re.compile(r"\w+=")
-_AMOUNT = re.compile(r"[\d.]+[smhd]?")
 
 
 @value
@@ -113,7 +116,7 @@ def selected(known: TestCommand, names: Iterable[str], folder: str, root: str) -
     """Those of these tests that pytest runs in this folder if it is called so; none if an option may leave some out."""
     words = known.words[1:]
     options = [word for word in words if word[:1] == "-"]
-    if known.runner != "pytest" or not all(re.fullmatch(_HARMLESS_OPTION, option) for option in options):
+    if known.runner != "pytest" or not all(pattern(_HARMLESS_OPTION).fullmatch(option) for option in options):
         return []
     places = [os.path.normpath(os.path.join(folder, word)) for word in words if word[:1] != "-"] or [folder]
     return [name for name in names if _is_selected(os.path.join(root, name), places)]
@@ -134,7 +137,7 @@ def _is_selected(test: str, places: Sequence[str]) -> bool:
 
 def _script_in(words: Sequence[str]) -> str | Sequence[str]:
     """What a shell is given to do, if this starts one."""
-    if len(words) == 3 and os.path.basename(words[0]) in _SHELLS and re.fullmatch(r"-[a-z]*c", words[1]):
+    if len(words) == 3 and os.path.basename(words[0]) in _SHELLS and pattern(r"-[a-z]*c").fullmatch(words[1]):
         return words[2]
     return words
 
@@ -175,8 +178,9 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
     if not own or not _NO_RUN.isdisjoint(own):
         return None
     line = " ".join([os.path.basename(own[0]), *("_".join(word.split()) for word in own[1:])])
-    for runner, beginning in _RUNNERS:
-        if re.match(rf"(?:{beginning})(?= |$)", line):
+    program, _, _ = line.partition(" ")
+    for runner, programs, rest in _RUNNERS:
+        if program in programs.split() and (not rest or pattern(rf"{rest}(?= |$)").match(line, len(program))):
             return TestCommand(runner, tuple(own))
     return None
 
@@ -184,21 +188,28 @@ def _recognised(words: list[str], configured: Sequence[str]) -> TestCommand | No
 def _without_wrappers(words: list[str]) -> list[str]:
     """The command itself, without what starts it: `uv run --extra dev python -m pytest -q` is `pytest -q`."""
     while words:
-        if _ASSIGNMENT.match(words[0]):
+        variable, equals, _ = words[0].partition("=")
+        if equals and variable.replace("_", "a").isalnum():
             words = words[1:]
             continue
         program = os.path.basename(words[0])
-        if _PYTHON.fullmatch(program):
+        if program.rstrip(_VERSION) in {"python", "pypy"}:
             program = "python"
         wrapper = next((name for name in (" ".join([program, *words[1:2]]), program) if name in _WRAPPERS), None)
         inner = [] if wrapper is None else words[len(wrapper.split()) :]
         if wrapper is None or (wrapper in {"pnpm", "yarn"} and _is_script(inner)):
             return words
         valued = _WRAPPERS[wrapper].split()
-        while inner and inner[0] != "-m" and (inner[0][:1] == "-" or _AMOUNT.fullmatch(inner[0])):
+        while inner and inner[0] != "-m" and (inner[0][:1] == "-" or _is_amount(inner[0])):
             inner = inner[2:] if inner[0] in valued else inner[1:]
         words = inner[1:] if inner[:1] == ["-m"] else inner
     return words
+
+
+def _is_amount(word: str) -> bool:
+    """Whether this is a number, or a time such as `30s`."""
+    digits = word[:-1] if word.endswith(("s", "m", "h", "d")) else word
+    return bool(digits) and not digits.strip(_VERSION)
 
 
 def _is_script(words: Sequence[str]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.value import replace
+from mnemarch.text.cache import pattern
 from mnemarch.witness.commands import runner_of, selected
 from mnemarch.witness.reports import LINE_CHARS_MAX, MESSAGE_CHARS_MAX, merged, of_tap, prefix_of, rebased
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mnemarch.witness.commands import TestCommand
 
 _TAIL_CHARS = 4_000
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)")
+_CONTROL = r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r(?=\n)"
 _OUTCOMES = {
     **dict.fromkeys(("passed", "pass", "ok", "xpass", "✓", "✔", "√"), Outcome.PASS),
     **dict.fromkeys(("failed", "fail", "error", "unexpected success", "✕", "✖", "×", "❯"), Outcome.FAIL),
@@ -47,22 +47,19 @@ _SUMMARIES = {
     "tap": (r"^(?:Result: \w+|# fail +\d+)$", "FAIL|fail +[1-9]"),
 }
 # A line of pytest's by which every test that it came across has passed.
-_ALL_PASSED = r"^=*\s*\d+ passed(?:, \d+ warnings?)? in [\d.]+s"
-_UNITTEST = re.compile(
-    r"^ *(?P<test>[\w.]+) \((?P<where>[\w.]+)\)(?: \(.*\)| \[.*\])?(?:\n[^\n]*?)? \.\.\. "
+_ALL_PASSED = r"(?m)^=*\s*\d+ passed(?:, \d+ warnings?)? in [\d.]+s"
+_UNITTEST = (
+    r"(?m)^ *(?P<test>[\w.]+) \((?P<where>[\w.]+)\)(?: \(.*\)| \[.*\])?(?:\n[^\n]*?)? \.\.\. "
     r"(?P<outcome>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b|"
-    r"^(?:FAIL|ERROR): (?P<failed>[\w.]+) \((?P<place>[\w.]+)\).*\n-+\n(?P<trace>(?:.+\n)*)",
-    re.MULTILINE,
+    r"^(?:FAIL|ERROR): (?P<failed>[\w.]+) \((?P<place>[\w.]+)\).*\n-+\n(?P<trace>(?:.+\n)*)"
 )
-_GO = re.compile(
-    r" *--- (PASS|FAIL|SKIP): (\S+) \(|(ok|FAIL)\s+(\S+)\s+(?:[\d.]+s|\(cached\)|\[.*)$|(?!FAIL|ok|PASS|===)(.+)$"
-)
-_CARGO_FAILURE = re.compile(r"^---- (.+) stdout ----\n(?:\s*\n)*((?:(?!stack backtrace:).+\n)+)", re.MULTILINE)
-_JS_FILE = re.compile(r"^ *(PASS|FAIL|✓|❯|×) +(\S+\.[cm]?[jt]sx?)(?: \(.*\).*| \[.*)?$")
-_JS_PATH = re.compile(r"^ *(✓|×|↓|FAIL) +(\S+\.[cm]?[jt]sx?) > (.*?)(?: \d+m?s)?$")
-_JS_TEST = re.compile(r"^( +)(✓|✕|○|✎) (?:skipped |todo )?(.*?)(?: \([\d.]+ m?s\))?$")
-_JS_BULLET = re.compile(r"^ *● (.+)$")
-_SPEC = re.compile(r"^( *)(▶|✔|✖|﹣) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$")
+_GO = r" *--- (PASS|FAIL|SKIP): (\S+) \(|(ok|FAIL)\s+(\S+)\s+(?:[\d.]+s|\(cached\)|\[.*)$|(?!FAIL|ok|PASS|===)(.+)$"
+_CARGO_FAILURE = r"(?m)^---- (.+) stdout ----\n(?:\s*\n)*((?:(?!stack backtrace:).+\n)+)"
+_JS_FILE = r"^ *(PASS|FAIL|✓|❯|×) +(\S+\.[cm]?[jt]sx?)(?: \(.*\).*| \[.*)?$"
+_JS_PATH = r"^ *(✓|×|↓|FAIL) +(\S+\.[cm]?[jt]sx?) > (.*?)(?: \d+m?s)?$"
+_JS_TEST = r"^( +)(✓|✕|○|✎) (?:skipped |todo )?(.*?)(?: \([\d.]+ m?s\))?$"
+_JS_BULLET = r"^ *● (.+)$"
+_SPEC = r"^( *)(▶|✔|✖|﹣) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$"
 
 
 def from_output(
@@ -88,7 +85,7 @@ def from_output(
     runner, results = results_in(known, text, code, prefix_of(os.path.join(cwd, known.folder), root or cwd))
     if not results and failed is None and not code:
         return None
-    if not results and not code and re.search(_ALL_PASSED, text, re.MULTILINE):
+    if not results and not code and pattern(_ALL_PASSED).search(text):
         there = os.path.join(cwd, known.folder)
         results = [_result(name, "passed") for name in selected(known, awaited(), there, root or cwd)]
     return TestRun(
@@ -103,7 +100,8 @@ def from_output(
 
 def plain(printed: str) -> str:
     """What was printed, without colours and without the ends of lines that are too long to name a test."""
-    return "\n".join(line[:LINE_CHARS_MAX] for line in _CONTROL.sub("", printed).splitlines())
+    clean = pattern(_CONTROL).sub("", printed) if "\x1b" in printed or "\r" in printed else printed
+    return "\n".join(line[:LINE_CHARS_MAX] for line in clean.splitlines())
 
 
 def tail(text: str) -> str:
@@ -126,9 +124,9 @@ def _failed_by_summary(runner: str, text: str) -> int | None:
     """1 if a line that sums up says that a test failed, 0 if it says that none did, None without such a line."""
     for name in [runner] if runner else _SUMMARIES:
         line, failing = _SUMMARIES.get(name, (r"(?!)", ""))
-        summaries = re.findall(line, text, re.MULTILINE)
+        summaries = pattern(f"(?m){line}").findall(text)
         if summaries:
-            return int(any(re.search(failing, summary) for summary in summaries))
+            return int(any(pattern(failing).search(summary) for summary in summaries))
     return None
 
 
@@ -140,8 +138,8 @@ def _result(name: str, outcome: str, message: str | None = None) -> TestResult:
 
 def _by_lines(runner: str) -> Callable[[str], Iterator[TestResult]]:
     def read(text: str) -> Iterator[TestResult]:
-        for pattern in _LINES[runner]:
-            for match in re.finditer(pattern, text, re.MULTILINE):
+        for line in _LINES[runner]:
+            for match in pattern(f"(?m){line}").finditer(text):
                 yield _result(match["name"], match["outcome"], match.groupdict().get("message"))
 
     return read
@@ -149,7 +147,7 @@ def _by_lines(runner: str) -> Callable[[str], Iterator[TestResult]]:
 
 def _of_unittest(text: str) -> Iterator[TestResult]:
     """Python before 3.11 names the class only."""
-    for match in _UNITTEST.finditer(text):
+    for match in pattern(_UNITTEST).finditer(text):
         test, where = match["test"] or match["failed"], match["where"] or match["place"]
         name = where if where.endswith(f".{test}") else f"{where}.{test}"
         last = (match["trace"] or "").strip().rpartition("\n")[2]
@@ -161,7 +159,7 @@ def _of_go(text: str) -> Iterator[TestResult]:
     tests: list[tuple[str, str]] = []
     printed: list[str] = []
     for line in text.splitlines():
-        match = _GO.match(line)
+        match = pattern(_GO).match(line)
         if match is None:
             continue
         if match[2]:
@@ -177,7 +175,7 @@ def _of_go(text: str) -> Iterator[TestResult]:
 
 
 def _of_cargo(text: str) -> Iterator[TestResult]:
-    yield from (_result(match[1], "FAILED", match[2]) for match in _CARGO_FAILURE.finditer(text))
+    yield from (_result(match[1], "FAILED", match[2]) for match in pattern(_CARGO_FAILURE).finditer(text))
     yield from _by_lines("cargo")(text)
 
 
@@ -187,13 +185,13 @@ def _of_javascript(text: str) -> Iterator[TestResult]:
     suites: dict[int, str] = {}
     lines = text.splitlines()
     for number, line in enumerate(lines):
-        if match := _JS_PATH.match(line):
+        if match := pattern(_JS_PATH).match(line):
             below = lines[number + 1].strip() if number + 1 < len(lines) else ""
             yield _result(f"{match[2]}::{match[3]}", match[1], below)
-        elif match := _JS_FILE.match(line):
+        elif match := pattern(_JS_FILE).match(line):
             file, in_tree, suites = os.path.normpath(match[2]), match[1] in {"PASS", "FAIL"}, {}
             yield _result(file, match[1])
-        elif match := _JS_BULLET.match(line):
+        elif match := pattern(_JS_BULLET).match(line):
             message = "\n".join(lines[number + 1 : number + 8]).strip()
             yield _result(f"{file}::{match[1].replace(' › ', ' > ')}", "FAIL", message)
         elif not line.strip():
@@ -201,7 +199,7 @@ def _of_javascript(text: str) -> Iterator[TestResult]:
         elif in_tree:
             indent = len(line) - len(line.lstrip())
             suites = {at: name for at, name in suites.items() if at < indent}
-            if match := _JS_TEST.match(line):
+            if match := pattern(_JS_TEST).match(line):
                 yield _result(f"{file}::{' > '.join([*suites.values(), match[3]])}", match[2])
             else:
                 suites[indent] = line.strip()
@@ -211,7 +209,7 @@ def _of_node(text: str) -> Iterator[TestResult]:
     """What `node --test` prints on a terminal; elsewhere it is TAP."""
     suites: dict[int, str] = {}
     for line in text.splitlines():
-        match = _SPEC.match(line)
+        match = pattern(_SPEC).match(line)
         if line.startswith("ℹ tests"):
             return
         if match is None:

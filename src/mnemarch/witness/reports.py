@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 
 from mnemarch.errors import InvalidInput
+from mnemarch.lazy import Lazy
 from mnemarch.model.testrun import Outcome, TestResult, TestRun
 from mnemarch.model.value import replace
+from mnemarch.text.cache import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import json
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
+else:
+    json = Lazy("json")
 
 MESSAGE_CHARS_MAX = 4_000
 # No line that names a test is longer; a pattern may take its square in time.
@@ -29,11 +32,11 @@ _OUTCOMES = {
 }
 # Where the runners of a JVM leave their reports, below each module.
 _LEFT_BEHIND = {
-    "maven": re.compile(r"target/(surefire|failsafe)-reports$"),
-    "gradle": re.compile(r"build/test-results/[^/]+$"),
+    "maven": r"target/(surefire|failsafe)-reports$",
+    "gradle": r"build/test-results/[^/]+$",
 }
-_TAP_LINE = re.compile(r"( *)(ok|not ok)\b(?: +\d+)?(?: +-)? *(.*?)(?: +# *(skip|todo)\b.*)?$", re.IGNORECASE)
-_TAP_ERROR = re.compile(r" *(?:error|message): *(.+)")
+_TAP_LINE = r"(?i)( *)(ok|not ok)\b(?: +\d+)?(?: +-)? *(.*?)(?: +# *(skip|todo)\b.*)?$"
+_TAP_ERROR = r" *(?:error|message): *(.+)"
 _HINT = "JUnit XML, `go test -json`, TAP, and the JSON of jest and vitest are read; a folder may hold JUnit XML files."
 
 
@@ -103,7 +106,7 @@ def left_below(runner: str, base: str, root: str, since: float) -> list[TestResu
     place, results = _LEFT_BEHIND.get(runner), []
     for folder, inner, _ in os.walk(base) if place is not None else ():
         inner[:] = [name for name in inner if name not in {".git", "node_modules"}]
-        if place is not None and place.search(folder.replace(os.sep, "/")):
+        if place is not None and pattern(place).search(folder.replace(os.sep, "/")):
             fresh = [path for path in sorted(_xml_below(folder)) if os.path.getmtime(path) >= since]
             results += [one for path in fresh for one in _parsed(_text_of(path), path, Names(root, base))[1]]
     return merged(results)
@@ -201,7 +204,7 @@ class _Junit:
         parser.CharacterDataHandler = self._data
         try:
             # As text, so that the encoding that the file declares no longer matters.
-            parser.Parse(re.sub(r"^\s*<\?xml.*?\?>", "", text, count=1, flags=re.DOTALL), True)
+            parser.Parse(pattern(r"(?s)^\s*<\?xml.*?\?>").sub("", text, count=1), True)
         except ExpatError as error:
             raise ValueError(f"its XML is broken, {error}") from None
 
@@ -281,8 +284,8 @@ def of_tap(text: str) -> Iterator[TestResult]:
     suites: dict[int, str] = {}
     failed: TestResult | None = None
     for line in (line[:LINE_CHARS_MAX] for line in text.splitlines()):
-        indent, match = len(line) - len(line.lstrip()), _TAP_LINE.fullmatch(line)
-        if failed is not None and (says := _TAP_ERROR.fullmatch(line)):
+        indent, match = len(line) - len(line.lstrip()), pattern(_TAP_LINE).fullmatch(line)
+        if failed is not None and (says := pattern(_TAP_ERROR).fullmatch(line)):
             failed = replace(failed, message=says[1][:MESSAGE_CHARS_MAX])
         if failed is not None and (match or says):
             yield failed

@@ -57,6 +57,8 @@ _TEXT_DEPTH_MAX = 4
 # What a hook handed to Gemini stands before what the person typed.
 _HANDED = r"(?s)\A(?:<hook_context>.*?</hook_context>\s*)+"
 _FAILED = r"\AExit code (\d+)\n"
+# What every pattern of an exit code has in it: without it none is compiled.
+_EXIT_SIGN = "xit "
 
 
 @value
@@ -177,7 +179,7 @@ def read(host: Host, payload: Mapping[str, Any], cwd: str) -> HookEvent | None:
         input=_mapping(field["input"]),
         output=printed,
         exit=exit_code,
-        prompt=pattern(_HANDED).sub("", str(field["prompt"] or "")) if name == "prompt" else "",
+        prompt=_typed(str(field["prompt"] or "")) if name == "prompt" else "",
         turn=str(field["turn"] or ""),
         said=str(field["said"] or ""),
         task=str(field["task"] or ""),
@@ -192,6 +194,10 @@ def answer(event: HookEvent, text: str) -> dict[str, Any] | None:
     at_top = {} if host.context == "nested" else {host.key: text}
     inside = {"hookSpecificOutput": {"hookEventName": event.native, host.key: text}}
     return at_top | ({} if host.context == "top" else inside)
+
+
+def _typed(prompt: str) -> str:
+    return pattern(_HANDED).sub("", prompt) if "<hook_context>" in prompt else prompt
 
 
 def _first(payload: Mapping[str, Any], names: list[str]) -> Any:
@@ -219,12 +225,12 @@ def _result(host: Host, output: Any, payload: Mapping[str, Any], *, is_failure: 
         number = _first(holder, list(_EXITS))
         if isinstance(number, int) and not isinstance(number, bool):
             return text, number
-    told = pattern(host.exit).search(text) if host.exit and text else None
+    told = pattern(host.exit).search(text) if host.exit and _EXIT_SIGN in text else None
     # A command in the background goes on, and one that was interrupted tells nothing.
     is_open = any(record.get(name) for name in ("interrupted", "backgroundTaskId")) or payload.get("is_interrupt")
     code = int(told[1]) if told else 1 if is_failure else host.exit_else
-    for mark in filter(None, (host.label, _FAILED)) if text else ():
-        text = pattern(mark).sub("", text)
+    for mark, sign in ((host.label, "Output: "), (_FAILED, _EXIT_SIGN)):
+        text = pattern(mark).sub("", text) if mark and sign in text else text
     return text, None if is_open else code
 
 
