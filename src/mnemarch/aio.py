@@ -90,6 +90,7 @@ class AsyncLoops(_Wrapper):
         validate_approach = _awaited(CircularFixDetector.validate_approach)
         detect_repeated_approach = _awaited(CircularFixDetector.detect_repeated_approach)
         get_failed_approaches = _awaited(CircularFixDetector.get_failed_approaches)
+        failures = _awaited(CircularFixDetector.failures)
         stuck_reason = _awaited(CircularFixDetector.stuck_reason)
         mark_subtask_stuck = _awaited(CircularFixDetector.mark_subtask_stuck)
         clear = _awaited(CircularFixDetector.clear)
@@ -273,6 +274,8 @@ class AsyncSeat(_Wrapper):
         revert = _awaited(Seat.revert)
         recall = _awaited(Seat.recall)
         context = _awaited(Seat.context)
+        about = _awaited(Seat.about)
+        awaited_tests = _awaited(Seat.awaited_tests)
 
 
 class AsyncMemory(_Wrapper):

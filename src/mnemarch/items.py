@@ -74,7 +74,7 @@ class Items:
         if caller.scope.level is not Level.PROJECT:
             raise InvalidInput(
                 f"Items live below a project, and {caller.scope} is a {caller.scope.level}.",
-                hint='Take a seat at the project: Scope(project="shop").',
+                hint="Take a seat at the project, with no worktree and no task.",
             )
         self._engine = engine
         self._caller = caller

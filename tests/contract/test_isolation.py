@@ -80,7 +80,6 @@ def crossings(memory, stranger, units, conflict):
         found = seat.recall("zebra protocol retries", k=100)
         crossed += [("recall", item) for item in found.items if item.unit.id in ids]
         crossed += [("withheld", item) for item in found.withheld if item.unit_id in ids]
-        crossed += [("conflicts", item) for item in (*seat.conflicts(), *seat.proposals()) if set(item.units) & ids]
         # People and orchestrators may look at what lies below their own project.
         if not seat.caller.may_read(units[0].scope):
             for id in (*ids, *(short_id(id) for id in ids), conflict.id):
@@ -89,8 +88,10 @@ def crossings(memory, stranger, units, conflict):
             crossed += [("events", event) for event in seat.events(limit=1000) if event.subject in ids]
             crossed += [("units", unit) for unit in seat.units(ids=list(ids))]
             crossed += [("status", unit) for unit in seat.status().learned if unit.id in ids]
-        with suppress(NotFound):
-            crossed.append(("resolve", seat.resolve(conflict.id, winner=units[0].id, reason="why")))
+            disputes = (*seat.conflicts(), *seat.proposals())
+            crossed += [("conflicts", item) for item in disputes if set(item.units) & ids]
+            with suppress(NotFound):
+                crossed.append(("resolve", seat.resolve(conflict.id, winner=units[0].id, reason="why")))
         if seat.log("thought", "Other words", key="k").duplicate and seat is seats[0]:
             crossed.append(("key", seat))
     return crossed
@@ -214,6 +215,7 @@ IDS = {
     "id": "unit link event",
     "after": "unit event",
     "ids": "unit request",
+    "without": "unit",
     "undo_id": "undo event",
     "rule_id": "rule event",
     "entry_id": "event unit",

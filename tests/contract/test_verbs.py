@@ -180,7 +180,7 @@ def test_a_claim_becomes_a_unit_that_knows_where_it_comes_from(memory, agent, cl
     assert agent.get(unit.id) == unit
 
 
-NOT_CLAIMED = {Kind.DECISION, Kind.EVIDENCE, Kind.ANCHOR, Kind.POLICY, Kind.CORE}
+NOT_CLAIMED = {Kind.DECISION, Kind.EVIDENCE, Kind.ANCHOR, Kind.POLICY, Kind.CORE, Kind.ITEM}
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -13,7 +13,7 @@ def test_the_third_failure_is_blocked_with_an_instruction(cli):
     assert cli("fail", "-", stdin=POOL.replace("size 5", "size 7").encode()).exit_code == 0
     run = cli("fail", stdin=POOL.encode())
     assert run.exit_code == 1
-    assert run.out.startswith("BLOCK  3. time: ")
+    assert run.out.startswith("BLOCK  seen 3 times: ")
     assert "ask a person" in run.out
 
 

@@ -329,7 +329,7 @@ class PostgresStore:
         except psycopg.errors.InsufficientPrivilege as error:
             raise StoreUnavailable(
                 f"The content was erased, but files of {self.name} may still hold bytes of it: {_first_line(error)}.",
-                hint="As its administrator, VACUUM FULL the tables, SELECT pg_switch_wal() and CHECKPOINT.",
+                hint="As its administrator, VACUUM FULL the tables, switch the WAL and CHECKPOINT.",
             ) from None
         except psycopg.Error as error:
             raise self._translation(error) from error
