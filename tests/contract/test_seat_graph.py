@@ -31,7 +31,7 @@ KOREAN = {
     "alike": "웹 상점을 오늘 어떻게 출시하나요?",
     "again": "웹상점을 어떻게 출시 하나요",
     "other": "송장은 어디에 보관되나요?",
-    "unit": "젠킨스 칠 번 가동",
+    "unit": "박 과장 혼자 담당",
 }
 LANGUAGES = pytest.mark.parametrize("said", [ENGLISH, KOREAN], ids=["english", "korean"])
 EASY = {"graph": {"promotion": {"min_rank": 0.0, "min_degree": 1}}}
