@@ -179,6 +179,11 @@ def test_a_namespace_that_is_too_long_is_refused_in_words(memory, namespace):
         MnemarchStore(memory, project="shop").put(namespace, "k", {"n": 1})
 
 
+def test_a_value_that_is_no_dictionary_is_refused_in_words(memory):
+    with pytest.raises(InvalidInput, match="dictionary"):
+        MnemarchStore(memory, project="shop").put(("a",), "k", "text")
+
+
 def test_items_are_written_by_agents_and_through_the_store_only(memory):
     with pytest.raises(NotAllowed):
         MnemarchStore(memory, project="shop", actor="human:ada").put(("a",), "k", {"n": 1})

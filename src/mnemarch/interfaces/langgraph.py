@@ -110,6 +110,8 @@ class MnemarchStore(BaseStore):
     def _change(self, op: PutOp) -> Change:
         if op.value is None:
             return Change(op.namespace, op.key, None)
+        if not isinstance(op.value, dict):
+            raise InvalidInput(f"A value is a dictionary, not {op.value!r}.", hint='Put {"text": "..."}, for example.')
         fields = self._fields if op.index is None else op.index or ()
         texts = [text for field in fields for text in get_text_at_path(op.value, field)]
         return Change(op.namespace, op.key, op.value, text="\n".join(texts), minutes=op.ttl)

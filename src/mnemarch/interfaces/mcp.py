@@ -173,7 +173,7 @@ def _server(desk: _Desk) -> Server[Any]:
         "mnemarch",
         version=__version__,
         title="Mnemarch",
-        instructions=words("instructions for models"),
+        instructions=words("instructions for models" if desk.profile != "core" else "instructions for core memory"),
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
@@ -306,7 +306,7 @@ def _listed(tool: Tool) -> dict[str, Any]:
 
 
 def _line(tool: Tool) -> str:
-    return f"{tool.name:<10}{tool.says.partition('. ')[0].removesuffix('.')}"
+    return f"{tool.name:<10} {tool.says.partition('. ')[0].removesuffix('.')}"
 
 
 COMMANDS = {
