@@ -24,7 +24,8 @@ from mnemarch.text.tokens import query_tokens
 from mnemarch.witness.run import GoText, runner_of
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-GROWTH_MAX = 2.5
+# The square is 4. A busy machine adds to what is linear; at full size, with the machine to itself, the limit is 2.5.
+GROWTH_MAX = 2.5 if os.environ.get("MNEMARCH_TORTURE") == "full" else 3.0
 # Eight times the largest size is the longest text that anybody may store.
 SIZE, SIZE_MAX = 1_024, 8_192
 # Out of the noise, and not longer than needed.

@@ -301,7 +301,7 @@ def test_the_log_stays_bounded_while_somebody_reads_at_all_times(folder, monkeyp
         sizes.append(os.path.getsize(f"{database(folder)}-wal"))
     stop.set()
     reader.join()
-    assert os.path.getsize(database(folder)) > 20 << 20
+    assert os.path.getsize(database(folder)) + sizes[-1] > 20 << 20
     # Without a bound it has 39 MB here. How far it goes above the limit depends on how long the reader's turns are.
     assert max(sizes) < 24 << 20
     memory.close()
