@@ -111,6 +111,7 @@ def test_options_stand_before_or_after_the_command(cli, argv):
         (["prune", "--apply"], {"dry_run": False}),
         (["verify", "--failed"], {"passed": False}),
         (["--task", "T-1", "decisions", "--domain", "coding"], {"domain": "coding", "limit": 50}),
+        (["recall", "when", "do", "--task", "T-1", "we", "deploy?"], {"query": "when do we deploy?"}),
     ],
     ids=lambda part: " ".join(part),
 )
@@ -126,7 +127,8 @@ def test_words_and_options_are_read_as_in_any_other_program(argv, options):
         (["recall", "x", "--domain"], "--domain needs a value."),
         (["archive", "id", "--reason", "-x"], "with = if it begins with a dash: --reason=-x."),
         (["recall", "x", "--colour", "red"], "recall takes no --colour."),
-        (["recall", "x", "y"], "recall takes no 'y'."),
+        (["remember", "we", "deploy"], 'Put a text of several words in quotes: mnemarch remember "..."'),
+        (["show", "x", "y"], "show takes no 'y'."),
         (["cite"], "cite needs UNIT and CITATION."),
         (["verify", "--passed", "--failed"], "--passed and --failed exclude each other."),
         (["prune", "--apply=no"], "--apply takes no value."),

@@ -70,6 +70,9 @@ class Typed:
         if words and words[-1].many and len(self._words) >= len(words):
             # The last of them takes all that is left.
             self._texts[id(words[-1])] = self._words[len(words) - 1 :]
+        elif words and words[-1].name == "query":
+            # A question need not be quoted. What is written down has to be: a forgotten option would become part of it.
+            self._texts[id(words[-1])] = " ".join(self._words[len(words) - 1 :]) or None
         else:
             self.unknown += map(repr, self._words[len(words) :])
 
@@ -109,7 +112,7 @@ class Typed:
 
 def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
     """The parameters that were given, by name."""
-    _refuse_two_from_stdin([each for each in takes if _is_text(each) and typed.text(each) == "-"])
+    _refuse_two_from_stdin([each for each in takes if is_text(each) and typed.text(each) == "-"])
     content = {}
     for parameter in takes:
         item = typed.text(parameter)
@@ -120,7 +123,7 @@ def values(takes: Iterable[Parameter], typed: Typed) -> dict[str, Any]:
     return content
 
 
-def _is_text(parameter: Parameter) -> bool:
+def is_text(parameter: Parameter) -> bool:
     return parameter.type is TEXT or parameter.type is OUTPUT
 
 
@@ -141,7 +144,7 @@ def missing(takes: Iterable[Parameter], typed: Typed) -> list[str]:
 
 def _value(parameter: Parameter, item: Any) -> Any:
     what = (flags_of(parameter) or [shown_name(parameter)])[0]
-    if _is_text(parameter):
+    if is_text(parameter):
         return text_given(item, errors="replace" if parameter.type is OUTPUT else "strict")
     if parameter.type is RECEIPT:
         item = text_given(item) if item == "-" else _receipt_text(item, what)

@@ -6,7 +6,7 @@ import sys
 from types import SimpleNamespace
 
 from mnemarch.errors import InvalidInput
-from mnemarch.interfaces.arguments import Typed, flags_of, is_option, is_word, missing, shown_name, values
+from mnemarch.interfaces.arguments import Typed, flags_of, is_option, is_text, is_word, missing, shown_name, values
 from mnemarch.interfaces.command import Call
 from mnemarch.verbs import SECTIONS, VERBS
 from mnemarch.verbs.types import FLAG, REQUIRED, WORDS, Parameter
@@ -200,7 +200,10 @@ def _with_defaults(takes: Iterable[Parameter], given: dict[str, Any]) -> SimpleN
 
 
 def _where_it_belongs(name: str, option: str) -> str:
-    """A hint for an option that this command does not know: another form of it may."""
+    """A hint for what this command does not know: another form of it may, or a text lacks its quotes."""
+    words = [parameter for parameter in command_named(name).takes if is_word(parameter)]
+    if option[0] != "-" and words and is_text(words[-1]):
+        return f'Put a text of several words in quotes: mnemarch {name} "..."'
     for form in _forms(name):
         if any(option in flags_of(parameter) for parameter in command_named(form).takes):
             return f"{option} goes with: mnemarch {form}"
