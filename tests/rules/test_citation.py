@@ -44,6 +44,18 @@ def test_a_symbol_inside_a_class_or_module_reads_back(name):
     assert Citation.parse(str(citation)).ref == "src/lib.rs"
 
 
+@pytest.mark.parametrize("text", ["symbol:a.py::pay", "symbol:a.py#pay", "symbol:a.py:pay"])
+def test_a_symbol_is_read_however_it_is_joined_to_its_file(text):
+    assert Citation.parse(text) == Citation.symbol("a.py", "pay")
+
+
+@pytest.mark.parametrize("text", ["symbol:a.py", "symbol:a.py::", "symbol:::pay", "symbol:"])
+def test_a_symbol_without_file_or_name_is_refused_with_the_form(text):
+    with pytest.raises(InvalidInput) as caught:
+        Citation.parse(text)
+    assert "symbol:PATH::NAME" in caught.value.hint
+
+
 @given(st.text(max_size=30) | st.builds("file:a{}#L{}".format, st.text(max_size=3), st.text(max_size=5)))
 @example("file:a.py#L²")
 @example("file:a.py#L0")

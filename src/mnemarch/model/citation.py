@@ -81,11 +81,17 @@ class Citation(Record):
 
     @classmethod
     def parse(cls, text: str) -> Citation:
-        """Read `kind:rest` as typed on the command line, for example `test:tests/test_a.py::test_b`."""
+        """Read `kind:rest` as typed on the command line, for example `test:tests/test_a.py::test_b`.
+
+        A symbol is also read as it is often written: `a.py#name`, `a.py:name`.
+        """
         kind, _, rest = text.partition(":")
         if kind == CitationKind.SYMBOL:
-            path, _, name = rest.partition("::")
-            return cls.symbol(path, name)
+            sign = next((each for each in ("::", "#", ":") if each in rest), "")
+            path, _, name = rest.partition(sign) if sign else ("", "", "")
+            if path and name:
+                return cls.symbol(path, name)
+            rest = ""
         if kind == CitationKind.FILE:
             path, _, span = rest.rpartition("#L")
             ends = span.replace("L", "").split("-")
