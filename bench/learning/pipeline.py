@@ -30,6 +30,8 @@ DATA = os.environ.get("MNEMARCH_BENCH_DATA", os.path.join(HERE, "..", "..", ".."
 
 
 SETS = ("buckets", "requests")
+# What is only history claims nothing.
+NO_KNOWLEDGE = ("LEFT_OUT", "EPISODIC")
 
 
 def texts(name: str, half: str) -> Iterator[tuple[str, str, str]]:
@@ -48,16 +50,19 @@ def texts(name: str, half: str) -> Iterator[tuple[str, str, str]]:
 def own(name: str, half: str, *, shown: bool) -> None:
     print(f"{name}.txt")
     counted: Counter[tuple[str, str, bool]] = Counter()
+    kept: list[bool] = []
     told_as: Counter[str] = Counter()
     for bucket, source, text in texts(name, half):
         classified = RuleBasedClassifier().classify(MemoryEvent(text, source))
         language = "english" if text.isascii() else "korean"
         counted[bucket, language, classified.bucket == bucket] += 1
         told_as[str(classified.bucket)] += 1
+        kept += [classified.bucket not in NO_KNOWLEDGE] if bucket == "LEFT_OUT" else []
         if shown and classified.bucket != bucket:
             print(f"  {bucket:10} told as {classified.bucket:10} ({classified.why})  {source}: {text}")
     right = sum(count for (_, _, is_right), count in counted.items() if is_right)
     print(f"{half:5} accuracy {right / counted.total():.3f} ({right} of {counted.total()})")
+    print(f"{half:5} requests and courtesies kept as knowledge: {sum(kept)} of {len(kept)}")
     for place, names in ((1, ("english", "korean")), (0, tuple(dict.fromkeys(key[0] for key in counted)))):
         for group in names:
             of_it = {key: count for key, count in counted.items() if key[place] == group}
