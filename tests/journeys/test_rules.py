@@ -53,6 +53,14 @@ def test_the_same_change_counts_once_whoever_hands_it_in(memory):
     assert rule.observation_count == 1
 
 
+def test_the_same_change_in_another_file_is_another_observation(memory):
+    rules = seat(memory).rules
+    rules.learn(*NONE, path="a.py")
+    assert [rule.success_count for rule in rules.learn(*NONE, path="b.py").confirmed] == [1]
+    assert rules.learn(*NONE, path="b.py").repeated == 1
+    assert rules.learn(*NONE).repeated == 1, "it may be either of them"
+
+
 def test_one_agent_alone_makes_no_rule_trusted(memory):
     patches = [(f"x{n} = a{n} == None\n", f"x{n} = a{n} is None\n") for n in range(9)]
     for patch in patches[:8]:

@@ -126,7 +126,9 @@ class CodeRules:
         commit: str | None = None,
         evidence: str | None = None,
     ) -> Learned:
-        """Learn from a change of a file, or a part of one; what is known is judged by it. The same change counts once.
+        """Learn from a change of a file, or a part of one; what is known is judged by it.
+
+        The same change counts once in each file.
 
         `commit` and `evidence`, the id of an entry of the log, say where it comes from: a rule goes with its evidence.
         """
@@ -156,7 +158,7 @@ class CodeRules:
         redacted_tree(patch, secrets)
         known = self.find_code_rules(language=language)
         events = self._events()
-        is_repeated = any((event.payload or {}).get("digest") == patch["digest"] for event in events)
+        is_repeated = any(_is_same(event.payload or {}, patch["digest"], source["path"]) for event in events)
         if secrets or is_repeated:
             return Learned(repeated=int(is_repeated))
         verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
@@ -310,6 +312,12 @@ def _judged(rule: CodeRule, before: str, after: str, language: str) -> str:
     if form is None or not any(all(word in text for word in form.words) for text in (before, after)):
         return "silent"
     return "wrong" if rule.apply(after) != after else verdict([rule], before, after, language)
+
+
+def _is_same(payload: dict[str, Any], digest: str, path: str) -> bool:
+    """Whether an event tells of this change in this file, or in one that either doesn't name."""
+    known = payload.get("path") or ""
+    return payload.get("digest") == digest and (not path or not known or path == known)
 
 
 def _digest(before: str, after: str) -> str:
