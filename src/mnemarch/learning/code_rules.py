@@ -16,6 +16,7 @@ from mnemarch.model.stamps import blake2b, instant
 from mnemarch.model.value import member_of, replace, value
 from mnemarch.policy.admission import checked_text
 from mnemarch.policy.permissions import Deed
+from mnemarch.text.cache import pattern
 from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 EMA_ALPHA = 0.2
 _UNTRUSTED_BY = 0.01
+_LITERAL = r"\$(?:STRING|NUMBER|LIST|TUPLE|DICT|SET)_\d+"
+_LITERALS_MAX, _PATTERN_LINES_MAX = 5, 12
+_SENTENCE = r"""["'](?:[^"'\n]*\w ){2}[^"'\n]*["']|["']{3}"""
 _EXAMPLES_MAX = 30
 _STORED = (
     "name description category before_pattern after_pattern pattern_type languages confidence observation_count"
@@ -78,6 +82,17 @@ def reinforce_rule(rule: CodeRule, success: bool, ema_alpha: float = EMA_ALPHA) 
         success_count=rule.success_count + success,
         failure_count=rule.failure_count + (not success),
     )
+
+
+def may_recur(rule: CodeRule) -> bool:
+    """Whether a rule can come true again. A history is full of edits that are made once.
+
+    A sentence, a long list of values or a whole screen of code is not met twice, nor is code without a variable.
+    """
+    old = rule.before_pattern
+    literals = set(pattern(_LITERAL).findall(old))
+    is_short = old.count("\n") < _PATTERN_LINES_MAX and len(literals) <= _LITERALS_MAX
+    return "$" in old and is_short and pattern(_SENTENCE).search(old) is None
 
 
 def _earned(act: Act, rule: CodeRule) -> CodeRule:
@@ -164,8 +179,7 @@ class CodeRules:
         verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
         if "right" in verdicts.values():  # Nothing new: a known rule says it all.
             return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, [], []))
-        # A history is full of edits that are made once: a rule without a variable would only repeat one of them.
-        new = [rule for rule in detect_code_rules_from_patch(before, after, language) if "$" in rule.before_pattern]
+        new = [rule for rule in detect_code_rules_from_patch(before, after, language) if may_recur(rule)]
         examples = {event.id: event.payload["patch"] for event in events if event.payload and "patch" in event.payload}
         others = [(rule.id, examples[rule.id]) for rule in known if rule.id in examples][:_EXAMPLES_MAX]
         texts = {rule_id: (each["before"], each["after"]) for rule_id, each in others}
