@@ -303,27 +303,33 @@ class CodeRules:
     def check(self, source: str, path: str = "", *, candidates: bool = False) -> list[RuleHit]:
         """Where trusted rules apply in a text; with `candidates` also those that are not trusted yet."""
         language = language_for(path)
-        tree = None if language is None else parsed(source, language)
-        if tree is None or language is None:
-            return []
-        hits = hits_in(self._applicable(language, candidates), tree)
+        rules = [] if language is None else self._applicable(source, language, candidates)
+        tree = parsed(source, language) if rules and language is not None else None
+        hits = hits_in(rules, tree) if tree is not None else ()
         at = [(hit, source.count("\n", 0, hit.start) + 1) for hit in hits]
         return [RuleHit(rule=hit.rule, line=n, before=source[hit.start : hit.end], after=hit.text) for hit, n in at]
 
     def rewritten(self, source: str, path: str = "", *, candidates: bool = False) -> str:
         """A text with trusted rules applied; unchanged where none applies."""
         language = language_for(path)
-        return source if language is None else apply_rules(self._applicable(language, candidates), source, language)
+        rules = [] if language is None else self._applicable(source, language, candidates)
+        return apply_rules(rules, source, language) if rules and language is not None else source
 
-    def _applicable(self, language: str, candidates: bool) -> list[CodeRule]:
+    def _applicable(self, source: str, language: str, candidates: bool) -> list[CodeRule]:
+        """The rules to apply; none if the text has the words of none, so that nobody waits until it is parsed."""
         allowed = {"trusted", "candidate"} if candidates else {"trusted"}
-        return [rule for rule in self.find_code_rules(language=language) if rule.status in allowed]
+        rules = [rule for rule in self.find_code_rules(language=language) if rule.status in allowed]
+        return rules if any(_has_words_of(rule, language, source) for rule in rules) else []
+
+
+def _has_words_of(rule: CodeRule, language: str, *texts: str) -> bool:
+    form = form_of(rule.before_pattern, rule.after_pattern, language)
+    return form is not None and any(all(word in text for word in form.words) for text in texts)
 
 
 def _judged(rule: CodeRule, before: str, after: str, language: str) -> str:
     """What a known rule does to a new patch; one that would change what was just written is wrong."""
-    form = form_of(rule.before_pattern, rule.after_pattern, language)
-    if form is None or not any(all(word in text for word in form.words) for text in (before, after)):
+    if not _has_words_of(rule, language, before, after):
         return "silent"
     return "wrong" if rule.apply(after) != after else verdict([rule], before, after, language)
 
