@@ -16,7 +16,7 @@ import zipfile
 from collections import Counter
 
 from mnemarch.learning.patches import FilePatch, commit_patches, commits_of
-from mnemarch.learning.preferences import Tally, style_votes, tallies
+from mnemarch.learning.preferences import Tally, sentence_for, style_votes, tallies
 
 WINDOW = 20
 WINDOWS_MAX, FILES_MAX = 8, 200
@@ -54,7 +54,8 @@ def truth_of(newest: dict[str, str]) -> tuple[dict[str, str], dict[str, Tally]]:
     paths = sorted(newest)
     chosen = paths if len(paths) <= FILES_MAX else random.Random(1).sample(paths, FILES_MAX)
     whole = {tally.topic: tally for tally in tallies(style_votes("", newest[path], path) for path in chosen)}
-    return {topic: tally.choice for topic, tally in whole.items() if tally.votes >= CLEAR * tally.of}, whole
+    clear = [tally for tally in whole.values() if tally.votes >= CLEAR * tally.of]
+    return {tally.topic: tally.choice for tally in clear if sentence_for(tally.topic, tally.choice)}, whole
 
 
 def main() -> int:

@@ -75,8 +75,10 @@ class IngestVerbs(UnitVerbs):
         try:
             with open(file, encoding="utf-8") as opened:
                 text = opened.read(limit + 1)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{file!r} can't be read: {error}.", hint="Give a Markdown file.") from None
+        except OSError as error:
+            raise InvalidInput(f"{file!r} can't be read: {error.strerror}.", hint="Give a Markdown file.") from None
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{file!r} is no text in UTF-8.", hint="Give a Markdown file.") from None
         if len(text) > limit:
             raise InvalidInput(f"{file!r} has more than {limit:,} characters.", hint="Split it.")
         rules = rules_in(text)

@@ -67,7 +67,7 @@ def work(memory, task="T-1", passed=True, extra=()):
     seat.log("error", "TimeoutError: pool exhausted")
     seat.log("decision", "Keep 20 connections in the pool", data={"rationale": "the server allows 25"})
     seat.log("edit", "raise the pool", data={"path": "app/pool.py", "before": "5", "after": "20"})
-    seat.log("command", "make check", data={"command": "make check", "exit": 0})
+    seat.log("command", "make pool", data={"command": "make pool", "exit": 0})
     for kind, text in extra:
         seat.log(kind, text)
     return seat.verify(passed, tests=["tests/test_pool.py::test_burst"])
@@ -182,7 +182,7 @@ def test_what_the_log_does_not_bear_out_is_left_out(opened, server):
     episode = agent(memory).get(judged.episode_id)
     assert episode.content.splitlines()[-1] == "Critique by fake-1, not verified: It went well."
     assert episode.attributes["key_decisions"] == ["Keep 20 connections in the pool"]
-    assert agent(memory).get(judged.skill_id).attributes["code"] == "make check"
+    assert agent(memory).get(judged.skill_id).attributes["code"] == "make pool"
 
 
 INJECTION = (
@@ -235,7 +235,7 @@ def test_a_skill_by_a_model_needs_a_second_success(opened, server):
     memory = opened()
     assert work(memory, "T-1").skill_id is None
     skill = agent(memory).get(work(memory, "T-2").skill_id)
-    assert skill.attributes["code"] == "# edit app/pool.py\nmake check"
+    assert skill.attributes["code"] == "# edit app/pool.py\nmake pool"
     assert skill.attributes["successes"] == 2
     assert skill.status == "hypothesis"
 

@@ -35,6 +35,42 @@ def test_ten_snake_case_patches_and_one_camel_case_patch_yield_snake_case(seats,
     assert memory.rebuild().same
 
 
+SHORT = "def load_total(items):\n    return items\n"
+LONG = "def load_total(items):\n    total = 0\n    total += 1\n    return total\n"
+
+
+@pytest.mark.parametrize("code", [SHORT, LONG])
+def test_that_functions_have_no_docstring_is_no_habit_and_only_a_long_one_counts_against_it(seats, code):
+    for number in range(20):
+        work(seats, number, code)
+    assert "comment" not in habits(seats)
+    for number in range(20, 24):
+        work(seats, number, '@x\ndef load_total(items):\n    """The total."""\n    return items\n')
+    assert ("comment" in habits(seats)) == (code == SHORT)
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "says"),
+    [
+        ("a{}.ts", "function loadTotal(cartItems: Item[]) {\n  return cartItems;\n}\n", "in TypeScript and JavaScript are written in camelCase"),
+        ("a{}.js", "const load_total = (cart_items) => cart_items;\n", "in TypeScript and JavaScript are written in snake_case"),
+        ("a{}.go", "func LoadTotal(cartItems []int) int {\n\treturn 1\n}\n", "in Go are written in camelCase"),
+        ("A{}.java", "class A {\n  int loadTotal(int cartItems) { return 1; }\n}\n", "in Java are written in camelCase"),
+        ("a{}.rs", "fn load_total(cart_items: u8) -> u8 { cart_items }\n", "in Rust are written in snake_case"),
+    ],
+)  # fmt: skip
+def test_names_of_other_languages_are_habits_of_their_own(seats, path, code, says):
+    for number in range(4):
+        seat = seats.agent("coder-1", task=f"T-{number}")
+        for each, text in ((path, code), ("b{}.py", SNAKE)):
+            seat.log("edit", "wrote it", data={"path": each.format(number), "before": "", "after": text})
+        seat.verify(True)
+    contents = [unit.content for topic, unit in habits(seats).items() if topic.startswith("naming")]
+    assert f"Names of functions and variables {says}." in contents
+    assert "Names of functions and variables are written in snake_case." in contents
+    assert len(contents) == 2
+
+
 @pytest.mark.parametrize("passed", [[True, True], [True, True, False]])
 def test_two_votes_and_failed_tasks_declare_nothing(seats, passed):
     for number, outcome in enumerate(passed):
@@ -138,7 +174,9 @@ def test_a_mended_error_becomes_a_bug_pattern_that_cites_its_episode_and_is_coun
     mended(seats, 1, "Raise the pool size")
     assert patterns(seats)[0].label == "[LESSON from 1 episode]", "one task counts once"
     mended(seats, 2, "raise the pool size")
-    assert [(item.unit.id, item.label) for item in patterns(seats)] == [(first.unit.id, "[LESSON from 2 episodes]")]
+    [twice] = patterns(seats)
+    assert (twice.unit.id, twice.label) == (first.unit.id, "[LESSON from 2 episodes]")
+    assert len({item.ref for item in twice.unit.citations}) == 2, "it cites each of its episodes"
     mended(seats, 3, "Close connections after use")
     [newer] = patterns(seats)
     assert seats.agent().get(first.unit.id).superseded_by == newer.unit.id

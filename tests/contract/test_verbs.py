@@ -937,6 +937,18 @@ def test_g10_a_failure_promotes_no_skill(seats):
     assert seats.agent().units(kind="skill") == []
 
 
+@pytest.mark.parametrize("code", [None, "", "pytest -q", "# edit app/cart.py\ncd app && python -m pytest -x", "git add -A; git commit -m x"])
+def test_g10_without_a_step_worth_repeating_there_is_no_skill(seats, code):
+    analysis = {"is_repeatable": True, "suggested_skill_name": "retry", "extracted_code": code}
+    for task in ("T-1", "T-2", "T-3"):
+        seat = seats.agent(task=task)
+        seat.log("plan", "Make checkout retry")
+        seat.log("command", code or "ls")
+        assert seat.verify(True, tests=[TEST], analysis=analysis).skill_id is None
+    assert seats.agent(task="T-4").verify(True, tests=[TEST]).skill_id is None
+    assert seats.agent().units(kind="skill") == []
+
+
 def test_g10_each_task_that_relied_on_a_skill_counts_for_or_against_it(memory, seats, clock):
     skill = seats.agent(task="T-0").remember("Peel apples before baking", kind="skill", level="worktree").unit
     for task, passed in (("T-1", True), ("T-2", False), ("T-3", False)):

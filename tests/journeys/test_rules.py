@@ -11,7 +11,7 @@ from cli_session import Cli
 
 import mnemarch
 from mnemarch import Actor, InvalidInput, NotAllowed, NotFound, Scope
-from mnemarch.learning import CodeRule
+from mnemarch.learning import CodeRule, detect_code_rules_from_patch
 
 NONE = ("if cart == None:\n    go()\n", "if cart is None:\n    go()\n")
 OLD = "import subprocess\n\n\ndef run(cmd):\n    return subprocess.run(cmd, universal_newlines=True)\n"
@@ -51,6 +51,26 @@ def test_the_same_change_counts_once_whoever_hands_it_in(memory):
     assert seat(memory).rules.learn("x = 1\n", "x = 1\n").repeated == 0
     [rule] = seat(memory).rules.find_code_rules()
     assert rule.observation_count == 1
+
+
+def test_the_same_change_in_another_file_is_another_observation(memory):
+    rules = seat(memory).rules
+    rules.learn(*NONE, path="a.py")
+    assert [rule.success_count for rule in rules.learn(*NONE, path="b.py").confirmed] == [1]
+    assert rules.learn(*NONE, path="b.py").repeated == 1
+    assert rules.learn(*NONE).repeated == 1, "it may be either of them"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('fail(x, hint="say what it was")\n', 'fail(x, hint="say what it is")\n'),
+        ('a = ["1", "2", "3", "4", "5", "6", "7"]\n', 'a = [*("1", "2", "3"), *("4", "5", "6"), "7"]\n'),
+    ],
+)
+def test_an_edit_that_can_not_come_again_is_kept_as_no_rule(memory, before, after):
+    assert detect_code_rules_from_patch(before, after)
+    assert seat(memory).rules.learn(before, after).new == ()
 
 
 def test_one_agent_alone_makes_no_rule_trusted(memory):

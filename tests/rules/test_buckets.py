@@ -31,6 +31,36 @@ def test_the_words_of_a_question_assert_nothing(question):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Raise the timeout", "LEFT_OUT"),
+        ("Always raise the timeout in tests", "PREFERENCE"),
+        ("In tests, raise the timeout", "PREFERENCE"),
+        ("Timeouts the client can raise are documented", "FACT"),
+        ("ok now quadruple the pool and look again", "LEFT_OUT"),
+        ("Use pnpm in this repo", "PREFERENCE"),
+        ("Use npm for this one", "LEFT_OUT"),
+        ("Don't push to main", "PREFERENCE"),
+        ("Don't push it yet", "LEFT_OUT"),
+        ("Write a note for every outage you handle", "PREFERENCE"),
+        ("Update hooks are called before the row is written", "FACT"),
+        ("Love the new layout, the menu is at the top", "FACT"),
+        ("타임아웃을 늘려 줘", "LEFT_OUT"),
+        ("타임아웃 60초로 늘려", "LEFT_OUT"),
+        ("테스트에서는 항상 타임아웃을 늘려 줘", "PREFERENCE"),
+        ("타임아웃이 점점 늘려져", "FACT"),
+        ("이번에는 npm을 써 줘", "LEFT_OUT"),
+        ("웬만하면 pnpm을 써", "PREFERENCE"),
+        ("캐시를 비우고 다시 해 보자", "LEFT_OUT"),
+        ("빌드가 자주 멈춰", "FACT"),
+    ],
+)
+def test_a_request_for_now_is_no_knowledge_and_one_for_each_time_is_a_preference(text, expected):
+    assert bucket(text) == expected
+    assert standing_wishes(f"{text}. The port is 80.") == (f"{text}." if expected == "PREFERENCE" else "")
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("He said we should always use tabs.", "says what somebody else wants"),

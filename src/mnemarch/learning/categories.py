@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.trees import Kinds, Node
 
 _NAME_CHARS_MAX = 72
+_SIDE_CHARS_MAX = 36
 _MARKS = frozenset({".", ":", "=", ",", ";", "::", "->", "=>"})
 _COMPARED = frozenset({"==", "!=", "is", "is not", "===", "!=="})
 _NOTHING = frozenset({"None", "null", "undefined", "nil"})
@@ -118,17 +119,21 @@ def tag_of(patch: Patch, site: Site) -> str:
     return "api" if patch.gained or patch.lost else ""
 
 
-def name_of(before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
-    """A rule's name: the words that go and the words that come."""
+def name_of(patterns: tuple[str, str], before: Sequence[Node], after: Sequence[Node], kinds: Kinds) -> str:
+    """A rule's name: the words that go and the words that come, or else its patterns."""
     old, new = _tokens(before, kinds), _tokens(after, kinds)
     sides = [[word for word in one if word not in other and word not in _MARKS and not _is_variable(word)]
              for one, other in ((old, new), (new, old))]  # fmt: skip
-    lost, gained = (" ".join(words[:4]) for words in sides)
+    lost, gained = (" ".join(" ".join(words[:4]).split()) for words in sides)
     named = f"replace {lost} by {gained}" if lost and gained else f"drop {lost}" if lost else f"add {gained}"
-    if not lost and not gained:
-        kept = " ".join(word for word in old if word.isidentifier() and not _is_variable(word))
-        named = f"rewrite {kept}" if kept else f"{before[0].kind} becomes {after[0].kind}".replace("_", " ")
+    if not any(word.isidentifier() for side in sides for word in side):
+        named = " → ".join(_in_short(text) for text in patterns)
     return named[:_NAME_CHARS_MAX]
+
+
+def _in_short(pattern: str) -> str:
+    line = " ".join(pattern.split())
+    return line if len(line) <= _SIDE_CHARS_MAX else f"{line[: _SIDE_CHARS_MAX - 1]}…"
 
 
 def _is_variable(word: str) -> bool:

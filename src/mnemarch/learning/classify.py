@@ -8,7 +8,7 @@ from mnemarch.errors import AnalystFailed, MnemarchError
 from mnemarch.model.value import Names, value
 from mnemarch.text.cache import pattern
 from mnemarch.text.english import irregular_forms
-from mnemarch.text.words import Patterns, grouped, listed
+from mnemarch.text.words import STOP_WORDS, Patterns, grouped, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ _MOODS_OF_OTHERS = ("question", "announcement", "request")
 _ASSERTED = 1.0
 _PAST = 1.5
 _HEARSAY = 2.5
+_LASTS = 2.0
+_OPENING_CHARS = 80
 # Nobody can be surer than with so much more weight than for the next bucket.
 _MARGIN_MAX = 5.0
 _NOTHING_ASSERTED = 0.8
@@ -138,7 +140,8 @@ def standing_wishes(text: str) -> str:
 
 
 def _is_wish(text: str) -> bool:
-    return any(sign[0] is Bucket.PREFERENCE for sign in _signs_in(text.lower()))
+    mood = "request" if _mood(text, "user") == "request" else ""
+    return sum(weight for bucket, weight, _ in _signs(text, mood) if bucket is Bucket.PREFERENCE) > 0
 
 
 def _wish_in(clause: str) -> str:
@@ -187,7 +190,23 @@ def _mood(clause: str, source: str) -> str:
     lowered = clause.lower()
     moods = _MOODS.get(source, _MOODS_OF_OTHERS)
     mood = next((mood for mood in moods if _PATTERNS[mood].search(lowered)), "")
-    return "" if mood == "question" and _PATTERNS["told before asking"].search(lowered) else mood
+    if mood == "question":
+        return "" if _PATTERNS["told before asking"].search(lowered) else mood
+    if not mood and source != "assistant" and (_is_order(lowered) or _PATTERNS["korean order"].search(lowered)):
+        return "request"
+    return "" if mood == "request" and _PATTERNS["noun first"].match(lowered) else mood
+
+
+def _is_order(lowered: str) -> bool:
+    """Whether a clause begins with a word that can only be a verb there: "Raise the timeout"."""
+    opener = _PATTERNS["opener"].match(lowered)
+    words = pattern(_WORD).findall(lowered[opener.end() if opener else 0 :][:_OPENING_CHARS])[:2]
+    if len(words) < 2 or not _PATTERNS["determiner"].fullmatch(words[1]):
+        return False
+    first = words[0]
+    is_other_form = first.endswith(("ed", "ing", "ly", "n't")) or (first.endswith("s") and not first.endswith("ss"))
+    is_past = irregular_forms().get(first, first) != first
+    return first.isascii() and not (is_other_form or is_past or first in STOP_WORDS or first in _no_orders())
 
 
 def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
@@ -198,6 +217,8 @@ def _signs(clause: str, mood: str) -> list[tuple[Bucket, float, str]]:
     if any(name in {CONSIDERED, REPORTED} for _, _, name in signs):
         return signs
     if mood:
+        lasting = _PATTERNS["lasting request"].search(clause.lower())
+        signs += [(Bucket.PREFERENCE, _LASTS, "asks for it each time")] if lasting else []
         return [sign for sign in signs if sign[0] is Bucket.PREFERENCE]
     return [*signs, (Bucket.FACT, _ASSERTED, "says that something is so")]
 
@@ -217,6 +238,11 @@ def _table() -> list[tuple[Bucket, float, str, str]]:
     """Each sign: its bucket, its weight, its name, and the whole name of its pattern."""
     rows = [row.split(None, 2) for row in _PATTERNS.sources if row.split()[0] in list(Bucket)]
     return [(Bucket(bucket), float(weight), name, f"{bucket} {weight} {name}") for bucket, weight, name in rows]
+
+
+@cache
+def _no_orders() -> frozenset[str]:
+    return frozenset(listed(_FILE, "no orders"))
 
 
 @cache

@@ -16,6 +16,7 @@ from mnemarch.model.stamps import blake2b, instant
 from mnemarch.model.value import member_of, replace, value
 from mnemarch.policy.admission import checked_text
 from mnemarch.policy.permissions import Deed
+from mnemarch.text.cache import pattern
 from mnemarch.text.secrets import redacted_tree
 
 TYPE_CHECKING = False
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 EMA_ALPHA = 0.2
 _UNTRUSTED_BY = 0.01
+_LITERAL = r"\$(?:STRING|NUMBER|LIST|TUPLE|DICT|SET)_\d+"
+_LITERALS_MAX, _PATTERN_LINES_MAX = 5, 12
+_SENTENCE = r"""["'](?:[^"'\n]*\w ){2}[^"'\n]*["']|["']{3}"""
 _EXAMPLES_MAX = 30
 _STORED = (
     "name description category before_pattern after_pattern pattern_type languages confidence observation_count"
@@ -80,6 +84,17 @@ def reinforce_rule(rule: CodeRule, success: bool, ema_alpha: float = EMA_ALPHA) 
     )
 
 
+def may_recur(rule: CodeRule) -> bool:
+    """Whether a rule can come true again. A history is full of edits that are made once.
+
+    A sentence, a long list of values or a whole screen of code is not met twice, nor is code without a variable.
+    """
+    old = rule.before_pattern
+    literals = set(pattern(_LITERAL).findall(old))
+    is_short = old.count("\n") < _PATTERN_LINES_MAX and len(literals) <= _LITERALS_MAX
+    return "$" in old and is_short and pattern(_SENTENCE).search(old) is None
+
+
 def _earned(act: Act, rule: CodeRule) -> CodeRule:
     """A rule is not trusted on one agent's word, nor by its commits: another actor bears it out, or a person."""
     if rule.confidence < rule.promotion_threshold or act.caller.actor.kind is not ActorKind.AGENT:
@@ -126,7 +141,9 @@ class CodeRules:
         commit: str | None = None,
         evidence: str | None = None,
     ) -> Learned:
-        """Learn from a change of a file, or a part of one; what is known is judged by it. The same change counts once.
+        """Learn from a change of a file, or a part of one; what is known is judged by it.
+
+        The same change counts once in each file.
 
         `commit` and `evidence`, the id of an entry of the log, say where it comes from: a rule goes with its evidence.
         """
@@ -156,14 +173,13 @@ class CodeRules:
         redacted_tree(patch, secrets)
         known = self.find_code_rules(language=language)
         events = self._events()
-        is_repeated = any((event.payload or {}).get("digest") == patch["digest"] for event in events)
+        is_repeated = any(_is_same(event.payload or {}, patch["digest"], source["path"]) for event in events)
         if secrets or is_repeated:
             return Learned(repeated=int(is_repeated))
         verdicts = {rule.id: _judged(rule, before, after, language) for rule in known}
         if "right" in verdicts.values():  # Nothing new: a known rule says it all.
             return self._log.act(self._caller, lambda act: self._record(act, patch, source, verdicts, [], []))
-        # A history is full of edits that are made once: a rule without a variable would only repeat one of them.
-        new = [rule for rule in detect_code_rules_from_patch(before, after, language) if "$" in rule.before_pattern]
+        new = [rule for rule in detect_code_rules_from_patch(before, after, language) if may_recur(rule)]
         examples = {event.id: event.payload["patch"] for event in events if event.payload and "patch" in event.payload}
         others = [(rule.id, examples[rule.id]) for rule in known if rule.id in examples][:_EXAMPLES_MAX]
         texts = {rule_id: (each["before"], each["after"]) for rule_id, each in others}
@@ -287,29 +303,41 @@ class CodeRules:
     def check(self, source: str, path: str = "", *, candidates: bool = False) -> list[RuleHit]:
         """Where trusted rules apply in a text; with `candidates` also those that are not trusted yet."""
         language = language_for(path)
-        tree = None if language is None else parsed(source, language)
-        if tree is None or language is None:
-            return []
-        hits = hits_in(self._applicable(language, candidates), tree)
+        rules = [] if language is None else self._applicable(source, language, candidates)
+        tree = parsed(source, language) if rules and language is not None else None
+        hits = hits_in(rules, tree) if tree is not None else ()
         at = [(hit, source.count("\n", 0, hit.start) + 1) for hit in hits]
         return [RuleHit(rule=hit.rule, line=n, before=source[hit.start : hit.end], after=hit.text) for hit, n in at]
 
     def rewritten(self, source: str, path: str = "", *, candidates: bool = False) -> str:
         """A text with trusted rules applied; unchanged where none applies."""
         language = language_for(path)
-        return source if language is None else apply_rules(self._applicable(language, candidates), source, language)
+        rules = [] if language is None else self._applicable(source, language, candidates)
+        return apply_rules(rules, source, language) if rules and language is not None else source
 
-    def _applicable(self, language: str, candidates: bool) -> list[CodeRule]:
+    def _applicable(self, source: str, language: str, candidates: bool) -> list[CodeRule]:
+        """The rules to apply; none if the text has the words of none, so that nobody waits until it is parsed."""
         allowed = {"trusted", "candidate"} if candidates else {"trusted"}
-        return [rule for rule in self.find_code_rules(language=language) if rule.status in allowed]
+        rules = [rule for rule in self.find_code_rules(language=language) if rule.status in allowed]
+        return rules if any(_has_words_of(rule, language, source) for rule in rules) else []
+
+
+def _has_words_of(rule: CodeRule, language: str, *texts: str) -> bool:
+    form = form_of(rule.before_pattern, rule.after_pattern, language)
+    return form is not None and any(all(word in text for word in form.words) for text in texts)
 
 
 def _judged(rule: CodeRule, before: str, after: str, language: str) -> str:
     """What a known rule does to a new patch; one that would change what was just written is wrong."""
-    form = form_of(rule.before_pattern, rule.after_pattern, language)
-    if form is None or not any(all(word in text for word in form.words) for text in (before, after)):
+    if not _has_words_of(rule, language, before, after):
         return "silent"
     return "wrong" if rule.apply(after) != after else verdict([rule], before, after, language)
+
+
+def _is_same(payload: dict[str, Any], digest: str, path: str) -> bool:
+    """Whether an event tells of this change in this file, or in one that either doesn't name."""
+    known = payload.get("path") or ""
+    return payload.get("digest") == digest and (not path or not known or path == known)
 
 
 def _digest(before: str, after: str) -> str:

@@ -162,7 +162,7 @@ def _tried(patch: Patch, site: Site, rung: Rung, holes: Mapping[int, str] | None
     form = form_of(before, after, language)
     if form is None or refusal(patch, site, form.nodes, form.new, rung):
         return None
-    name, tag = name_of(form.nodes, form.new, patch.before.kinds), tag_of(patch, site)
+    name, tag = name_of(texts, form.nodes, form.new, patch.before.kinds), tag_of(patch, site)
     rule = CodeRule(
         name=name,
         description=f"{tag}: {name}" if tag else name,

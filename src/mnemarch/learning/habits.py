@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mnemarch.learning.preferences import SAID, interaction_votes, style_votes, tallies
+from mnemarch.learning.preferences import interaction_votes, sentence_for, style_votes, tallies
 from mnemarch.model.caller import GATE, Caller, Level
 from mnemarch.model.event import EventType
 from mnemarch.model.unit import KEPT_AS, LESSON, TRUSTED, Claim, Kind
@@ -139,10 +139,9 @@ def _declared(act: Act, tally: Tally, known: Unit | None) -> Unit | None:
         return None  # A person stands for it: counts alone don't replace it.
     if known is not None and not tally.is_declared:
         archive(act, known, "patches no longer bear it out")
-    of_tool = f"Code is searched with {tally.choice}." if tally.topic == "tool" else ""
-    content = SAID.get((tally.topic, tally.choice), of_tool)
+    content = sentence_for(tally.topic, tally.choice)
     claim = Claim(content=content, kind=Kind.PREFERENCE, level=Level.PROJECT, attributes=attributes)
-    if not tally.is_declared or not content or refusal_to_repeat(act, claim) is not None:
+    if not tally.is_declared or refusal_to_repeat(act, claim) is not None:
         return None
     event, _ = record_unit(act, claim, None)
     if known is not None:
@@ -163,11 +162,10 @@ def votes_of(entries: Sequence[Event]) -> list[tuple[dict[str, str], list[str]]]
     """What a task votes for: one vote for each file and topic, and one of the task itself; each with its entries."""
     by_file: dict[str, tuple[dict[str, Counter[str]], list[str]]] = {}
     for event, before, after, path in edits_in(entries):
-        if path.endswith((".py", ".pyi")):
-            topics, ids = by_file.setdefault(path, ({}, []))
-            ids.append(event.id)
-            for topic, choice in style_votes(before, after, path).items():
-                topics.setdefault(topic, Counter())[choice] += 1
+        topics, ids = by_file.setdefault(path, ({}, []))
+        ids.append(event.id)
+        for topic, choice in style_votes(before, after, path).items():
+            topics.setdefault(topic, Counter())[choice] += 1
     votes = [
         ({topic: count.most_common(1)[0][0] for topic, count in topics.items()}, ids[-_ENTRIES_MAX:])
         for topics, ids in by_file.values()

@@ -24,6 +24,7 @@ from mnemarch.units.status import change, retire
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from mnemarch.learning import code_rules, telling
     from mnemarch.learning.code_rules import Learned
@@ -43,6 +44,7 @@ _UNITS_MAX = 5_000
 _ENTRIES_MAX = 1_000
 _EPISODES_MAX = 1_000
 _OF_FAULT_MAX = _READ_AT_ONCE_MAX = 200
+_CITED_MAX = 20
 _EDITS_READ = "edits-read"
 _IMPORTANCE = 0.6
 
@@ -223,7 +225,10 @@ def _kept_pattern(act: Act, claim: Claim | None) -> list[Unit]:
     if known is not None and known in same:
         lists = {name: [*known.attributes[name], *attributes[name]] for name in ("episodes", "tasks")}
         counts = {**known.attributes, **lists, "kept_by": counted(len(lists["tasks"]), "episode")}
-        return [change(act, EventType.UNIT_VALIDATED, known, {"set": {"attributes": counts}})]
+        payload: dict[str, Any] = {"set": {"attributes": counts}}
+        if len(known.citations) < _CITED_MAX:
+            payload["cite"] = [item.to_json() for item in claim.citations]
+        return [change(act, EventType.UNIT_VALIDATED, known, payload)]
     event, _ = record_unit(act, claim, None)
     if known is not None and known.status not in TRUSTED:
         retire(act, known, str(event.subject), "another way worked since")

@@ -31,7 +31,10 @@ _LOOKS = (
     r"(?:sudo )?(?:ls|cat|head|tail|less|grep|rg|find|pwd|cd|echo|which|wc|tree|type|file|stat|du|df|env|date|whoami)\b"
 )
 _GIT_LOOKS = r"git (?:-\S+ )*(?:status|diff|log|show|branch|blame|grep|ls-files|remote|rev-parse)\b"
+# They record what was done and do none of it.
+_RECORDS = r"git (?:-\S+ )*(?:add|commit|push|pull|fetch|switch|checkout|stash)\b"
 _EXITS = ("exit", "exit_code", "exitCode", "returncode")
+_PARTS = r"&&|\|\||[;|\n]"
 _FENCED = r"(?s)```[^\n`]*\n(.*?)```"
 _COST_OF_FAILURE = 0.1
 _SUCCESS_SCORE_MIN = 0.5
@@ -79,7 +82,7 @@ def analysed(steps: Sequence[LoggedStep], passed: bool, similar_successes: int) 
         score=max(_SUCCESS_SCORE_MIN, 1.0 - _COST_OF_FAILURE * len(failures)) if passed else 0.0,
         key_decisions=tuple(dict.fromkeys(choice.text for choice in key_choices(steps))),
         result=(results[-1].data or results[-1].text) if results else (steps[-1].text if steps else None),
-        is_repeatable=passed and similar_successes > 0 and code is not None,
+        is_repeatable=passed and similar_successes > 0 and is_worth_repeating(code),
         suggested_skill_name=_slug(task_described(steps) or steps[0].text) if steps else None,
         extracted_code=code,
     )
@@ -229,13 +232,23 @@ def runnable_lines(step: LoggedStep) -> list[str]:
     return [block.strip() for block in pattern(_FENCED).findall(step.text)]
 
 
+def is_worth_repeating(code: str | None) -> bool:
+    """Whether steps do anything: that files were edited, tests run and commits made is no skill (G10)."""
+    from mnemarch.witness.commands import runner_of
+
+    lines = [line for line in (code or "").splitlines() if line.strip() and not line.startswith("# ")]
+    parts = [part.strip() for line in lines for part in pattern(_PARTS).split(line)]
+    idle = pattern(f"{_LOOKS}|{_GIT_LOOKS}|{_RECORDS}")
+    return any(part and not idle.match(part) and runner_of(part) is None for part in parts) or ">" in (code or "")
+
+
 def _command(step: LoggedStep) -> str:
     return _text_in(step, "command") or (step.text.strip() if step.kind.lower() == "command" else "")
 
 
 def _is_look(command: str) -> bool:
     """Whether every part of a command only looks at something."""
-    parts = [part.strip() for part in pattern(r"&&|\|\||[;|\n]").split(command)]
+    parts = [part.strip() for part in pattern(_PARTS).split(command)]
     return ">" not in command and all(pattern(f"{_LOOKS}|{_GIT_LOOKS}").match(part) for part in parts if part)
 
 

@@ -10,7 +10,7 @@ from mnemarch.model.outcome import CALLER, RULES
 from mnemarch.model.unit import Claim, Kind, LinkType
 from mnemarch.model.value import replace, value
 from mnemarch.text.prompt import without_fenced
-from mnemarch.units.analysis import analysed, steps_of, task_described
+from mnemarch.units.analysis import analysed, is_worth_repeating, steps_of, task_described
 from mnemarch.units.conflicts import compared, link_units
 from mnemarch.units.faults import KEPT_CHARS_MAX, KEPT_MAX, faults_of, named
 from mnemarch.units.remember import record_unit
@@ -191,7 +191,7 @@ def keep_analysis(act: Act, episode: Unit, analysis: Analysis) -> tuple[Unit, st
 
 
 def _waiting(act: Act, analysis: Analysis, story: Sequence[LoggedStep]) -> dict[str, Any]:
-    """Who analysed, and whether the configured model shall still do so: of a task that logged something."""
+    """Who analysed, is_worth_repeating, and whether the configured model shall still do so: of a task that logged something."""
     waits = bool(act.config.analyst.api) and analysis.analyst == RULES and len(story) >= _ANALYSED_STEPS_MIN
     return {"analyst": analysis.analyst} | ({WAITS: True} if waits else {})
 
@@ -252,7 +252,12 @@ def _relate(act: Act, episode: Unit) -> int:
 
 
 def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: int) -> str | None:
-    """One skill for what is the same: a further success counts for it. A rejected skill is not made again."""
+    """One skill for what is the same: a further success counts for it. A rejected skill is not made again.
+
+    There is none without a step worth repeating, whoever analysed the task.
+    """
+    if not is_worth_repeating(analysis.extracted_code):
+        return None
     name = cut(analysis.suggested_skill_name or "skill")
     code = cut(analysis.extracted_code or "")
     claim = Claim(
@@ -273,7 +278,7 @@ def _skill(act: Act, analysis: Analysis, task: str, episode: Unit, successes: in
     visible = act.caller.visible_keys
     same = live_with_same_text(act.transaction, visible, claim.content)
     known = [unit for unit in same if unit.kind is Kind.SKILL]
-    if not known and code:
+    if not known:
         # The same steps for a task in other words are the same skill.
         skills = act.transaction.units_in(visible, kind=Kind.SKILL, live=True, limit=_COMPARED_EPISODES_MAX)
         known = [unit for unit in skills if unit.attributes.get("code") == code]
