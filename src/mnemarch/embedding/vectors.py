@@ -219,6 +219,11 @@ def row_of(unit: Searchable, vector: Any) -> tuple[Any, ...]:
     return unit.id, text_key(unit.content), unit.scope_key, unit.state, unit.kind, unit.domain, packed
 
 
+def unpacked(packed: bytes) -> Any:
+    """The whole numbers of a vector, whose direction is the vector's."""
+    return np.frombuffer(packed, np.int8)
+
+
 def text_key(text: str) -> str:
     return xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass")) if text else ""
 

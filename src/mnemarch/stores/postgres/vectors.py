@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, suppress
 
-import numpy as np
 import psycopg
 from xxhash import xxh3_64_hexdigest
 
-from mnemarch.embedding.vectors import Head, row_of, text_key
+from mnemarch.embedding.vectors import Head, row_of, text_key, unpacked
 from mnemarch.errors import StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.postgres.sessions import translated
@@ -184,7 +183,7 @@ class PgVectors:
         for unit, vector in sorted(changes, key=lambda change: change[0].id):  # Two that save never wait in a circle.
             id, key, *labels, packed = row_of(unit, vector)
             named = dict(zip(_LABELS, labels, strict=True))
-            text = None if packed is None else _text(np.frombuffer(packed, np.int8))
+            text = None if packed is None else _text(unpacked(packed))
             rows.append({**self._ours, "tenant": self._tenant_of(unit), "id": id, "text_key": key, "vector": text, **named})
         risen = [row["id"] for row in rows if row["tenant"] != self._ours["tenant"]]
 
