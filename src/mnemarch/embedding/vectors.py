@@ -212,7 +212,7 @@ def _head(file: sqlite3.Connection) -> Head:
 
 
 def row_of(unit: Searchable, vector: Any) -> tuple[Any, ...]:
-    """What is kept of a unit: its id, the key of its text, scope, state, kind, domain, and its vector's bytes or None."""
+    """What is kept of a unit: id, the key of its text, scope, state, kind, domain, and its vector's bytes or None."""
     # A byte for each number: only the direction counts, and half a kilobyte is less to keep and to read.
     has_direction = vector is not None and vector.any()
     packed = np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes() if has_direction else None

@@ -1,6 +1,6 @@
 """Vectors of units in Qdrant, a server or a cluster: a collection for each embedder, shared by all tenants.
 
-A point has a unit's id and labels, and never its text. What is not a unit's carries no tenant, so no search sees it: one
+A point has a unit's id and labels, and never its text. What is not a unit's has no tenant, so no search sees it: one
 point says how far a tenant's vectors reach, and one stands for each erased unit, so that it can't come back.
 """
 
@@ -134,7 +134,7 @@ class EmbeddingMemoryStore(Forkable):
         return self._done(call)
 
     def _done(self, call: Callable[[QdrantClient], T]) -> T:
-        """What a call gives. Raises StoreUnavailable for whatever goes wrong, and _MissingError without a collection."""
+        """What a call gives. Raises StoreUnavailable for what goes wrong, and _MissingError without a collection."""
         client = self._client()
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
@@ -298,7 +298,9 @@ class EmbeddingMemoryStore(Forkable):
 
         kept = [self._id_of(unit) for unit, vector in changes if vector is None and unit.content]
         known = {point.id: point.vector for point in self._points(kept, with_vectors=True)} if kept else {}
-        points, gone, moved = [], [], []
+        points: list[models.PointStruct] = []
+        gone: list[str] = []
+        moved: list[Any] = []
         for unit, vector in changes:
             id = self._id_of(unit)
             unit_id, key, *labels, packed = row_of(unit, vector)
@@ -313,9 +315,7 @@ class EmbeddingMemoryStore(Forkable):
                 moved.append(_point_id(self._tenants[-1], unit_id))
         still = models.Filter(must_not=[models.FieldCondition(key="erased", match=models.MatchValue(value="yes"))])
         if points:
-            self._done(
-                lambda client: client.upsert(self._collection, points, wait=True, update_filter=still)
-            )
+            self._done(lambda client: client.upsert(self._collection, points, wait=True, update_filter=still))
         if gone:
             self._done(lambda client: client.upsert(self._collection, [_tombstone(id) for id in gone], wait=True))
         if moved:
@@ -326,7 +326,9 @@ class EmbeddingMemoryStore(Forkable):
 
         told = {name: getattr(head, name) for name in ("embedder", "born", "position", "event", "complete")}
         # A position of two streams is more than 64 bits.
-        point = models.PointStruct(id=self._head_id, vector={}, payload={"head": {**told, "position": str(head.position)}})
+        point = models.PointStruct(
+            id=self._head_id, vector={}, payload={"head": {**told, "position": str(head.position)}}
+        )
         self._done(lambda client: client.upsert(self._collection, [point], wait=True))
         self._head = head
 

@@ -184,7 +184,9 @@ class PgVectors:
             id, key, *labels, packed = row_of(unit, vector)
             named = dict(zip(_LABELS, labels, strict=True))
             text = None if packed is None else _text(unpacked(packed))
-            rows.append({**self._ours, "tenant": self._tenant_of(unit), "id": id, "text_key": key, "vector": text, **named})
+            rows.append(
+                {**self._ours, "tenant": self._tenant_of(unit), "id": id, "text_key": key, "vector": text, **named}
+            )
         risen = [row["id"] for row in rows if row["tenant"] != self._ours["tenant"]]
 
         def work(ask: _Ask) -> bool:
