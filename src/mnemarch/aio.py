@@ -338,8 +338,9 @@ class _Opening:
 def open(
     target: str | os.PathLike[str] | None = None,
     *,
+    vectors: str | None = None,
     config: Config | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> _Opening:
     """`mnemarch.open` for `async with`; it can be awaited too."""
-    return _Opening(lambda: wiring.open(target, config=config, clock=clock))
+    return _Opening(lambda: wiring.open(target, vectors=vectors, config=config, clock=clock))

@@ -69,6 +69,7 @@ _HARMLESS: dict[str, Callable[[Any, Any], bool]] = {
     "witness.test_commands": lambda setting, usual: isinstance(setting, list) and set(map(str, setting)) <= set(usual),
     "graph.checkpoint.out_dir": _inside,
     "recall.semantic": lambda setting, _: ":" not in str(setting),
+    "recall.vectors": lambda setting, _: setting == "",
     "recall.binding_max": _higher,
     "recall.k_max": _lower,
     "recall.candidates_per_item": _lower,

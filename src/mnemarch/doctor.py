@@ -26,6 +26,7 @@ def examined(engine: Engine, seat: Seat) -> list[Finding]:
         _clock_is_right,
         _round_trip,
         _index_keeps_up,
+        _vectors_keep_up,
     )
     return [_checked(check, engine, seat) for check in checks]
 
@@ -97,4 +98,24 @@ def _index_keeps_up(engine: Engine, _: Seat) -> Finding:
         )
     return Finding(
         ok=False, what=f"{stats.unindexed:,} units are not indexed: recall is slow.", hint="Run mnemarch reindex."
+    )
+
+
+def _vectors_keep_up(engine: Engine, _: Seat) -> Finding:
+    stats = engine.meaning()
+    if stats["meaning"] == "off":
+        return Finding(ok=True, what="Search by meaning is off; mnemarch reindex --meaning begins it.")
+    if stats["meaning"] != "on":
+        return Finding(
+            ok=False,
+            what=f"Search by meaning takes no part: {stats['meaning']}",
+            hint="Recall goes on by words. Mend it, or set recall.semantic to an empty text.",
+        )
+    if stats["without_vector"] <= 2 * engine.config.store.index_tail_max:
+        told = f"{stats['vectors']:,} vectors, {stats['without_vector']:,} units to come"
+        return Finding(ok=True, what=f"The vectors keep up ({told}).")
+    return Finding(
+        ok=False,
+        what=f"{stats['without_vector']:,} units have no vector yet: recall finds them by words alone.",
+        hint="A long-lived process makes them in the background; or at once: mnemarch reindex",
     )

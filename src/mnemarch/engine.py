@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from functools import cached_property
 
 from mnemarch.errors import StoreUnavailable
 from mnemarch.log.act import Log
@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
+    from typing import Any
 
     from mnemarch.code.codebase import Codebase
     from mnemarch.config import Config
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from mnemarch.model.caller import Caller, Stream
     from mnemarch.model.outcome import Stats
     from mnemarch.model.unit import Unit
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.ports import MeaningIndex, SearchIndex, Store, Vectors
     from mnemarch.recall.candidates import Finder
+
+    OpenTenant = Callable[[Stream], tuple[Store, SearchIndex, Vectors]]
 
 _CODEBASES_MAX = 64
 _GRAPHS_MAX = 64
@@ -37,15 +40,15 @@ class Engine:
         store: Store,
         *,
         index: SearchIndex | None,
-        meanings: MeaningIndex | None,
-        new_meanings: Callable[[], MeaningIndex] | None = None,
-        vectors: str | None,
+        meanings: MeaningIndex | None = None,
+        vectors: Vectors | None,
+        place: str | None = None,
         config: Config,
         clock: Callable[[], datetime],
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
-        tenant: Callable[[Stream], tuple[Store, SearchIndex]] | None = None,
+        tenant: OpenTenant | None = None,
     ) -> None:
         self.config = config
         self.store = store
@@ -56,9 +59,10 @@ class Engine:
         # Set by whatever may write units: then `close` looks whether there is something to index.
         self.has_new_units = False
         self._index = index
-        self._meanings = meanings
-        self.new_meanings = new_meanings
-        self._vectors = vectors
+        self._given_meanings = meanings
+        self.vectors = vectors
+        # The folder that holds the memory's files, if there is one.
+        self.place = place
         self._finder: Finder | None = None
         self._janitor: Janitor | None = None
         self._episodes: EpisodeCaches | None = None
@@ -74,12 +78,11 @@ class Engine:
             return self
         engine = self._tenants.get(stream)
         if engine is None:
-            store, index = self._tenant(stream)
+            store, index, vectors = self._tenant(stream)
             engine = Engine(
                 store,
                 index=index,
-                meanings=None,
-                vectors=None,
+                vectors=vectors,
                 config=self.config,
                 clock=self.log.clock,
                 root=self.root,
@@ -87,6 +90,16 @@ class Engine:
             )
             engine = self._tenants.setdefault(stream, engine)
         return engine
+
+    def everywhere(self) -> list[Engine]:
+        """The engines of all streams where the store keeps tenants apart, which takes an operator; else this one."""
+        if self._tenant is None:
+            return [self]
+        return [self.of(stream) for stream in self.store.read(lambda reader: reader.heads())]
+
+    @cached_property
+    def _meanings(self) -> MeaningIndex | None:
+        return self._given_meanings or (self.vectors.search() if self.vectors is not None else None)
 
     @property
     def finder(self) -> Finder:
@@ -144,11 +157,6 @@ class Engine:
         return graph
 
     @property
-    def place(self) -> str | None:
-        """The folder that holds the memory's files; None in memory."""
-        return None if self._vectors is None else os.path.dirname(self._vectors)
-
-    @property
     def checkpoint_folder(self) -> str:
         """Where graphs write their checkpoints."""
         from mnemarch.graph.orchestrator import checkpoint_folder
@@ -170,13 +178,45 @@ class Engine:
         self._graphs.clear()  # They are read anew from the log.
         self._episodes = None
         forget_texts()
-        self.finder.forget_all(unit_ids)
-        if self._vectors is not None:
-            from mnemarch.embedding.vectors import erase_vectors
-
-            erase_vectors(self._vectors, unit_ids, self.config.store.lock_wait_s_max)
+        trouble = None
+        for engine in self.everywhere() if unit_ids else ():
+            try:
+                engine.finder.forget_all(unit_ids)
+                if engine.vectors is not None:
+                    engine.vectors.erase(unit_ids)
+            except StoreUnavailable as error:
+                trouble = error  # A vector server that is away must not keep the rest from being cleaned.
+        self.finder.forget_tail()
         self.finder.index_patiently(self.config.store.lock_wait_s_max)
-        return self.store.scrub()
+        files = self.store.scrub()
+        if trouble is not None:
+            raise StoreUnavailable(
+                f"The content was erased, but its vector was not: {trouble.message}",
+                hint="It goes when the vectors catch up with the log; to be sure, erase it again.",
+            )
+        return files
+
+    def begin_meanings(self) -> MeaningIndex | None:
+        """Have meaning take part from now on."""
+        if self.vectors is not None:
+            self._meanings = self.vectors.search(begin=True)
+        return self._meanings
+
+    def meaning(self) -> dict[str, Any]:
+        """How far the vectors are: how many units have one, how many wait for theirs, and in words."""
+        vectors = waiting = 0
+        says = "off"
+        try:
+            for engine in self.everywhere():
+                meanings = engine._meanings
+                if meanings is not None:
+                    position = meanings.position()
+                    vectors += meanings.count()
+                    waiting += engine.store.read(lambda reader, at=position: reader.searchable_count_after(at))  # type: ignore[misc]
+                    says = "on"
+        except StoreUnavailable as error:
+            says = error.message
+        return {"vectors": vectors, "without_vector": waiting, "meaning": says}
 
     def stats(self) -> Stats:
         """Counts and sizes."""
@@ -196,6 +236,7 @@ class Engine:
             unindexed=self.finder.pending(),
             bytes_on_disk=self.store.query("size")[0][0],
             format_version=self.store.format_version,
+            **self.meaning(),
         )
 
     def close(self) -> None:

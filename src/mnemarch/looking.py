@@ -205,6 +205,7 @@ def overview(engine: Engine, caller: Caller) -> Overview:
         worktrees=_in_use(branches, seen["agents"], seen["tasks"]),
         indexed=engine.finder.documents(),
         unindexed=engine.finder.pending(),
+        **engine.meaning(),
         is_complete=is_complete,
         **seen,
     )

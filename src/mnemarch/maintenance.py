@@ -133,7 +133,8 @@ def _index(engine: Engine, _: Caller, dry_run: bool) -> str:
     finder = engine.finder
     if not dry_run:
         finder.index_patiently(engine.config.store.lock_wait_s_max, rebuild=False)
-        finder.embed_all()
+        for part in engine.everywhere():
+            part.finder.embed_all()
         finder.link_duplicates()
     return f"{counted(finder.documents(), 'unit')} in the search index, {finder.pending()} to be indexed"
 

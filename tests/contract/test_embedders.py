@@ -13,35 +13,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from following_log import FoldedEmbedder, Interrupting, Log, caught_up, fail, followed, found, log_of, unit
 
-from mnemarch.embedding import DenseSearch, EndpointEmbedder, NgramHashEmbedder, SentenceEncoder, dense_search
+from mnemarch.embedding import DenseSearch, EndpointEmbedder, SentenceEncoder, dense_search
 from mnemarch.embedding.vectors import FILE
 from mnemarch.errors import InvalidInput, StoreUnavailable
 from mnemarch.model.unit import Searchable
 from mnemarch.model.value import replace
-
-
-class FoldedEmbedder:
-    """Hashed n-grams as a dense model: real similarities, no file, no time."""
-
-    def __init__(self, name: str = "folded", dim: int = 64) -> None:
-        self.id = f"{name}/{dim}"
-        self.dim = dim
-        self.calls: list[list[str]] = []
-        self._sparse = NgramHashEmbedder((2, 4), dim)
-
-    def embed(self, texts):
-        self.calls.append(list(texts))
-        rows = np.zeros((len(texts), self.dim), np.float32)
-        for at, text in enumerate(texts):
-            for place, weight in self._sparse.embed(text if text.strip() else "").items():
-                rows[at, place] = weight
-        return rows
-
-    @property
-    def texts(self) -> list[str]:
-        return [text for call in self.calls for text in call]
-
 
 # An endpoint that speaks the protocol, well or badly
 
@@ -375,24 +353,7 @@ def test_texts_and_key_follow_no_redirect(endpoint, asking, status):
     assert len(endpoint.asked) == 1
 
 
-# Vectors on disk
-
-
-def unit(number: int, content: str | None = None, **changes) -> Searchable:
-    made = Searchable(
-        id=f"0190{number:04x}-0000-7000-8000-{number:012x}",
-        scope_key="here",
-        state="trusted",
-        kind="fact",
-        domain="general",
-        session=None,
-        turn=0,
-        content=f"unit number {number} says {number * 7919}" if content is None else content,
-        occurred_at=0,
-        importance=0.5,
-        changed_at=number,
-    )
-    return replace(made, **changes)
+# Vectors on disk: what every place for vectors keeps is in test_vector_stores.py
 
 
 @pytest.fixture
@@ -414,62 +375,6 @@ def holds(folder: str, each: Searchable) -> bool:
     return False
 
 
-# Following the log
-
-
-class Log:
-    """A store's searchable changes, as the ports give them."""
-
-    def __init__(self, *units: Searchable) -> None:
-        self.units = {each.id: each for each in units}
-        self.read: list[int] = []
-
-    def put(self, each: Searchable) -> None:
-        self.units[each.id] = replace(each, changed_at=self.head() + 1)
-
-    def head(self) -> int:
-        return max((each.changed_at for each in self.units.values()), default=0)
-
-    def after(self, position: int):
-        self.read.append(position)
-        yield from sorted(
-            (each for each in self.units.values() if each.changed_at > position), key=lambda each: each.changed_at
-        )
-
-
-class Interrupting(FoldedEmbedder):
-    """Runs something when it has been asked so often."""
-
-    def __init__(self, at: int, what, **how) -> None:
-        super().__init__(**how)
-        self.at, self.what = at, what
-
-    def embed(self, texts):
-        found = super().embed(texts)
-        if len(self.calls) == self.at:
-            self.what()
-        return found
-
-
-def caught_up(search: DenseSearch, log: Log):
-    return search.catch_up(log.after, log.head)
-
-
-def log_of(last: int) -> Log:
-    """The units from 1 to `last`."""
-    return Log(*map(unit, range(1, last + 1)))
-
-
-def followed(search: DenseSearch, log: Log) -> None:
-    search.follow(log.after, log.head)
-    search.wait()
-
-
-def found(search: DenseSearch, **within) -> list[str]:
-    """All units that are found at all, by id."""
-    return sorted(id for id, _ in search.nearest("unit", None, limit=1_000, **within))
-
-
 @pytest.fixture
 def model() -> FoldedEmbedder:
     return FoldedEmbedder()
@@ -482,60 +387,6 @@ def search(folder, model):
     made.close()
 
 
-def test_units_are_found_once_the_log_was_followed(search, model, folder):
-    log = log_of(199)
-    assert search.nearest(unit(5).content, None, limit=3) == []
-    assert not search.ready()
-    progress = caught_up(search, log)
-    assert (progress.state, progress.embedded) == ("done", 199)
-    assert search.position() == 199
-    found = search.nearest(unit(5).content, ["here"], states=["trusted"], limit=3)
-    assert found[0] == (unit(5).id, pytest.approx(1, abs=2e-3))
-    assert found == sorted(found, key=lambda one: -one[1])
-    assert search.similarities(unit(5).content, [unit(5).id, "x"]) == {unit(5).id: pytest.approx(1, abs=2e-3)}
-    assert search.ready()
-    assert search.nearest(unit(5).content, None, limit=0) == search.nearest(" ", None, limit=3) == []
-    assert max(map(len, model.calls)) <= 64
-    assert DenseSearch(folder, FoldedEmbedder()).position() == 199
-
-
-@pytest.mark.parametrize("share", [3, 40])
-def test_a_search_within_scopes_finds_the_nearest_there(search, model, share):
-    units = [
-        replace(unit(n), scope_key=f"s{n % share}", state="past" if n % 7 == 0 else "trusted", kind=f"k{n % 2}")
-        for n in range(1, 400)
-    ]
-    caught_up(search, Log(*units))
-    made = model.embed([each.content for each in units])
-    for asked in (units[50], units[333]):
-        query = model.embed([asked.content])[0]
-        allowed = [
-            (-float(vector @ query), each.id)
-            for each, vector in zip(units, made, strict=True)
-            if each.scope_key in {"s1", "s2"} and each.state == "trusted" and each.kind == "k1"
-        ]
-        nearest = search.nearest(
-            asked.content, ["s1", "s2", "nowhere"], states=["trusted"], kinds=["k1"], domains=["general"], limit=5
-        )
-        assert [cosine for _, cosine in nearest] == pytest.approx([-far for far, _ in sorted(allowed)[:5]], abs=2e-3)
-        assert {id for id, _ in nearest} <= {id for _, id in allowed}
-    assert search.nearest("unit", ["nowhere"], limit=5) == search.nearest("unit", [], limit=5) == []
-    assert len(search.nearest("unit", None, limit=1_000)) == 399
-
-
-def test_only_what_is_new_is_embedded(search, model):
-    log = log_of(9)
-    caught_up(search, log)
-    model.calls.clear()
-    assert caught_up(search, log).embedded == 0
-    log.put(replace(unit(3), state="past"))
-    log.put(unit(20, "brand new"))
-    assert caught_up(search, log).embedded == 1
-    assert model.texts == ["brand new"]
-    assert search.nearest(unit(3).content, None, states=["past"], limit=5)[0][0] == unit(3).id
-    assert log.read == [0, 9, 9]
-
-
 def test_a_question_is_embedded_once(search, model):
     caught_up(search, Log(unit(1)))
     model.calls.clear()
@@ -544,63 +395,11 @@ def test_a_question_is_embedded_once(search, model):
     assert model.texts == ["asked"]
 
 
-def test_one_who_has_it_open_sees_what_another_saved(search, folder):
-    log = Log(unit(1), unit(2, " "))
-    caught_up(search, log)
-    assert found(search) == [unit(1).id], "a text without a direction has no vector"
-    log.put(unit(3))
-    log.put(replace(unit(1), content="", state="past"))
-    caught_up(DenseSearch(folder, FoldedEmbedder()), log)
-    assert found(search) == [unit(3).id]
-
-
-def test_a_unit_that_changes_while_it_waits_stands_where_it_was_last(search):
-    caught_up(search, log_of(4))
-    there_and_back = [
-        replace(unit(2), state="past", changed_at=10),
-        replace(unit(2), state="trusted", changed_at=11),
-        replace(unit(9), state="past", changed_at=12),
-        replace(unit(9), state="draft", changed_at=13),
-        replace(unit(8), changed_at=14),
-        replace(unit(8), content="", changed_at=15),
-    ]
-    search.catch_up(lambda _: there_and_back, lambda: 15)
-    assert found(search, states=["trusted"]) == [unit(n).id for n in range(1, 5)]
-    assert found(search, states=["past"]) == []
-    assert found(search, states=["draft"]) == [unit(9).id]
-
-
-def test_an_interrupted_catching_up_goes_on_where_it_was(folder):
-    log = log_of(399)
-    search = DenseSearch(folder, Interrupting(3, lambda: search.interrupt()))
-    progress = caught_up(search, log)
-    assert (progress.state, progress.embedded, search.position()) == ("interrupted", 192, 192)
-    assert not search.ready()
-    assert found(search) == []
-    again = FoldedEmbedder()
-    assert caught_up(DenseSearch(folder, again), log).state == "done"
-    assert again.texts == [unit(n).content for n in range(193, 400)]
-
-
 def test_units_of_one_position_are_never_torn_apart(folder):
     log = Log(*(replace(unit(n), changed_at=1 + n // 100) for n in range(300)))
     search = DenseSearch(folder, Interrupting(1, lambda: search.interrupt()))
     assert (caught_up(search, log).embedded, search.position()) == (100, 1)
     assert caught_up(DenseSearch(folder, FoldedEmbedder()), log).embedded == 200
-
-
-def fail() -> None:
-    raise StoreUnavailable("The endpoint is away.", hint="Wait.")
-
-
-def test_a_failure_is_raised_with_everything_before_it_saved(folder):
-    log = log_of(299)
-    search = DenseSearch(folder, Interrupting(3, fail))
-    with pytest.raises(StoreUnavailable, match="away"):
-        caught_up(search, log)
-    assert (search.progress().state, search.progress().error) == ("failed", "The endpoint is away. Wait.")
-    assert search.position() == 128
-    assert caught_up(DenseSearch(folder, FoldedEmbedder()), log).embedded == 299 - 128
 
 
 # The file
@@ -651,21 +450,6 @@ def test_a_folder_that_can_not_be_written_is_reported(tmp_path):
     with pytest.raises(StoreUnavailable) as failed:
         caught_up(DenseSearch(str(tmp_path / "file" / "vectors"), FoldedEmbedder()), Log(unit(1)))
     assert failed.value.hint
-
-
-def test_an_index_of_another_store_or_of_another_past_is_not_used(folder):
-    events = {3: "event-3"}
-
-    def opened(store_id="one"):
-        return DenseSearch(folder, FoldedEmbedder(), store_id=store_id, event_at=lambda at: events.get(at, ""))
-
-    log, search = log_of(3), opened()
-    caught_up(search, log)
-    assert (opened().position(), opened("other").position()) == (3, 0)
-    events[3] = "another event"
-    assert search.position() == 0
-    assert caught_up(search, log).state == "done"
-    assert log.read == [0, 0]
 
 
 def test_readers_see_something_whole_while_others_write(search, folder):
@@ -815,14 +599,6 @@ def test_r16_the_vector_of_a_text_that_changed_or_went_does_not_stay_either(sear
     caught_up(search, log)
     assert not holds(folder, unit(3))
     assert len(found(search)) == (19 if content else 18)
-
-
-def test_r16_what_is_erased_while_the_log_is_followed_does_not_come_back(folder):
-    search = DenseSearch(folder, Interrupting(3, lambda: search.erase([unit(2).id, unit(150).id, unit(290).id])))
-    caught_up(search, log_of(299))
-    assert not holds(folder, unit(290))
-    assert {unit(2).id, unit(150).id, unit(290).id}.isdisjoint(found(search))
-    assert len(found(search)) == 296
 
 
 def test_a_catching_up_with_nothing_to_do_writes_nothing(search, folder):

@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
-import os
 import threading
 
 from mnemarch.embedding.vectors import VectorFile
 from mnemarch.errors import MnemarchError
-from mnemarch.files import locked_if_free
 from mnemarch.forks import Forkable, watch
 from mnemarch.model.value import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
+    from contextlib import AbstractContextManager
+    from typing import Any, Protocol
 
     from mnemarch.embedding.dense import DenseEmbedder
-    from mnemarch.embedding.vectors import Head
+    from mnemarch.embedding.vectors import Head, Within
     from mnemarch.model.unit import Searchable
 
     ChangesAfter = Callable[[int], Iterable[Searchable]]
 
-_LOCK = "follow.lock"
+    class VectorStore(Protocol):
+        """Where the vectors of one embedder for one store are kept. `vectors.VectorFile` is one.
+
+        It raises StoreUnavailable where it can't be reached. Nothing is lost by that: the log has it all.
+        """
+
+        def state(self) -> Head:
+            """How far the vectors reach; an empty head if there are none of this embedder for this store."""
+
+        def count(self) -> int:
+            """How many units have a vector."""
+
+        def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
+            """The nearest of the units whose scope, state, kind and domain are among those allowed; None allows all."""
+
+        def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
+            """The cosine of each of these units that has a vector."""
+
+        def alone(self) -> AbstractContextManager[bool]:
+            """Be the only one to make vectors, if nobody is; tells whether."""
+
+        def begin(self, *, may_replace: bool) -> Head | None:
+            """The head of this embedder's vectors, which begin anew if there are none; None if another's may not go."""
+
+        def known(self, units: Sequence[Searchable]) -> set[str]:
+            """Those of these units whose present text has its vector."""
+
+        def save(
+            self, begun: Head, changes: Sequence[tuple[Searchable, Any]], position: int, *, complete: bool
+        ) -> bool:
+            """Write units with their vectors and how far they reach; see `VectorFile.save`."""
+
+        def erase(self, unit_ids: Sequence[str]) -> None:
+            """Remove the vectors of these units, of whichever embedder; none of them may be saved again (R16)."""
+
+        def close(self) -> None: ...
+
+
 _BATCH_MAX = 64
 # A model on this machine has finished its batch by then, or its loading.
 _LEAVE_S_MAX = 5.0
@@ -45,7 +81,7 @@ class Progress:
 
 
 class DenseSearch(Forkable):
-    """The vectors of one store by one embedder, in one folder. Safe to share between threads.
+    """The vectors of one store by one embedder, in a folder or another place. Safe to share between threads.
 
     Until the vectors of a new embedder are complete nothing is found, and `ready` says so. An embedder that waits
     between attempts can watch `stop`.
@@ -53,7 +89,7 @@ class DenseSearch(Forkable):
 
     def __init__(
         self,
-        folder: str,
+        vectors: str | VectorStore,
         embedder: DenseEmbedder,
         *,
         store_id: str = "",
@@ -61,15 +97,17 @@ class DenseSearch(Forkable):
         lock_wait_s_max: float = 30.0,
         stop: threading.Event | None = None,
     ) -> None:
-        self._folder = folder
         self._embedder = embedder
-        self._file = VectorFile(folder, embedder.id, store_id, event_at or (lambda _: ""), lock_wait_s_max)
+        if isinstance(vectors, str):
+            vectors = VectorFile(vectors, embedder.id, store_id, event_at or (lambda _: ""), lock_wait_s_max)
+        self._store = vectors
         self._progress = Progress()
         self._stop = stop or threading.Event()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._took_charge = False
         self._asked: tuple[str, Any] | None = None
+        self._log: tuple[ChangesAfter, Callable[[], int]] | None = None
         watch(self)
 
     def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
@@ -81,11 +119,15 @@ class DenseSearch(Forkable):
 
     def ready(self) -> bool:
         """Whether all vectors are there."""
-        return bool(self._file.read(lambda rows: rows.head.complete))
+        return bool(self._store.state().complete)
 
     def position(self) -> int:
         """How far the log has been followed with this embedder."""
-        return self._file.read(lambda rows: rows.head.position)
+        return self._store.state().position
+
+    def count(self) -> int:
+        """How many units have a vector."""
+        return self._store.count()
 
     def nearest(
         self,
@@ -101,15 +143,19 @@ class DenseSearch(Forkable):
         if not self.ready():
             return []
         vector = self._vector(text)
-        within = (scope_keys, states or None, kinds or None, domains or None)
-        return self._file.read(lambda rows: rows.nearest(vector, limit, within))
+        if limit <= 0 or not vector.any():
+            return []
+        nearest = self._store.nearest(vector, limit, (scope_keys, states or None, kinds or None, domains or None))
+        if self._progress.state == FAILED and self._log is not None:
+            self.follow(*self._log)  # What could not be reached then is back.
+        return nearest
 
     def similarities(self, text: str, unit_ids: Iterable[str]) -> dict[str, float]:
         """The cosine of each of these units that has a vector; nothing while the vectors are not complete."""
         if not self.ready():
             return {}
         vector = self._vector(text)
-        return dict(self._file.read(lambda rows: rows.compared(vector, unit_ids)))
+        return dict(self._store.compared(vector, unit_ids)) if vector.any() else {}
 
     def warm(self) -> None:
         """Load the model now instead of at the first question."""
@@ -142,6 +188,7 @@ class DenseSearch(Forkable):
         with self._starting:
             if self._thread is not None and self._thread.is_alive():
                 return
+            self._log = changes_after, head
             self._stop.clear()
             thread = threading.Thread(target=self._follow, args=(changes_after, head), daemon=True)
             try:
@@ -159,7 +206,7 @@ class DenseSearch(Forkable):
             self._progress = Progress(state=FAILED, error=str(error))
 
     def _catch_up(self, changes_after: ChangesAfter, head: Callable[[], int]) -> Progress:
-        with locked_if_free(os.path.join(self._folder, _LOCK)) as is_free:
+        with self._store.alone() as is_free:
             if not is_free:
                 return Progress(state=ELSEWHERE)
             self._progress = Progress(state=RUNNING)
@@ -173,7 +220,7 @@ class DenseSearch(Forkable):
 
     def _followed(self, changes_after: ChangesAfter, head: Callable[[], int]) -> str:
         # Only the vectors of the embedder that a process opened the store with last are kept.
-        begun = self._file.begin(may_replace=not self._took_charge)
+        begun = self._store.begin(may_replace=not self._took_charge)
         if begun is None:
             return REPLACED
         self._took_charge = True
@@ -189,13 +236,13 @@ class DenseSearch(Forkable):
         return DONE if not is_new or self._save(begun, [], last, complete=True) else INTERRUPTED
 
     def _save(self, begun: Head, batch: Sequence[Searchable], position: int, *, complete: bool = False) -> bool:
-        has = self._file.read(lambda rows: {unit.id for unit in batch if rows.has(unit)})
-        lacking = {unit.id: unit for unit in batch if unit.content and unit.id not in has}
+        known = self._store.known(batch) if batch else ()
+        lacking = {unit.id: unit for unit in batch if unit.content and unit.id not in known}
         texts = [unit.content for unit in lacking.values()]
         vectors = dict(zip(lacking, self._embedder.embed(texts) if texts else (), strict=True))
         self._progress = replace(self._progress, embedded=self._progress.embedded + len(texts))
         changes = [(unit, vectors.get(unit.id)) for unit in batch]
-        return self._file.save(begun, changes, position, complete=complete)
+        return self._store.save(begun, changes, position, complete=complete)
 
     def interrupt(self) -> None:
         """End the catching up after the current batch; the next one goes on from there."""
@@ -211,11 +258,12 @@ class DenseSearch(Forkable):
         self.interrupt()
         if self._thread is not None:
             self._thread.join(_LEAVE_S_MAX)
+        self._store.close()
 
     def erase(self, unit_ids: Sequence[str]) -> None:
-        """Remove the vectors of these units from the file, of whichever embedder (R16)."""
+        """Remove the vectors of these units, of whichever embedder (R16)."""
         self._asked = None
-        self._file.erase(unit_ids)
+        self._store.erase(unit_ids)
 
 
 def _batches(changes: Iterable[Searchable]) -> Iterator[list[Searchable]]:

@@ -13,7 +13,7 @@ from shutil import rmtree
 from xxhash import xxh3_128_hexdigest
 
 from mnemarch.errors import StoreUnavailable
-from mnemarch.files import make_folder, make_private
+from mnemarch.files import locked_if_free, make_folder, make_private
 from mnemarch.forks import Forkable, watch
 from mnemarch.lazy import Lazy, paragraphs_beside
 from mnemarch.model.value import value
@@ -21,6 +21,7 @@ from mnemarch.model.value import value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any, TypeVar
 
     import numpy as np
@@ -28,16 +29,19 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Searchable
 
     T = TypeVar("T")
+    # Scopes, states, kinds and domains to search in; None is all.
+    Within = Sequence[Sequence[str] | None]
 else:
     np = Lazy("numpy")
 
 FILE = "vectors.db"
+LOCK = "follow.lock"
 _ROOM_MIN = 256
 
 
 @value
 class Head:
-    """What the file says of itself. `born` names one filling of it, `serial` its last change."""
+    """What a set of vectors says of itself. `born` names one filling of it, `serial` its last change."""
 
     embedder: str = ""
     store: str = ""
@@ -127,7 +131,25 @@ class VectorFile(Forkable):
                 self._rows.take(head, changed)
             return work(self._rows)
 
+    def state(self) -> Head:
+        return self.read(lambda rows: rows.head)
+
+    def count(self) -> int:
+        return self.read(len)
+
+    def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
+        return self.read(lambda rows: rows.nearest(vector, count, within))
+
+    def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
+        return self.read(lambda rows: rows.compared(vector, unit_ids))
+
+    def known(self, units: Sequence[Searchable]) -> set[str]:
+        return self.read(lambda rows: {unit.id for unit in units if rows.has(unit)})
+
     # Writing
+
+    def alone(self) -> AbstractContextManager[bool]:
+        return locked_if_free(os.path.join(os.path.dirname(self._path), LOCK))
 
     def begin(self, *, may_replace: bool) -> Head | None:
         """The head of this embedder's vectors, which begin anew if there are none; None if another's may not go."""
@@ -153,7 +175,7 @@ class VectorFile(Forkable):
         def work(file: sqlite3.Connection) -> bool:
             if _head(file).born != begun.born:
                 return False
-            file.executemany(_sql()["put"], [_row(unit, vector) for unit, vector in changes])
+            file.executemany(_sql()["put"], [row_of(unit, vector) for unit, vector in changes])
             file.execute(_sql()["reach"], [position, self._event_at(position), complete])
             return True
 
@@ -167,6 +189,9 @@ class VectorFile(Forkable):
             file.execute(_sql()["touch"])
 
         self._run("BEGIN IMMEDIATE", work)
+
+    def close(self) -> None:
+        """Nothing to let go: each call has a connection of its own."""
 
 
 def erase_vectors(folder: str, unit_ids: Iterable[str], wait_s_max: float) -> None:
@@ -186,11 +211,17 @@ def _head(file: sqlite3.Connection) -> Head:
     return Head() if row is None else Head(*row)
 
 
-def _row(unit: Searchable, vector: Any) -> tuple[Any, ...]:
+def row_of(unit: Searchable, vector: Any) -> tuple[Any, ...]:
+    """What is kept of a unit: id, the key of its text, scope, state, kind, domain, and its vector's bytes or None."""
     # A byte for each number: only the direction counts, and half a kilobyte is less to keep and to read.
     has_direction = vector is not None and vector.any()
     packed = np.rint(vector * (127 / np.abs(vector).max())).astype(np.int8).tobytes() if has_direction else None
     return unit.id, text_key(unit.content), unit.scope_key, unit.state, unit.kind, unit.domain, packed
+
+
+def unpacked(packed: bytes) -> Any:
+    """The whole numbers of a vector, whose direction is the vector's."""
+    return np.frombuffer(packed, np.int8)
 
 
 def text_key(text: str) -> str:
@@ -247,14 +278,14 @@ class Rows:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def nearest(self, vector: Any, count: int, within: Sequence[Sequence[str] | None]) -> list[tuple[str, float]]:
+    def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
         """The nearest of the units whose scope, state, kind and domain are among those allowed; None allows all."""
         allowed = [
             bool(labels) and all(names is None or label in names for label, names in zip(labels, within, strict=True))
             for labels in self._groups
         ]
         rows = np.array(allowed)[np.asarray(self._group)].nonzero()[0] if self._ids else ()
-        if not len(rows) or count <= 0 or not vector.any():
+        if not len(rows):
             return []
         cosines = (self._matrix[: len(self._ids)] @ vector)[rows]
         if count < len(rows):

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from mnemarch import user
 from mnemarch.interfaces.command import Answer, at_terminal, text_of
-from mnemarch.interfaces.show import INDENT, age, clean, fields, quoted, said, short, unit_line, when
+from mnemarch.interfaces.show import INDENT, age, clean, fields, meaning_line, quoted, said, short, unit_line, when
 from mnemarch.interfaces.text import TEXTS as WORDS
 from mnemarch.interfaces.text import redactions
 from mnemarch.learning.pipeline import INGEST
@@ -296,6 +296,7 @@ def _overview(seen: Overview, call: Call) -> Iterator[str]:
     if seen.analyst:
         yield f"analyst    {clean(seen.analyst)}"
     yield f"index      {seen.indexed:,} documents, {seen.unindexed:,} still in the tail"
+    yield f"meaning    {meaning_line(seen)}"
 
 
 def _task(task: TaskUnderWay) -> tuple[str, ...]:

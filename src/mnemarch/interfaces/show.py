@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
+    from mnemarch.model.outcome import Overview, Stats
     from mnemarch.model.unit import Unit
 
 _SHOWN_CHARS = 96
@@ -172,3 +173,10 @@ def json_text(data: Any) -> str:
 
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     return json.dumps(to_json(data), ensure_ascii=ascii_only, indent=2)
+
+
+def meaning_line(seen: Stats | Overview) -> str:
+    """How far search by meaning is."""
+    if seen.meaning == "on":
+        return f"{seen.vectors:,} vectors, {seen.without_vector:,} units still without"
+    return clean(seen.meaning)

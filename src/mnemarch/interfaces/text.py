@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemarch.interfaces import dispute_text
-from mnemarch.interfaces.show import age, clean, fields, quoted, said, short, table, unit_line, when
+from mnemarch.interfaces.show import age, clean, fields, meaning_line, quoted, said, short, table, unit_line, when
 from mnemarch.model.search import UNRECORDED
 from mnemarch.model.stamps import short_id
 from mnemarch.text.words import counted
@@ -279,6 +279,7 @@ def _stats(stats: outcome.Stats, _: Call) -> str:
             ("  by level", counts(stats.by_level)),
             ("conflicts", f"{stats.open_conflicts} open"),
             ("index", f"{stats.indexed:,} documents, {stats.unindexed:,} still in the tail"),
+            ("meaning", meaning_line(stats)),
             ("on disk", f"{stats.bytes_on_disk:,} bytes, format {stats.format_version}"),
         ]
     )

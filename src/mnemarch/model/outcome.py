@@ -299,6 +299,10 @@ class Stats:
     unindexed: int
     bytes_on_disk: int
     format_version: int
+    # How many units can be found by meaning, how many wait for their vector; "on", "off", or why it takes no part.
+    vectors: int = 0
+    without_vector: int = 0
+    meaning: str = "off"
 
 
 @value
@@ -347,6 +351,9 @@ class Overview:
     writable: bool
     analyst: str = ""
     is_complete: bool = True
+    vectors: int = 0
+    without_vector: int = 0
+    meaning: str = "off"
 
 
 @value

@@ -135,7 +135,7 @@ class Recall:
         has_meaning = self._add_near_in_meaning(question.text, candidates)
         nominated = self._add_nominated(question.text, candidates)
         around = self._around(candidates) if coherence and self._rules.neighbours else []
-        meanings = self._finder.similarities(question.text, [*candidates, *around]) if has_meaning else {}
+        meanings = self._meanings(question.text, [*candidates, *around]) if has_meaning else {}
         caller = self._caller
         session = caller.session and canonical_json([caller.scope.org, caller.scope.project, caller.session])
         relevances = judged(
@@ -189,6 +189,14 @@ class Recall:
             return False
         self._add(near, candidates)
         return bool(near)
+
+    def _meanings(self, text: str, sketches: Sequence[Sketch]) -> dict[str, float]:
+        """How near the candidates are; nothing from a server of vectors that is away since."""
+        try:
+            return self._finder.similarities(text, sketches)
+        except StoreUnavailable as error:
+            self._notes.append(f"Ranked by words alone: {error.message}")
+            return {}
 
     def _add_nominated(self, text: str, candidates: list[Sketch]) -> dict[str, float]:
         """Add what answered a question like this one; gives how alike the two questions are."""

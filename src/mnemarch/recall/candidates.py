@@ -206,7 +206,7 @@ class Finder(LiveIndex):
             return {}
         return meanings.similarities(text, [sketch.id for sketch in sketches])
 
-    def embed_all(self, new_meanings: Callable[[], MeaningIndex] | None = None) -> None:
+    def embed_all(self, new_meanings: Callable[[], MeaningIndex | None] | None = None) -> None:
         """Bring the vectors up to date and load the model, here and now; where there are none they may be begun."""
         if self._meanings is None and new_meanings is not None:
             self._meanings = new_meanings()

@@ -4,5 +4,6 @@ Never: shows a tenant what is another's, also not by a query that forgot to ask.
 """
 
 from mnemarch.stores.postgres.store import PostgresStore
+from mnemarch.stores.postgres.views import tenants_of
 
-__all__ = ["PostgresStore"]
+__all__ = ["PostgresStore", "tenants_of"]

@@ -20,8 +20,16 @@ _OLD_SEGMENTS = (
     " WHERE name > pg_walfile_name(pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'"
 )
 _NAP_S = 0.02
+# Made when they are first needed.
+_DERIVED = ["vector_sets", "vectors"]
 # Others may make the server keep a segment between the steps of the first round.
 _ROUNDS = 2
+
+
+def with_derived(connection: Any, tables: Sequence[str]) -> list[str]:
+    """These tables, and those for vectors if there are any."""
+    there = connection.execute("SELECT n FROM unnest(%s::text[]) n WHERE to_regclass(n) IS NOT NULL", [_DERIVED])
+    return [*tables, *(name for (name,) in there)]
 
 
 def rewrite_tables(connection: Any, tables: Sequence[str], name: str, wait_s_max: float) -> None:

@@ -10,7 +10,7 @@ import psycopg
 from mnemarch.errors import Incompatible, InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
 from mnemarch.model.stamps import new_id
 from mnemarch.stores.postgres.committer import Committer, Job
-from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables
+from mnemarch.stores.postgres.scrubbing import empty_log, rewrite_tables, with_derived
 from mnemarch.stores.postgres.sessions import Sessions, translated
 from mnemarch.stores.postgres.views import NeedsOrg, OfTenants, PostgresTransaction, tenants_of
 from mnemarch.stores.sql.queries import Queries, named_queries
@@ -145,23 +145,29 @@ class PostgresStore:
 
     def read(self, work: Callable[[Reader], T]) -> T:
         """Run `work` on one consistent view. It is run again if the connection turns out to be lost."""
+        return self.aside(lambda session: work(OfTenants(session.execute, _QUERIES, self._tenants)))
+
+    def aside(self, work: Callable[[Session], T], *, writes: bool = False) -> T:
+        """Run statements of these tenants beside the log: no stream is locked. They may be run again, as in `read`."""
         try:
             try:
-                return self._read(work)
+                return self._aside(work, writes)
             except psycopg.OperationalError as error:
                 if not isinstance(error, psycopg.errors.AdminShutdown) and error.sqlstate is not None:
                     raise
-                return self._read(work, is_new=True)
+                return self._aside(work, writes, is_new=True)
         except (psycopg.Error, OSError) as error:
             raise self._translation(error) from error
 
-    def _read(self, work: Callable[[Reader], T], *, is_new: bool = False) -> T:
+    def _aside(self, work: Callable[[Session], T], writes: bool, *, is_new: bool = False) -> T:
         session = self._sessions.lend(is_new=is_new)
         try:
-            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            session.execute("BEGIN" if writes else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._set_up(session, self._lock_wait_s_max)
-            result = work(OfTenants(session.execute, _QUERIES, self._tenants))
+            result = work(session)
             session.end()
+            if writes:
+                session.sync()
         except BaseException as error:
             self._give_up(session, error)
             raise
@@ -189,6 +195,10 @@ class PostgresStore:
     def query(self, name: str, /, **parameters: Any) -> list[Any]:
         """The rows of one named query, on a view of its own."""
         return self.read(lambda reader: list(reader.query(name, **parameters)))
+
+    def plain(self) -> Any:
+        """A connection of one's own, as the user who connects: for what is not a tenant's."""
+        return self._sessions.plain()
 
     # Writing
 
@@ -323,8 +333,9 @@ class PostgresStore:
         """
         try:
             with self._sessions.plain() as connection:
+                tables = with_derived(connection, _TABLES)
                 if rewrite:
-                    rewrite_tables(connection, _TABLES, self.name, self._lock_wait_s_max)
+                    rewrite_tables(connection, tables, self.name, self._lock_wait_s_max)
                 empty_log(connection)
         except psycopg.errors.InsufficientPrivilege as error:
             raise StoreUnavailable(
@@ -333,7 +344,7 @@ class PostgresStore:
             ) from None
         except psycopg.Error as error:
             raise self._translation(error) from error
-        return len(_TABLES)
+        return len(tables)
 
     def backup(self, path: str) -> None:
         raise InvalidInput(
@@ -345,14 +356,15 @@ class PostgresStore:
         """What of the tables is not as it was made; or None."""
         try:
             with self._sessions.plain() as connection:
+                tables = with_derived(connection, _TABLES)
                 rows = connection.execute(
                     "SELECT relname FROM pg_class WHERE oid = ANY(SELECT to_regclass(n) FROM unnest(%s::text[]) n)"
                     " AND relrowsecurity AND relforcerowsecurity",
-                    [_TABLES],
+                    [tables],
                 ).fetchall()
         except psycopg.Error as error:
             raise self._translation(error) from error
-        missing = sorted(set(_TABLES) - {name for (name,) in rows})
+        missing = sorted(set(tables) - {name for (name,) in rows})
         return f"the table {missing[0]} is missing, or its row-level security is off" if missing else None
 
     def close(self) -> None:

@@ -1,0 +1,309 @@
+"""Vectors of units in PostgreSQL by pgvector: compared one by one, and by an index for each tenant that has many."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+
+import psycopg
+from xxhash import xxh3_64_hexdigest
+
+from mnemarch.embedding.vectors import Head, row_of, text_key, unpacked
+from mnemarch.errors import StoreCorrupt, StoreError, StoreUnavailable
+from mnemarch.model.stamps import new_id
+from mnemarch.stores.postgres.sessions import translated
+from mnemarch.stores.postgres.views import tenants_of
+from mnemarch.stores.sql.queries import named_queries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, TypeVar
+
+    from mnemarch.embedding.vectors import Within
+    from mnemarch.model.unit import Searchable
+    from mnemarch.stores.postgres.sessions import Session
+    from mnemarch.stores.postgres.store import PostgresStore
+
+    T = TypeVar("T")
+
+_TEXTS = {
+    name: translated(text)
+    for name, text in named_queries(os.path.join(os.path.dirname(__file__), "vectors.sql")).items()
+}
+_EXTENSION, _VERSION_MIN = "vector", (0, 8)
+# Of two processes that make the tables the second finds them made.
+_TABLES_LOCK = 0x4D4E4156
+# One that makes vectors and is not heard of for so long is taken for gone.
+_HELD_S = 120.0
+# Below this, comparing one by one takes milliseconds and misses nothing.
+_INDEXED_MIN = 10_000
+# pgvector's limits: what its index takes, and how many candidates it looks at.
+_INDEXED_DIM_MAX = 4_000
+_EF_SEARCH, _EF_SEARCH_MAX = 100, 1_000
+_LABELS = ("scope_key", "state", "kind", "domain")
+
+
+class PgVectors:
+    """The vectors of one stream by one embedder: those of its project, and of its org, which all its projects share."""
+
+    def __init__(self, store: PostgresStore, embedder_id: str, event_at: Callable[[int], str]) -> None:
+        assert store.stream is not None
+        self._store = store
+        self._event_at = event_at
+        self._name = f"{embedder_id}/int8"
+        self._tenants = tenants_of(store.stream)
+        self._ours = {"tenant": self._tenants[-1], "embedder": xxh3_64_hexdigest(self._name.encode())}
+        # Where pgvector is, once the tables were seen; and what was last seen of how far the vectors reach.
+        self._schema = ""
+        self._head = Head()
+
+    def _run(self, work: Callable[[_Ask], T], *, writes: bool = False) -> T:
+        try:
+            return self._store.aside(lambda session: work(_Ask(session, self._schema, self._ours)), writes=writes)
+        except StoreCorrupt:
+            self._schema, self._head = "", Head()
+            raise StoreUnavailable(
+                f"The vectors in {self._store.name} are gone.", hint="Make them anew: mnemarch reindex --meaning"
+            ) from None
+
+    # Tables, which are made when they are first needed: a server without pgvector does without
+
+    def _has_tables(self) -> bool:
+        if not self._schema:
+            has_tables, is_available, schema, _ = self._run(lambda ask: ask("tables", extension=_EXTENSION).fetchone())
+            if not is_available:
+                raise StoreUnavailable(
+                    f"{self._store.name} has no pgvector, which vectors need.",
+                    hint="Install pgvector 0.8 or newer on the server, or keep vectors in Qdrant (recall.vectors).",
+                )
+            self._schema = schema if has_tables and schema else ""
+        return bool(self._schema)
+
+    def _make_tables(self) -> None:
+        if self._has_tables():
+            return
+        try:
+            with self._store.plain() as connection, connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_TABLES_LOCK])
+                connection.execute(_TEXTS["extension"])
+                *_, schema, version = connection.execute(_TEXTS["tables"], {"extension": _EXTENSION}).fetchone()
+                if tuple(map(int, version.split(".")[:2])) < _VERSION_MIN:
+                    raise StoreUnavailable(
+                        f"{self._store.name} has pgvector {version}; vectors need 0.8 or newer.",
+                        hint="As its administrator: ALTER EXTENSION vector UPDATE",
+                    )
+                connection.execute(_TEXTS["schema"].replace("%%", "%").replace("@pgvector", schema))
+        except (psycopg.Error, OSError) as error:
+            line = str(error).strip().partition("\n")[0]
+            raise StoreUnavailable(
+                f"The tables for vectors can't be made in {self._store.name}: {line}.",
+                hint="Have whoever owns the other tables run: mnemarch reindex --meaning",
+            ) from error
+        self._schema = schema
+
+    # Asking
+
+    def state(self) -> Head:
+        """Once complete they stay so: then no question has to ask for it."""
+        if not self._head.complete:
+            self._head = self._run(_head) if self._has_tables() else Head()
+        return self._head
+
+    def count(self) -> int:
+        if not self._has_tables():
+            return 0
+        return int(self._run(lambda ask: ask("count", tenants=list(self._tenants)).fetchone()[0]))
+
+    def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
+        labels = {name: list(allowed) for name, allowed in zip(_LABELS, within, strict=True) if allowed is not None}
+        conditions = " AND ".join(f"{name} = ANY(%({name})s)" for name in labels) or "true"
+        ef_search = str(min(_EF_SEARCH_MAX, max(_EF_SEARCH, 2 * count)))
+
+        def work(ask: _Ask) -> list[tuple[str, float]]:
+            ask("tune", ef_search=ef_search)
+            cursors = [
+                ask("nearest", tenant, {"within": conditions}, vector=_text(vector), limit=count, **labels)
+                for tenant in self._tenants
+            ]
+            return [row for cursor in cursors for row in cursor]
+
+        return _ranked(self._run(work))[:count]
+
+    def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
+        ids, tenants = list(unit_ids), list(self._tenants)
+        return _ranked(
+            self._run(lambda ask: ask("compared", vector=_text(vector), ids=ids, tenants=tenants).fetchall())
+        )
+
+    def known(self, units: Sequence[Searchable]) -> set[str]:
+        ids, tenants = [unit.id for unit in units], list(self._tenants)
+        rows = set(self._run(lambda ask: ask("known", ids=ids, tenants=tenants).fetchall()))
+        return {unit.id for unit in units if (self._tenant_of(unit), unit.id, text_key(unit.content)) in rows}
+
+    def _tenant_of(self, unit: Searchable) -> str:
+        """What lies at the org's level is the org's."""
+        return self._tenants[0] if unit.scope_key == self._tenants[0] else self._tenants[-1]
+
+    # Making
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """By a lease, which any pooler lets through: two that overlap do the same work twice, and no harm."""
+        self._make_tables()
+        holder = new_id()
+
+        def hold(ask: _Ask) -> bool:
+            ask("new_set", name=self._name, born=new_id())
+            return ask("hold", holder=holder, held_s=_HELD_S).fetchone() is not None
+
+        is_free = self._run(hold, writes=True)
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                with suppress(StoreError):
+                    self._run(lambda ask: ask("let_go", holder=holder), writes=True)
+
+    def begin(self, *, may_replace: bool) -> Head | None:  # noqa: ARG002 - each embedder has vectors of its own here
+        self._head = self._run(_head)
+        if self._head.event != self._event_at(self._head.position):  # The log went back.
+
+            def work(ask: _Ask) -> Head:
+                ask("drop_vectors")
+                ask("begin_anew", born=new_id())
+                return _head(ask)
+
+            self._head = self._run(work, writes=True)
+        return self._head
+
+    def save(self, begun: Head, changes: Sequence[tuple[Searchable, Any]], position: int, *, complete: bool) -> bool:
+        event = self._event_at(position)
+        rows = []
+        for unit, vector in sorted(changes, key=lambda change: change[0].id):  # Two that save never wait in a circle.
+            id, key, *labels, packed = row_of(unit, vector)
+            named = dict(zip(_LABELS, labels, strict=True))
+            text = None if packed is None else _text(unpacked(packed))
+            rows.append(
+                {**self._ours, "tenant": self._tenant_of(unit), "id": id, "text_key": key, "vector": text, **named}
+            )
+        risen = [row["id"] for row in rows if row["tenant"] != self._ours["tenant"]]
+
+        def work(ask: _Ask) -> bool:
+            reach = {"position": position, "event": event, "complete": complete, "held_s": _HELD_S}
+            if ask("reach", born=begun.born, **reach).fetchone() is None:
+                return False
+            if rows:
+                ask.many("put", rows)
+            if risen:
+                ask("leave", ids=risen)
+            self._head = _head(ask)
+            return True
+
+        is_saved = self._run(work, writes=True)
+        if is_saved and complete:
+            self._make_indexes()
+        return is_saved
+
+    def erase(self, unit_ids: Sequence[str]) -> None:
+        erase_vectors(self._store, unit_ids)
+
+    def close(self) -> None:
+        """Nothing to let go: connections are the store's."""
+
+    # Indexes
+
+    def _make_indexes(self) -> None:
+        """Give each tenant with many vectors an index. Only who owns the tables can; the others compare one by one."""
+        for tenant in self._tenants:
+            key = tenant + self._ours["embedder"]
+            name = f"vectors_{xxh3_64_hexdigest(key.encode())}"
+            is_valid = self._run(lambda ask, name=name: ask("is_indexed", name=name).fetchone())  # type: ignore[misc]
+            if is_valid == (True,):
+                continue
+            dim, count = self._run(lambda ask, tenant=tenant: _size(ask, tenant))  # type: ignore[misc]
+            if count >= _INDEXED_MIN and dim <= _INDEXED_DIM_MAX:
+                self._make_index(tenant, name, dim)
+
+    def _make_index(self, tenant: str, name: str, dim: int) -> None:
+        values = {"pgvector": self._schema, "tenant": tenant, "embedder": self._ours["embedder"], "name": name}
+        try:
+            with self._store.plain() as connection:
+                if connection.execute(_TEXTS["alone"], {"name": name}).fetchone()[0]:
+                    for each in ("drop_index", "new_index"):
+                        connection.execute(_filled(each, {**values, "dim": str(dim)}))
+        except psycopg.errors.InsufficientPrivilege:
+            return
+        except (psycopg.Error, OSError) as error:
+            line = str(error).strip().partition("\n")[0]
+            raise StoreUnavailable(f"The index of vectors was not made: {line}.", hint="Call again.") from error
+
+
+class _Ask:
+    """Asks a named query, of one embedder's vectors of one tenant unless another is named."""
+
+    def __init__(self, session: Session, schema: str, ours: dict[str, str]) -> None:
+        self._session = session
+        self._schema = schema
+        self._ours = ours
+
+    def __call__(self, query: str, tenant: str = "", values: dict[str, str] | None = None, /, **parameters: Any) -> Any:
+        ours = {**self._ours, "tenant": tenant or self._ours["tenant"]}
+        dim = str(parameters["vector"].count(",") + 1) if query == "nearest" else ""
+        filled = {"pgvector": self._schema, "dim": dim, **ours, **(values or {})}
+        return self._session.execute(_filled(query, filled), {**ours, **parameters})
+
+    def many(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
+        self._session.execute_many(_filled(name, {"pgvector": self._schema}), rows)
+
+
+def erase_vectors(store: PostgresStore, unit_ids: Sequence[str]) -> None:
+    """Overwrite the vectors of these units, of whichever embedder, also where none is in use now."""
+    tenants = list(tenants_of(store.stream)) if store.stream is not None else []
+
+    def work(session: Session) -> None:
+        if session.execute("SELECT to_regclass('vectors') IS NOT NULL").fetchone()[0]:
+            session.execute(_TEXTS["erase_rows"], {"ids": list(unit_ids)})
+            session.execute(_TEXTS["erase_later"], {"ids": list(unit_ids), "tenants": tenants})
+
+    store.aside(work, writes=True)
+
+
+def has_vectors(store: PostgresStore) -> bool:
+    """Whether somebody began to make vectors for this stream."""
+
+    def work(session: Session) -> bool:
+        if not session.execute("SELECT to_regclass('vector_sets') IS NOT NULL").fetchone()[0]:
+            return False
+        return session.execute("SELECT EXISTS (SELECT 1 FROM vector_sets)").fetchone()[0] is True
+
+    return store.aside(work)
+
+
+def _filled(name: str, values: dict[str, str]) -> str:
+    text = _TEXTS[name]
+    for each, what in values.items():
+        text = text.replace(f"@{each}", what)
+    return text
+
+
+def _head(ask: _Ask) -> Head:
+    row = ask("head").fetchone()
+    return Head() if row is None else Head(born=row[0], position=int(row[1]), event=row[2], complete=int(row[3]))
+
+
+def _size(ask: _Ask, tenant: str) -> tuple[int, int]:
+    dim, count = ask("dim", tenant), ask("count", tenants=[tenant])
+    return int((dim.fetchone() or (0,))[0]), int(count.fetchone()[0])
+
+
+def _text(vector: Any) -> str:
+    return f"[{','.join(map(str, vector.tolist()))}]"
+
+
+def _ranked(rows: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Best first. One that rose to the org may still be its project's too, for a while."""
+    best: dict[str, float] = {}
+    for id, cosine in rows:
+        best[id] = max(cosine, best.get(id, -1.0))
+    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))

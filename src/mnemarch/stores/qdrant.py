@@ -1,0 +1,381 @@
+"""Vectors of units in Qdrant, a server or a cluster: a collection for each embedder, shared by all tenants.
+
+A point has a unit's id and labels, and never its text. What is not a unit's has no tenant, so no search sees it: one
+point says how far a tenant's vectors reach, and one stands for each erased unit, so that it can't come back.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from uuid import UUID
+
+from xxhash import xxh3_64_hexdigest, xxh3_128_hexdigest
+
+from mnemarch.embedding.vectors import Head, row_of, text_key, unpacked
+from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.files import locked_if_free
+from mnemarch.forks import Forkable, abandon, watch
+from mnemarch.model.stamps import new_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any, TypeVar
+
+    from qdrant_client import QdrantClient, models
+
+    from mnemarch.embedding.vectors import Within
+    from mnemarch.model.unit import Searchable
+
+    T = TypeVar("T")
+
+_PREFIX = "mnemarch_"
+_SCHEMES = {"qdrant": "http", "qdrants": "https"}
+_PORT = 6333
+_TIMEOUT_S = 2
+# So long after a failure questions are answered without Qdrant: each of them would wait for the time-out.
+_PAUSE_S = 5.0
+_LABELS = ("scope", "state", "kind", "domain")
+_DETAIL_CHARS_MAX = 200
+_ABOUT_KEYS = frozenset({401, 403})
+_MISSING, _EXISTS = 404, 409
+# Graphs inside of each tenant and none across: no search crosses tenants.
+_LINKS = 16
+_HNSW_EF = 128
+
+
+def http_address(url: str) -> str:
+    """The http or https address that a `qdrant://host:port` or, with TLS, `qdrants://host:port` stands for."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url.strip())
+        plain = bool(parts.hostname) and not (parts.query or parts.fragment) and parts.path in {"", "/"}
+        port = parts.port or _PORT
+    except ValueError:
+        parts, plain, port = urlsplit(""), False, 0
+    if not plain or "@" in parts.netloc or parts.scheme not in _SCHEMES:
+        raise InvalidInput(
+            "That is no address of a Qdrant server.",
+            hint="Write qdrant://host:6333, or qdrants:// with TLS; the key comes from MNEMARCH_QDRANT_KEY.",
+        )
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+    return f"{_SCHEMES[parts.scheme]}://{host}:{port}"
+
+
+class _MissingError(Exception):
+    """Qdrant does not have the collection."""
+
+
+class EmbeddingMemoryStore(Forkable):
+    """The vectors of one store by one embedder: of all its projects, or, if it names them, of some of its tenants.
+
+    The last tenant is its own, the first its org's, which several share. Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        embedder_id: str,
+        *,
+        dim: Callable[[], int],
+        store_id: str = "",
+        tenants: Sequence[str] = ("",),
+        event_at: Callable[[int], str] | None = None,
+        lock: str = "",
+        api_key: str | None = None,
+        withheld: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._address = http_address(url)
+        self._embedder = f"{embedder_id}/int8"
+        self._collection = _PREFIX + xxh3_64_hexdigest(self._embedder.encode())
+        self._dim = dim
+        self._org = tenants[0]
+        self._tenants = [f"{store_id}/{tenant}" for tenant in tenants]
+        self._event_at = event_at or (lambda _: "")
+        self._lock = lock
+        self._api_key = api_key
+        self._withheld = withheld
+        self._clock = clock
+        self._head = Head()
+        self._paused: tuple[float, StoreUnavailable] | None = None
+        self._opened: QdrantClient | None = None
+        watch(self)
+
+    def _resume(self, *, in_child: bool, rested: bool) -> None:  # noqa: ARG002
+        if in_child:  # Its connections are the parent's.
+            abandon([self._opened])
+            self._opened = None
+
+    # Calling
+
+    def _client(self) -> QdrantClient:
+        if self._opened is None:
+            try:
+                from qdrant_client import QdrantClient
+            except ImportError:
+                raise InvalidInput(
+                    "Qdrant needs its client, which is not installed.", hint="pip install 'mnemarch[qdrant]'"
+                ) from None
+            with warnings.catch_warnings():  # It warns of a key without TLS; docs/howto/qdrant.md does so too.
+                warnings.simplefilter("ignore")
+                self._opened = QdrantClient(
+                    url=self._address, api_key=self._api_key, timeout=_TIMEOUT_S, check_compatibility=False
+                )
+        return self._opened
+
+    def _asked(self, call: Callable[[QdrantClient], T]) -> T:
+        """An answer for a question, which is not kept waiting by a server that failed a moment ago."""
+        if self._paused is not None and self._clock() < self._paused[0]:
+            raise self._paused[1]
+        return self._done(call)
+
+    def _done(self, call: Callable[[QdrantClient], T]) -> T:
+        """What a call gives. Raises StoreUnavailable for what goes wrong, and _MissingError without a collection."""
+        client = self._client()
+        from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        try:
+            answer = call(client)
+        except UnexpectedResponse as error:
+            if error.status_code == _MISSING:
+                raise _MissingError from None
+            trouble = self._refusal(error.status_code or 0, error.content)
+        except (ResponseHandlingException, OSError) as error:
+            source = getattr(error, "source", error)
+            trouble = StoreUnavailable(
+                f"Qdrant at {self._address} does not answer: {str(source) or type(source).__name__}.",
+                hint="Check that it runs; what it lacks is made up for when it answers again.",
+            )
+        else:
+            self._paused = None
+            return answer
+        self._paused = self._clock() + _PAUSE_S, trouble
+        raise trouble
+
+    def _refusal(self, status: int, content: bytes) -> StoreUnavailable:
+        detail = " ".join(content.decode("utf-8", "replace").split())[:_DETAIL_CHARS_MAX]
+        if self._api_key:
+            detail = detail.replace(self._api_key, "***")
+        hint = "Look into its log; what it lacks is made up for when it answers again."
+        if status in _ABOUT_KEYS:
+            hint = self._withheld or "Set MNEMARCH_QDRANT_KEY to a key that may read and write."
+        return StoreUnavailable(f"Qdrant at {self._address} refused with status {status}: {detail}.", hint=hint)
+
+    # Asking
+
+    def state(self) -> Head:
+        """Once complete they stay so: then no question has to ask for it."""
+        if not self._head.complete:
+            self._head = self._seen(self._asked)
+        return self._head
+
+    def _seen(self, ask: Callable[..., Any]) -> Head:
+        """The head as Qdrant has it; an empty one if the store went back meanwhile (a backup was restored)."""
+        try:
+            points = ask(lambda client: client.retrieve(self._collection, [self._head_id], with_payload=True))
+        except _MissingError:
+            return Head()
+        told = points[0].payload["head"] if points else {}
+        head = Head(**{**told, "position": int(told.get("position", 0))})
+        return head if head.event == self._event_at(head.position) else Head()
+
+    @property
+    def _head_id(self) -> str:
+        return _point_id("head", self._tenants[-1])
+
+    def count(self) -> int:
+        from qdrant_client import models
+
+        ours = models.Filter(must=[_any_of("tenant", self._tenants)])
+        try:
+            return self._asked(lambda client: client.count(self._collection, count_filter=ours)).count
+        except _MissingError:
+            return 0
+
+    def nearest(self, vector: Any, count: int, within: Within) -> list[tuple[str, float]]:
+        conditions = [
+            _any_of(name, allowed) for name, allowed in zip(_LABELS, within, strict=True) if allowed is not None
+        ]
+        return self._found(vector, count, conditions)[:count]
+
+    def compared(self, vector: Any, unit_ids: Iterable[str]) -> list[tuple[str, float]]:
+        from qdrant_client import models
+
+        ids = list(dict.fromkeys(unit_ids))
+        points: list[Any] = [_point_id(tenant, id) for tenant in self._tenants for id in ids]
+        return self._found(vector, len(ids), [models.HasIdCondition(has_id=points)], exact=True) if ids else []
+
+    def _found(self, vector: Any, limit: int, conditions: list[Any], *, exact: bool = False) -> list[tuple[str, float]]:
+        """What each tenant has, in one request, best first."""
+        from qdrant_client import models
+
+        requests = [
+            models.QueryRequest(
+                query=vector.tolist(),
+                filter=models.Filter(must=[_any_of("tenant", [tenant]), *conditions]),
+                params=models.SearchParams(exact=exact, hnsw_ef=max(_HNSW_EF, limit)),
+                limit=limit,
+                with_payload=["unit"],
+            )
+            for tenant in self._tenants
+        ]
+        try:
+            answers = self._asked(lambda client: client.query_batch_points(self._collection, requests))
+        except _MissingError:
+            raise self._gone() from None
+        best: dict[str, float] = {}
+        for point in (point for answer in answers for point in answer.points):
+            unit_id = str((point.payload or {})["unit"])
+            best[unit_id] = max(point.score, best.get(unit_id, -1.0))
+        return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+
+    def _gone(self) -> StoreUnavailable:
+        self._head = Head()
+        return StoreUnavailable(
+            f"Qdrant at {self._address} has lost the vectors.", hint="They are made anew; or at once: mnemarch reindex"
+        )
+
+    def known(self, units: Sequence[Searchable]) -> set[str]:
+        points = self._points([self._id_of(unit) for unit in units])
+        texts = {point.id: (point.payload or {}).get("text") for point in points}
+        return {unit.id for unit in units if texts.get(self._id_of(unit), "") == text_key(unit.content)}
+
+    def _points(self, ids: list[str], *, with_vectors: bool = False) -> list[Any]:
+        try:
+            return self._done(
+                lambda client: client.retrieve(self._collection, ids, with_payload=True, with_vectors=with_vectors)
+            )
+        except _MissingError:
+            raise self._gone() from None
+
+    def _tenant_of(self, unit: Searchable) -> str:
+        """What lies at the org's level is the org's."""
+        return self._tenants[0] if unit.scope_key == self._org else self._tenants[-1]
+
+    def _id_of(self, unit: Searchable) -> str:
+        return _point_id(self._tenant_of(unit), unit.id)
+
+    # Making
+
+    def alone(self) -> AbstractContextManager[bool]:
+        """Alone on this machine. Two machines do the same work twice, and no harm."""
+        return locked_if_free(self._lock)
+
+    def begin(self, *, may_replace: bool) -> Head | None:  # noqa: ARG002 - each embedder has a collection of its own
+        self._make_collection()
+        self._head = self._seen(self._done)
+        if not self._head.born:
+            from qdrant_client import models
+
+            # What another past left there; others of the org know what is the org's.
+            old = models.FilterSelector(filter=models.Filter(must=[_any_of("tenant", self._tenants[-1:])]))
+            self._done(lambda client: client.delete(self._collection, old, wait=True))
+            self._put_head(Head(embedder=self._embedder, born=new_id()))
+        return self._head
+
+    def save(self, begun: Head, changes: Sequence[tuple[Searchable, Any]], position: int, *, complete: bool) -> bool:
+        if self._seen(self._done).born != begun.born:
+            return False
+        if changes:
+            self._put(changes)
+        head = Head(
+            embedder=self._embedder,
+            born=begun.born,
+            position=position,
+            event=self._event_at(position),
+            complete=int(complete or self._head.complete),
+        )
+        self._put_head(head)
+        return True
+
+    def _put(self, changes: Sequence[tuple[Searchable, Any]]) -> None:
+        """Write units. One whose text is known keeps its vector, and an erased one stays erased."""
+        from qdrant_client import models
+
+        kept = [self._id_of(unit) for unit, vector in changes if vector is None and unit.content]
+        known = {point.id: point.vector for point in self._points(kept, with_vectors=True)} if kept else {}
+        points: list[models.PointStruct] = []
+        gone: list[str] = []
+        moved: list[Any] = []
+        for unit, vector in changes:
+            id = self._id_of(unit)
+            unit_id, key, *labels, packed = row_of(unit, vector)
+            numbers = known.get(id) if packed is None else unpacked(packed).tolist()
+            if numbers is None:
+                gone.append(id)
+                continue
+            named = dict(zip(_LABELS, labels, strict=True))
+            payload = {"tenant": self._tenant_of(unit), "unit": unit_id, "text": key, **named}
+            points.append(models.PointStruct(id=id, vector=numbers, payload=payload))
+            if self._tenant_of(unit) != self._tenants[-1]:
+                moved.append(_point_id(self._tenants[-1], unit_id))
+        still = models.Filter(must_not=[models.FieldCondition(key="erased", match=models.MatchValue(value="yes"))])
+        if points:
+            self._done(lambda client: client.upsert(self._collection, points, wait=True, update_filter=still))
+        if gone:
+            self._done(lambda client: client.upsert(self._collection, [_tombstone(id) for id in gone], wait=True))
+        if moved:
+            self._done(lambda client: client.delete(self._collection, moved, wait=True))
+
+    def _put_head(self, head: Head) -> None:
+        from qdrant_client import models
+
+        told = {name: getattr(head, name) for name in ("embedder", "born", "position", "event", "complete")}
+        # A position of two streams is more than 64 bits.
+        point = models.PointStruct(
+            id=self._head_id, vector={}, payload={"head": {**told, "position": str(head.position)}}
+        )
+        self._done(lambda client: client.upsert(self._collection, [point], wait=True))
+        self._head = head
+
+    def _make_collection(self) -> None:
+        from qdrant_client import models
+
+        if self._done(lambda client: client.collection_exists(self._collection)):
+            return
+        vectors = models.VectorParams(size=self._dim(), distance=models.Distance.COSINE, on_disk=True)
+        links = models.HnswConfigDiff(m=0, payload_m=_LINKS)
+        self._done(lambda client: client.create_collection(self._collection, vectors, hnsw_config=links))
+        tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+        for name in ("tenant", *_LABELS):
+            schema: Any = tenant if name == "tenant" else models.PayloadSchemaType.KEYWORD
+            self._done(
+                lambda client, name=name, schema=schema: client.create_payload_index(  # type: ignore[misc]
+                    self._collection, name, schema, wait=True
+                )
+            )
+
+    def erase(self, unit_ids: Sequence[str]) -> None:
+        """In the collections of all embedders. What Qdrant keeps in old segments goes when it merges them."""
+        points = [_tombstone(_point_id(tenant, id)) for tenant in self._tenants for id in unit_ids]
+        if not points:
+            return
+        collections = self._done(lambda client: client.get_collections()).collections
+        for name in (each.name for each in collections if each.name.startswith(_PREFIX)):
+            self._done(lambda client, name=name: client.upsert(name, points, wait=True))  # type: ignore[misc]
+
+    def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+
+def _point_id(tenant: str, unit_id: str) -> str:
+    """The same for the same unit, whoever writes it and however often."""
+    return str(UUID(xxh3_128_hexdigest(f"{tenant}\n{unit_id}".encode("utf-8", "surrogatepass"))))
+
+
+def _tombstone(id: str) -> models.PointStruct:
+    from qdrant_client import models
+
+    return models.PointStruct(id=id, vector={}, payload={"erased": "yes"})
+
+
+def _any_of(name: str, allowed: Iterable[str]) -> models.FieldCondition:
+    from qdrant_client import models
+
+    return models.FieldCondition(key=name, match=models.MatchAny(any=list(allowed)))
