@@ -9,64 +9,36 @@ from __future__ import annotations
 from functools import cache
 
 from mnemarch.model.value import value
-from mnemarch.text import korean
-from mnemarch.text.cache import cached, pattern
+from mnemarch.text import amounts, korean
+from mnemarch.text.asides import without_asides
+from mnemarch.text.cache import cached
 from mnemarch.text.canonical import canonical, canonical_key
 from mnemarch.text.difference import polarity
 from mnemarch.text.guarded import Piece, pieces
-from mnemarch.text.slots import parsed
-from mnemarch.text.slots_korean import is_hangul, is_name, without_particle, word_set
+from mnemarch.text.relating import AMOUNT, USES, kinds_in, parsed, verb_of
+from mnemarch.text.slots_korean import has_hangul, is_hangul, is_name, without_particle, word_set
 from mnemarch.text.tokens import tokens
-from mnemarch.text.words import REWORDING_WORDS, Patterns, listed
+from mnemarch.text.words import REWORDING_WORDS, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterable, Sequence
 
-_ASIDES = Patterns("relations", "asides")
-_PHRASES = Patterns("relations", "phrases")
 _POSSIBLE = frozenset({"can", "could", "may", "might", "수"})
 _DIRECTIONS = frozenset({"to", "from", "into", "onto"})
 _EXTENTS = frozenset({"만", "도", "까지", "부터", "밖에", "보다"})
 # One may do both of these: read from a queue, write to it.
 _ACTS = frozenset({"read"})
-# How often: every month is an amount of time, as every two weeks is.
-_PERIODS = {
-    **dict.fromkeys(("hourly", "hour"), "1h"),
-    **dict.fromkeys(("daily", "day"), "1d"),
-    **dict.fromkeys(("weekly", "week"), "1w"),
-    **dict.fromkeys(("monthly", "month"), "1mo"),
-    **dict.fromkeys(("yearly", "annually", "year"), "1y"),
-    "nightly": "night",
-    "quarterly": "quarter",
-}
 # What is said of all is said of each.
 _UNIVERSAL = frozenset({"every", "each", "모든", "모두"})
-_THINGLESS = frozenset({"use", "±prefer", "쓰", "사용", "이용"})
+_THINGLESS = frozenset(USES)
+_BEFORE_NAMES = frozenset({"a", "an", "the", "our", "only"})
+_UNNAMED = frozenset({"something"})
 # Statements with one word in common, "use", are not about one thing.
 _SHARED_MIN = 2
 # A longer text is no statement: it has no values and its topic is itself, so that it opposes nothing. Whoever compares
 # within a transaction has no more than this to read of each text.
 STATEMENT_CHARS_MAX = 2_000
-_DIMENSIONS = {
-    "time": ("ns", "us", "ms", "s", "min", "h", "d", "w", "mo", "y"),
-    "size": ("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"),
-    "share": ("%",),
-}
-# The next larger unit, and how many make one: 120 seconds are 2 minutes, and a gigabyte is 1000 or 1024 megabytes.
-_LARGER = {
-    "ns": ("us", 1000),
-    "us": ("ms", 1000),
-    "ms": ("s", 1000),
-    "s": ("min", 60),
-    "min": ("h", 60),
-    "h": ("d", 24),
-}
-_LARGER |= {"d": ("w", 7), "mo": ("y", 12), "KiB": ("MiB", 1024), "MiB": ("GiB", 1024)}
-_LARGER |= {"B": ("KB", 1000), "KB": ("MB", 1000), "MB": ("GB", 1000), "GB": ("TB", 1000)}
-_BINARY = {1000: 1024}
-_SMALLER = {large: (small, factor) for small, (large, factor) in _LARGER.items()}
 
 
 @value
@@ -80,6 +52,8 @@ class Value:
     written: str
     is_amount: bool
     is_limit: bool
+    # What the name is used as; "something" of a thing that has no name: a layer cache.
+    kinds: frozenset[str]
 
 
 @value
@@ -96,6 +70,8 @@ class Statement:
     words: frozenset[str]
     # Whether it only says what can be, or what is not: then another name for the value is no other statement of it.
     is_open: bool
+    # Of what says by what a thing is done, the verb: runs on, uses.
+    verbs: frozenset[str]
 
     @property
     def telling(self) -> frozenset[str]:
@@ -107,59 +83,40 @@ class Statement:
         return _key(self.topic)
 
 
-_HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
-_HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
-_TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
-
-
-def _in_minutes(match: re.Match[str]) -> str:
-    """An hour and a half, as Korean says it, in minutes."""
-    return f"{60 * _HOURS.get(match[1], 0) + 30 if match[1] in _HOURS else 60 * int(match[1]) + 30}분"
-
-
 @cached(1024)
-def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...]]:
-    """The pieces of a text, where its values begin and end, and its topic: all that a write without rivals needs."""
+def _read(text: str) -> tuple[tuple[Piece, ...], dict[int, int], tuple[str, ...], list[int]]:
+    """The pieces of a text, where its values begin and end, its topic, and where it says by what a thing is done."""
     if len(text) > STATEMENT_CHARS_MAX:
-        return (), {}, (canonical_key(text),)
-    if "시" in text:
-        text = pattern(_TIME_OF_DAY).sub(r"\1:\2시", pattern(_HALF_PAST).sub(_in_minutes, text))
-    told, rejected = _without_asides(text)
+        return (), {}, (canonical_key(text),), []
+    told, rejected = without_asides(text)
     found, slots, relations = parsed(pieces(told))
     if rejected and not slots:
         # Merge with rebase, never with squash: what is chosen comes last.
         names = [at for at, piece in enumerate(found) if is_name(piece)]
         slots = {at: at + 1 for at in names[-1:]}
     topic: list[str] = []
+    is_english = not has_hangul(found)
     at = 0
     while at < len(found):
         end = slots.get(at)
         if end is not None:
-            topic += [*relations.get(at, ()), _mark(found[at:end])]
+            relation = relations.get(at, ())
+            topic += [
+                *relation,
+                "▢" if relation == USES else _mark(found[at:end], is_means=is_english and _is_means(found[:at])),
+            ]
             at = end
         else:
-            topic += relations.get(at) or _topic_words(found[at])
+            topic += relations[at] if at in relations else _topic_words(found[at])
             at += 1
     if rejected and _THINGLESS.issuperset(_things(topic)):
         # Use pnpm, not npm: the choice between the two is all that it is about.
         chosen = (word for start, end in slots.items() for word in _value(found[start:end]).words)
         topic += sorted({*chosen, *(word for piece in pieces(rejected) for word in _words(piece))})
-    return found, slots, tuple(topic) or (canonical(text),)
-
-
-def _without_asides(text: str) -> tuple[str, str]:
-    """A text without what is said beside the statement, and what it is said against: use pnpm (not npm)."""
-    rejected: list[str] = []
-
-    def left(match: re.Match[str]) -> str:
-        rejected.append(
-            match["rejected"] or match["refused"] or match["over"] or match["denied"] or match["spurned"] or ""
-        )
-        return f"{match['preferred'] or match['chosen'] or ''} "
-
-    for word in _PHRASES.sources:
-        text = _PHRASES[word].sub(f" {word} ", text)
-    return _ASIDES["aside"].sub(left, text), " ".join(filter(None, rejected))
+    elif _THINGLESS.issuperset(_things(topic)):
+        # Use pnpm: among the managers of packages.
+        topic += sorted({kind for start, end in slots.items() for kind in kinds_in(found[start:end])})
+    return found, slots, tuple(topic) or (canonical(text),), [at for at, told in relations.items() if not told]
 
 
 def _things(topic: Iterable[str]) -> list[str]:
@@ -168,7 +125,7 @@ def _things(topic: Iterable[str]) -> list[str]:
 
 @cached(1024)
 def statement(text: str) -> Statement:
-    found, slots, topic = _read(text)
+    found, slots, topic, verbs = _read(text)
     values = tuple(
         _value(found[start:end], found[start - 1] if start else None) for start, end in sorted(slots.items())
     )
@@ -187,6 +144,7 @@ def statement(text: str) -> Statement:
         polar=polar,
         words=words,
         is_open=is_open,
+        verbs=frozenset(verb_of(found[at]) for at in verbs),
     )
 
 
@@ -211,6 +169,9 @@ def _topic_words(piece: Piece) -> Iterable[str]:
     what, key, shape, *_ = piece
     if what in ("number", "identifier", "quoted"):
         return (f"{key}{shape[1:]}",) if key else ()
+    if key[:-1] == "with":
+        # Built with Sphinx, built by Sphinx.
+        return ()
     if not shape or what == "opposite":
         return (key if key[:-1] in _ACTS else shape,) if shape else ()
     if is_hangul(shape):
@@ -236,7 +197,7 @@ def _words(piece: Piece) -> Iterable[str]:
     """What a piece says, as a value or as a part of a text that a change may end."""
     if piece[0] == "word":
         noun = korean.parted(piece[1])[0] if is_hangul(piece[1]) else piece[1]
-        noun = "month of may" if piece[3] == "May" else _PERIODS.get(noun, noun)
+        noun = "month of may" if piece[3] == "May" else amounts.PERIODS.get(noun, noun)
         return [noun] if is_hangul(noun) else tokens(noun)
     return [piece[1].casefold()]
 
@@ -247,11 +208,18 @@ def _value(slot: Sequence[Piece], before: Piece | None = None) -> Value:
     # Everybody and nobody say nothing but how far a statement goes.
     words = words or frozenset({"nobody" if slot[0][0] == "negation" else slot[0][1]})
     return Value(
-        words=frozenset(map(_amount, words)) if is_amount else words,
+        words=frozenset(map(amounts.normal, words)) if is_amount else words,
         written=" ".join(piece[3] for piece in slot),
         is_amount=is_amount,
         is_limit=_is_limit(slot, before),
+        kinds=kinds_in(slot) or (_UNNAMED if _is_unnamed(slot, before) else frozenset()),
     )
+
+
+def _is_unnamed(slot: Sequence[Piece], before: Piece | None) -> bool:
+    """Whether a value is a thing without a name: a layer cache, the clock stub."""
+    is_common = all(piece[0] == "word" and piece[3].islower() for piece in slot)
+    return is_common and before is not None and before[1] in _BEFORE_NAMES
 
 
 def _is_limit(slot: Sequence[Piece], before: Piece | None) -> bool:
@@ -262,45 +230,28 @@ def _is_limit(slot: Sequence[Piece], before: Piece | None) -> bool:
     return is_only or is_everybody or (without_particle(last)[1].endswith("만") and last[0] != "number")
 
 
-def _amount(key: str) -> str:
-    """An amount in the largest unit of which it is a whole number: 120s and 2min are one."""
-    match = pattern(r"(\d{1,15}(?:\.\d{1,6})?)([A-Za-z]{1,3})").fullmatch(key)
-    unit = match[2] if match else ""
-    unit = next((each for each in (*_LARGER, *_SMALLER) if each.lower() == unit), "")
-    if match is None or not unit:
-        return key
-    from fractions import Fraction  # it brings `re`
-
-    number = Fraction(match[1])
-    while number.denominator > 1 and unit in _SMALLER:
-        unit, factor = _SMALLER[unit]
-        number *= factor
-    while number and unit in _LARGER:
-        larger, factor = _LARGER[unit]
-        whole = [number / each for each in (factor, _BINARY.get(factor, factor)) if (number / each).denominator == 1]
-        if not whole:
-            break
-        number, unit = whole[0], larger
-    return f"{number}{unit.lower()}"
-
-
 def _amount_in(slot: Sequence[Piece]) -> str | None:
     """The amount that a value is, or None: 3, 20s, or a period of time."""
     what, key, *_ = slot[0]
-    period = _PERIODS.get(key, "")
+    period = amounts.PERIODS.get(key, "")
     return None if len(slot) > 1 else key if what == "number" else period if period[:1] == "1" else None
 
 
-def _mark(slot: Sequence[Piece]) -> str:
+def _is_means(before: Sequence[Piece]) -> bool:
+    """Whether a value says by what something is done: built with Sphinx, built by Sphinx, Sphinx builds."""
+    words = [piece[3].lower() for piece in before if piece[3].lower() not in _BEFORE_NAMES]
+    return not words or words[-1] in word_set("agents")
+
+
+def _mark(slot: Sequence[Piece], *, is_means: bool) -> str:
     """What stands for a value in its topic: amounts of time, sizes and shares are not the same thing."""
     last = slot[-1]
     particle = without_particle(last)[1]
     telling = f"◁{particle.removeprefix('으')}" if particle in word_set("korean slots") else ""
     amount = _amount_in(slot)
     if amount is not None:
-        unit = amount.lstrip("-+~^$€£¥₩0123456789.,:/x")
-        return next((f"#{name}" for name, units in _DIMENSIONS.items() if unit in units), "#") + telling
-    return "▢" + telling
+        return f"#{amounts.dimension(amount)}{telling}"
+    return ("▢=" if is_means else "▢") + telling
 
 
 @cache
@@ -380,11 +331,27 @@ def _exclude(ours: Statement, theirs: Statement) -> bool:
     compared = zip(ours.values, theirs.values, strict=True)
     if any((a.is_amount or (a.is_limit and b.is_limit)) and _is_other(a, b) for a, b in compared):
         return True
+    pairs = zip(ours.values, theirs.values, strict=True)
+    is_reworded = ours.verbs != theirs.verbs
+    for a, b in pairs:
+        if _is_other(a, b) and (
+            _go_together(a, b, uses=USES[0] in ours.topic) or (is_reworded and a.kinds.isdisjoint(b.kinds))
+        ):
+            return False
     # "Use SQLite" and "Use WAL" name no thing that can have one value only.
     shares_words = any(a.words & b.words for a, b in zip(ours.values, theirs.values, strict=True))
     is_bare = _THINGLESS.issuperset(_things(ours.topic))
     names_a_thing = shares_words or not is_bare
     return names_a_thing and not (ours.is_open or theirs.is_open)
+
+
+def _go_together(a: Value, b: Value, *, uses: bool) -> bool:
+    """Whether a thing may well have both: Envoy and mutual TLS; and use both: Docker and a layer cache."""
+    if a.kinds | b.kinds >= _UNNAMED:
+        return uses and not a.words & b.words
+    if a.kinds | b.kinds >= AMOUNT and a.kinds != b.kinds:
+        return uses
+    return bool(a.kinds and b.kinds) and a.kinds.isdisjoint(b.kinds)
 
 
 def _is_other(left: Value, right: Value) -> bool:

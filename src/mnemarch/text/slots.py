@@ -10,8 +10,8 @@ from functools import cache
 
 from mnemarch.text import english
 from mnemarch.text.cache import pattern
-from mnemarch.text.slots_korean import NAMING, VALUE_PIECES_MAX, has_hangul, is_name, korean_slots, word_set
-from mnemarch.text.words import LIGHT_WORDS, inflected, listed
+from mnemarch.text.slots_korean import NAMING, VALUE_PIECES_MAX, is_name, word_set
+from mnemarch.text.words import LIGHT_WORDS, inflected, kinds_of, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from mnemarch.text.guarded import Piece
 
-_COPULAS = frozenset({"is", "are", "was", "were", "be"})
+COPULAS = frozenset({"is", "are", "was", "were", "be"})
 _OPENING = frozenset({"in", "on", "at", "during", "since", "for", "by"})
-_DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
+DETERMINERS = frozenset({"a", "an", "the", "our", "its", "their", "your", "my", "this", "that"})
+_ARTICLES = (["a"], ["an"])
+_HAVING = frozenset({"with", "without"})
 # A verb's preposition comes so soon.
 _OBJECT_PIECES_MAX = 4
 # So far back a subject is looked for.
@@ -35,7 +37,7 @@ _ONWARDS = frozenset({"up", "later", "newer", "higher", "above", "older", "earli
 
 
 @cache
-def _verbs(section: str) -> frozenset[str]:
+def verb_forms(section: str) -> frozenset[str]:
     """The verbs of a section in every form."""
     bases = word_set(section)
     irregular = (form for form, base in english.irregular_forms().items() if base in bases)
@@ -47,14 +49,7 @@ def _nouns(section: str) -> frozenset[str]:
     return word_set(section) | frozenset(f"{noun}s" for noun in word_set(section))
 
 
-def parsed(found: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], dict[int, int], dict[int, tuple[str, ...]]]:
-    """The pieces, where each value begins and ends, and what stands in the topic for verbs of place."""
-    found = _with_its_kind(found)
-    slots = korean_slots(found) if has_hangul(found) else english_slots(found)
-    return found, slots, _relation_verbs(found, slots)
-
-
-def _with_its_kind(found: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def with_its_kind(found: tuple[Piece, ...]) -> tuple[Piece, ...]:
     """The pieces, in which the first telling one is no opposite if it tells which thing is meant: the public API."""
     first = next((at for at, piece in enumerate(found) if piece[2]), len(found))
     if first + 1 >= len(found) or found[first][0] != "opposite":
@@ -71,29 +66,10 @@ def _kinds() -> frozenset[str]:
     return frozenset(listed("opposites", "kinds"))
 
 
-def _relation_verbs(found: Sequence[Piece], slots: dict[int, int]) -> dict[int, tuple[str, ...]]:
-    """What stands in a topic for a verb that says where a thing is, or for the first piece of a value if none does."""
-    relations: dict[int, tuple[str, ...]] = {}
-    for begin in slots:
-        before = [found[at][3].lower() for at in range(max(0, begin - 3), begin)]
-        if word_set("places").isdisjoint(before):
-            continue
-        verb = next((at for at in range(max(0, begin - 3), begin) if found[at][3].lower() in _verbs("place")), None)
-        if verb is not None:
-            relations[verb] = ("@place",)
-        elif not _COPULAS.isdisjoint(before[:-1]):
-            relations[begin] = ("@place",)
-    return relations
-
-
-# English
-
-
 def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     """Where each value begins, with where it ends."""
     slots: dict[int, int] = {}
-    # "not use" is one piece.
-    words = [piece[3].lower().rpartition(" " if piece[0] == "opposite" else "\0")[2] for piece in found]
+    words = [word_of(piece) for piece in found]
     framed = 3 if words and words[0] in _OPENING and words[1:2] not in (["least"], ["most"]) else 0
     is_predicate = takes_many = False
     subject = _subject_slot(found, words)
@@ -110,11 +86,14 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
             at = end
             continue
         what = found[at][0]
-        if _is_date(found, words, at) and not takes_many and at >= framed and (is_predicate or at == len(found) - 1):
+        is_last = at == len(found) - 1
+        is_free = at >= framed and (not takes_many or _recurs(words, at))
+        is_unit = is_predicate and is_last and words[at - 1] in ("in", "per") and words[at] in english.UNITS
+        if is_unit or (is_free and _is_date(found, words, at) and (is_predicate or is_last)):
             slots[at] = at + 1
-        elif words[at] in _COPULAS or words[at] in word_set("modals"):
+        elif words[at] in COPULAS or words[at] in word_set("modals"):
             is_predicate = True
-        elif what == "word" and at and words[at] in _verbs("many values"):
+        elif what == "word" and at and words[at] in verb_forms("many values") and words[at - 1] not in DETERMINERS:
             is_predicate = takes_many = True
         elif what == "number" and at >= framed and _is_amount(found, words, at, is_predicate, takes_many):
             slots[at] = at + 1
@@ -122,9 +101,18 @@ def english_slots(found: Sequence[Piece]) -> dict[int, int]:
     return slots
 
 
+def word_of(piece: Piece) -> str:
+    """The word of a piece: of "not use", which is one piece, the last; of the negation in "without" none."""
+    what, key, _, written, _ = piece
+    if what == "opposite":
+        return written.lower().rpartition(" ")[2]
+    word = written.lower()
+    return "" if key == "un" and word == "without" else word
+
+
 def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, int] | None:
     """Where a subject is the value: only admins can, everyone can; Minji owns, nginx serves."""
-    stops = (word_set("modals") | _COPULAS) - {"to"}
+    stops = (word_set("modals") | COPULAS) - {"to"}
     verb = next((at for at, word in enumerate(words[: VALUE_PIECES_MAX + 2]) if word in stops), 0)
     if words[:1] == ["only"] and len(words) > 2 and verb != 1:
         return 1, verb or 2
@@ -133,10 +121,15 @@ def _subject_slot(found: Sequence[Piece], words: Sequence[str]) -> tuple[int, in
     begin = _past_determiners(words, 0) or 0
     # In this form alone: is owned by is said of the thing.
     names = [at for at in range(begin + 1, min(len(words) - 1, begin + 4)) if words[at].endswith("s")]
-    owner = next((at for at in names if words[at] in _verbs("owner")), 0)
+    owner = next((at for at in names if words[at] in verb_forms("owner")), 0)
     if owner and all(map(is_name, found[begin:owner])):
         return begin, owner
-    return (0, 1) if 1 in names and words[1] in _verbs("served by") and _is_proper(found[0]) else None
+    if 1 in names and words[1] in verb_forms("served by") and _is_proper(found[0]):
+        return 0, 1
+    # GitHub Actions builds the image: what a known tool does, another may do.
+    size = next((size for size in (2, 1) if kinds_of(" ".join(words[:size]))), 0)
+    is_done = size in names and words[size] in verb_forms("done by")
+    return (0, size) if is_done and words[size + 1] not in word_set("slot prepositions") else None
 
 
 def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
@@ -150,11 +143,20 @@ def _is_date(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
     )
 
 
+def _recurs(words: Sequence[str], at: int) -> bool:
+    """Whether something is planned to happen then: releases happen every Tuesday, but crashes do, too."""
+    begins = words[at - 1] in _EVERY or (words[at - 1] == "on" and words[at].endswith("s"))
+    return begins and words[at - 2] in verb_forms("takes place") and _nouns("symptom nouns").isdisjoint(words[:at])
+
+
 def _is_amount(found: Sequence[Piece], words: Sequence[str], at: int, is_predicate: bool, takes_many: bool) -> bool:
     """Whether a number says how much, or what version is meant, and does not name one of many: issue 12."""
     key, written = found[at][1], found[at][3]
     if written.startswith("#"):
         return False
+    # The call at 10:15 took 220 ms: the time tells which one.
+    if ":" in key and not is_predicate and words[at - 1] == "at" and at + 1 < len(found):
+        return any(word in verb_forms("one value") for word in words[:at])
     if at == 0 or not key[-1:].isdigit() or " " in written:
         return True
     before = found[at - 1]
@@ -180,7 +182,7 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     what, word = found[at][0], words[at]
     if what not in ("word", "opposite"):
         return None
-    if word in _COPULAS:
+    if word in COPULAS:
         return _complement(found, words, at)
     following = words[at + 1] if at + 1 < len(words) else ""
     is_code = at + 1 < len(found) and found[at + 1][0] in ("quoted", "identifier")
@@ -188,37 +190,58 @@ def _slot_after(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     has_purpose = word in _CALLS and ((at == 0 and words[2:3] == ["to"]) or words[0] == "to")
     if is_code and (has_purpose or (word in ("with", "as") and at + 2 == len(found))):
         return at + 1
-    if word in _verbs("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
-        return _past_determiners(words, at + 1)
+    if not following and at + 2 < len(words):
+        following = words[at + 2]
+    if word in verb_forms("use") and following not in word_set("slot prepositions") and _is_verb(words, at):
+        return _form_returned(found, words, at) or _past_determiners(words, at + 1)
     if (
         word in word_set("means")
         and at > 1
-        and not any(each in _verbs("symptoms") for each in words[max(0, at - _SUBJECT_PIECES_MAX) : at])
+        and not any(each in verb_forms("symptoms") for each in words[max(0, at - _SUBJECT_PIECES_MAX) : at])
     ):
         begin = _past_determiners(words, at + 1)
         return begin if begin is not None and _is_proper(found[begin]) else None
-    is_listed = word in _verbs("one value") and (at == 0 or words[at - 1] not in _DETERMINERS)
+    is_listed = word in verb_forms("one value") and (at == 0 or words[at - 1] not in DETERMINERS)
+    is_listed |= word in verb_forms("takes place") and following == "in" and _is_planned(found, words, at)
     if not is_listed:
         return _after_participle(found, words, at)
     for prep in range(at + 1, min(len(found), at + 2 + _OBJECT_PIECES_MAX)):
         if words[prep] in word_set("slot prepositions"):
-            # "for orders" is a circumstance, "for 30 days" is an amount.
-            return None if words[prep] == "for" else _past_determiners(words, prep + 1)
-        if words[prep] in word_set("boundaries") | _verbs("many values") or found[prep][0] == "number":
+            # "for orders" is a circumstance, "for 30 days" is an amount; "with an id" tells which rows are meant.
+            is_attribute = prep > at + 2 and words[prep] in _HAVING and words[prep + 1 : prep + 2] in _ARTICLES
+            return None if words[prep] == "for" or is_attribute else _past_determiners(words, prep + 1)
+        if words[prep] in word_set("boundaries") | verb_forms("many values") or found[prep][0] == "number":
             break
+    return None
+
+
+def _is_planned(found: Sequence[Piece], words: Sequence[str], at: int) -> bool:
+    """Whether what takes place is named, and is no fault: validation happens in the controller."""
+    return at > 0 and bool(found[at - 1][2]) and _nouns("symptom nouns").isdisjoint(words[:at])
+
+
+def _form_returned(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
+    """Where the form begins in which something is returned: returns dates in ISO 8601 format."""
+    if words[at] not in verb_forms("return"):
+        return None
+    for prep in range(at + 2, min(len(found) - 1, at + 4)):
+        if words[prep] in ("in", "as") and _is_proper(found[prep + 1]):
+            return prep + 1
     return None
 
 
 def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
     """Where a value begins after any other -ed form: hashed with, formatted as; reported to Sentry, if it is a name."""
-    word, preposition = words[at], words[at + 1] if at + 1 < len(words) else ""
+    # "without" is two pieces.
+    after = at + 1 + (words[at + 1 : at + 2] == [""])
+    word, preposition = words[at], words[after] if after < len(words) else ""
     is_participle = found[at][0] == "word" and at > 0 and (word.endswith("ed") or word in english.irregular_forms())
     if not is_participle or preposition == "for" or preposition not in word_set("slot prepositions"):
         return None
-    begin = _past_determiners(words, at + 2)
+    begin = _past_determiners(words, after + 1)
     if begin is None:
         return None
-    takes_many = word in _verbs("many values")
+    takes_many = word in verb_forms("many values")
     if preposition in word_set("manner prepositions") and not takes_many:
         return begin
     return begin if _is_proper(found[begin]) and (preposition in ("to", "as") or not takes_many) else None
@@ -226,20 +249,23 @@ def _after_participle(found: Sequence[Piece], words: Sequence[str], at: int) -> 
 
 def _is_verb(words: Sequence[str], at: int) -> bool:
     """Whether a word that may be a noun, too, is the verb here: not after an article or a preposition."""
-    return at == 0 or words[at - 1] not in _DETERMINERS | {"of", "in", "per", "each", "every", "on"}
+    return at == 0 or words[at - 1] not in DETERMINERS | {"of", "in", "per", "each", "every", "on"}
 
 
 def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | None:
     begin = at + 1
     while begin < len(found) and (
-        found[begin][0] == "negation" or words[begin] in word_set("adverbs") or words[begin] in _DETERMINERS
+        found[begin][0] == "negation" or words[begin] in word_set("adverbs") or words[begin] in DETERMINERS
     ):
         begin += 1
     if begin >= len(found):
         return None
     if words[begin] in word_set("places") and begin + 1 < len(found):
         begin = _past_determiners(words, begin + 1) or begin
-        return begin if _is_proper(found[begin]) or (found[begin][0] == "word" and begin == len(found) - 1) else None
+        is_last = found[begin][0] == "word" and begin == len(found) - 1
+        # In local time.
+        is_last |= words[begin] in _kinds() and begin == len(found) - 2 and found[begin + 1][0] in NAMING
+        return begin if _is_proper(found[begin]) or is_last else None
     what = found[begin][0]
     if _is_proper(found[begin]):
         return begin
@@ -249,7 +275,7 @@ def _complement(found: Sequence[Piece], words: Sequence[str], at: int) -> int | 
     # `User.id` is an integer: what is named in code has one type.
     is_typed = words[begin - 1] in ("a", "an") and found[at - 1][0] in ("identifier", "quoted")
     subject = words[max(0, at - _SUBJECT_PIECES_MAX) : at]
-    is_noun = words[begin - 1] in ("a", "an") or not _is_adjective(words[begin])
+    is_noun = words[begin - 1] in ("a", "an") or not (found[-1][3].islower() and _is_adjective(words[-1]))
     is_named = is_noun and not _nouns("attributes").isdisjoint(subject)
     return begin if is_typed or is_named else None
 
@@ -263,7 +289,7 @@ def _is_adjective(word: str) -> bool:
 
 
 def _past_determiners(words: Sequence[str], at: int) -> int | None:
-    while at < len(words) and words[at] in _DETERMINERS:
+    while at < len(words) and words[at] in DETERMINERS:
         at += 1
     return at if at < len(words) else None
 

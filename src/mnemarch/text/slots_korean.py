@@ -80,8 +80,8 @@ def _is_korean_amount(found: Sequence[Piece], parts: Sequence[tuple[str, str]], 
     is_glued = not particle and found[at][3][-1:] not in " "
     if is_glued and following[1] in _TOPIC_MARKERS and following[0] in word_set("korean entities"):
         return False
-    # 42번 마이그레이션은: the number tells which one.
-    is_ordinal = found[at][3].endswith("번") and following[1] in _TOPIC_MARKERS
+    # 42번 마이그레이션은, 10시 15분 호출은: the number tells which one.
+    is_ordinal = (found[at][3].endswith("번") or ":" in found[at][1]) and following[1] in _TOPIC_MARKERS
     return not (at == 0 and (is_ordinal or following[0] in word_set("korean entities")))
 
 
@@ -116,27 +116,34 @@ def _korean_name(
         if is_foreign or (has_attribute and is_noun and not is_verbal):
             return (begin, last + 1) if last - topic <= VALUE_PIECES_MAX else (0, 0)
     at = verb - 1
+    while at > 0 and found[at][1] in word_set("korean adverbs"):
+        at -= 1
     is_verb = found[verb][0] == "word" or found[verb][1][:-1] in _VERBS_OF_GROUPS if verb >= 0 else False
     if at < 0 or not is_verb:
         return 0, 0
     # GraphQL로 API를 호출한다: what it is done with stands before what it is done to.
-    at -= at > 0 and parts[at][1] in ("을", "를") and parts[at - 1][1] in _MEANS and not is_hangul(found[at - 1][1])
+    is_done_with = at > 0 and parts[at][1] in ("을", "를") and parts[at - 1][1] in _MEANS
+    is_done_with = is_done_with and not is_hangul(found[at - 1][1])
+    at -= is_done_with
     is_means = parts[at][1] in _MEANS and found[verb][1].startswith(tuple(listed("relations", "korean means")))
     if takes_many and not is_means:
         return 0, 0
     is_use = parts[at][1] in ("을", "를") and found[verb][1].startswith(tuple(listed("relations", "korean use")))
     # 정적 파일은 nginx가 서빙한다: whoever does it is the value.
-    is_use |= parts[at][1] in ("이", "가") and -1 < topic < at and _is_done(found[verb][1])
+    is_use |= parts[at][1] in ("이", "가") and -1 < topic < at and _is_done(found[verb])
     if not is_use and (parts[at][1] not in word_set("korean slots") or found[at][0] == "opposite"):
         return 0, 0
     begin = at
     while begin > 1 and at - begin < VALUE_PIECES_MAX - 1 and not parts[begin - 1][1] and _names(found[begin - 1]):
         begin -= 1
-    return (begin, at + 1) if begin or is_use else (0, 0)
+    return (begin, at + 1) if begin or is_use or is_done_with else (0, 0)
 
 
-def _is_done(verb: str) -> bool:
-    """Whether a predicate says what somebody does: 맡는다, 만든다, 배포했다; but not 높다 or 난다."""
+def _is_done(piece: Piece) -> bool:
+    """Whether a predicate says what somebody does: 맡는다, 만든다, 배포했다, 실행한다; but not 높다 or 난다."""
+    if piece[0] == "opposite":
+        return piece[1][:-1] == "run"
+    verb = piece[1]
     is_present = verb.endswith("다") and (ord(verb[-2:][0]) - ord("가")) % _SYLLABLE_FINALS == _FINAL_NIEUN
     return (is_present or verb.endswith(("합니다", "했다"))) and pattern(_HAPPENS).fullmatch(verb) is None
 

@@ -94,6 +94,20 @@ def opposites(*sections: str) -> Opposites:
 
 
 @cache
+def _kinds_of_names() -> dict[str, frozenset[str]]:
+    kinds: dict[str, set[str]] = {}
+    for kind, names in grouped("names", "kinds").items():
+        for name in names:
+            kinds.setdefault(name.replace("_", " "), set()).add(kind)
+    return {name: frozenset(of_name) for name, of_name in kinds.items()}
+
+
+def kinds_of(name: str) -> frozenset[str]:
+    """What a name is used as, of which a thing takes one: redis is a cache, a queue, a database; empty if unknown."""
+    return _kinds_of_names().get(name, frozenset())
+
+
+@cache
 def comparison_signs() -> Opposites:
     """The poles of `<`, `>=`, `!=` and the like."""
     rows = [line.split() for line in entries("opposites", "signs")]

@@ -1,0 +1,62 @@
+"""A text as it is read for its statement: without what is said beside it, and in the words that others use, too."""
+
+from __future__ import annotations
+
+from unicodedata import category
+
+from mnemarch.text.cache import pattern
+from mnemarch.text.words import Patterns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+_ASIDES = Patterns("relations", "asides")
+_PHRASES = Patterns("relations", "phrases")
+# The categories of emoji and of what joins them; and those that say yes or no.
+_SIGNS = frozenset({"So", "Sk", "Cf", "Cs"})
+_TELLING_SIGNS = frozenset("✓✔✗✘✅❌⭕🚫⛔")
+_HOURS = {"한": 1, "두": 2, "세": 3, "네": 4}
+_HALF_PAST = r"(\d+|[한두세네]) ?시간 반(?=\s|$)"
+_TIME_OF_DAY = r"(\d{1,2})시 ?(\d{1,2})분"
+
+
+def _in_minutes(match: re.Match[str]) -> str:
+    """An hour and a half, as Korean says it, in minutes."""
+    return f"{60 * _HOURS.get(match[1], 0) + 30 if match[1] in _HOURS else 60 * int(match[1]) + 30}분"
+
+
+def _plain(text: str) -> str:
+    """A text without signs such as emoji, in which a Korean aside in parentheses at the end comes first."""
+    if text.isascii():
+        return text
+    text = "".join(letter for letter in text if letter.isascii() or not _is_sign(letter)).strip()
+    return pattern(r"(?s)(.*[가-힣].*?)\s*[(（]([^()（）]+)[)）][.!]?").sub(r"\2 \1", text)
+
+
+def _is_sign(letter: str) -> bool:
+    return (category(letter) in _SIGNS and letter not in _TELLING_SIGNS) or letter == "\ufe0f"
+
+
+def without_asides(text: str) -> tuple[str, str]:
+    """A text without what is said beside the statement, and what it is said against: use pnpm (not npm)."""
+    rejected: list[str] = []
+    if "시" in text:
+        text = pattern(_TIME_OF_DAY).sub(r"\1:\2시", pattern(_HALF_PAST).sub(_in_minutes, text))
+    text = _plain(text)
+
+    def left(match: re.Match[str]) -> str:
+        rejected.append(
+            match["rejected"] or match["refused"] or match["over"] or match["denied"] or match["spurned"] or ""
+        )
+        return f"{match['preferred'] or match['chosen'] or ''} "
+
+    text = pattern(r"`?([A-Za-z_][\w.-]{0,60})=([\w.]{1,60})`?").sub(_assigned, text)
+    for word in _PHRASES.sources:
+        text = _PHRASES[word].sub(f" {word} ", text)
+    return _ASIDES["aside"].sub(left, text), " ".join(filter(None, rejected))
+
+
+def _assigned(match: re.Match[str]) -> str:
+    """What an assignment says: `DEBUG=1`."""
+    return f"`{match[1]}` is {match[2] if match[2].isdigit() else f'`{match[2]}`'}"
