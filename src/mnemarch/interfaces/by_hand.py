@@ -7,7 +7,7 @@ import shlex
 import sys
 
 from mnemarch.checkout import load
-from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
+from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import (
     DONE,
@@ -134,12 +134,10 @@ def _import(verb: Verb, call: Call) -> Answer:
         raise InvalidInput(
             f"{path!r} can't be read: {error.strerror}.", hint="Give a file that export wrote."
         ) from None
-    if verb.name == "memory.import_" and call.seat.actor.kind != "human":
-        raise NotAllowed(
-            f"{call.seat.actor} may not restore an export: what it calls verified or approved would count here (R4).",
-            rule="R4",
-            hint="A person can, with --actor human:NAME; without --restore it is taken as claims.",
-        )
+    if verb.name == "memory.import_":
+        from mnemarch.interfaces.copy import require_person
+
+        require_person(call.seat.actor, "restore an export", "; without --restore it is taken as claims")
     return answered(verb, call)
 
 

@@ -32,7 +32,7 @@ BY_HAND = {
     },
     "operate": {
         **dict.fromkeys(("demo", "init", "policy", "hook"), "by_hand"),
-        **{name: name for name in ("trust", "mcp")},
+        **{name: name for name in ("trust", "mcp", "copy")},
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },

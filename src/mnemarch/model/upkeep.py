@@ -1,4 +1,4 @@
-"""What looking after a memory answers: reflection, a model's analysis, maintenance, erasure, undoing an actor."""
+"""What looking after a memory answers: reflection, an analysis, maintenance, erasure, undoing an actor, moving."""
 
 from __future__ import annotations
 
@@ -131,3 +131,18 @@ class Undone:
     votes: int = 0
     dry_run: bool = False
     reverted: bool = False
+
+
+@value
+class Copied:
+    """What a copy brought into its target: `events` now, `skipped` were there from an earlier one.
+
+    Both stores have the same heads of `streams` and one `digest` of everything made of the log. `behind` counts what
+    was written to the source since.
+    """
+
+    events: int
+    skipped: int
+    streams: int
+    digest: str
+    behind: int = 0

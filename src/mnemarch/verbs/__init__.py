@@ -371,6 +371,7 @@ _OPERATE = (
     Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
     Verb("seat.import_claims", "admin", "ImportedClaims", (_FILE,), "import"),
     Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import --restore"),
+    Verb("memory.copy_to", "", "Copied", (Parameter("target", of.PYTHON), _PROGRESS), None),
     Verb("memory.backup", "admin", "None", (_FILE,)),
     Verb("memory.now", "read", "datetime", (), None),
     Verb("memory.close", "", "None", (), None),
