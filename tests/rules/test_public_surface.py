@@ -26,8 +26,8 @@ NAMES = PUBLIC.split()
 # Every name of a class that has no underscore: what users call, and (second) what only our own rooms do.
 SURFACES = {
     mnemarch.Memory: (
-        "audit backup close cognify copy_to doctor export import_ janitor maintain now prune rebuild reindex seat stats "
-        "verify_receipt",
+        "audit backup close cognify copy_to doctor export import_ janitor maintain now prune rebuild reindex seat "
+        "stats verify_receipt",
         "",
     ),
     mnemarch.Seat: (

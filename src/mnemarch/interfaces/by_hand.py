@@ -126,16 +126,12 @@ def _export(verb: Verb, call: Call) -> Answer:
 
 
 def _import(verb: Verb, call: Call) -> Answer:
-    path = call.options.path
-    try:
-        with open(path, "rb"):  # Before a memory is made for it.
-            pass
-    except OSError as error:
-        raise InvalidInput(
-            f"{path!r} can't be read: {error.strerror}.", hint="Give a file that export wrote."
-        ) from None
+    path = os.path.expanduser(call.options.path)
+    if not os.access(path, os.R_OK):  # Before a memory is made for it.
+        problem = "No such file or folder" if not os.path.lexists(path) else "Permission denied"
+        raise InvalidInput(f"{path!r} can't be read: {problem}.", hint="Check its name and its rights.")
     if verb.name == "memory.import_":
-        from mnemarch.interfaces.copy import require_person
+        from mnemarch.interfaces.moving import require_person
 
         require_person(call.seat.actor, "restore an export", "; without --restore it is taken as claims")
     return answered(verb, call)
