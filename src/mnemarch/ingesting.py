@@ -70,7 +70,7 @@ class IngestVerbs(UnitVerbs):
 
     def ingest_file(self, path: str | os.PathLike[str]) -> list[Ingested]:
         """Ingest a rules file (CLAUDE.md, AGENTS.md): each bullet is an entry that cites its lines."""
-        from mnemarch.learning.pipeline import rules_in
+        from mnemarch.importers.markdown import rules_in
 
         file, limit = os.fspath(path), self._engine.config.limits.data_bytes_max
         try:

@@ -113,7 +113,8 @@ def test_a_copy_of_a_copy_and_a_second_copy_add_nothing_twice(source, target):
     assert state(target) == state(source)
 
 
-def test_interrupted_anywhere_it_goes_on_where_it_stopped(source, target, small_pages):
+@pytest.mark.usefixtures("small_pages")
+def test_interrupted_anywhere_it_goes_on_where_it_stopped(source, target):
     rounds = 0
     while target.stats().events < source.stats().events:
         before = target.stats().events
@@ -144,7 +145,8 @@ def test_a_killed_copy_goes_on_where_it_stopped(source, tmp_path):
         assert state(other) == state(source)
 
 
-def test_whoever_writes_to_the_source_meanwhile_is_in_the_copy_or_said_to_be_missing(source, target, small_pages):
+@pytest.mark.usefixtures("small_pages")
+def test_whoever_writes_to_the_source_meanwhile_is_in_the_copy_or_said_to_be_missing(source, target):
     writer = source.seat(Actor.agent("a"), SHOP)
     before = source.stats().events
 
@@ -177,7 +179,8 @@ def test_a_target_that_went_its_own_way_is_refused(source, target):
     assert state(target) == before
 
 
-def test_somebody_who_writes_to_the_target_meanwhile_is_noticed(source, target, small_pages):
+@pytest.mark.usefixtures("small_pages")
+def test_somebody_who_writes_to_the_target_meanwhile_is_noticed(source, target):
     stranger = target.seat(Actor.agent("b"), Scope(org="other", project="else"))
     with pytest.raises(Conflict, match="writes to the target"):
         source.copy_to(target, progress=lambda _: stranger.log("thought", "here I am"))
@@ -195,7 +198,8 @@ def test_a_copy_onto_itself_is_refused_and_one_onto_a_backup_of_it_is_not(source
     assert mnemarch.copy(source, tmp_path / "kept").events == 1
 
 
-def test_a_damaged_entry_of_the_source_is_named_and_not_copied(source, target, small_pages):
+@pytest.mark.usefixtures("small_pages")
+def test_a_damaged_entry_of_the_source_is_named_and_not_copied(source, target):
     def spoil(transaction):
         (event,) = transaction.events(after=40, limit=1)
         transaction._execute("UPDATE events SET body = '{}' WHERE id = :id", {"id": event.id})

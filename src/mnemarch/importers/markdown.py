@@ -27,7 +27,9 @@ _KEY = re.compile(r"([\w-]{1,60})\s*:\s*(.*)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # A bullet of a word or two means nothing without its heading, and under one that forbids it means the contrary.
 _LONE_WORDS_MAX = 2
-_FORBIDS = re.compile(r"(?i)\b(?:do not|don['’]?t|never|avoid|not?|forbidden|prohibited)\b|금지|하지|말 ?것|마세요|않")
+_FORBIDS = re.compile(
+    r"(?i)\b(?:do not|don['’]?t|never|avoid|not?|forbidden|prohibited|anti-?patterns?)\b|금지|하지|말 ?것|마세요|않"
+)
 _DATES = ("updated_at", "updated", "modified", "last_updated", "date", "created_at", "created")
 _OF_CLAUDE = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
 # In Codex's handbook these list where a thing came from, and by which words it is found.
@@ -62,6 +64,12 @@ def blocks_in(text: str, line: int = 0) -> Iterator[Block]:
             said = " ".join(_COMMENT.sub("", tokens[number + 1].content).split())
             if said and not said.startswith("|"):
                 yield Block(heading, said, (line + token.map[0] + 1, line + token.map[1]), depth > 0)
+
+
+def rules_in(text: str) -> list[tuple[str, tuple[int, int]]]:
+    """The items of a rules file in order, each with its first and last line; a short one with its heading."""
+    _, body, line = front_matter(text)
+    return [(block.statement, block.lines) for block in blocks_in(body, line) if block.is_item]
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str, int]:

@@ -116,8 +116,7 @@ def _row(source: Source, row: Mapping[str, Any], place: str, text: str) -> Itera
     at = moment_of(row.get("created_at_epoch") or row.get("created_at"))
     tags = (*words_of([row.get("type")]), *words_of(row.get("concepts")))
     group = _plain(row.get("merged_into_project")) or _plain(row.get("project"))
-    author = _plain(row.get("platform_source")) or "claude-mem"
-    yield Note(text.strip(), place, place, at, author, tags, kind="semantic", group=group)
+    yield Note(text.strip(), place, place, at, "claude-mem", tags, kind="semantic", group=group)
 
 
 def _text(record: Any, depth: int = 2) -> str:
