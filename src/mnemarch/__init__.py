@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mnemarch.model.unit import Claim, Kind, Status, Unit
     from mnemarch.policy.permissions import can_write
     from mnemarch.seat import Seat
-    from mnemarch.wiring import open
+    from mnemarch.wiring import copy, open
 
 __version__ = "0.1.0"
 
@@ -93,6 +93,7 @@ _HOME_OF = {
     "can_promote": "mnemarch.model.caller",
     "can_write": "mnemarch.policy.permissions",
     "connect": "mnemarch.client",
+    "copy": "mnemarch.wiring",
     "open": "mnemarch.wiring",
 }
 
@@ -143,6 +144,7 @@ __all__ = [
     "can_promote",
     "can_write",
     "connect",
+    "copy",
     "open",
 ]
 

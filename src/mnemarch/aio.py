@@ -308,6 +308,7 @@ class AsyncMemory(_Wrapper):
         prune = _awaited(Memory.prune)
         export = _awaited(Memory.export)
         import_ = _awaited(Memory.import_)
+        copy_to = _awaited(Memory.copy_to)
         backup = _awaited(Memory.backup)
         now = _awaited(Memory.now)
         close = _awaited(Memory.close)

@@ -91,6 +91,14 @@ def read_small(path: str, bytes_max: int) -> bytes:
         os.close(handle)
 
 
+def is_another_file(path: str | None, other: str | None) -> bool:
+    """Whether both are there, and are not one: one may be a link to the other."""
+    try:
+        return path is not None and other is not None and not os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
 def write_private(path: str, content: bytes, *, replaces: bool = True) -> None:
     """Write a small file that nobody else may read, whole or not at all.
 

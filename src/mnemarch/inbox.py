@@ -19,7 +19,7 @@ from mnemarch.policy.labels import label_of
 from mnemarch.recall.question import Question
 from mnemarch.units.conflicts import open_disputes
 from mnemarch.units.evidence import approve, reject
-from mnemarch.units.imports import judge_import, waiting_imports
+from mnemarch.units.imports import judge_import, replacing, waiting_imports
 from mnemarch.units.promote import accept_for_project, promote
 from mnemarch.units.remember import record_unit, remember
 from mnemarch.units.same_text import RULE
@@ -187,7 +187,8 @@ class Inbox:
                 f"{len(brought)} units from {first.attributes.get('import_from', '')}",
                 first.attributes.get("kept_by"),
             )
-            why = f"imported by {by}; a person's yes verifies all of it"
+            news = f", and replaces {count} that an earlier one brought" if (count := replacing(brought)) else ""
+            why = f"imported by {by}; a person's yes verifies all of it{news}; see: mnemarch show {short_id(import_id)}"
             yield InboxItem(import_id, IMPORT, what, said, why, str(by), first.recorded_at)
         keys = [*self._caller.visible_keys, *scopes]
         for type, what in ((LinkType.CONTRADICTS, CONFLICT), (LinkType.DUPLICATES, PROPOSAL)):

@@ -11,12 +11,13 @@ from mnemarch.unit_verbs import UnitVerbs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
     from typing import Any
 
     from mnemarch.learning.classify import Classifier
     from mnemarch.model.outcome import Ingested
+    from mnemarch.model.upkeep import ImportedClaims
     from mnemarch.stores.sql.reader import Reader
 
 
@@ -69,7 +70,7 @@ class IngestVerbs(UnitVerbs):
 
     def ingest_file(self, path: str | os.PathLike[str]) -> list[Ingested]:
         """Ingest a rules file (CLAUDE.md, AGENTS.md): each bullet is an entry that cites its lines."""
-        from mnemarch.learning.pipeline import rules_in
+        from mnemarch.importers.markdown import rules_in
 
         file, limit = os.fspath(path), self._engine.config.limits.data_bytes_max
         try:
@@ -86,6 +87,43 @@ class IngestVerbs(UnitVerbs):
             raise InvalidInput(f"{file!r} has no bullet.", hint="Write each rule as a line that begins with `- `.")
         place = self._place(file)
         return self.ingest_many([_entry(rule, lines, file, place) for rule, lines in rules])
+
+    def import_claims(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        only: str | None = None,
+        *,
+        dry_run: bool = False,
+        strict: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> ImportedClaims:
+        """Take what another memory knew as claims, labelled as imported until a person confirms them.
+
+        `format` is one of `mnemarch.importers.FORMATS`, or "mnemarch"; it is found where it can only be one. `strict`
+        takes nothing if anything can't be read. Your own memory comes back by `Memory.import_`.
+        """
+        from mnemarch import importers
+        from mnemarch.importers.source import Source
+        from mnemarch.units.imports import Importer, exported_notes
+
+        importer = Importer(self._engine.log, self.caller, self._intake())
+        source = Source(os.path.expanduser(os.fspath(path)), self.caller.root)
+        try:
+            name = format or importers.format_of(source.path)
+            if name == importers.EXPORT:
+                notes = exported_notes(source.path, self._engine.config.limits.data_bytes_max)
+            else:
+                notes = importers.notes_in(source, name, only)
+        except OSError as error:
+            hint = "Give a file, or a folder, that can be read."
+            raise InvalidInput(f"{source.path!r} can't be read: {error.strerror or error}.", hint=hint) from None
+        if strict and source.problems:
+            first = source.problems[0]
+            told = f"{len(source.problems):,} things can't be read; the first at {first.place}: {first.says}"
+            raise InvalidInput(f"{told}. Nothing was imported.", hint="Mend them, or leave --strict out.")
+        self._engine.has_new_units = not dry_run or self._engine.has_new_units
+        return importer.run(notes, source.problems, format=name, name=source.name, dry_run=dry_run, progress=progress)
 
     def ingested(self, entry_id: str) -> Ingested:
         """What became of an entry that was ingested: its bucket, its unit, and why it became none."""

@@ -8,7 +8,8 @@ from mnemarch.checkout import sign
 from mnemarch.code.home import FOLDER, top_of
 from mnemarch.engine import Engine
 from mnemarch.errors import Hint, InvalidInput
-from mnemarch.model.caller import Actor, Caller, Scope
+from mnemarch.files import is_another_file
+from mnemarch.model.caller import Actor, Caller, Scope, Stream
 from mnemarch.policy.admission import checked_count, checked_name
 from mnemarch.policy.permissions import require_outsider
 from mnemarch.seat import Seat
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.event import Receipt
     from mnemarch.model.outcome import Finding, Imported, LogCheck, Rebuild, ReceiptCheck, Stats, Swept
-    from mnemarch.model.upkeep import Cognified, Maintained, Pruned
+    from mnemarch.model.upkeep import Cognified, Copied, Maintained, Pruned
     from mnemarch.ports import MeaningIndex, SearchIndex, Store, Vectors
 
     Progress = Callable[[int], None]
@@ -208,6 +209,24 @@ class Memory:
         if erased:
             engine.forget_erased(erased)
         return imported
+
+    def copy_to(self, target: Memory, progress: Progress | None = None) -> Copied:
+        """Bring the whole log into another store, and compare the two. If interrupted, it goes on when called again.
+
+        The target is empty, or an earlier copy that is continued.
+        """
+        from mnemarch.log.copying import Copying
+
+        there = target._engine
+        if there.store.id == self._engine.store.id and not is_another_file(self._engine.place, there.place):
+            raise InvalidInput("The source and the target are one store.", hint="Name another target.")
+        there.has_new_units = True
+        copying = Copying(self._engine.store, there.store, progress)
+        try:
+            return copying.run()
+        finally:
+            if copying.erased:
+                there.forget_erased(copying.erased)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""

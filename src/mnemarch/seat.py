@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from mnemarch.errors import Hint, InvalidInput
 from mnemarch.log.append import Entry, append, read_entry
 from mnemarch.model.caller import Level, checked_id
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
         Dispute,
         Explanation,
         FailedApproach,
-        ImportedClaims,
         InboxItem,
         LoopVerdict,
         Overview,
@@ -336,18 +333,6 @@ class Seat(Systems):
         named = [ids] if isinstance(ids, str) else checked_list(ids, "ids")
         inbox = self._inbox()
         return inbox.settle([checked_id(item, "an id") for item in named], rejection)
-
-    def import_claims(self, path: str | os.PathLike[str]) -> ImportedClaims:
-        """Take what another memory exported as claims, labelled as imported until a person confirms them.
-
-        The whole file is checked before anything is stored. Your own memory comes back by `Memory.import_`.
-        """
-        from mnemarch.units.imports import bring_in, live_units
-
-        self._engine.has_new_units = True
-        units = live_units(os.fspath(path), self._engine.config.limits.data_bytes_max)
-        name = os.path.basename(os.fspath(path))
-        return self._act(lambda act: bring_in(act, units, name))
 
     # 4. Recall
 

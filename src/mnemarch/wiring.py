@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 
 from mnemarch import checkout
 from mnemarch.config import Config
-from mnemarch.errors import InvalidInput, StoreUnavailable
+from mnemarch.errors import InvalidInput, NotFound, StoreUnavailable
 from mnemarch.lazy import Lazy
 from mnemarch.memory import Memory
 from mnemarch.model import stamps
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mnemarch.learning.model import ApiModel
     from mnemarch.log import remembered as log_memory
     from mnemarch.model.caller import Stream
+    from mnemarch.model.upkeep import Copied
     from mnemarch.ports import SearchIndex, Store, Vectors
     from mnemarch.stores import postgres, sqlite, tantivy_index
 else:
@@ -85,6 +87,42 @@ def open_offline(folder: str) -> Memory:
     config = checkout.load(folder)
     config = replace(config, recall=replace(config.recall, semantic=""))
     return _embedded(folder, folder, config, stamps.now, Making(config), is_own=False, asks_models=False)
+
+
+def copy(
+    source: str | os.PathLike[str] | Memory,
+    target: str | os.PathLike[str] | Memory,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Copied:
+    """Copy a memory into another store, whole and verified; each is named as for `open`, or is open already.
+
+    A folder means the memory that lies in it, whatever store its settings name. Called again, it goes on.
+    """
+    with ExitStack() as stack:
+        opened = [
+            each if isinstance(each, Memory) else stack.enter_context(_named(each, is_there=each is source))
+            for each in (source, target)
+        ]
+        return opened[0].copy_to(opened[1], progress)
+
+
+def _named(target: str | os.PathLike[str], *, is_there: bool) -> Memory:
+    address = _address(target)
+    if "://" in address:
+        return open(address)
+    folder = os.path.abspath(address)
+    if is_there and not _has_memory(folder):
+        from mnemarch.code.home import home_of
+
+        folder = home_of(folder).folder if os.path.isdir(folder) else folder
+        if not _has_memory(folder):
+            raise NotFound(f"There is no memory in {address!r}.", hint="Give the folder that holds .mnemarch/.")
+    return open_offline(folder)
+
+
+def _has_memory(folder: str) -> bool:
+    return os.path.lexists(os.path.join(folder, ".mnemarch", _DATABASE))
 
 
 def _shared(

@@ -20,14 +20,14 @@ PUBLIC = """
     Entry Event EventType FailedApproach Found Incompatible Ingested InvalidInput Kind Level LoopVerdict Memory
     MnemarchError NotAllowed NotFound Pack Promotion Reason Recalled Receipt Refused Scope Seat Status
     StoreCorrupt StoreError StoreUnavailable Stored Strength Swept Unit Verdict Withheld can_promote can_write
-    connect open
+    connect copy open
 """
 NAMES = PUBLIC.split()
 # Every name of a class that has no underscore: what users call, and (second) what only our own rooms do.
 SURFACES = {
     mnemarch.Memory: (
-        "audit backup close cognify doctor export import_ janitor maintain now prune rebuild reindex seat stats "
-        "verify_receipt",
+        "audit backup close cognify copy_to doctor export import_ janitor maintain now prune rebuild reindex seat "
+        "stats verify_receipt",
         "",
     ),
     mnemarch.Seat: (

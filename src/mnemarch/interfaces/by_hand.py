@@ -7,7 +7,7 @@ import shlex
 import sys
 
 from mnemarch.checkout import load
-from mnemarch.errors import InvalidInput, MnemarchError, NotAllowed, NotFound
+from mnemarch.errors import InvalidInput, MnemarchError, NotFound
 from mnemarch.interfaces import show
 from mnemarch.interfaces.command import (
     DONE,
@@ -126,20 +126,14 @@ def _export(verb: Verb, call: Call) -> Answer:
 
 
 def _import(verb: Verb, call: Call) -> Answer:
-    path = call.options.path
-    try:
-        with open(path, "rb"):  # Before a memory is made for it.
-            pass
-    except OSError as error:
-        raise InvalidInput(
-            f"{path!r} can't be read: {error.strerror}.", hint="Give a file that export wrote."
-        ) from None
-    if verb.name == "memory.import_" and call.seat.actor.kind != "human":
-        raise NotAllowed(
-            f"{call.seat.actor} may not restore an export: what it calls verified or approved would count here (R4).",
-            rule="R4",
-            hint="A person can, with --actor human:NAME; without --restore it is taken as claims.",
-        )
+    path = os.path.expanduser(call.options.path)
+    if not os.access(path, os.R_OK):  # Before a memory is made for it.
+        problem = "No such file or folder" if not os.path.lexists(path) else "Permission denied"
+        raise InvalidInput(f"{path!r} can't be read: {problem}.", hint="Check its name and its rights.")
+    if verb.name == "memory.import_":
+        from mnemarch.interfaces.moving import require_person
+
+        require_person(call.seat.actor, "restore an export", "; without --restore it is taken as claims")
     return answered(verb, call)
 
 

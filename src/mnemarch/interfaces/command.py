@@ -60,6 +60,7 @@ _LOOKS = {
 _FOR_PEOPLE, _LOOKS_ON = {"seat.inbox"}, {"memory.doctor"}
 # Which module has the words for a verb, by what the verb is on or by what it gives.
 _WORDS = {"decisions": "decide", "core": "learned", "episodes": "learned", "rules": "rules"}
+_WORDS |= {"Imported": "moving", "ImportedClaims": "moving"}
 _WORDS |= {"Erased": "removal", "Undone": "removal", "Reflected": "learned", "Maintained": "learned"}
 # What long work counts.
 _COUNTED = {
@@ -72,6 +73,7 @@ _COUNTED = {
     "memory.maintain": ("maintaining", "steps"),
     "memory.export": ("exporting", "events"),
     "memory.import_": ("importing", "events"),
+    "seat.import_claims": ("importing", "claims"),
 }
 _EXIT_CODES: dict[str, Callable[[Any], int]] = {
     "Refused": lambda _: REFUSED,

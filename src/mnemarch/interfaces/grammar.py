@@ -33,6 +33,7 @@ BY_HAND = {
     "operate": {
         **dict.fromkeys(("demo", "init", "policy", "hook"), "by_hand"),
         **{name: name for name in ("trust", "mcp")},
+        "copy": "moving",
         **dict.fromkeys(("install", "uninstall"), "install.commands"),
         **dict.fromkeys(("serve", "token list", "token create", "token revoke"), "http.serve"),
     },

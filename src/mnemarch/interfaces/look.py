@@ -217,6 +217,10 @@ def _event(event: Event, call: Call) -> str:
     pairs += [(name, item) for name, item in (("about", event.subject), ("session", event.session)) if item]
     is_ingested = INGEST in ((event.payload or {}).get("data") or {})
     told = ["", _ingested(call.seat.ingested(event.id), call)] if is_ingested else []
+    if (event.payload or {}).get("kind") == "import":
+        from mnemarch.interfaces.moving import brought
+
+        told += brought(event, call)
     return "\n".join([line, "", fields(pairs), "", clean(payload), *told])
 
 

@@ -209,6 +209,7 @@ def _explanation(explanation: outcome.Explanation, _: Call) -> str:
 def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     faded = told.confidence_now != told.confidence_stored
     yield "said by", [f"{voice.actor} in {voice.scope} on {when(voice.at)}" for voice in told.provenance]
+    yield "imported", _origin(told.unit.attributes)
     yield "evidence", [f"{'✓' if counts else '…'} {clean(cited)}" for cited, counts in told.citations] or ["nothing"]
     yield "status", [f"{told.unit.status}: {clean(told.status_reason)}"]
     yield "trust", [*map(clean, told.why_confidence)]
@@ -219,6 +220,15 @@ def _chapters(told: outcome.Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "disputes", [dispute_text.state(dispute, told.unit.id) for dispute in told.disputes]
     yield "used by", [clean(", ".join(told.used_by))] if told.used_by else ["no task yet"]
     yield "history", [f"#{event.seq}  {when(event.recorded_at)}  {event.type}  {event.actor}" for event in told.history]
+
+
+def _origin(known: Mapping[str, Any]) -> list[str]:
+    """Where something imported comes from, as far as its source told."""
+    if "import_from" not in known:
+        return []
+    told = [known["import_from"], known.get("import_at"), *(f"#{tag}" for tag in known.get("import_tags", ()))]
+    who = [f"by {known['import_author']}"] if "import_author" in known else []
+    return [clean(", ".join(filter(None, [*told, *who]))), clean(f"brought in by {known.get('kept_by')}")]
 
 
 def _related(relations: Sequence[outcome.Related], _: Call) -> str:
@@ -331,14 +341,6 @@ def _pruned(pruned: upkeep.Pruned, _: Call) -> str:
     return "\n".join([*lines, "Add --apply to do it."] if pruned.dry_run and pruned.units else lines)
 
 
-def _imported(done: outcome.ImportedClaims, _: Call) -> str:
-    rest = f"{done.known:,} are known here, {done.left_out:,} are left out (decisions, preferences, what was rejected)"
-    lines = [f"imported  {done.units:,} units as claims; {rest}"]
-    if done.units:
-        lines.append(f"They are recalled as [IMPORTED] until a person says: mnemarch accept {short_id(done.id)}")
-    return "\n".join([*lines, "If this is your own memory, moved here: mnemarch import FILE --restore"])
-
-
 def _findings(findings: Sequence[outcome.Finding], _: Call) -> str:
     lines = []
     for finding in findings:
@@ -392,8 +394,6 @@ TEXTS: dict[str, Text] = {
     "Swept": _swept,
     "Pruned": _pruned,
     "memory.export": lambda file, call: f"exported  {file['events']:,} events to {call.options.path}",
-    "Imported": lambda done, _: f"restored  {done.events:,} events, {done.skipped:,} were here already",
-    "ImportedClaims": _imported,
     "memory.backup": lambda file, call: f"backed up  {file['bytes']:,} bytes to {call.options.path}",
     "list[Finding]": _findings,
 }

@@ -30,7 +30,6 @@ from mnemarch.model.unit import Claim
 from mnemarch.model.value import replace, value
 from mnemarch.policy.admission import checked_key
 from mnemarch.policy.kinds import KINDS
-from mnemarch.text.cache import pattern
 from mnemarch.text.prompt import without_fenced
 from mnemarch.units.same_text import live_with_same_text
 
@@ -60,13 +59,6 @@ _TAKEN_UP_MAX = 500
 _CITED_MAX = 20
 # The first kind of each bucket is what its texts become.
 _KIND_OF = {rules.bucket: kind for kind, rules in reversed(KINDS.items()) if rules.bucket is not None}
-_BULLET = r"\s*(?:[-*+]|\d{1,3}[.)])\s+(\S.*)"
-_FENCES = ("```", "~~~")
-# So short a bullet says nothing without its heading.
-_FORBIDS = (
-    r"(?i)\b(?:do not|don['’]?t|never|avoid|not?|forbidden|prohibited|anti-?patterns?)\b|금지|하지|말 ?것|마세요|않"
-)
-_LONE_WORDS_MAX = 2
 
 
 def pre_filter(text: str, chars_min: int) -> str:
@@ -303,32 +295,3 @@ def _ingested(logged: _Logged, classified: Classified, outcome: Stored | Refused
 def _outcome_key(entry_id: str) -> str:
     """The idempotency key of whatever becomes of an entry. It has the form of a kept key, so a query can build it."""
     return f"key:{entry_id.replace('-', '')}"
-
-
-def rules_in(markdown: str) -> list[tuple[str, tuple[int, int]]]:
-    """The bullets of a rules file in order, each with its first and last line; a short one with its heading."""
-    rules: list[tuple[str, list[str], int]] = []
-    heading, is_code, is_open = "", False, False
-    for number, line in enumerate(markdown.splitlines(), start=1):
-        said = line.strip()
-        bullet = None if is_code else pattern(_BULLET).match(line)
-        if said.startswith(_FENCES):
-            is_code, is_open = not is_code, False
-        elif is_code or not said:
-            is_open = False
-        elif said.startswith("#"):
-            heading, is_open = said.strip("# "), False
-        elif bullet is not None:
-            rules.append((heading, [bullet[1].strip()], number))
-            is_open = True
-        elif is_open:
-            rules[-1][1].append(said)
-    return [
-        (_with_heading(heading, " ".join(lines)), (first, first + len(lines) - 1)) for heading, lines, first in rules
-    ]
-
-
-def _with_heading(heading: str, rule: str) -> str:
-    """A bullet means nothing without its heading if it is a word or two, and the contrary under one that forbids."""
-    is_needed = len(rule.split()) <= _LONE_WORDS_MAX or pattern(_FORBIDS).search(heading)
-    return f"{heading}: {rule}" if heading and is_needed else rule

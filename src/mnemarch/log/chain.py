@@ -68,7 +68,7 @@ def checked_chain(
     try:
         for event in events:
             seq, previous, _ = ends.get(event.stream, (0, b"", ""))
-            problem = _problem(event, seq, previous)
+            problem = problem_of(event, seq, previous)
             if problem:
                 problem = f"{event.stream} #{event.seq}: {problem}"
                 return LogCheck(ok=False, events=walked, first_broken=event.id, problem=problem)
@@ -111,7 +111,8 @@ def _vouched_for(event: Event) -> Sequence[str]:
     return () if payload is None else payload.get("events", ())
 
 
-def _problem(event: Event, seq: int, previous: bytes) -> str | None:
+def problem_of(event: Event, seq: int, previous: bytes) -> str | None:
+    """What is wrong with an entry that follows entry `seq` with this hash, or None."""
     if event.seq != seq + 1:
         return f"follows #{seq}: an entry is missing or repeated"
     if event.body is not None and (

@@ -377,16 +377,6 @@ class Finding:
 
 
 @value
-class ImportedClaims:
-    """What an import took as claims; `id` names them in the inbox. `left_out`: other kinds, and what was rejected."""
-
-    id: str
-    units: int
-    known: int
-    left_out: int
-
-
-@value
 class Imported:
     """What a restored export brought back."""
 

@@ -1,4 +1,4 @@
-"""What looking after a memory answers: reflection, a model's analysis, maintenance, erasure, undoing an actor."""
+"""What looking after a memory answers: reflection, an analysis, maintenance, erasure, undoing an actor, moving."""
 
 from __future__ import annotations
 
@@ -131,3 +131,46 @@ class Undone:
     votes: int = 0
     dry_run: bool = False
     reverted: bool = False
+
+
+@value
+class Copied:
+    """What a copy brought into its target: `events` now, `skipped` were there from an earlier one.
+
+    Both stores have the same heads of `streams` and one `digest` of everything made of the log. `behind` counts what
+    was written to the source since.
+    """
+
+    events: int
+    skipped: int
+    streams: int
+    digest: str
+    behind: int = 0
+
+
+@value
+class Problem:
+    """What could not be read of something imported, and where it stands: a line, an item, a file."""
+
+    place: str
+    says: str
+
+
+@value
+class ImportedClaims:
+    """What an import took as claims, or with `dry_run` would take; `id` names them in the inbox.
+
+    `known` ones are here already. `left_out` ones are of other kinds, were rejected here, or repeat recalled memory.
+    `replacing` are among the `units`: their source changed them since an earlier import. `texts` are the first ones.
+    """
+
+    id: str
+    units: int
+    known: int
+    left_out: int
+    replacing: int = 0
+    format: str = ""
+    texts: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    dry_run: bool = False

@@ -1,109 +1,350 @@
-"""What another memory exported, taken as claims: nobody here has verified any of it (R2, R20)."""
+"""What other memories knew, taken as claims: nobody here has verified any of it (R2, R20)."""
 
 from __future__ import annotations
 
-from mnemarch.errors import NotAllowed
+import os
+from contextlib import suppress
+
+from mnemarch.errors import InvalidInput, NotAllowed
+from mnemarch.importers.source import Note
 from mnemarch.log.act import Act
+from mnemarch.log.projection import keys_of
 from mnemarch.log.transfer import ExportFile
 from mnemarch.model.caller import ActorKind, Caller, Level
+from mnemarch.model.citation import Citation, CitationKind
 from mnemarch.model.event import EventType
-from mnemarch.model.outcome import ImportedClaims
-from mnemarch.model.stamps import new_id
+from mnemarch.model.stamps import blake2b
 from mnemarch.model.unit import IMPORTED, KEPT_AS, LIVE, Claim, Kind, Status
+from mnemarch.model.upkeep import ImportedClaims, Problem
+from mnemarch.model.value import replace, value
 from mnemarch.policy.admission import checked_name, checked_text
+from mnemarch.text.canonical import merge_key, mergeable
+from mnemarch.text.prompt import has_fence, without_fenced
+from mnemarch.text.secrets import redacted
 from mnemarch.units.conflicts import open_links
 from mnemarch.units.evidence import approve, reject
 from mnemarch.units.remember import record_unit
 from mnemarch.units.same_text import live_with_same_text, refusal_to_repeat
+from mnemarch.units.succession import supersede
 from mnemarch.units.undo import IMPORTER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    from mnemarch.log.act import Log
     from mnemarch.model.caller import Scope
+    from mnemarch.model.event import Event
     from mnemarch.model.unit import Unit
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.units.remember import Intake
 
-_IMPORT = "import"
-_WAITING_MAX = 10_000
+_IMPORT, _REPLACES = "import", "import_replaces"
+_ENTRIES_MAX = 50
+_VERSIONS_MAX = 1_000
+_SHOWN_MAX, _TAGS_MAX, _TAG_CHARS_MAX = 5, 20, 60
 # Decisions are made here, preferences belong to a person, and episodes to whoever lived through them.
 _BROUGHT = frozenset({Kind.FACT, Kind.SEMANTIC, Kind.SKILL})
+_REPLACED = "its source replaced it"
 
 
-def live_units(path: str, bytes_max: int) -> list[Mapping[str, Any]]:
-    """What an export says of the units that are live at its end; the whole file is checked."""
+def exported_notes(path: str, bytes_max: int) -> list[Note]:
+    """What one of our own exports says of the units that are live at its end; the whole file is checked."""
     units: dict[str, dict[str, Any]] = {}
     for _, event in ExportFile(path, bytes_max).events():
         payload, subject = event.payload or {}, event.subject or ""
         if event.type is EventType.UNIT_REMEMBERED and payload:
-            units[subject] = payload["unit"] | {"occurred_at": event.occurred_at, "from": str(event.stream)}
+            units[subject] = payload["unit"] | {"at": event.occurred_at, "place": str(event.stream)}
         elif event.type is EventType.UNIT_ERASED:
             for record in payload["units"]:
                 units.pop(record["id"], None)
         elif subject in units:
             units[subject] |= payload.get("set", {})
-    return [unit for unit in units.values() if unit["status"] in LIVE]
+    names = ("kind", "domain", "importance", "at", "place")
+    return [
+        Note(text=unit["content"], id=unit_id, **{name: unit[name] for name in names})
+        for unit_id, unit in units.items()
+        if unit["status"] in LIVE
+    ]
 
 
-def bring_in(act: Act, units: list[Mapping[str, Any]], path: str) -> ImportedClaims:
-    """Store them for the project as hypotheses that are labelled as imported; together they are one item to confirm.
+@value
+class _Draft:
+    """A note as a claim. By `key` and a number the versions of what its source knows by one id are found again."""
+
+    claim: Claim
+    key: str
+    is_versioned: bool
+
+
+@value
+class _Verdict:
+    """What becomes of a claim: it is `new`, perhaps in the place of another, or `known`, or `left_out`."""
+
+    what: str
+    number: int = 1
+    replaces: Unit | None = None
+
+
+class Importer:
+    """Takes notes from one caller, and keeps them for the project as hypotheses that are labelled as imported.
 
     They contest nothing and join nothing: a text that is here already, or was rejected, is left out.
     """
-    importer = act.caller.actor
-    if importer.kind not in {ActorKind.HUMAN, ActorKind.ORCHESTRATOR}:
-        raise NotAllowed(
-            f"{importer} may not import: a person or an orchestrator does (R4).",
-            rule="R4",
-            hint="Ask a person or the lead to import it.",
+
+    def __init__(self, log: Log, caller: Caller, intake: Intake) -> None:
+        if caller.actor.kind not in {ActorKind.HUMAN, ActorKind.ORCHESTRATOR}:
+            raise NotAllowed(
+                f"{caller.actor} may not import: a person or an orchestrator does (R4).",
+                rule="R4",
+                hint="Ask a person or the lead to import it.",
+            )
+        self._log, self._caller, self._intake = log, caller, intake
+        # The program keeps them, nobody says them: what a person says again would be approved.
+        self._there = Caller(IMPORTER, caller.scope.at(Level.PROJECT))
+        self._redacted: set[str] = set()
+        self._left_out = self._known = 0
+
+    def run(
+        self,
+        notes: Sequence[Note],
+        problems: Sequence[Problem],
+        *,
+        format: str,
+        name: str,
+        dry_run: bool,
+        progress: Callable[[int], None] | None,
+    ) -> ImportedClaims:
+        """Take them a few hundred to a transaction; interrupted, it goes on when the same is imported again."""
+        found = list(problems)
+        drafts = self._drafts(notes, found, format, name)
+        entry = _Entry(format, name, len(notes), _digest(format, notes))
+        size = max(1, self._log.config.limits.batch_max)
+        verdicts: list[_Verdict] = []
+        import_id = ""
+        for start in range(0, len(drafts), size):
+            batch = drafts[start : start + size]
+            for draft in batch:
+                keys_of(draft.claim.content)
+            if dry_run:
+                verdicts += self._log.store.read(lambda reader, batch=batch: [self._judged(reader, d) for d in batch])  # type: ignore[misc]
+            else:
+                import_id, told = self._log.act(self._caller, lambda act, batch=batch: self._taken(act, batch, entry))  # type: ignore[misc]
+                verdicts += told
+            if progress is not None:
+                progress(len(verdicts))
+        counts = {what: sum(each.what == what for each in verdicts) for what in ("new", "known", "left_out")}
+        new = [draft.claim.content for draft, each in zip(drafts, verdicts, strict=True) if each.what == "new"]
+        return ImportedClaims(
+            id=import_id,
+            units=counts["new"],
+            known=counts["known"] + self._known,
+            left_out=counts["left_out"] + self._left_out,
+            replacing=sum(each.replaces is not None for each in verdicts),
+            format=format,
+            texts=tuple(new[:_SHOWN_MAX]),
+            redacted=tuple(sorted(self._redacted)),
+            problems=tuple(found),
+            dry_run=dry_run,
         )
-    # The program keeps them, nobody says them: what a person says again would be approved.
-    there = Act(act.transaction, Caller(IMPORTER, act.caller.scope.at(Level.PROJECT)), act.now, act.config)
-    during = {} if act.caller.session is None else {"import_session": act.caller.session}
-    import_id, brought, known, left_out = new_id(), 0, 0, 0
-    for unit in units:
-        origin = {"import": import_id, "import_from": f"{path}: {unit['from']}"} | during
+
+    # From notes to claims
+
+    def _drafts(self, notes: Sequence[Note], problems: list[Problem], format: str, name: str) -> list[_Draft]:
+        """The claims, each text once. What can't be a claim is left out, or a problem."""
+        drafts: dict[str, _Draft] = {}
+        for note in notes:
+            text = (without_fenced(note.text) if has_fence(note.text) else note.text).strip()
+            if note.kind not in _BROUGHT or not text:
+                self._left_out += 1
+                continue
+            try:
+                content = checked_text(text, "The text", self._log.config.limits.text_bytes_max)
+            except InvalidInput as error:
+                problems.append(Problem(note.place, error.message.rstrip(".")))
+                continue
+            content, kinds = redacted(content)
+            self._redacted.update(kinds)
+            if drafts.setdefault(merge_key(content), draft := self._draft(note, content, format, name)) is not draft:
+                self._known += 1
+        return list(drafts.values())
+
+    def _draft(self, note: Note, content: str, format: str, name: str) -> _Draft:
+        origin: dict[str, Any] = {"import_from": f"{name} ({format})"}
+        if note.place:
+            origin["import_at"] = note.place
+        if note.author:
+            origin["import_author"] = note.author[:_TAG_CHARS_MAX]
+        if note.tags:
+            origin["import_tags"] = [tag[:_TAG_CHARS_MAX] for tag in note.tags[:_TAGS_MAX]]
+        if self._caller.session is not None:
+            origin["import_session"] = self._caller.session
+        at = note.at if note.at is not None and note.at <= self._log.clock() else None
         claim = Claim(
-            content=checked_text(unit["content"], "A unit's content", act.config.limits.text_bytes_max),
-            kind=Kind(unit["kind"]),
+            content=content,
+            kind=Kind(note.kind),
             level=Level.PROJECT,
-            domain=checked_name(unit["domain"], "a domain"),
-            importance=unit.get("importance", 0.5),
-            occurred_at=unit["occurred_at"],
-            attributes={KEPT_AS: IMPORTED, "kept_by": str(importer)} | origin,
+            domain=_domain(note.domain),
+            citations=self._cited(note),
+            importance=note.importance,
+            occurred_at=at,
+            attributes={KEPT_AS: IMPORTED, "kept_by": str(self._caller.actor)} | origin,
         )
-        if live_with_same_text(act.transaction, there.caller.visible_keys, claim.content):
-            known += 1
-        elif claim.kind not in _BROUGHT or refusal_to_repeat(there, claim) is not None:
-            left_out += 1
-        else:
-            record_unit(there, claim, None)
-            brought += 1
-    return ImportedClaims(id=import_id, units=brought, known=known, left_out=left_out)
+        known_by = note.id or f"{note.place.partition(':')[0]}\n{mergeable(content)}"
+        digest = blake2b(f"{format}\n{known_by}".encode("utf-8", "replace"), digest_size=16).hexdigest()
+        return _Draft(claim, f"import:{digest}", bool(note.id))
+
+    def _cited(self, note: Note) -> tuple[Citation, ...]:
+        """The lines of the file it comes from, if that is in the working tree."""
+        root = self._caller.root
+        if root is None or note.lines is None:
+            return ()
+        path = os.path.relpath(os.path.realpath(note.file), os.path.realpath(root)).replace(os.sep, "/")
+        if path.startswith(os.pardir):
+            return ()
+        with suppress(InvalidInput):  # The tree may leave the file out.
+            return (self._intake.completed(Citation.file(path, note.lines)),)
+        return ()
+
+    # From claims to units
+
+    def _judged(self, reader: Reader, draft: _Draft) -> _Verdict:
+        claim, number = draft.claim, 1
+        versions = self._versions(reader, draft)
+        if versions:
+            number, latest = len(versions) + 1, versions[-1]
+            texts = [mergeable(_content(event)) for event in versions]
+            is_old = claim.occurred_at is None or claim.occurred_at <= latest.occurred_at
+            # An older export, or what was erased here, changes nothing.
+            if texts[-1] == mergeable(claim.content) or latest.erased or (is_old and mergeable(claim.content) in texts):
+                return _Verdict("known")
+        if live_with_same_text(reader, self._there.visible_keys, claim.content):
+            return _Verdict("known")
+        there = Act(reader, self._there, self._log.clock(), self._log.config)  # type: ignore[arg-type]
+        if refusal_to_repeat(there, claim) is not None:
+            return _Verdict("left_out")
+        replaced = reader.unit(versions[-1].subject or "") if versions else None
+        return _Verdict("new", number, replaced if replaced is not None and replaced.live else None)
+
+    def _versions(self, reader: Reader, draft: _Draft) -> list[Event]:
+        """What earlier imports brought of the same id, or of the same text, the first first."""
+        versions: list[Event] = []
+        while len(versions) < (_VERSIONS_MAX if draft.is_versioned else 1):
+            key = f"{draft.key}:{len(versions) + 1}"
+            event = reader.event_for_key(self._there.scope_key, str(IMPORTER), key)
+            if event is None:
+                break
+            versions.append(event)
+        return versions
+
+    def _taken(self, act: Act, drafts: Sequence[_Draft], entry: _Entry) -> tuple[str, list[_Verdict]]:
+        """Store what is new. All of one source cite one entry of the log, by which they are one item of the inbox."""
+        there = act.by(self._there)
+        import_id = entry.id_in(there)
+        verdicts = []
+        for draft in drafts:
+            verdict = self._judged(act.transaction, draft)
+            verdicts.append(verdict)
+            if verdict.what == "new":
+                import_id = import_id or entry.recorded(there)
+                extra = {_IMPORT: import_id}
+                if verdict.replaces is not None:
+                    extra[_REPLACES] = verdict.replaces.id
+                claim = replace(
+                    draft.claim,
+                    citations=(Citation.log(import_id), *draft.claim.citations),
+                    key=f"{draft.key}:{verdict.number}",
+                    attributes=dict(draft.claim.attributes) | extra,
+                )
+                record_unit(there, claim, None)
+        return import_id, verdicts
+
+
+@value
+class _Entry:
+    """What the log says of an import: of what, and by which digest the same one is known again."""
+
+    format: str
+    name: str
+    notes: int
+    digest: str
+
+    @property
+    def _key(self) -> str:
+        return f"imported:{self.digest}"
+
+    def id_in(self, there: Act) -> str:
+        """The id of the entry that is there already, or nothing."""
+        event = there.transaction.event_for_key(there.caller.scope_key, str(IMPORTER), self._key)
+        return "" if event is None else event.id
+
+    def recorded(self, there: Act) -> str:
+        data = {_IMPORT: {"format": self.format, "name": self.name, "notes": self.notes, "digest": self.digest}}
+        payload = {"kind": _IMPORT, "text": f"{self.notes:,} notes of {self.name} ({self.format})", "data": data}
+        event, _ = there.record(EventType.LOGGED, payload, subject=_subject(there.caller.scope), key=self._key)
+        return event.id
+
+
+def _subject(project: Scope) -> str:
+    """By what the imports of a project are found in the log."""
+    return f"imports:{project.key}"
+
+
+def _digest(format: str, notes: Sequence[Note]) -> str:
+    total = blake2b(format.encode(), digest_size=16)
+    for note in notes:
+        total.update(f"\n{note.id}\n{note.at}\n{note.text}".encode("utf-8", "replace"))
+    return total.hexdigest()
+
+
+def _content(event: Event) -> str:
+    return "" if event.payload is None else str(event.payload["unit"]["content"])
+
+
+def _domain(name: str) -> str:
+    with suppress(InvalidInput):
+        return checked_name(name, "a domain") if name else "global"
+    return "global"
+
+
+# The inbox
+
+
+def imported_units(reader: Reader, project: Scope, import_id: str) -> list[Unit]:
+    """What one import brought and nobody has judged, the first first."""
+    units = reader.units_citing([project.key], CitationKind.LOG, [import_id])
+    return [unit for unit in units if unit.status is Status.HYPOTHESIS and unit.attributes.get(_IMPORT) == import_id]
 
 
 def waiting_imports(reader: Reader, project: Scope) -> dict[str, list[Unit]]:
     """The imported units of a project that nobody has judged, by import."""
-    waiting: dict[str, list[Unit]] = {}
-    for unit in reader.units_in([project.key], status=Status.HYPOTHESIS, live=True, limit=_WAITING_MAX):
-        if unit.attributes.get(KEPT_AS) == IMPORTED and _IMPORT in unit.attributes:
-            waiting.setdefault(str(unit.attributes[_IMPORT]), []).append(unit)
-    return waiting
+    entries = reader.events_of_subject(_subject(project), last=_ENTRIES_MAX)
+    waiting = {entry.id: imported_units(reader, project, entry.id) for entry in entries}
+    return {import_id: units for import_id, units in waiting.items() if units}
+
+
+def replacing(units: Sequence[Unit]) -> int:
+    """How many of them their source put in the place of what an earlier import brought."""
+    return sum(_REPLACES in unit.attributes for unit in units)
 
 
 def judge_import(act: Act, import_id: str, rejection: str | None) -> None:
-    """A person confirms or rejects everything that one import brought in."""
+    """A person confirms or rejects everything that one import brought in. What it replaces goes with the yes."""
     if act.caller.actor.kind is not ActorKind.HUMAN:
         raise NotAllowed(
             f"{act.caller.actor} may not confirm an import: only a person does (R2).",
             rule="R2",
             hint="Ask a person, or claim what you can show by a test.",
         )
-    there = Act(act.transaction, Caller(act.caller.actor, act.caller.scope.at(Level.PROJECT)), act.now, act.config)
-    for unit in waiting_imports(act.transaction, there.caller.scope).get(import_id, []):
+    there = act.by(Caller(act.caller.actor, act.caller.scope.at(Level.PROJECT)))
+    for unit in imported_units(act.transaction, there.caller.scope, import_id):
         if rejection is not None:
             reject(there, unit.id, rejection, None)
+            continue
+        approved = approve(there, unit.id, None)
+        replaced = act.transaction.unit(str(unit.attributes.get(_REPLACES, "")))
+        if replaced is not None and replaced.live and replaced.superseded_by is None:
+            supersede(there, unit.id, replaced.id, _REPLACED, None, None)
         else:
-            open_links(there, approve(there, unit.id, None), is_new=True)
+            open_links(there, approved, is_new=True)

@@ -6,7 +6,7 @@ Their help texts and examples are in `help.txt`.
 from __future__ import annotations
 
 from mnemarch.verbs import types as of
-from mnemarch.verbs.learned import CORE, RULES
+from mnemarch.verbs.learned import CORE, IMPORT, RULES
 from mnemarch.verbs.types import Parameter, Verb, record_type
 
 TYPE_CHECKING = False
@@ -369,8 +369,9 @@ _OPERATE = (
     Verb("seat.reflect", "work", "Reflected", _REFLECTION),
     Verb("memory.maintain", "admin", "Maintained", _NIGHT),
     Verb("memory.export", "admin", "int", (_TARGET, _PROGRESS)),
-    Verb("seat.import_claims", "admin", "ImportedClaims", (_FILE,), "import"),
+    Verb("seat.import_claims", "admin", "ImportedClaims", (*IMPORT, _PROGRESS), "import"),
     Verb("memory.import_", "admin", "Imported", (_FILE, _PROGRESS), "import --restore"),
+    Verb("memory.copy_to", "", "Copied", (Parameter("target", of.PYTHON), _PROGRESS), None),
     Verb("memory.backup", "admin", "None", (_FILE,)),
     Verb("memory.now", "read", "datetime", (), None),
     Verb("memory.close", "", "None", (), None),

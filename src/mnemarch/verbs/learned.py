@@ -1,4 +1,4 @@
-"""The verbs of code rules and of core memory."""
+"""The verbs of code rules and of core memory, and what an import takes."""
 
 from __future__ import annotations
 
@@ -65,4 +65,11 @@ CORE = (
     Verb("core.compiled", "read", "str", (), "core prompt"),
     Verb("core.tools", "read", "list[dict[str, Any]]", (_STYLE,), "core tools"),
     Verb("core.call", "work", "str", _TOOL_CALL, "core call"),
+)
+IMPORT = (
+    Parameter("path", of.PATH, "what another memory wrote: a file, or a folder of notes", metavar="PATH"),
+    Parameter("format", of.WORDS, "its format, if that is not plain (see docs/howto/move.md)", None, "--from"),
+    Parameter("only", of.WORDS, "of several projects, users or namespaces this one; '*' for all", None),
+    Parameter("dry_run", of.FLAG, "store nothing: say what would come in", False),
+    Parameter("strict", of.FLAG, "store nothing if anything can't be read", False),
 )

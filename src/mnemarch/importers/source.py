@@ -1,0 +1,277 @@
+"""What another memory wrote, read without trusting it: its files, records and rows, and what is wrong with them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from mnemarch.errors import InvalidInput
+from mnemarch.model.upkeep import Problem
+from mnemarch.model.value import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO
+
+TEXT_BYTES_MAX = 4 << 20
+_DOCUMENT_BYTES_MAX = 64 << 20
+_LINE_BYTES_MAX = 4 << 20
+_HEAD_BYTES = 65_536
+_FILES_MAX = 20_000
+_CELL_BYTES_MAX = 4 << 20
+_LOCK_WAIT_S = 3.0
+_SQLITE = b"SQLite format 3\0"
+_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_PASSED_OVER = frozenset({"node_modules", "__pycache__"})
+# What a document may have its records in.
+_LISTS = ("results", "memories", "items", "entities", "relations")
+_SECONDS_MAX = 100_000_000_000  # A larger number counts milliseconds.
+
+
+@value
+class Note:
+    """One thing that another memory knew. `id` is by what it is known there, `place` where it stands.
+
+    `file` and `lines` are of a text file; `group` is the project, user or namespace that it is of.
+    """
+
+    text: str
+    place: str = ""
+    id: str = ""
+    at: datetime | None = None
+    author: str = ""
+    tags: tuple[str, ...] = ()
+    domain: str = ""
+    kind: str = "fact"
+    importance: float = 0.5
+    group: str = ""
+    file: str = ""
+    lines: tuple[int, int] | None = None
+
+
+class Source:
+    """A file or a folder. What can't be read of it is noted among the `problems`, and the rest is read.
+
+    `root` is the working tree of whoever imports.
+    """
+
+    def __init__(self, path: str, root: str | None = None) -> None:
+        self.path = path
+        self.root = root
+        self.problems: list[Problem] = []
+
+    @property
+    def is_folder(self) -> bool:
+        return os.path.isdir(self.path)
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(os.path.abspath(self.path))
+
+    def noted(self, place: str, problem: str) -> None:
+        self.problems.append(Problem(place, problem))
+
+    def place_of(self, file: str) -> str:
+        """How a file is called: its path in the folder, or the name of the only one."""
+        return os.path.relpath(file, self.path).replace(os.sep, "/") if self.is_folder else os.path.basename(file)
+
+    # Files
+
+    def files(self, end: str = ".md") -> Iterator[str]:
+        """The files of the folder with this ending, in order; or the file itself. No link leads out of the folder."""
+        if not self.is_folder:
+            yield self.path
+            return
+        inside, count = os.path.realpath(self.path), 0
+        for folder, folders, names in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
+            for name in sorted(names):
+                file = os.path.join(folder, name)
+                if name.startswith(".") or not name.lower().endswith(end):
+                    continue
+                count += 1
+                if count > _FILES_MAX:
+                    self.noted(self.place_of(file), f"more than {_FILES_MAX:,} files: the rest was left out")
+                    return
+                if os.path.commonpath([inside, os.path.realpath(file)]) != inside:
+                    self.noted(self.place_of(file), "a link that leads out of the folder")
+                else:
+                    yield file
+
+    def text(self, file: str) -> str:
+        """The text of a file; of one that can't be read, nothing."""
+        try:
+            with opened(file) as handle:
+                return decoded(_at_most(handle, TEXT_BYTES_MAX))
+        except (OSError, ValueError) as error:
+            self.noted(self.place_of(file), _said(error))
+            return ""
+
+    # Records
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        """The JSON values of the file, each with its place: those of a list, or one for each line."""
+        with opened(self.path) as file:
+            is_lines = _is_lines(file)
+            if is_lines:
+                yield from self._lines(file)
+                return
+            try:
+                document = json.loads(decoded(_at_most(file, _DOCUMENT_BYTES_MAX)))
+            except (ValueError, RecursionError) as error:
+                raise InvalidInput(
+                    f"{self.path!r} is no JSON: {_said(error)}.", hint="Give the file as it was exported."
+                ) from None
+        listed = document if isinstance(document, list) else _listed(document)
+        for number, record in enumerate(listed, start=1):
+            yield f"item {number}", record
+
+    def _lines(self, file: BinaryIO) -> Iterator[tuple[str, Any]]:
+        for number, line in enumerate(iter(lambda: file.readline(_LINE_BYTES_MAX), b""), start=1):
+            place, is_whole = f"line {number}", len(line) < _LINE_BYTES_MAX or line.endswith(b"\n")
+            while not is_whole and (rest := file.readline(_LINE_BYTES_MAX)):
+                is_whole = rest.endswith(b"\n")
+                line = b""
+            if not line:
+                self.noted(place, f"more than {_LINE_BYTES_MAX:,} bytes")
+            elif line.strip():
+                try:
+                    yield place, json.loads(decoded(line))
+                except (ValueError, RecursionError) as error:
+                    self.noted(place, f"no JSON: {_said(error)}")
+
+    # Databases
+
+    def tables(self) -> dict[str, set[str]]:
+        """The tables of a SQLite file with their columns; of any other file, none."""
+        if self.is_folder or head_of(self.path)[: len(_SQLITE)] != _SQLITE:
+            return {}
+        try:
+            with closing(self._connected()) as database:
+                names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+                columns = "SELECT name FROM pragma_table_info(?)"
+                return {name: {column for (column,) in database.execute(columns, [name])} for name in names}
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from None
+
+    def rows(self, table: str, order: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table that `tables` named, by the names of their columns."""
+        try:
+            with closing(self._connected()) as database:
+                # Both are names that a reader of a format writes down.
+                cursor = database.execute(f'SELECT * FROM "{table}" ORDER BY {order}')  # noqa: S608
+                names = [column[0] for column in cursor.description]
+                for row in cursor:
+                    yield dict(zip(names, row, strict=True))
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from None
+
+    def _connected(self) -> sqlite3.Connection:
+        """A connection that can only read. What a schema of somebody else's calls is not done."""
+        uri = f"file:{quote(os.path.abspath(self.path))}?mode=ro"
+        database = sqlite3.connect(uri, uri=True, timeout=_LOCK_WAIT_S)
+        database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _CELL_BYTES_MAX)
+        database.execute("PRAGMA trusted_schema = OFF")
+        return database
+
+    def _unreadable(self, error: sqlite3.Error) -> InvalidInput:
+        is_locked = "locked" in str(error)
+        hint = "Stop the program that uses it, or import a copy of the file." if is_locked else "Import a whole copy."
+        return InvalidInput(f"{self.path!r} can't be read as a database: {error}.", hint=hint)
+
+
+def opened(path: str) -> BinaryIO:
+    """A regular file to read. A pipe, a device or a folder is an OSError, and never waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file", path)
+    return open(handle, "rb")
+
+
+def head_of(path: str) -> bytes:
+    with opened(path) as file:
+        return file.read(_HEAD_BYTES)
+
+
+def decoded(raw: bytes) -> str:
+    """Text as UTF-8, or as what a mark at its beginning says. Binary data and other encodings are a ValueError."""
+    encoding = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), "utf-8")
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 (iconv -f cp949 -t utf-8 converts Korean files, say)") from None
+    if "\0" in text:
+        raise ValueError("it is binary")
+    return text
+
+
+def moment_of(stamp: Any) -> datetime | None:
+    """An instant from ISO 8601, or from seconds or milliseconds since 1970; None if it is none."""
+    try:
+        if isinstance(stamp, str) and not stamp.strip().isdigit():
+            at = datetime.fromisoformat(stamp.strip())
+            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        if stamp is None or isinstance(stamp, bool):
+            return None
+        number = float(stamp)
+        return datetime.fromtimestamp(number / 1000 if number > _SECONDS_MAX else number, UTC)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+
+
+def words_of(item: Any) -> tuple[str, ...]:
+    """The texts of a list, of a list in JSON, or between commas."""
+    if isinstance(item, str):
+        try:
+            item = json.loads(item) if item.startswith("[") else item.split(",")
+        except (ValueError, RecursionError):
+            item = item.split(",")
+    return tuple(word.strip() for word in item if isinstance(word, str) and word.strip()) if item else ()
+
+
+def _listed(document: Any) -> list[Any]:
+    """The list in a document that has one: its results, memories or items; else the document itself."""
+    if isinstance(document, dict):
+        lists = [document[name] for name in _LISTS if isinstance(document.get(name), list)]
+        if lists:
+            return [record for listed in lists for record in listed]
+    return [document]
+
+
+def _is_lines(file: BinaryIO) -> bool:
+    """Whether each line is a record by itself: the first one is, or it is damaged and the second one is."""
+    first, second = _record(file.readline(_LINE_BYTES_MAX)), file.readline(_LINE_BYTES_MAX)
+    file.seek(0)
+    if first is None:
+        return _record(second) is not None
+    return bool(second.strip()) or first.keys().isdisjoint(_LISTS)
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _at_most(file: BinaryIO, bytes_max: int) -> bytes:
+    raw = file.read(bytes_max + 1)
+    if len(raw) > bytes_max:
+        raise ValueError(f"more than {bytes_max:,} bytes; split it, or give one record a line")
+    return raw
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deep"
+    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)).rstrip(".")

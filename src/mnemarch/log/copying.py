@@ -1,0 +1,182 @@
+"""One store's log into another: the same ids, hashes and salts, in steps that can be interrupted at any moment.
+
+What is there already says how far an earlier copy came, so nothing else has to be remembered.
+"""
+
+from __future__ import annotations
+
+from mnemarch.errors import Conflict, InvalidInput, StoreCorrupt
+from mnemarch.log.chain import problem_of
+from mnemarch.log.projection import digest, keys_of, project
+from mnemarch.model.caller import Stream
+from mnemarch.model.event import EventType
+from mnemarch.model.upkeep import Copied
+from mnemarch.stores.sql.rows import DAMAGE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mnemarch.model.event import Event
+    from mnemarch.ports import Store
+    from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
+
+    Heads = dict[Stream, tuple[int, bytes]]
+
+_PAGE = 1_000
+_LINKS = 20_000
+_ALL = 1 << 62
+_NOTHING = (0, b"")
+
+
+class Copying:
+    """A copy under way. `heads` is where each stream ends in the target, `erased` what was erased on the way."""
+
+    def __init__(self, source: Store, target: Store, progress: Callable[[int], None] | None) -> None:
+        self._source, self._target, self._progress = source, target, progress
+        self._heads: Heads = {}
+        self._copied = 0
+        self.erased: list[str] = []
+
+    def run(self) -> Copied:
+        """Copy what is missing, and compare the two. Whoever writes to the source meanwhile is not held up."""
+        self._heads = self._target.read(lambda reader: reader.heads())
+        known = sum(seq for seq, _ in self._heads.values())
+        goal, after = self._source.read(self._beginning)
+        # Page by page, each on a view of its own: a view that is open for long keeps a store from tidying up.
+        while self._heads != goal:
+            page = self._source.read(lambda reader: list(reader.events(after=after, limit=_PAGE)))  # noqa: B023
+            after = page[-1].position  # Before it is taken: in the target it has another.
+            self._take(page, goal)
+        heads, expected = self._source.read(self._finish)
+        found = self._target.read(lambda reader: (reader.heads(), digest(reader)))
+        if found != (heads, expected):
+            raise _disturbed()
+        now = self._source.read(lambda reader: reader.heads())
+        total = sum(seq for seq, _ in heads.values())
+        return Copied(
+            events=self._copied,
+            skipped=known,
+            streams=len(heads),
+            digest=expected,
+            behind=sum(seq for seq, _ in now.values()) - total,
+        )
+
+    def _beginning(self, reader: Reader) -> tuple[Heads, int]:
+        """Where the streams end in the source now, and the position before the first event that the target lacks."""
+        goal = reader.heads()
+        if not goal:
+            raise InvalidInput("The source holds nothing.", hint="Check its name; nothing was copied.")
+        return goal, self._before_missing(reader, goal)
+
+    def _finish(self, reader: Reader) -> tuple[Heads, str]:
+        """Copy what came meanwhile, on one view, and give what the target has to be like then."""
+        goal = reader.heads()
+        if goal != self._heads:
+            for page in _pages(reader, self._before_missing(reader, goal)):
+                self._take(page, goal)
+        return goal, digest(reader)
+
+    def _before_missing(self, reader: Reader, goal: Heads) -> int:
+        """The position before the first event that the target lacks. Refused unless the target is a beginning of it."""
+        if not self._heads:
+            return 0
+        for stream, (seq, _) in self._heads.items():
+            if goal.get(stream, _NOTHING)[0] < seq:
+                raise _other(stream, seq)
+        before, met = _ALL, set()
+        for position, seq, hash, stream in _links(reader):
+            known = self._heads.get(stream, _NOTHING)
+            if seq > known[0]:
+                before = min(before, position - 1)
+            elif seq == known[0]:
+                if hash != known[1]:
+                    raise _other(stream, seq)
+                met.add(stream)
+        if len(met) < len(self._heads):
+            raise StoreCorrupt("The source lacks events of its own log.", hint=_AUDIT)
+        return before
+
+    def _take(self, page: Sequence[Event], goal: Mapping[Stream, tuple[int, bytes]]) -> None:
+        """Store those events of a page that the target lacks, all or none."""
+        heads, events = dict(self._heads), []
+        for event in page:
+            seq, previous = heads.get(event.stream, _NOTHING)
+            if seq < event.seq <= goal.get(event.stream, _NOTHING)[0]:
+                problem = problem_of(event, seq, previous)
+                if problem is not None:
+                    raise _damaged(event, problem)
+                heads[event.stream] = (event.seq, event.hash)
+                events.append(event)
+                if event.type is EventType.UNIT_REMEMBERED and event.payload is not None:
+                    keys_of(event.payload["unit"]["content"])  # It takes a while, and other writers would wait.
+        if events:
+            self.erased += self._target.write(lambda transaction: self._stored(transaction, events), durable=True)
+            self._heads = heads
+            self._copied += len(events)
+        if self._progress is not None:
+            self._progress(self._copied)
+
+    def _stored(self, transaction: Transaction, events: Sequence[Event]) -> list[str]:
+        """Append and project them; gives the units whose text the target had, and has no longer."""
+        for stream in dict.fromkeys(event.stream for event in events):
+            if transaction.head(stream) != self._heads.get(stream, _NOTHING):
+                raise _disturbed()
+        erased: list[str] = []
+        for event in events:
+            placed = transaction.append(event, event.hash)
+            try:
+                if placed.type is EventType.UNIT_ERASED:
+                    erased += empty_payloads(transaction, placed)
+                project(transaction, placed)
+            except DAMAGE as error:
+                raise _damaged(event, f"it can't be applied: {error!r}") from None
+        return erased
+
+
+def empty_payloads(transaction: Transaction, erasure: Event) -> list[str]:
+    """Empty the entries that an erasure names; gives its units, if one of those entries still had its text."""
+    payload, had_text = erasure.payload or {}, False
+    for event_id in payload.get("events", ()):
+        event = transaction.event(event_id)
+        if event is not None and not event.erased:
+            transaction.erase_payload(event_id)
+            had_text = True
+    return [record["id"] for record in payload.get("units", ())] if had_text else []
+
+
+def _pages(reader: Reader, after: int) -> Iterator[list[Event]]:
+    while page := list(reader.events(after=after, limit=_PAGE)):
+        after = page[-1].position
+        yield page
+
+
+def _links(reader: Reader) -> Iterator[tuple[int, int, bytes, Stream]]:
+    """Of every event its position, its number, its hash and its stream, in order."""
+    after = 0
+    while rows := reader.query("chain_links", after=after, limit=_LINKS).fetchall():
+        for position, seq, hash, org, name in rows:
+            yield position, seq, hash, Stream(org, name or None)
+        after = rows[-1][0]
+
+
+_AUDIT = "See what is wrong there with: mnemarch audit"
+
+
+def _other(stream: Stream, seq: int) -> Conflict:
+    return Conflict(
+        f"The target holds something else: {stream} goes on to #{seq} there, and the source has no such entry.",
+        hint="Copy to an empty store. To bring one memory into another: mnemarch export, then mnemarch import.",
+    )
+
+
+def _disturbed() -> Conflict:
+    return Conflict(
+        "Somebody else writes to the target: it no longer is what was copied.",
+        hint="Stop whoever writes there, and copy to an empty store.",
+    )
+
+
+def _damaged(event: Event, problem: str) -> StoreCorrupt:
+    return StoreCorrupt(f"{event.stream} #{event.seq} of the source: {problem}.", hint=_AUDIT, event_id=event.id)

@@ -1,0 +1,226 @@
+"""A copy is the same log in another store, wherever it was interrupted, and it says so only if that is so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import mnemarch
+from mnemarch import Actor, Conflict, InvalidInput, NotFound, Scope, StoreCorrupt
+from mnemarch.log import copying
+from mnemarch.log.projection import digest
+
+RECORDED = Path(__file__).parent.parent / "fixtures" / "log.jsonl"
+SHOP, BANK = (Scope(org="acme", project=name, worktree="main", task="T-1") for name in ("shop", "bank"))
+
+
+def state(memory):
+    """Everything that a copy has to have: each event to the byte, the ends of streams, and what is made of them."""
+    fields = (
+        "id",
+        "seq",
+        "type",
+        "actor",
+        "scope",
+        "session",
+        "subject",
+        "key",
+        "body",
+        "salt",
+        "payload_hash",
+        "hash",
+    )
+
+    def work(reader):
+        events = {(str(event.stream), *(str(getattr(event, name)) for name in fields)) for event in reader.events()}
+        return events, reader.heads(), digest(reader)
+
+    return memory._engine.store.read(work)
+
+
+@pytest.fixture
+def source(tmp_path, clock):
+    """Two projects and their org, with every kind of event, something that was erased, and Korean text."""
+    with mnemarch.open(tmp_path / "source", clock=clock) as memory:
+        memory.import_(RECORDED)
+        for scope in (SHOP, BANK):
+            person = memory.seat(Actor.human("ada"), scope)
+            person.remember("Names are in English", level="org")
+            person.remember("결제는 세 번 재시도한다", level="project")
+        yield memory
+
+
+@pytest.fixture
+def target(tmp_path, clock):
+    with mnemarch.open(tmp_path / "target", clock=clock) as memory:
+        yield memory
+
+
+@pytest.fixture
+def small_pages(monkeypatch):
+    monkeypatch.setattr(copying, "_PAGE", 7)
+    monkeypatch.setattr(copying, "_LINKS", 10)
+
+
+def test_a_copy_has_every_event_and_the_same_projections(source, target):
+    done = source.copy_to(target)
+    assert state(target) == state(source)
+    assert (done.events, done.skipped, done.behind) == (source.stats().events, 0, 0)
+    assert target.audit(full=True).ok
+    assert target.rebuild().same
+
+
+def test_a_copy_goes_to_postgresql_and_back(source, target, postgres_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    there = mnemarch.copy(source, postgres_url)
+    back = mnemarch.copy(postgres_url, target)
+    assert there.events == back.events == source.stats().events
+    assert state(target) == state(source)
+    shop = target.seat(Actor.agent("a"), SHOP)
+    assert "결제는 세 번 재시도한다" in [item.unit.content for item in shop.recall("결제 재시도").items]
+
+
+def test_receipts_hold_in_the_copy(source, target):
+    receipt = source.seat(Actor.agent("a"), SHOP).log("thought", "the gateway is slow")
+    source.copy_to(target)
+    assert target.verify_receipt(receipt).ok
+
+
+def test_what_was_erased_stays_erased_and_what_is_erased_meanwhile_goes(source, target, tmp_path):
+    person = source.seat(Actor.human("ada"), SHOP)
+    gone = person.remember("The password hint is turquoise heron", level="project").unit.id
+    source.copy_to(target)
+    assert target.seat(Actor.human("ada"), SHOP).get(gone).content
+    person.erase(gone, "personal")
+    assert source.copy_to(target).events == 1
+    assert state(target) == state(source)
+    target.close()
+    files = [file for file in (tmp_path / "target").rglob("*") if file.is_file()]
+    assert files
+    assert not any(b"turquoise heron" in file.read_bytes() for file in files)
+
+
+def test_a_copy_of_a_copy_and_a_second_copy_add_nothing_twice(source, target):
+    source.copy_to(target)
+    again = source.copy_to(target)
+    assert (again.events, again.skipped) == (0, source.stats().events)
+    source.seat(Actor.agent("a"), BANK).log("thought", "one more")
+    assert source.copy_to(target).events == 1
+    assert state(target) == state(source)
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_interrupted_anywhere_it_goes_on_where_it_stopped(source, target):
+    rounds = 0
+    while target.stats().events < source.stats().events:
+        before = target.stats().events
+
+        def interrupt(copied):
+            if copied >= 20:
+                raise KeyboardInterrupt
+
+        with suppress(KeyboardInterrupt):
+            source.copy_to(target, progress=interrupt)
+        assert target.stats().events > before
+        rounds += 1
+    assert rounds > 2
+    assert source.copy_to(target).events == 0
+    assert state(target) == state(source)
+
+
+def test_a_killed_copy_goes_on_where_it_stopped(source, tmp_path):
+    script = (
+        "import mnemarch, os, sys\nfrom mnemarch.log import copying\ncopying._PAGE = 7\n"
+        "mnemarch.copy(sys.argv[1], sys.argv[2], progress=lambda done: done > 30 and os.kill(os.getpid(), 9))\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "source"), str(tmp_path / "other")]
+    assert subprocess.run(command, check=False).returncode == -9
+    done = mnemarch.copy(source, tmp_path / "other")
+    assert done.skipped > 30
+    with mnemarch.open(tmp_path / "other") as other:
+        assert state(other) == state(source)
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_whoever_writes_to_the_source_meanwhile_is_in_the_copy_or_said_to_be_missing(source, target):
+    writer = source.seat(Actor.agent("a"), SHOP)
+    before = source.stats().events
+
+    def write(_):
+        writer.log("thought", "written while it is copied")
+
+    done = source.copy_to(target, progress=write)
+    assert target.audit().ok
+    assert target.stats().events == done.events > before
+    assert target.stats().events + done.behind == source.stats().events
+    source.copy_to(target)
+    assert state(target) == state(source)
+
+
+def test_a_target_with_something_else_is_refused_and_left_as_it_is(source, target):
+    target.seat(Actor.agent("a"), SHOP).log("thought", "mine")
+    before = state(target)
+    with pytest.raises(Conflict, match="holds something else"):
+        source.copy_to(target)
+    assert state(target) == before
+
+
+def test_a_target_that_went_its_own_way_is_refused(source, target):
+    source.copy_to(target)
+    for memory in (source, target):
+        memory.seat(Actor.agent("a"), SHOP).log("thought", "after the copy")
+    before = state(target)
+    with pytest.raises(Conflict, match="holds something else"):
+        source.copy_to(target)
+    assert state(target) == before
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_somebody_who_writes_to_the_target_meanwhile_is_noticed(source, target):
+    stranger = target.seat(Actor.agent("b"), Scope(org="other", project="else"))
+    with pytest.raises(Conflict, match="writes to the target"):
+        source.copy_to(target, progress=lambda _: stranger.log("thought", "here I am"))
+
+
+def test_a_copy_onto_itself_is_refused_and_one_onto_a_backup_of_it_is_not(source, tmp_path):
+    with pytest.raises(InvalidInput, match="one store"):
+        source.copy_to(source)
+    (tmp_path / "link").symlink_to(tmp_path / "source")
+    with pytest.raises(InvalidInput, match="one store"):
+        mnemarch.copy(source, tmp_path / "link")
+    (tmp_path / "kept" / ".mnemarch").mkdir(parents=True)
+    source.backup(tmp_path / "kept" / ".mnemarch" / "memory.db")
+    source.seat(Actor.agent("a"), SHOP).log("thought", "after the backup")
+    assert mnemarch.copy(source, tmp_path / "kept").events == 1
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_a_damaged_entry_of_the_source_is_named_and_not_copied(source, target):
+    def spoil(transaction):
+        (event,) = transaction.events(after=40, limit=1)
+        transaction._execute("UPDATE events SET body = '{}' WHERE id = :id", {"id": event.id})
+        return event
+
+    event = source._engine.store.write(spoil)
+    with pytest.raises(StoreCorrupt, match=f"#{event.seq} of the source: its payload was changed"):
+        source.copy_to(target)
+    assert target.audit().ok
+
+
+def test_a_folder_is_the_memory_in_it_whatever_store_its_settings_name(tmp_path):
+    with mnemarch.open(tmp_path / "a") as memory:
+        memory.seat(Actor.agent("a"), SHOP).log("thought", "local")
+    (tmp_path / "a" / "mnemarch.toml").write_text('[store]\nurl = "postgresql://nobody@nowhere.invalid/x"\n')
+    assert mnemarch.copy(tmp_path / "a", tmp_path / "b").events == 1
+
+
+@pytest.mark.parametrize(("name", "error"), [("nothing", NotFound), ("empty", InvalidInput)])
+def test_a_source_that_holds_nothing_is_refused(tmp_path, name, error):
+    mnemarch.open(tmp_path / "empty").close()
+    with pytest.raises(error):
+        mnemarch.copy(tmp_path / name, tmp_path / "target")
+    assert not (tmp_path / "nothing").exists()
