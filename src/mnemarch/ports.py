@@ -27,6 +27,10 @@ class Store(Protocol):
     def writable(self) -> bool: ...
     @property
     def format_version(self) -> int: ...
+    @property
+    def epoch(self) -> int:
+        """Another number says that events were put in or taken out before others, and positions were given anew."""
+
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         """Run `work` alone among all writers of all processes and commit; on any error nothing of it remains.
 
