@@ -15,7 +15,7 @@ from mnemarch.seat import Seat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from typing import Any, Self
 
@@ -205,10 +205,6 @@ class Memory:
         if erased:
             engine.forget_erased(erased)
         return imported
-
-    def forget_erased(self, unit_ids: Sequence[str]) -> None:
-        """Remove from the search index what another clone of the store erased."""
-        self._engine.forget_erased(unit_ids)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the database, consistent, while others write. An existing file is not overwritten."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from threading import Event
     from typing import Any
 
+    from mnemarch import merging
     from mnemarch.config import AnalystRules
     from mnemarch.embedding import dense, dense_search, endpoint
     from mnemarch.embedding.dense import DenseEmbedder
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from mnemarch.log.remembered import RememberedLog
     from mnemarch.model.caller import Stream
     from mnemarch.ports import MeaningIndex, SearchIndex, Store
-    from mnemarch import merging
     from mnemarch.stores import files as file_stores
     from mnemarch.stores import postgres, sqlite, tantivy_index
 else:
@@ -157,7 +157,7 @@ def _in_files(
         lock_wait_s_max=config.store.lock_wait_s_max,
     )
     memory = _with_index(local, store, root, config, clock, is_own, asks_models=asks_models, remembered=None)
-    store.on_erased = memory.forget_erased
+    store.on_erased = memory._engine.forget_erased
     return memory
 
 

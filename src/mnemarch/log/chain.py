@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from mnemarch.errors import StoreCorrupt
 from mnemarch.model.event import EventType
-from mnemarch.model.json_text import kept_json, quoted
+from mnemarch.model.json_text import canonical_json, kept_json
 from mnemarch.model.outcome import LogCheck
 from mnemarch.model.stamps import micros, sha256
 from mnemarch.stores.sql.rows import DAMAGE
@@ -38,7 +38,7 @@ def header(event: Event) -> str:
     stream, actor, scope = event.stream, event.actor, event.scope
     place = f"{CHAIN_VERSION},{_encoded(stream.org, stream.project)}"
     if stream.writer:
-        place = f"{_OF_WRITERS},{_encoded(stream.org, stream.project, stream.writer)},{quoted(event.clock)}"
+        place = f"{_OF_WRITERS},{_encoded(stream.org, stream.project, stream.writer)},{canonical_json(event.clock)}"
     who = _encoded(actor.kind, actor.id)
     where = _encoded(scope.org, scope.project, scope.worktree, scope.task)
     said = _encoded(event.session, event.subject, event.key)

@@ -80,9 +80,8 @@ class Merge:
         seen.update(news)
         if event.type is EventType.UNIT_REMEMBERED:
             event = self._born(event)
-        elif event.type in _KEEPING or event.type in _TAKING:
-            if not self._is_to_apply(event, lamport, seen):
-                return
+        elif event.type in _DID and not self._is_to_apply(event, lamport, seen):
+            return
         project(self._target, event, keyed=keyed)
 
     def _is_to_apply(self, event: Event, lamport: int, seen: dict[str, int]) -> bool:

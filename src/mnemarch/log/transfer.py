@@ -204,6 +204,7 @@ class ExportFile:
         if other is not None and other.stream not in self._heads:
             raise _refused(number, f"event {event.id} is about {event.subject}, which belongs to {other.stream}")
 
+
 def _require(holds: bool, problem: str) -> None:
     if not holds:
         raise ValueError(problem)

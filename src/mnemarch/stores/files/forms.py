@@ -87,7 +87,7 @@ def event_in(line: bytes, writer: str) -> Event:
     if bool(clock) != bool(writer):
         raise ValueError("it has no clock")
     lamport, seen = lamport_of(clock), seen_in(clock)
-    if lamport < 0 or not all(isinstance(name, str) and type(time) is int for name, time in seen.items()):
+    if lamport < 0 or not all(type(time) is int for time in seen.values()):
         raise ValueError("its clock is none")
     return Event(
         id=record["id"],
@@ -99,7 +99,7 @@ def event_in(line: bytes, writer: str) -> Event:
         session=record.get("session"),
         subject=record.get("subject"),
         key=record.get("key"),
-        occurred_at=_instant(record.get("occurred", record["at"])),
+        occurred_at=_instant(record["occurred"] if "occurred" in record else record["at"]),
         recorded_at=_instant(record["at"]),
         body=None,
         salt=None,

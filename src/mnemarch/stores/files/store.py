@@ -8,91 +8,31 @@ from contextlib import suppress
 from mnemarch.errors import Incompatible, StoreCorrupt, StoreUnavailable
 from mnemarch.forks import is_mine
 from mnemarch.model.event import EventType
-from mnemarch.model.json_text import canonical_json, from_json
 from mnemarch.stores.files import forms
 from mnemarch.stores.files.folder import LOCAL, Broken, Folder
-from mnemarch.stores.files.forms import Entry, folded
+from mnemarch.stores.files.following import Follower
+from mnemarch.stores.files.forms import folded
+from mnemarch.stores.files.transaction import FileTransaction
 from mnemarch.stores.sql.queries import Queries, named_queries
-from mnemarch.stores.sql.transaction import Transaction
 from mnemarch.stores.sqlite.store import SqliteStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, TypeVar
 
-    from mnemarch.model.caller import Stream
     from mnemarch.model.event import Event
+    from mnemarch.stores.files.following import Merging
     from mnemarch.stores.sql.reader import Reader
+    from mnemarch.stores.sql.transaction import Transaction
 
     T = TypeVar("T")
-
-    class Merging(Protocol):
-        """What is done with events that came by files: `log.merging` has it, which this must not know."""
-
-        def fold(self, transaction: Transaction, entries: Sequence[Entry], *, whole: bool) -> list[tuple[str, str]]:
-            """Append and project them in order; gives what it refused: where it stands, and why."""
-
-        def settle(self, transaction: Transaction, births: Sequence[str]) -> None:
-            """Open the conflicts of units that came from other clones with those that were here."""
-
 
 _HERE = os.path.dirname(__file__)
 _SHARED = ("../sql/queries.sql", "../sqlite/queries.sql", "queries.sql")
 _WRITER_BYTES = 5
 _CATCH_UP_S_MAX = 0.5
 DATABASE = "memory.db"
-_BEHIND = ("events", "streams", "journals", "clocks", "broken")
-
-
-class FileTransaction(Transaction):
-    """Writes as one of the writers of the folder, and notes what leaves its files."""
-
-    keeps_writers = True
-
-    def __init__(self, store: FileStore, execute: Callable[..., Any], integrity_error: type[Exception]) -> None:
-        super().__init__(execute, store.queries, integrity_error)
-        self.writer = ""
-        self.erased: list[Event] = []
-        self._clocks: dict[str, tuple[int, dict[str, int]]] | None = None
-
-    def forget(self) -> None:
-        super().forget()
-        self._clocks = None
-
-    @property
-    def clocks(self) -> dict[str, tuple[int, dict[str, int]]]:
-        """The last Lamport time of each writer, and how far it had seen each of the others."""
-        if self._clocks is None:
-            self._clocks = {writer: (lamport, from_json(seen)) for writer, lamport, seen in self.query("clocks")}
-        return self._clocks
-
-    @property
-    def lamport(self) -> int:
-        return max((lamport for lamport, _ in self.clocks.values()), default=0)
-
-    def own(self, stream: Stream) -> tuple[Stream, str]:
-        known = self.clocks.get(self.writer, (0, {}))[1]
-        others = {writer: lamport for writer, (lamport, _) in self.clocks.items() if writer != self.writer}
-        news = {writer: lamport for writer, lamport in others.items() if lamport > known.get(writer, 0)}
-        stream = type(stream)(stream.org, stream.project, self.writer)
-        return stream, canonical_json([self.lamport + 1, news])
-
-    def append(self, event: Event, hash: bytes) -> Event:
-        placed = super().append(event, hash)
-        if event.clock:
-            writer = event.stream.writer
-            seen = {**self.clocks.get(writer, (0, {}))[1], **forms.seen_in(event.clock)}
-            self.clocks[writer] = forms.lamport_of(event.clock), seen
-            lamport = self.clocks[writer][0]
-            self.query("put_clock", writer=writer, lamport=lamport, seen=canonical_json(seen))
-        return placed
-
-    def erase_payload(self, event_id: str) -> None:
-        event = self.event(event_id)
-        if event is not None and event.body is not None:
-            self.erased.append(event)
-        super().erase_payload(event_id)
 
 
 class FileStore(SqliteStore):
@@ -114,15 +54,13 @@ class FileStore(SqliteStore):
         lock_wait_s_max: float = 30.0,
     ) -> None:
         self.folder = Folder(folder)
-        self._merging = merging
+        self._follower = Follower(self.folder, merging)
         self._seen: dict[str, str] | None = None
-        self._read: dict[str, str] = {}
         self._open: FileTransaction | None = None
         self._begun_at = 0
         self._is_durable = False
         # Units that an erasure of another clone took away; set by whoever keeps copies of texts.
         self.on_erased: Callable[[Sequence[str]], object] | None = None
-        self._erased_elsewhere: list[str] = []
         try:
             self.folder.prepare()
         except OSError as error:
@@ -180,7 +118,7 @@ class FileStore(SqliteStore):
         return read == stamps
 
     def _tell_erased(self) -> None:
-        gone, self._erased_elsewhere = self._erased_elsewhere, []
+        gone, self._follower.erased = self._follower.erased, []
         if gone and self.on_erased is not None:
             self.on_erased(gone)
 
@@ -189,7 +127,8 @@ class FileStore(SqliteStore):
     def write(self, work: Callable[[Transaction], T], *, durable: bool = False, wait_s_max: float | None = None) -> T:
         if not self.writable:
             raise StoreUnavailable(
-                f"{self.name} can't be written from here.", hint="It can be read. To write, get the right to its folder."
+                f"{self.name} can't be written from here.",
+                hint="It can be read. To write, get the right to its folder.",
             )
         result = super().write(work, durable=durable, wait_s_max=wait_s_max)
         self._tell_erased()
@@ -201,9 +140,9 @@ class FileStore(SqliteStore):
 
     def _transaction(self) -> Transaction:
         """One that knows all that is in the files."""
-        transaction = FileTransaction(self, self._writer.execute, self.driver.IntegrityError)
+        transaction = FileTransaction(self._writer.execute, self.queries, self.driver.IntegrityError)
         try:
-            births = self._catch_up(transaction)
+            births = self._follower.catch_up(transaction, self._place)
         except OSError as error:
             raise _trouble(self.name, error) from None
         self.epoch = int(next(transaction.query("epoch"))[0])
@@ -211,7 +150,7 @@ class FileStore(SqliteStore):
         self._begun_at = transaction.position()
         self._open = transaction
         if births and self.writable:
-            self._merging.settle(transaction, births)
+            self._follower.merging.settle(transaction, births)
         return transaction
 
     def _writer_of(self, transaction: FileTransaction) -> str:
@@ -252,7 +191,7 @@ class FileStore(SqliteStore):
             if isinstance(error, OSError):
                 raise _trouble(self.name, error) from None
             raise
-        self._seen = self._read | stamps
+        self._seen = self._follower.stamps | stamps
 
     def _undo(self, transaction: FileTransaction, made: Sequence[str], sizes: dict[str, int]) -> None:
         for path, size in sizes.items():
@@ -285,8 +224,8 @@ class FileStore(SqliteStore):
             transaction.query("put_journal", path=path, size=size, digest=digest, stamp=stamps[path])
         if any(event.stream.writer != transaction.writer for event in events):
             transaction.query("clear_journals")  # What was imported has its place before others: all is read anew.
-            return {path: "" for path in stamps}
-        elif events:
+            return dict.fromkeys(stamps, "")
+        if events:
             where = {"writer": transaction.writer, "place": self._place}
             transaction.query("put_own", lamport=transaction.lamport, **where)
         return stamps
@@ -298,92 +237,6 @@ class FileStore(SqliteStore):
         if event.type is EventType.UNIT_REMEMBERED and event.body is not None and event.subject is not None:
             made.append(forms.page_path(event))
             self.folder.write(made[-1], forms.page_of(event), durable=False, replaces=True)
-
-    # Following the files
-
-    def _catch_up(self, transaction: FileTransaction) -> list[str]:
-        """Take in what changed in the files; gives the units that came from other clones."""
-        known = {path: (size, digest, stamp) for path, size, digest, stamp in transaction.query("journals")}
-        stamps = self.folder.stamps()
-        changed = [path for path in sorted(stamps) if path not in known or known[path][2] != stamps[path]]
-        self._read = stamps
-        if not changed and known.keys() == stamps.keys():
-            return []
-        if self._mend(transaction, changed):
-            stamps = self._read = self.folder.stamps()
-        before = {id for (id,) in transaction.query("event_ids")}
-        taken = self._read_on(transaction, stamps, known, changed) if known.keys() <= stamps.keys() else None
-        if taken is None:
-            taken = self._read_anew(transaction, stamps)
-        if not before:
-            return []  # To a new clone nothing is news.
-        news = [entry.event for entry in taken if entry.event.id not in before]
-        for event in news:
-            if event.type is EventType.UNIT_ERASED:
-                self._erased_elsewhere += [record["id"] for record in (event.payload or {}).get("units", ())]
-        return [event.subject for event in news if event.type is EventType.UNIT_REMEMBERED and event.subject]
-
-    def _mend(self, transaction: FileTransaction, changed: Sequence[str]) -> bool:
-        """Cut off what a killed process of this folder left of a line; nobody else is writing now."""
-        own = {writer for writer, _ in transaction.query("own_writers", place=self._place)}
-        is_mended = False
-        for path in changed if self.folder.writable else ():
-            size, _ = self.folder.measured(path)
-            if path.split("/")[1] in own and size < os.stat(self.folder.at(path)).st_size:
-                self.folder.cut(path, size)
-                is_mended = True
-        return is_mended
-
-    def _read_on(
-        self,
-        transaction: FileTransaction,
-        stamps: dict[str, str],
-        known: dict[str, tuple[int, str, str]],
-        changed: Sequence[str],
-    ) -> list[Entry] | None:
-        """Append what was added to the files, if it comes after all that is here and its writer had seen that."""
-        if not known or transaction.query("broken").fetchone():
-            return None
-        fresh: list[Entry] = []
-        for path in changed:
-            size, digest, _ = known.get(path, (0, "", ""))
-            try:
-                if not os.path.exists(self.folder.at(path)) or not self.folder.fits(path, size, digest):
-                    return None
-                fresh += self.folder.entries(path, size)
-            except Broken:
-                return None
-        fresh.sort(key=lambda entry: entry.lamport)
-        if not _follows(transaction, fresh) or self._merging.fold(transaction, fresh, whole=False):
-            return None
-        self._note_read(transaction, {path: stamps[path] for path in changed if path in stamps})
-        return fresh
-
-    def _read_anew(self, transaction: FileTransaction, stamps: dict[str, str]) -> list[Entry]:
-        """Forget everything and read all files in the one order that every clone gives them."""
-        transaction.query("begin_epoch")
-        for table in _BEHIND:
-            transaction.query(f"clear_{table}")
-        transaction.clear_projections()
-        entries: list[Entry] = []
-        problems: dict[str, tuple[str, str]] = {}
-        for path in sorted(stamps):
-            writer = path.split("/")[1]
-            try:
-                entries += self.folder.entries(path) if writer not in problems else ()
-            except Broken as broken:
-                problems[writer] = broken.place, broken.problem
-        entries.sort(key=lambda entry: (entry.lamport, entry.event.stream.writer))
-        refused = self._merging.fold(transaction, entries, whole=True)
-        for place, problem in (*problems.values(), *refused):
-            transaction.query("put_broken", place=place, problem=problem)
-        self._note_read(transaction, stamps)
-        return entries
-
-    def _note_read(self, transaction: FileTransaction, stamps: dict[str, str]) -> None:
-        for path, stamp in stamps.items():
-            size, digest = self.folder.measured(path)
-            transaction.query("put_journal", path=path, size=size, digest=digest, stamp=stamp)
 
     # Maintenance
 
@@ -424,18 +277,6 @@ class FileStore(SqliteStore):
             os.chmod(path, 0o600)
         except OSError as error:
             raise _trouble(path, error) from None
-
-
-def _follows(transaction: FileTransaction, fresh: Sequence[Entry]) -> bool:
-    """Whether new entries are of one writer, who had seen all that is here."""
-    if not fresh:
-        return True
-    first = fresh[0].event
-    seen = {**transaction.clocks.get(first.stream.writer, (0, {}))[1], **forms.seen_in(first.clock)}
-    is_one = all(entry.event.stream.writer == first.stream.writer for entry in fresh)
-    others = {writer: time for writer, (time, _) in transaction.clocks.items() if writer != first.stream.writer}
-    has_seen = all(seen.get(writer, 0) >= time for writer, time in others.items())
-    return is_one and has_seen and fresh[0].lamport > transaction.lamport
 
 
 def _left_by(erased: Sequence[Event]) -> dict[str, bytes]:

@@ -92,7 +92,7 @@ class Transaction(Reader):
         self.stream = event.stream
         if event.stream.writer and not self.keeps_writers:
             raise InvalidInput(
-                f"{event.stream} was written by several clones of a folder of files, which this store can't keep apart.",
+                f"{event.stream} was written by clones of a folder of files, which this store can't keep apart.",
                 hint="Import it into a folder of files: --store file:///FOLDER",
             )
         stream_id, seq, _ = self._head(event.stream)
