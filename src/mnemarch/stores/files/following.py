@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
+    from mnemarch.model.event import Event
     from mnemarch.stores.files.folder import Folder
     from mnemarch.stores.files.forms import Entry
     from mnemarch.stores.files.transaction import FileTransaction
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
         def fold(self, transaction: Transaction, entries: Sequence[Entry], *, whole: bool) -> list[tuple[str, str]]:
             """Append and project them in order; gives what it refused: where it stands, and why."""
 
-        def settle(self, transaction: Transaction, births: Sequence[str]) -> None:
-            """Open the conflicts of units that came from other clones with those that were here."""
+        def settle(self, transaction: Transaction, news: Sequence[Event]) -> list[str]:
+            """See to what writers could not know of each other; gives the erased units that something was left of."""
 
 
 _BEHIND = ("events", "streams", "journals", "clocks", "broken")
@@ -40,8 +41,8 @@ class Follower:
         self.stamps: dict[str, str] = {}
         self.erased: list[str] = []
 
-    def catch_up(self, transaction: FileTransaction, place: str) -> list[str]:
-        """Take in what changed in the files; gives the units that came from other clones."""
+    def catch_up(self, transaction: FileTransaction, place: str) -> list[Event]:
+        """Take in what changed in the files; gives what came from other clones."""
         known = {path: (size, digest, stamp) for path, size, digest, stamp in transaction.query("journals")}
         stamps = self.folder.stamps()
         changed = [path for path in sorted(stamps) if path not in known or known[path][2] != stamps[path]]
@@ -60,7 +61,7 @@ class Follower:
         for event in news:
             if event.type is EventType.UNIT_ERASED:
                 self.erased += [record["id"] for record in (event.payload or {}).get("units", ())]
-        return [event.subject for event in news if event.type is EventType.UNIT_REMEMBERED and event.subject]
+        return news
 
     def _mend(self, transaction: FileTransaction, changed: Sequence[str], place: str) -> bool:
         """Cut off what a killed process of this folder left of a line; nobody else is writing now."""

@@ -42,6 +42,10 @@ class FileStore(SqliteStore):
     its lines into the files and then commits: whoever is killed in between leaves lines that the next one reads.
     """
 
+    keeps_erased = (
+        "If it was ever committed, git's history still has the text, here and in every clone: commit this erasure, and"
+        " rewrite the history (git filter-repo) if it must go there too"
+    )
     queries = Queries(named_queries(*(os.path.join(_HERE, name) for name in _SHARED)))
 
     def __init__(
@@ -142,15 +146,15 @@ class FileStore(SqliteStore):
         """One that knows all that is in the files."""
         transaction = FileTransaction(self._writer.execute, self.queries, self.driver.IntegrityError)
         try:
-            births = self._follower.catch_up(transaction, self._place)
+            news = self._follower.catch_up(transaction, self._place)
         except OSError as error:
             raise _trouble(self.name, error) from None
         self.epoch = int(next(transaction.query("epoch"))[0])
         transaction.writer = self._writer_of(transaction)
         self._begun_at = transaction.position()
         self._open = transaction
-        if births and self.writable:
-            self._follower.merging.settle(transaction, births)
+        if news and self.writable:
+            self._follower.erased += self._follower.merging.settle(transaction, news)
         return transaction
 
     def _writer_of(self, transaction: FileTransaction) -> str:

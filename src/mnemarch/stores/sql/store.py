@@ -72,6 +72,7 @@ class SqlStore(Forkable):
     queries: Queries
     name: str  # how messages call the store: the path of the file, say
     epoch = 0
+    keeps_erased = ""
     driver: Any  # the module with `Error`, `OperationalError` and `IntegrityError`
 
     def __init__(self) -> None:
